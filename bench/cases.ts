@@ -7,9 +7,15 @@ export interface Case {
   readonly kind: "chat" | "stream" | "vectors" | "base64-vectors";
   /** Bytes of text in the request and in the answer. */
   readonly size: number;
-  /** Requests of the closed loop: enough for a second of work, so that a tick of the CPU clock (10 ms) is an error of one in a hundred. */
+  /**
+   * Requests of the closed loop: enough for a second of work, so that a tick of the CPU clock (10
+   * ms) is an error of one in a hundred.
+   */
   readonly requests: number;
-  /** Requests a second of the open loop: far below what any of the subjects can do, so that latency and not queueing is measured. */
+  /**
+   * Requests a second of the open loop: far below what any of the subjects can do, so that latency
+   * and not queueing is measured.
+   */
   readonly rate: number;
 }
 
@@ -80,8 +86,8 @@ export function vectorCount({ kind, size }: Case): number {
 }
 
 /**
- * Requests under way at the same time in the closed loop: enough to keep a subject busy although each of its answers waits for a disk, as an
- * answer with a durable decision does.
+ * Requests under way at the same time in the closed loop: enough to keep a subject busy although
+ * each of its answers waits for a disk, as an answer with a durable decision does.
  */
 export const CONCURRENCY = 64;
 
@@ -90,12 +96,17 @@ export const CHUNKS = 100;
 
 /** Text of a given length, free of anything that JSON would escape. */
 export function filler(size: number): string {
-  return "signal block clear points set route locked train passed line ".repeat(Math.ceil(size / 61)).slice(0, size);
+  return "signal block clear points set route locked train passed line "
+    .repeat(Math.ceil(size / 61))
+    .slice(0, size);
 }
 
 export function requestBody(testCase: Case): string {
   if (isVectors(testCase.kind)) {
-    const input = Array.from({ length: vectorCount(testCase) }, (_, index) => `${index} ${filler(60)}`);
+    const input = Array.from(
+      { length: vectorCount(testCase) },
+      (_, index) => `${index} ${filler(60)}`,
+    );
     const encoding = testCase.kind === "vectors" ? "float" : "base64";
     return JSON.stringify({ model: testCase.model, input, encoding_format: encoding });
   }

@@ -9,14 +9,19 @@ export interface Cores {
   readonly rest: string | null;
 }
 
-/** Pins the subject to the last core and everything else to the others; no pinning without taskset or with one core. */
+/**
+ * Pins the subject to the last core and everything else to the others; no pinning without taskset
+ * or with one core.
+ */
 export function chooseCores(): Cores {
   const none = { subject: null, rest: null };
   if (spawnSync("taskset", ["--version"]).status !== 0) return none;
   const list = /^Cpus_allowed_list:\s*(\S+)/m.exec(readOrEmpty("/proc/self/status"))?.[1] ?? "";
   const cores = list.split(",").flatMap(expandRange);
   const last = cores.at(-1);
-  return last === undefined || cores.length < 2 ? none : { subject: String(last), rest: cores.slice(0, -1).join(",") };
+  return last === undefined || cores.length < 2
+    ? none
+    : { subject: String(last), rest: cores.slice(0, -1).join(",") };
 }
 
 function expandRange(range: string): readonly number[] {
@@ -46,9 +51,18 @@ export interface Listening {
 export class Children {
   readonly #children = new Set<ChildProcess>();
 
-  /** Starts a program; its standard error is passed on. `channel` opens one for messages, on whose closing our own programs exit. */
-  start(command: string, argv: readonly string[], core: string | null, channel: boolean): ChildProcess {
-    const [program, given] = core === null ? [command, argv] : ["taskset", ["-c", core, command, ...argv]];
+  /**
+   * Starts a program; its standard error is passed on. `channel` opens one for messages, on whose
+   * closing our own programs exit.
+   */
+  start(
+    command: string,
+    argv: readonly string[],
+    core: string | null,
+    channel: boolean,
+  ): ChildProcess {
+    const [program, given] =
+      core === null ? [command, argv] : ["taskset", ["-c", core, command, ...argv]];
     const child = spawn(program, [...given], {
       stdio: ["ignore", "pipe", "inherit", ...(channel ? (["ipc"] as const) : [])],
     });
@@ -68,7 +82,8 @@ export class Children {
     const origin = await new Promise<string>((resolve, reject) => {
       let text = "";
       const limit = setTimeout(
-        () => reject(new Error(`${argv[0] ?? command} did not listen within ${START_LIMIT / 1_000} s`)),
+        () =>
+          reject(new Error(`${argv[0] ?? command} did not listen within ${START_LIMIT / 1_000} s`)),
         START_LIMIT,
       );
       child.once("error", reject);

@@ -1,8 +1,10 @@
 /**
- * How long decisions wait for PostgreSQL where many replicas write. `npm run bench:evidence -- --replicas 1,10,50,100`
- * [`--rate 2000`, decisions a second of all replicas together] [`--seconds 6`]. The server is started as the tests do, with
- * its disk synchronised; the replicas are stores of this process, each with its own connections, and decisions arrive at random moments.
- * Beside each line: one plain INSERT a decision over as many connections, which is the least that PostgreSQL needs for it.
+ * How long decisions wait for PostgreSQL where many replicas write.
+ * `npm run bench:evidence -- --replicas 1,10,50,100` [`--rate 2000`, decisions a second of all
+ * replicas together] [`--seconds 6`]. The server is started as the tests do, with its disk
+ * synchronised; the replicas are stores of this process, each with its own connections, and
+ * decisions arrive at random moments. Beside each line: one plain INSERT a decision over as many
+ * connections, which is the least that PostgreSQL needs for it.
  */
 import { parseArgs } from "node:util";
 import postgres from "postgres";
@@ -42,7 +44,9 @@ async function waits(rate: number, seconds: number, write: () => Promise<void>):
   for (let next = performance.now(); next < end;) {
     next += (-Math.log(1 - Math.random()) / rate) * 1_000;
     const early = next - performance.now();
-    await new Promise((resolve) => (early > 1 ? setTimeout(resolve, early) : setImmediate(resolve)));
+    await new Promise((resolve) =>
+      early > 1 ? setTimeout(resolve, early) : setImmediate(resolve),
+    );
     running.push(one());
   }
   await Promise.all(running);
@@ -55,9 +59,15 @@ const any = <Item>(items: readonly Item[]): Item => {
   return item;
 };
 
-async function ofStores(url: string, replicas: number, rate: number, seconds: number): Promise<Waits> {
+async function ofStores(
+  url: string,
+  replicas: number,
+  rate: number,
+  seconds: number,
+): Promise<Waits> {
   const stores: Store[] = [];
-  for (let number = 0; number < replicas; number += 1) stores.push(await openPostgresStore({ url }));
+  for (let number = 0; number < replicas; number += 1)
+    stores.push(await openPostgresStore({ url }));
   const decide = async ({ evidence }: Store): Promise<void> => {
     const requestId = newId();
     setTimeout(() => evidence.settle({ ...outcomeRecord(requestId), at: Date.now() }), 200);
@@ -70,7 +80,12 @@ async function ofStores(url: string, replicas: number, rate: number, seconds: nu
   return measured;
 }
 
-async function ofInserts(url: string, connections: number, rate: number, seconds: number): Promise<Waits> {
+async function ofInserts(
+  url: string,
+  connections: number,
+  rate: number,
+  seconds: number,
+): Promise<Waits> {
   const sql = postgres(url, { max: connections, onnotice: () => undefined });
   await sql`CREATE TABLE IF NOT EXISTS plain (id text PRIMARY KEY, record text)`;
   await Promise.all(Array.from({ length: connections }, () => sql`SELECT 1`));
@@ -97,13 +112,23 @@ export async function measureReplicas(args: readonly string[]): Promise<void> {
     },
   });
   const [rate, seconds] = [Number(values.rate), Number(values.seconds)];
-  const settings = ["fsync=on", "full_page_writes=on", "shared_buffers=128MB", "max_connections=1100"];
+  const settings = [
+    "fsync=on",
+    "full_page_writes=on",
+    "shared_buffers=128MB",
+    "max_connections=1100",
+  ];
   const server = await startTestServer(settings);
   try {
     process.stdout.write(`${rate} decisions a second of all replicas together\n`);
     for (const replicas of values.replicas.split(",").map(Number)) {
       const stores = await ofStores(await server.database(), replicas, rate, seconds);
-      const inserts = await ofInserts(await server.database(), Math.min(replicas, 100), rate, seconds);
+      const inserts = await ofInserts(
+        await server.database(),
+        Math.min(replicas, 100),
+        rate,
+        seconds,
+      );
       process.stdout.write(
         `${String(replicas).padStart(4)} replicas: ${shown(stores)}; plain INSERT: ${shown(inserts)}\n`,
       );

@@ -1,9 +1,9 @@
 /**
- * What evidence costs: CPU of hashing, storing and counting a request; how long a decision waits at several
- * rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
+ * What evidence costs: CPU of hashing, storing and counting a request; how long a decision waits at
+ * several rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
  *
- * With SIGNALBOX_BENCH_POSTGRES_URL, which names an empty database of a server on this machine: the same waits over
- * PostgreSQL, and the CPU of its processes.
+ * With SIGNALBOX_BENCH_POSTGRES_URL, which names an empty database of a server on this machine: the
+ * same waits over PostgreSQL, and the CPU of its processes.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,13 +60,18 @@ function parts(path: string): Readonly<Record<string, number>> {
   const engine = new StoreEngine(database, () => {});
   const work = fields();
   const seal = cpu(() => {
-    for (const { decisions, outcomes } of work) sealBatch(GENESIS, toRecords(decisions, outcomes), []);
+    for (const { decisions, outcomes } of work)
+      sealBatch(GENESIS, toRecords(decisions, outcomes), []);
   });
   let [append, count] = [0, 0];
   for (const { decisions, outcomes } of work) {
     append += cpu(() => {
-      const reply = engine.answer({ operation: "evidence.append", decisions, outcomes }, Date.now());
-      if (reply.kind !== "appended" || reply.lost > 0 || reply.duplicates.length > 0) throw new Error(reply.kind);
+      const reply = engine.answer(
+        { operation: "evidence.append", decisions, outcomes },
+        Date.now(),
+      );
+      if (reply.kind !== "appended" || reply.lost > 0 || reply.duplicates.length > 0)
+        throw new Error(reply.kind);
     });
     count += cpu(() => engine.settle());
   }
@@ -92,7 +97,9 @@ interface Waits {
   readonly others: number;
 }
 
-/** Waits of decisions that arrive at random moments, `rate` a second; each request ends 20 ms later. */
+/**
+ * Waits of decisions that arrive at random moments, `rate` a second; each request ends 20 ms later.
+ */
 async function waitsAt(store: Store, rate: number): Promise<Waits> {
   const count = Math.max(10, rate * SECONDS);
   const times: number[] = [];
@@ -133,10 +140,16 @@ async function waitsAt(store: Store, rate: number): Promise<Waits> {
 }
 
 /** Waits of decisions one after another, sorted, while `meanwhile` runs; milliseconds. */
-async function waitsBesidePrune(path: string, name: string, meanwhile: boolean): Promise<readonly number[]> {
+async function waitsBesidePrune(
+  path: string,
+  name: string,
+  meanwhile: boolean,
+): Promise<readonly number[]> {
   const store = await openSqliteStore({ path });
   const state = { done: !meanwhile };
-  const pruning = meanwhile ? store.evidence.prune(Date.now(), Date.now()).finally(() => (state.done = true)) : null;
+  const pruning = meanwhile
+    ? store.evidence.prune(Date.now(), Date.now()).finally(() => (state.done = true))
+    : null;
   const times: number[] = [];
   for (let number = 0; !state.done || times.length < 200; number += 1) {
     const startedAt = performance.now();
@@ -156,7 +169,8 @@ async function writeWaits(store: Store, databaseCpu?: () => number): Promise<voi
     const before = databaseCpu?.() ?? 0;
     const { times, refused, main, others } = await waitsAt(store, rate);
     // The server's processes are not of this one.
-    const rest = databaseCpu === undefined ? others : (databaseCpu() - before) / Math.max(10, rate * SECONDS);
+    const rest =
+      databaseCpu === undefined ? others : (databaseCpu() - before) / Math.max(10, rate * SECONDS);
     process.stdout.write(
       `  ${String(rate).padStart(5)}: ${at(times, 0.5)} ${at(times, 0.99)} ${at(times, 1)}; ${main.toFixed(0)} ${rest.toFixed(0)}${refused > 0 ? `; refused ${refused}` : ""}\n`,
     );
@@ -202,7 +216,9 @@ try {
     `a request (two records, ${REQUESTS} requests a batch), microseconds of CPU, best of ${rounds.length}\n `,
   );
   for (const name of Object.keys(rounds[0] ?? {})) {
-    process.stdout.write(` ${name} ${Math.min(...rounds.map((round) => round[name] ?? 0)).toFixed(1)}`);
+    process.stdout.write(
+      ` ${name} ${Math.min(...rounds.map((round) => round[name] ?? 0)).toFixed(1)}`,
+    );
   }
   process.stdout.write(
     "\nrequests a second: wait of a decision p50, p99, max in ms; CPU a request of the main thread and of the others in µs\n",

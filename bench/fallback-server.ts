@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { startServer } from "../src/server/start.ts";
 import { createKey } from "../src/keys/key-record.ts";
 
-/** A server with a route that works, and two whose first endpoint fails. Health is off, so every request meets the failure. */
+/**
+ * A server with a route that works, and two whose first endpoint fails. Health is off, so every
+ * request meets the failure.
+ */
 export async function startTestRoutes(
   origins: Readonly<Record<"working" | "failing" | "closed", string>>,
 ): Promise<{ readonly url: string; readonly key: string; close(): Promise<void> }> {
@@ -45,7 +48,11 @@ export async function startTestRoutes(
     workspaces: {
       w: {
         tier: "t",
-        approve: { routes: ["plain", "after-500", "after-refused"], regions: ["world"], providers: names },
+        approve: {
+          routes: ["plain", "after-500", "after-refused"],
+          regions: ["world"],
+          providers: names,
+        },
       },
     },
   };

@@ -1,6 +1,7 @@
 /**
- * How long it takes until another endpoint answers: after a refused connection, and after an error. Medians over many requests of one process, beside
- * a request that needs no fallback; a ratio, not a limit.
+ * How long it takes until another endpoint answers: after a refused connection, and after an error.
+ * Medians over many requests of one process, beside a request that needs no fallback; a ratio, not
+ * a limit.
  */
 import { createServer, type Server } from "node:http";
 import { startTestRoutes } from "./fallback-server.ts";
@@ -13,7 +14,11 @@ async function main(): Promise<void> {
     response.statusCode = 500;
     response.end("{}");
   });
-  const router = await startTestRoutes({ working: working.url, failing: failing.url, closed: "http://127.0.0.1:1" });
+  const router = await startTestRoutes({
+    working: working.url,
+    failing: failing.url,
+    closed: "http://127.0.0.1:1",
+  });
   const lines: string[] = [];
   // The first requests of a process are slower, whatever they meet.
   await median(router.url, router.key, "after-500");
@@ -59,7 +64,9 @@ function row(name: string, time: number, base: number): string {
 
 type Handler = Parameters<typeof createServer>[1];
 
-async function listening(handler: NonNullable<Handler>): Promise<{ readonly server: Server; readonly url: string }> {
+async function listening(
+  handler: NonNullable<Handler>,
+): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer((request, response) => {
     request.resume();
     response.setHeader("content-type", "application/json");

@@ -3,8 +3,9 @@ import type { LimitedSubject } from "../src/limits/accounts.ts";
 import type { LimitStore } from "../src/limits/limit-store.ts";
 
 /**
- * What counting costs a request: reserving and settling against four limits of a workspace and two of a key, as a ratio to the same request without
- * limits and to parsing a small body, in one run. `npm run bench:limits`.
+ * What counting costs a request: reserving and settling against four limits of a workspace and two
+ * of a key, as a ratio to the same request without limits and to parsing a small body, in one run.
+ * `npm run bench:limits`.
  */
 const ROUNDS = 9;
 const REQUESTS = 200_000;
@@ -35,7 +36,12 @@ const subjects: readonly LimitedSubject[] = [
   {
     kind: "key",
     id: "k",
-    limits: { requestsPerMinute: 1_000_000_000, tokensPerMinute: 1_000_000_000_000, concurrency: null, budget: null },
+    limits: {
+      requestsPerMinute: 1_000_000_000,
+      tokensPerMinute: 1_000_000_000_000,
+      concurrency: null,
+      budget: null,
+    },
   },
 ];
 const unlimited: readonly LimitedSubject[] = subjects.map((subject) => ({
@@ -90,10 +96,16 @@ for (let round = 0; round < ROUNDS; round += 1) {
   figures.parse.push(await timed(parse));
 }
 await quotas.close();
-const [limits, none, parsing] = [median(figures.limits), median(figures.none), median(figures.parse)];
+const [limits, none, parsing] = [
+  median(figures.limits),
+  median(figures.none),
+  median(figures.parse),
+];
 const shown = (value: number): string => value.toFixed(0);
 console.log(`reserve and settle, six limits   ${shown(limits)} ns`);
 console.log(`the same without limits          ${shown(none)} ns`);
 console.log(`parsing a body of ${body.length} bytes     ${shown(parsing)} ns (${parsed} messages)`);
 console.log(`ratio to parsing                 ${(limits / parsing).toFixed(2)}`);
-console.log(`waited for the store             ${((waited / (ROUNDS * REQUESTS)) * 100).toFixed(3)} % of requests`);
+console.log(
+  `waited for the store             ${((waited / (ROUNDS * REQUESTS)) * 100).toFixed(3)} % of requests`,
+);

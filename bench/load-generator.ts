@@ -1,6 +1,15 @@
-/** Loads one subject at a time: takes a job over the channel, gives back a result. Started by `bench/main.ts`. */
+/**
+ * Loads one subject at a time: takes a job over the channel, gives back a result. Started by
+ * `bench/main.ts`.
+ */
 import { Pool, type Dispatcher } from "undici";
-import { isLoadJob, type ClosedLoop, type LoadJob, type LoadResult, type OpenLoop } from "./load-messages.ts";
+import {
+  isLoadJob,
+  type ClosedLoop,
+  type LoadJob,
+  type LoadResult,
+  type OpenLoop,
+} from "./load-messages.ts";
 
 /** One request's fate. Times are milliseconds of `performance.now()`. */
 interface Sample {
@@ -31,7 +40,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#sample.firstByte === 0) this.#sample.firstByte = performance.now();
-    // The ending may be cut in two; the bytes before it are kept only where a piece is shorter than it.
+    // The ending may be cut in two; the bytes before it are kept only where a piece is shorter than
+    // it.
     this.#last = chunk.length >= this.#ending.length ? chunk : Buffer.concat([this.#last, chunk]);
   }
 
@@ -83,7 +93,10 @@ async function runClosed(pool: Pool, job: LoadJob, loop: ClosedLoop): Promise<re
   return all;
 }
 
-/** Sends each request when it is due, however many are still unanswered: a subject that stalls cannot slow its own load down. */
+/**
+ * Sends each request when it is due, however many are still unanswered: a subject that stalls
+ * cannot slow its own load down.
+ */
 async function runOpen(pool: Pool, job: LoadJob, loop: OpenLoop): Promise<readonly Timed[]> {
   const started = performance.now();
   const all: Promise<Timed>[] = [];
@@ -97,13 +110,17 @@ async function runOpen(pool: Pool, job: LoadJob, loop: OpenLoop): Promise<readon
 }
 
 function summarise(all: readonly Timed[]): LoadResult {
-  const sorted = (of: (item: Timed) => number): Float64Array => Float64Array.from(all, of).toSorted();
+  const sorted = (of: (item: Timed) => number): Float64Array =>
+    Float64Array.from(all, of).toSorted();
   const latency = sorted(({ start, sample }) => sample.end - start);
   const firstByte = sorted(({ start, sample }) => sample.firstByte - start);
-  const at = (values: Float64Array, share: number): number => values[Math.ceil(values.length * share) - 1] ?? 0;
+  const at = (values: Float64Array, share: number): number =>
+    values[Math.ceil(values.length * share) - 1] ?? 0;
   const failed = all.filter(({ sample }) => sample.failure !== "");
   return {
-    duration: Math.max(...sampled(all, ({ sample }) => sample.end)) - Math.min(...sampled(all, ({ start }) => start)),
+    duration:
+      Math.max(...sampled(all, ({ sample }) => sample.end)) -
+      Math.min(...sampled(all, ({ start }) => start)),
     p50: at(latency, 0.5),
     p99: at(latency, 0.99),
     firstByteP50: at(firstByte, 0.5),
@@ -120,9 +137,15 @@ function sampled(all: readonly Timed[], of: (item: Timed) => number): readonly n
 
 async function work(job: LoadJob): Promise<LoadResult> {
   const connections = job.loop.kind === "closed" ? job.loop.concurrency : 256;
-  const pool = new Pool(job.origin, { connections, pipelining: 1, headersTimeout: 30_000, bodyTimeout: 30_000 });
+  const pool = new Pool(job.origin, {
+    connections,
+    pipelining: 1,
+    headersTimeout: 30_000,
+    bodyTimeout: 30_000,
+  });
   const { loop } = job;
-  const all = loop.kind === "closed" ? await runClosed(pool, job, loop) : await runOpen(pool, job, loop);
+  const all =
+    loop.kind === "closed" ? await runClosed(pool, job, loop) : await runOpen(pool, job, loop);
   await pool.close();
   return summarise(all);
 }
@@ -132,7 +155,9 @@ process.on("message", (job: unknown) => {
   work(job).then(
     (result) => process.send?.(result),
     (error: unknown) => {
-      process.stderr.write(`load generator: ${error instanceof Error ? error.message : "failed"}\n`);
+      process.stderr.write(
+        `load generator: ${error instanceof Error ? error.message : "failed"}\n`,
+      );
       process.exit(1);
     },
   );

@@ -26,7 +26,10 @@ export interface OpenLoop {
   readonly rate: number;
 }
 
-/** All times are milliseconds; latencies count from the moment at which the request was handed to the HTTP client. */
+/**
+ * All times are milliseconds; latencies count from the moment at which the request was handed to
+ * the HTTP client.
+ */
 export interface LoadResult {
   readonly duration: number;
   readonly p50: number;
@@ -39,7 +42,9 @@ export interface LoadResult {
   readonly failure: string;
 }
 
-/** Whether a message from the load generator is a result; anything else would be another process's. */
+/**
+ * Whether a message from the load generator is a result; anything else would be another process's.
+ */
 export function isLoadResult(value: unknown): value is LoadResult {
   if (typeof value !== "object" || value === null) return false;
   const numbers = ["duration", "p50", "p99", "firstByteP50", "firstByteP99", "failures"];
@@ -51,5 +56,11 @@ export function isLoadResult(value: unknown): value is LoadResult {
 
 /** Whether a message is a job; only `bench/main.ts` sends any, so its kind is proof enough. */
 export function isLoadJob(value: unknown): value is LoadJob {
-  return typeof value === "object" && value !== null && "loop" in value && "origin" in value && "body" in value;
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "loop" in value &&
+    "origin" in value &&
+    "body" in value
+  );
 }

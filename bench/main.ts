@@ -17,7 +17,13 @@ async function benchmark(options: Options, children: Children, folder: string): 
     cores.rest,
     true,
   );
-  const { subjects, absent } = await startSubjects(children, upstream.origin, folder, cores, options.peers);
+  const { subjects, absent } = await startSubjects(
+    children,
+    upstream.origin,
+    folder,
+    cores,
+    options.peers,
+  );
   const generator = children.start(
     process.execPath,
     [join(import.meta.dirname, "load-generator.ts")],
@@ -55,7 +61,9 @@ function publish(report: Report): void {
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(join(RESULTS, `${name}.json`), toJson(report, now));
   writeFileSync(join(RESULTS, `${name}.md`), toMarkdown(report, now));
-  process.stdout.write(`\n${toMarkdown(report, now)}\nwritten to bench/results/${name}.json and .md\n`);
+  process.stdout.write(
+    `\n${toMarkdown(report, now)}\nwritten to bench/results/${name}.json and .md\n`,
+  );
 }
 
 /** Gives the exit code. No child and no file outlives it, even after an error. */

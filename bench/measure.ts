@@ -4,12 +4,20 @@ import { isLoadResult, type LoadJob, type LoadResult } from "./load-messages.ts"
 import { cpuMicroseconds, familyCpuMicroseconds, residentMegabytes } from "./process-figures.ts";
 import type { Subject } from "./subjects.ts";
 
-/** One subject, one case, one run. Times are milliseconds unless the name says otherwise; `null` where there is nothing to measure. */
+/**
+ * One subject, one case, one run. Times are milliseconds unless the name says otherwise; `null`
+ * where there is nothing to measure.
+ */
 export interface Figures {
   readonly requestsPerSecond: number;
-  /** Of the open loop, requests a second: that of the case, or half of what a slow subject can do. */
+  /**
+   * Of the open loop, requests a second: that of the case, or half of what a slow subject can do.
+   */
   readonly rate: number;
-  /** Of the subject's process and those that it started, all threads, per request of the closed loop. */
+  /**
+   * Of the subject's process and those that it started, all threads, per request of the closed
+   * loop.
+   */
   readonly cpuMicroseconds: number | null;
   /** The same of the subject's process alone. */
   readonly firstCpuMicroseconds: number | null;
@@ -37,11 +45,17 @@ export interface Plan {
 const JOB_LIMIT = 120_000;
 
 /**
- * Warms the subject up, runs the closed loop for CPU and throughput, then the open loop for latency.
+ * Warms the subject up, runs the closed loop for CPU and throughput, then the open loop for
+ * latency.
  *
  * @throws {Error} when any answer is not complete: errors are quick, and would look like speed.
  */
-export async function measure(generator: ChildProcess, subject: Subject, testCase: Case, plan: Plan): Promise<Figures> {
+export async function measure(
+  generator: ChildProcess,
+  subject: Subject,
+  testCase: Case,
+  plan: Plan,
+): Promise<Figures> {
   const requests = Math.ceil(testCase.requests * plan.scale * (subject.share ?? 1));
   const job = (loop: LoadJob["loop"]): LoadJob => ({
     origin: subject.origin,
@@ -52,16 +66,28 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
     loop,
   });
   const warmUp = plan.warmUp ?? Math.ceil(requests / 5);
-  await run(generator, subject, job({ kind: "closed", requests: warmUp, concurrency: CONCURRENCY }));
+  await run(
+    generator,
+    subject,
+    job({ kind: "closed", requests: warmUp, concurrency: CONCURRENCY }),
+  );
   const before = cpuOf(subject);
   const loadBefore = cpuOfAll([generator.pid, plan.load]);
-  const closed = await run(generator, subject, job({ kind: "closed", requests, concurrency: CONCURRENCY }));
+  const closed = await run(
+    generator,
+    subject,
+    job({ kind: "closed", requests, concurrency: CONCURRENCY }),
+  );
   const after = cpuOf(subject);
   const loadAfter = cpuOfAll([generator.pid, plan.load]);
   const requestsPerSecond = (requests * 1_000) / closed.duration;
   // Beyond what a subject can do, its queue would be measured.
   const rate = Math.min(testCase.rate, Math.max(1, Math.floor(requestsPerSecond / 2)));
-  const open = await run(generator, subject, job({ kind: "open", requests: Math.ceil(rate * plan.openSeconds), rate }));
+  const open = await run(
+    generator,
+    subject,
+    job({ kind: "open", requests: Math.ceil(rate * plan.openSeconds), rate }),
+  );
   return {
     requestsPerSecond,
     rate,
@@ -76,7 +102,10 @@ export async function measure(generator: ChildProcess, subject: Subject, testCas
   };
 }
 
-function cpuOf({ pid }: Subject): { readonly first: number | null; readonly family: number | null } {
+function cpuOf({ pid }: Subject): {
+  readonly first: number | null;
+  readonly family: number | null;
+} {
   return pid === null
     ? { first: null, family: null }
     : { first: cpuMicroseconds(pid), family: familyCpuMicroseconds(pid) };

@@ -23,7 +23,9 @@ Writes bench/results/<time>.json and .md. About four minutes; --quick takes abou
 `;
 
 /** Reads the arguments; `help` where they request it, a sentence where they are wrong. */
-export function readOptions(argv: readonly string[]): Options | "help" | { readonly problem: string } {
+export function readOptions(
+  argv: readonly string[],
+): Options | "help" | { readonly problem: string } {
   let values;
   try {
     ({ values } = parseArgs({
@@ -42,9 +44,14 @@ export function readOptions(argv: readonly string[]): Options | "help" | { reado
   if (values.help) return "help";
   const unknown = values.case.find((name) => !CASES.some((testCase) => testCase.name === name));
   if (unknown !== undefined)
-    return { problem: `--case: there is no case of that name; cases are ${CASES.map(({ name }) => name).join(", ")}` };
+    return {
+      problem: `--case: there is no case of that name; cases are ${CASES.map(({ name }) => name).join(", ")}`,
+    };
   const runs = values.runs ?? (values.quick ? "1" : "3");
   if (!/^([1-9]|1\d|20)$/.test(runs)) return { problem: "--runs: must be a number from 1 to 20" };
-  const cases = values.case.length === 0 ? CASES : CASES.filter((testCase) => values.case.includes(testCase.name));
+  const cases =
+    values.case.length === 0
+      ? CASES
+      : CASES.filter((testCase) => values.case.includes(testCase.name));
   return { cases, runs: Number(runs), quick: values.quick, peers: values.peers };
 }

@@ -5,8 +5,9 @@ import type { Source } from "../src/canon/diagnostic.ts";
 import { compilePolicies } from "../src/policy/compile-policies.ts";
 
 /**
- * How long ten policies take to compile: nothing cached, then from the cache. In milliseconds, medians of three; the first compilation of
- * the process also reads and compiles the toolchain. The aims are 2 s and 100 ms.
+ * How long ten policies take to compile: nothing cached, then from the cache. In milliseconds,
+ * medians of three; the first compilation of the process also reads and compiles the toolchain. The
+ * aims are 2 s and 100 ms.
  */
 const ROOT = new URL("../", import.meta.url);
 const FOLDERS = ["policies/", "policies/lib/", "policy-library/"];

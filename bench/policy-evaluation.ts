@@ -3,14 +3,20 @@ import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
 import type { PolicyInput } from "../src/canon/policy.ts";
 import { compilePolicies } from "../src/policy/compile-policies.ts";
-import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../src/policy/evaluator.ts";
+import {
+  EVALUATION_FUEL,
+  EvaluationTimeoutError,
+  Evaluator,
+  serialise,
+} from "../src/policy/evaluator.ts";
 import { meterModule } from "../src/policy/meter-module.ts";
 import { createToolchain } from "../src/policy/toolchain/toolchain.ts";
 import { candidate, ordinaryInput, sampleData } from "../test/policy/samples.ts";
 
 /**
- * What metering costs, and how long the bound of an evaluation can last: the shipped policies as they were compiled and metered (CPU microseconds
- * of all of them, each evaluated alone), then expressions of every kind until they are stopped (CPU milliseconds).
+ * What metering costs, and how long the bound of an evaluation can last: the shipped policies as
+ * they were compiled and metered (CPU microseconds of all of them, each evaluated alone), then
+ * expressions of every kind until they are stopped (CPU milliseconds).
  */
 const sdk: typeof OpaWasm = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");
 const ROOT = new URL("../", import.meta.url);
@@ -36,7 +42,10 @@ async function shipped(): Promise<void> {
   const [module] = modules;
   if (module === undefined) throw new Error("bench: nothing was compiled");
   const entrypoints = module.units.map(({ entrypoint }) => entrypoint);
-  const plain = sdk.loadPolicySync(Uint8Array.from(module.bytes).buffer, { initial: 5, maximum: 1024 });
+  const plain = sdk.loadPolicySync(Uint8Array.from(module.bytes).buffer, {
+    initial: 5,
+    maximum: 1024,
+  });
   plain.setData(serialise(sampleData));
   const metered = await Evaluator.load(module.bytes, sampleData, entrypoints);
   const metering = Array.from({ length: 10 }, () => cpu(() => meterModule(module.bytes)) / 1_000);
@@ -55,7 +64,9 @@ async function shipped(): Promise<void> {
       metered.evaluate(input, name);
       most = Math.max(most, metered.used);
     }
-    const [before, after] = [runs.plain, runs.metered].map((list) => (Math.min(...list) / ROUNDS).toFixed(1));
+    const [before, after] = [runs.plain, runs.metered].map((list) =>
+      (Math.min(...list) / ROUNDS).toFixed(1),
+    );
     const share = ((100 * most) / EVALUATION_FUEL).toFixed(1);
     console.log(
       `${count} candidates, ${entrypoints.length} policies: ${before} µs plain, ${after} µs metered; the dearest takes ${share} % of the bound`,
@@ -74,7 +85,8 @@ function inputWith(candidates: number): ArrayBuffer {
   return serialise(input);
 }
 
-const FIVE = "some a in input.w; some b in input.w; some c in input.w; some d in input.w; some e in input.w";
+const FIVE =
+  "some a in input.w; some b in input.w; some c in input.w; some d in input.w; some e in input.w";
 
 /** Without an end as far as the bound is concerned. */
 const ENDLESS: Readonly<Record<string, string>> = {
@@ -108,7 +120,10 @@ async function endless(): Promise<void> {
     });
     if (wasm === null) throw new Error(`bench: ${name} does not compile: ${errors[0]?.message}`);
     const evaluator = await Evaluator.load(Buffer.from(wasm, "base64"), {}, [entrypoint]);
-    const times = Array.from({ length: 8 }, () => cpu(() => stop(name, evaluator, input, entrypoint)) / 1_000);
+    const times = Array.from(
+      { length: 8 },
+      () => cpu(() => stop(name, evaluator, input, entrypoint)) / 1_000,
+    );
     console.log(
       `${name.padEnd(18)} first ${times[0]?.toFixed(1).padStart(6)} ms, then ${Math.min(...times).toFixed(1)} ms`,
     );

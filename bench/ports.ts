@@ -7,12 +7,17 @@ export function freePort(): Promise<number> {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+      server.close(() =>
+        resolve(typeof address === "object" && address !== null ? address.port : 0),
+      );
     });
   });
 }
 
-/** Whether the origin takes connections within `limit` milliseconds. The upstream answers no GET, so a connection is proof enough. */
+/**
+ * Whether the origin takes connections within `limit` milliseconds. The upstream answers no GET, so
+ * a connection is proof enough.
+ */
 export async function answers(origin: string, limit: number): Promise<boolean> {
   const { hostname, port } = new URL(origin);
   const end = performance.now() + limit;

@@ -4,7 +4,10 @@ import { readFileSync } from "node:fs";
 /** Ticks a second of the times in /proc. */
 const TICKS = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout) || 100;
 
-/** Microseconds of CPU that all threads of a process have used, in user mode and in the kernel; `null` where there is no /proc. */
+/**
+ * Microseconds of CPU that all threads of a process have used, in user mode and in the kernel;
+ * `null` where there is no /proc.
+ */
 export function cpuMicroseconds(pid: number): number | null {
   const text = read(`/proc/${pid}/stat`);
   if (text === null) return null;
@@ -17,7 +20,8 @@ export function cpuMicroseconds(pid: number): number | null {
 export function familyCpuMicroseconds(pid: number): number | null {
   const own = cpuMicroseconds(pid);
   if (own === null) return null;
-  const children = read(`/proc/${pid}/task/${pid}/children`)?.trim().split(" ").filter(Boolean) ?? [];
+  const children =
+    read(`/proc/${pid}/task/${pid}/children`)?.trim().split(" ").filter(Boolean) ?? [];
   return children.reduce((sum, child) => sum + (familyCpuMicroseconds(Number(child)) ?? 0), own);
 }
 

@@ -47,7 +47,11 @@ export function toMarkdown(report: Report, at: Date): string {
 
 function machine(): { readonly node: string; readonly processor: string; readonly count: number } {
   const all = cpus();
-  return { node: process.version, processor: all[0]?.model.trim() ?? "unknown processor", count: all.length };
+  return {
+    node: process.version,
+    processor: all[0]?.model.trim() ?? "unknown processor",
+    count: all.length,
+  };
 }
 
 function pinning({ subject, rest }: Cores): string {
@@ -77,7 +81,9 @@ function caseLines({ testCase, subjects }: CaseResult): readonly string[] {
     figures.rate === testCase.rate ? subject : `${subject} (at ${figures.rate}/s)`,
     show(figures.cpuMicroseconds, 0),
     spread(runs),
-    figures.cpuMicroseconds === null || baseline === null ? "–" : show(figures.cpuMicroseconds / baseline, 2),
+    figures.cpuMicroseconds === null || baseline === null
+      ? "–"
+      : show(figures.cpuMicroseconds / baseline, 2),
     show(figures.requestsPerSecond, 0),
     show(figures.p50, 2),
     show(figures.p99, 2),
@@ -85,13 +91,20 @@ function caseLines({ testCase, subjects }: CaseResult): readonly string[] {
     show(figures.firstByteP99, 2),
     show(figures.residentMegabytes, 0),
   ]);
-  return ["", `## ${testCase.title}: latency at ${testCase.rate} requests/s`, "", ...table([HEADINGS, ...cells])];
+  return [
+    "",
+    `## ${testCase.title}: latency at ${testCase.rate} requests/s`,
+    "",
+    ...table([HEADINGS, ...cells]),
+  ];
 }
 
 /** The least and the most CPU of the runs: what lies within it is noise. */
 function spread(runs: readonly Figures[]): string {
   const values = runs.map((run) => run.cpuMicroseconds).filter((value) => value !== null);
-  return values.length < 2 ? "–" : `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
+  return values.length < 2
+    ? "–"
+    : `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
 }
 
 function show(value: number | null, digits: number): string {
@@ -100,7 +113,9 @@ function show(value: number | null, digits: number): string {
 
 /** The first column to the left, numbers to the right. */
 function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = HEADINGS.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join(" | ")} |`;
   const rule = `| ${widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`)).join(" | ")} |`;

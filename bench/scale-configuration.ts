@@ -18,26 +18,45 @@ const LABELS = ["eu", "tools", "images", "office-hours", "batch-only"];
 const KEY_LABELS = ["vip", "pii", "trial", "audit"];
 const CHAT = ["gpt-5-us", "gpt-5-eu", "mistral-large-eu"];
 
-/** The models and providers of this repository for many routes, workspaces and policies; the same for the same sizes. */
-export function scaleConfiguration(size: ConfigurationSize, change: ConfigurationChange | null): ConfigurationFiles {
+/**
+ * The models and providers of this repository for many routes, workspaces and policies; the same
+ * for the same sizes.
+ */
+export function scaleConfiguration(
+  size: ConfigurationSize,
+  change: ConfigurationChange | null,
+): ConfigurationFiles {
   const fixture = parse(readFileSync(new URL("routes.yaml", ROOT), "utf8"));
-  const endpoints: readonly string[] = Object.values<{ primary: string; fallbacks?: readonly string[] }>(fixture.routes)
+  const endpoints: readonly string[] = Object.values<{
+    primary: string;
+    fallbacks?: readonly string[];
+  }>(fixture.routes)
     .flatMap(({ primary, fallbacks = [] }) => [primary, ...fallbacks])
     .filter((name, index, all) => all.indexOf(name) === index);
-  const chat = [...new Set([...CHAT, ...endpoints.filter((name) => /gpt|mistral|claude/.test(name))])];
+  const chat = [
+    ...new Set([...CHAT, ...endpoints.filter((name) => /gpt|mistral|claude/.test(name))]),
+  ];
   const routes = Array.from({ length: size.routes }, (_, number) => {
     const chosen = chat.filter((_name, index) => (number * 7 + index * 3) % 5 < 2).slice(0, 4);
     const [primary = chat[number % chat.length], ...fallbacks] = chosen;
     const added =
-      change === "fallback" && number === 3 ? chat.filter((name) => !chosen.includes(name)).slice(0, 1) : [];
-    const row = { primary, fallbacks: [...fallbacks, ...added], on_gap: number % 2 === 0 ? "narrow" : "deny" };
+      change === "fallback" && number === 3
+        ? chat.filter((name) => !chosen.includes(name)).slice(0, 1)
+        : [];
+    const row = {
+      primary,
+      fallbacks: [...fallbacks, ...added],
+      on_gap: number % 2 === 0 ? "narrow" : "deny",
+    };
     return [`route-${number}`, row] as const;
   });
   const { regions, providers, dimensions, context_window } = fixture.workspaces.demo.approve;
   const names = routes.map(([name]) => name);
   const workspaces = Array.from({ length: size.workspaces }, (_, number) => {
     const approve = {
-      routes: names.filter((_name, index) => (index + number) % 5 === 0 || index === number % names.length),
+      routes: names.filter(
+        (_name, index) => (index + number) % 5 === 0 || index === number % names.length,
+      ),
       regions,
       providers,
       capabilities: ["tools", "json_schema", "reasoning", "image_input"].filter(
@@ -56,7 +75,11 @@ export function scaleConfiguration(size: ConfigurationSize, change: Configuratio
     workloads: ["web", "batch"],
     labels: [...LABELS, ...KEY_LABELS],
   };
-  fixture.policies = { dir: "policies", managed_by: ["tenant-0"], initial_mode: { "*": "enforce" } };
+  fixture.policies = {
+    dir: "policies",
+    managed_by: ["tenant-0"],
+    initial_mode: { "*": "enforce" },
+  };
   const policies = Array.from({ length: size.policies }, (_, number) =>
     policySource(number, change === "policy" && number === 1),
   );
@@ -87,9 +110,13 @@ ${body}
   return { path: `policies/${id}.rego`, text };
 }
 
-type Kind = (round: number, isChanged: boolean) => readonly [constraint: string, effect: string, body: string];
+type Kind = (
+  round: number,
+  isChanged: boolean,
+) => readonly [constraint: string, effect: string, body: string];
 
-const of = (values: readonly string[], round: number): string => values[round % values.length] ?? "";
+const of = (values: readonly string[], round: number): string =>
+  values[round % values.length] ?? "";
 
 const KINDS: readonly Kind[] = [
   (round) => [

@@ -9,10 +9,12 @@ import { runSimulation } from "../src/simulate/run-simulation.ts";
 import { scaleConfiguration, type ConfigurationChange } from "./scale-configuration.ts";
 
 /**
- * What `signalbox simulate` costs, compilation of both sides included and no cache: generated configurations of routes × workspaces × policies with
- * one more fallback or one changed policy, and this repository's own with one more fallback and its assertions. Every row is a process of its own, so
- * that its memory is its own. Aims, on two cores: 200 × 200 × 25 with a fallback in 10 s and 1 GB, 200 × 100 × 20 with a changed policy in 60 s, this
- * repository in 3 s. `npm run bench:simulate`; with `--quick` the first rows only, with names of rows only those.
+ * What `signalbox simulate` costs, compilation of both sides included and no cache: generated
+ * configurations of routes × workspaces × policies with one more fallback or one changed policy,
+ * and this repository's own with one more fallback and its assertions. Every row is a process of
+ * its own, so that its memory is its own. Aims, on two cores: 200 × 200 × 25 with a fallback in 10
+ * s and 1 GB, 200 × 100 × 20 with a changed policy in 60 s, this repository in 3 s.
+ * `npm run bench:simulate`; with `--quick` the first rows only, with names of rows only those.
  */
 interface Row {
   readonly name: string;
@@ -33,8 +35,17 @@ const ROWS: readonly Row[] = [
   { name: "shipped", size: null, change: "fallback" },
 ];
 
-function row(routes: number, workspaces: number, policies: number, change: ConfigurationChange = "fallback"): Row {
-  return { name: `${routes}x${workspaces}x${policies} ${change}`, size: [routes, workspaces, policies], change };
+function row(
+  routes: number,
+  workspaces: number,
+  policies: number,
+  change: ConfigurationChange = "fallback",
+): Row {
+  return {
+    name: `${routes}x${workspaces}x${policies} ${change}`,
+    size: [routes, workspaces, policies],
+    change,
+  };
 }
 
 const QUICK_ROWS = 3;
@@ -59,7 +70,10 @@ function shippedFiles(isHead: boolean): ConfigurationFiles {
   const policies = ["policies/", "policies/lib/"].flatMap((folder) =>
     readdirSync(new URL(folder, ROOT))
       .filter((name) => /(?<!_test)\.rego$/.test(name))
-      .map((name) => ({ path: `${folder}${name}`, text: readFileSync(new URL(`${folder}${name}`, ROOT), "utf8") })),
+      .map((name) => ({
+        path: `${folder}${name}`,
+        text: readFileSync(new URL(`${folder}${name}`, ROOT), "utf8"),
+      })),
   );
   return { routes: { path: "routes.yaml", text: JSON.stringify(fixture) }, policies };
 }
@@ -68,10 +82,17 @@ async function sideOf(name: "base" | "head", { size, change }: Row): Promise<Sid
   const isHead = name === "head";
   const [routes = 0, workspaces = 0, policies = 0] = size ?? [];
   const files =
-    size === null ? shippedFiles(isHead) : scaleConfiguration({ routes, workspaces, policies }, isHead ? change : null);
-  const { table, policies: compiled, diagnostics } = await compileConfiguration(files, { cache: null });
+    size === null
+      ? shippedFiles(isHead)
+      : scaleConfiguration({ routes, workspaces, policies }, isHead ? change : null);
+  const {
+    table,
+    policies: compiled,
+    diagnostics,
+  } = await compileConfiguration(files, { cache: null });
   const errors = diagnostics.filter(({ severity }) => severity === "error");
-  if (table === null || compiled === null || errors.length > 0) throw new Error(`bench: ${JSON.stringify(errors)}`);
+  if (table === null || compiled === null || errors.length > 0)
+    throw new Error(`bench: ${JSON.stringify(errors)}`);
   return { name, commit: null, table, policies: compiled, files, warnings: [] };
 }
 
@@ -134,9 +155,21 @@ if (mode === "--child") {
   );
   console.log("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
   for (const [index, { name }] of ROWS.entries()) {
-    if (requested.length > 0 ? !requested.includes(name) : mode === "--quick" && index >= QUICK_ROWS) continue;
-    const { complete, classes, shapes, changed, compiling, seconds, megabytes } = inOwnProcess(index);
-    const cells = [name, complete, classes, shapes.length - 1, changed, compiling.toFixed(1), seconds.toFixed(1)];
+    if (
+      requested.length > 0 ? !requested.includes(name) : mode === "--quick" && index >= QUICK_ROWS
+    )
+      continue;
+    const { complete, classes, shapes, changed, compiling, seconds, megabytes } =
+      inOwnProcess(index);
+    const cells = [
+      name,
+      complete,
+      classes,
+      shapes.length - 1,
+      changed,
+      compiling.toFixed(1),
+      seconds.toFixed(1),
+    ];
     console.log(`| ${[...cells, megabytes.toFixed(0)].join(" | ")} |`);
   }
 }

@@ -17,7 +17,10 @@ const MAIN = join(ROOT, "src/main.ts");
 /** Requests under way at once. */
 const AT_ONCE = 32;
 
-/** A table of all cells would be most of the memory that is measured; every seventh has all surfaces and nearly all faults. */
+/**
+ * A table of all cells would be most of the memory that is measured; every seventh has all surfaces
+ * and nearly all faults.
+ */
 const SOAKED = CELLS.filter((_cell, index) => index % 7 === 0);
 
 /** Share of requests whose provider is well: most are, in life. */
@@ -26,12 +29,16 @@ const WELL = 0.5;
 /** Share of the time that does not count: caches fill and code is compiled. */
 const WARM_UP = 0.3;
 
-/** Minutes below which the slope is printed and not judged: a heap moves more in a minute than a leak does in ten. */
+/**
+ * Minutes below which the slope is printed and not judged: a heap moves more in a minute than a
+ * leak does in ten.
+ */
 const SHORTEST_JUDGED = 5;
 
 /**
- * Old space of the server, MB. Left to itself V8 takes 10 MB a minute before it collects, which hides what is lost. A leak of objects shows as growth
- * towards this bound, and ends the server beyond it; one outside the heap shows as a slope.
+ * Old space of the server, MB. Left to itself V8 takes 10 MB a minute before it collects, which
+ * hides what is lost. A leak of objects shows as growth towards this bound, and ends the server
+ * beyond it; one outside the heap shows as a slope.
  */
 const HEAP = 128;
 
@@ -87,12 +94,33 @@ async function startServer(folder: string, upstream: string): Promise<Subject> {
   const database = join(folder, "signalbox.db");
   cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
   writeFileSync(join(folder, "routes.yaml"), JSON.stringify(chaosRoutes(upstream, SOAKED)));
-  const grants = ["--workspace", "chaos", "--scopes", "inference", "--owner", "soak", "--expires", "2d", "--quiet"];
-  const made = spawnSync(process.execPath, [MAIN, "keys", "create", "--database", database, ...grants], {
-    encoding: "utf8",
-  });
+  const grants = [
+    "--workspace",
+    "chaos",
+    "--scopes",
+    "inference",
+    "--owner",
+    "soak",
+    "--expires",
+    "2d",
+    "--quiet",
+  ];
+  const made = spawnSync(
+    process.execPath,
+    [MAIN, "keys", "create", "--database", database, ...grants],
+    {
+      encoding: "utf8",
+    },
+  );
   if (made.status !== 0) throw new Error(`signalbox keys create failed: ${made.stderr.trim()}`);
-  const files = ["--config", join(folder, "routes.yaml"), "--database", database, "--cache", join(folder, "cache")];
+  const files = [
+    "--config",
+    join(folder, "routes.yaml"),
+    "--database",
+    database,
+    "--cache",
+    join(folder, "cache"),
+  ];
   const child = spawn(
     process.execPath,
     [
@@ -116,7 +144,9 @@ async function startServer(folder: string, upstream: string): Promise<Subject> {
   });
   const url = await new Promise<string>((resolve, reject) => {
     let text = "";
-    child.once("exit", (code) => reject(new Error(`the server ended with code ${code} before it listened`)));
+    child.once("exit", (code) =>
+      reject(new Error(`the server ended with code ${code} before it listened`)),
+    );
     child.stdout.setEncoding("utf8").on("data", (piece: string) => {
       text += piece;
       const found = /listening on (http:\/\/[\w.:[\]]+)/.exec(text)?.[1];
@@ -144,7 +174,11 @@ function oneOf<Item>(items: readonly Item[]): Item {
   return item;
 }
 
-async function requestOnce(subject: Subject, undamaged: ReadonlyMap<string, Undamaged>, tally: Tally): Promise<void> {
+async function requestOnce(
+  subject: Subject,
+  undamaged: ReadonlyMap<string, Undamaged>,
+  tally: Tally,
+): Promise<void> {
   const cell = Math.random() < WELL ? wellCell(oneOf(COLUMNS)) : oneOf(SOAKED);
   const answer = await ask(subject.url, subject.key, cell.column, cell.id);
   const whole = undamaged.get(cell.column.id);
@@ -186,7 +220,10 @@ function slopeOf(samples: readonly Sample[]): number {
   const mean = (of: (sample: Sample) => number): number =>
     samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
   const [time, memory] = [mean(({ at }) => at), mean(({ megabytes }) => megabytes)];
-  const over = samples.reduce((sum, { at, megabytes }) => sum + (at - time) * (megabytes - memory), 0);
+  const over = samples.reduce(
+    (sum, { at, megabytes }) => sum + (at - time) * (megabytes - memory),
+    0,
+  );
   const under = samples.reduce((sum, { at }) => sum + (at - time) ** 2, 0);
   return under === 0 ? 0 : over / under;
 }
@@ -241,7 +278,12 @@ async function stop({ process: child }: Subject): Promise<number | null> {
 }
 
 /** Prints the result; returns whether the run passed. */
-function report({ samples, tally }: Soaked, subject: Subject, code: number | null, options: Options): boolean {
+function report(
+  { samples, tally }: Soaked,
+  subject: Subject,
+  code: number | null,
+  options: Options,
+): boolean {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const counted = samples.filter(({ at }) => at >= options.minutes * WARM_UP);
   const slope = slopeOf(counted);
@@ -277,7 +319,8 @@ async function main(argv: readonly string[]): Promise<number> {
     subject?.process.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
   });
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => process.exit(130));
   try {
     mock = await startMock({ host: "127.0.0.1", port: 0 });
     subject = await startServer(folder, mock.url);

@@ -9,13 +9,18 @@ import { freePort } from "./ports.ts";
 import { cpuMicroseconds, residentMegabytes } from "./process-figures.ts";
 
 /**
- * How long a server takes from its start to its first 200 of `/status`, what CPU it has used by then, and its memory when it is idle: from the package and
- * from the sources, first with nothing cached, then medians with everything cached. `node bench/start.ts [ROUNDS [CHECKOUT…]]`; checkouts take turns.
+ * How long a server takes from its start to its first 200 of `/status`, what CPU it has used by
+ * then, and its memory when it is idle: from the package and from the sources, first with nothing
+ * cached, then medians with everything cached. `node bench/start.ts [ROUNDS [CHECKOUT…]]`;
+ * checkouts take turns.
  */
 const HERE = resolve(import.meta.dirname, "..");
 const PROGRAMS = { package: "dist/main.js", sources: "src/main.ts" } as const;
 
-/** A server is idle that has used less than a twentieth of a core for so long, milliseconds: after its first answer it still compares what the policy log keeps. */
+/**
+ * A server is idle that has used less than a twentieth of a core for so long, milliseconds: after
+ * its first answer it still compares what the policy log keeps.
+ */
 const QUIET = 600;
 
 /** How long a server may take to answer, milliseconds. */
@@ -43,10 +48,13 @@ const roots = checkouts.length === 0 ? [HERE] : checkouts.map((path) => resolve(
 
 function isUp(port: number): Promise<boolean> {
   return new Promise((done) => {
-    const requested = request({ host: "127.0.0.1", port, path: "/status", agent: false }, (answer) => {
-      answer.resume();
-      done(answer.statusCode === 200);
-    });
+    const requested = request(
+      { host: "127.0.0.1", port, path: "/status", agent: false },
+      (answer) => {
+        answer.resume();
+        done(answer.statusCode === 200);
+      },
+    );
     requested.on("error", () => done(false));
     requested.end();
   });
@@ -55,7 +63,8 @@ function isUp(port: number): Promise<boolean> {
 /** Milliseconds from `began` to the first 200. */
 async function firstAnswer(child: ChildProcess, port: number, began: number): Promise<number> {
   while (!(await isUp(port))) {
-    if (child.exitCode !== null) throw new Error(`bench: the server has ended with ${child.exitCode}`);
+    if (child.exitCode !== null)
+      throw new Error(`bench: the server has ended with ${child.exitCode}`);
     if (performance.now() - began > LIMIT) throw new Error("bench: the server does not answer");
     await delay(2);
   }
@@ -73,7 +82,16 @@ async function untilIdle(pid: number): Promise<void> {
 /** Starts a server and stops it. */
 async function startOnce({ main, folder }: Subject): Promise<Figures> {
   const port = await freePort();
-  const argv = [main, "serve", "--config", join(folder, "routes.yaml"), "--port", String(port), "--admin-port", "0"];
+  const argv = [
+    main,
+    "serve",
+    "--config",
+    join(folder, "routes.yaml"),
+    "--port",
+    String(port),
+    "--admin-port",
+    "0",
+  ];
   const began = performance.now();
   const child = spawn(process.execPath, [...argv, "--drain", "1"], {
     cwd: folder,
@@ -100,7 +118,12 @@ function line(name: string, runs: readonly Figures[]): string {
     (sorted(of)[Math.floor(runs.length / 2)] ?? 0).toFixed(0).padStart(6);
   const times = sorted((run) => run.milliseconds);
   const spread = `${times.at(0)?.toFixed(0)} to ${times.at(-1)?.toFixed(0)}`.padStart(14);
-  const figures = [median((run) => run.milliseconds), spread, median((run) => run.cpu), median((run) => run.memory)];
+  const figures = [
+    median((run) => run.milliseconds),
+    spread,
+    median((run) => run.cpu),
+    median((run) => run.memory),
+  ];
   return `| ${name.padEnd(24)} | ${figures.join(" | ")} |`;
 }
 

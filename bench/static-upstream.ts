@@ -1,6 +1,7 @@
 /**
- * The upstream of the benchmark: answers that were made before, over bare sockets. It shares a core with the load generator, so everything
- * it saves lets the subject be loaded more; `signalbox mock` would answer the same at three times the cost.
+ * The upstream of the benchmark: answers that were made before, over bare sockets. It shares a core
+ * with the load generator, so everything it saves lets the subject be loaded more; `signalbox mock`
+ * would answer the same at three times the cost.
  */
 import { createServer, type Socket } from "node:net";
 import { CASES, CHUNKS, DIMENSION, filler, isVectors, vectorCount, type Case } from "./cases.ts";
@@ -70,7 +71,10 @@ function streamPieces({ model, size }: Case): readonly Buffer[] {
       usage,
     });
   const text = filler(size / CHUNKS);
-  const delta = chunk([{ index: 0, delta: { content: text }, logprobs: null, finish_reason: null }], null);
+  const delta = chunk(
+    [{ index: 0, delta: { content: text }, logprobs: null, finish_reason: null }],
+    null,
+  );
   const events = [
     ...Array.from({ length: CHUNKS }, () => delta),
     chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }], null),
@@ -78,9 +82,10 @@ function streamPieces({ model, size }: Case): readonly Buffer[] {
     "[DONE]",
   ].map((data) => `data: ${data}\n\n`);
   const chunks = events.map((event) => `${event.length.toString(16)}\r\n${event}\r\n`);
-  const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-  return [head + (chunks[0] ?? ""), ...chunks.slice(1, -1), `${chunks.at(-1) ?? ""}0\r\n\r\n`].map((piece) =>
-    Buffer.from(piece),
+  const head =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+  return [head + (chunks[0] ?? ""), ...chunks.slice(1, -1), `${chunks.at(-1) ?? ""}0\r\n\r\n`].map(
+    (piece) => Buffer.from(piece),
   );
 }
 

@@ -9,9 +9,14 @@ export interface Subject {
   readonly name: string;
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The process whose CPU and memory count; `null` where the load goes straight to the upstream. */
+  /**
+   * The process whose CPU and memory count; `null` where the load goes straight to the upstream.
+   */
   readonly pid: number | null;
-  /** The part of a case's requests that it gets, where that is not all; failing, it is omitted instead of ending the benchmark. */
+  /**
+   * The part of a case's requests that it gets, where that is not all; failing, it is omitted
+   * instead of ending the benchmark.
+   */
   readonly share?: number;
 }
 
@@ -21,7 +26,10 @@ export interface Field {
   readonly absent: readonly string[];
 }
 
-/** Starts everything that is compared. All of it stays up for the whole benchmark: an idle one uses no CPU. */
+/**
+ * Starts everything that is compared. All of it stays up for the whole benchmark: an idle one uses
+ * no CPU.
+ */
 export async function startSubjects(
   children: Children,
   upstream: string,
@@ -46,10 +54,20 @@ export async function startSubjects(
     cores.subject,
     true,
   );
-  subjects.push({ name: BASELINE, origin: relay.origin, headers: {}, pid: relay.process.pid ?? null });
+  subjects.push({
+    name: BASELINE,
+    origin: relay.origin,
+    headers: {},
+    pid: relay.process.pid ?? null,
+  });
   const signalbox = await startSignalbox(children, upstream, folder, cores.subject);
   const headers = { authorization: `Bearer ${signalbox.key}` };
-  subjects.push({ name: "signalbox", origin: signalbox.origin, headers, pid: signalbox.process.pid ?? null });
+  subjects.push({
+    name: "signalbox",
+    origin: signalbox.origin,
+    headers,
+    pid: signalbox.process.pid ?? null,
+  });
   if (peers)
     for (const peer of await startPeers(children, upstream, folder, cores.subject)) {
       if (typeof peer === "string") absent.push(peer);

@@ -5,7 +5,11 @@ import type { InferenceRequest } from "../src/canon/request.ts";
 import type { EndpointRow, RouteRow } from "../src/canon/table.ts";
 import { messagesSurface } from "../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../src/dialects/dialect.ts";
-import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../src/dialects/table.ts";
+import {
+  GENERATE_DIALECTS,
+  isGenerateDialect,
+  type GenerateDialect,
+} from "../src/dialects/table.ts";
 import { chatSurface } from "../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../src/dialects/openai-responses/dialect.ts";
@@ -15,9 +19,10 @@ import { UPSTREAM_STREAMS } from "./upstream-streams.ts";
 import { prepareTranslation } from "../src/dialects/translate-request.ts";
 
 /**
- * What translation costs, without sockets: for every surface and every dialect, the time to turn a request into the upstream's bytes, and the
- * upstream's stream into the client's, as a ratio to the native relay of the same surface. All pairs take turns within a round, so that
- * a disturbance of the machine affects all of them; medians of the rounds are printed.
+ * What translation costs, without sockets: for every surface and every dialect, the time to turn a
+ * request into the upstream's bytes, and the upstream's stream into the client's, as a ratio to the
+ * native relay of the same surface. All pairs take turns within a round, so that a disturbance of
+ * the machine affects all of them; medians of the rounds are printed.
  */
 const ROUNDS = process.argv.includes("--quick") ? 5 : 21;
 const REQUESTS = 400;
@@ -36,23 +41,29 @@ interface Pair {
 
 const TEXT = filler(1_000);
 
-const SURFACES: Readonly<Record<string, { readonly surface: Surface; readonly body: JsonObject }>> = {
-  "chat completions": {
-    surface: chatSurface,
-    body: {
-      model: "m",
-      stream: true,
-      messages: [{ role: "user", content: TEXT }],
-      stream_options: { include_usage: true },
+const SURFACES: Readonly<Record<string, { readonly surface: Surface; readonly body: JsonObject }>> =
+  {
+    "chat completions": {
+      surface: chatSurface,
+      body: {
+        model: "m",
+        stream: true,
+        messages: [{ role: "user", content: TEXT }],
+        stream_options: { include_usage: true },
+      },
     },
-  },
-  completions: { surface: completionsSurface, body: { model: "m", stream: true, prompt: TEXT } },
-  responses: { surface: responsesSurface, body: { model: "m", stream: true, input: TEXT } },
-  messages: {
-    surface: messagesSurface,
-    body: { model: "m", stream: true, max_tokens: 1_000, messages: [{ role: "user", content: TEXT }] },
-  },
-};
+    completions: { surface: completionsSurface, body: { model: "m", stream: true, prompt: TEXT } },
+    responses: { surface: responsesSurface, body: { model: "m", stream: true, input: TEXT } },
+    messages: {
+      surface: messagesSurface,
+      body: {
+        model: "m",
+        stream: true,
+        max_tokens: 1_000,
+        messages: [{ role: "user", content: TEXT }],
+      },
+    },
+  };
 
 const NO_HEADERS = { version: null, betas: [] };
 const NO_EDITS = { maxOutputTokens: null, stripFields: [] };
@@ -140,9 +151,15 @@ function upstreamStream(dialect: GenerateDialect): readonly Uint8Array[] {
   const events: InferenceEvent[] = [
     { type: "start", model: "upstream-model" },
     { type: "open", index: 0, block: { kind: "text" } },
-    ...Array.from({ length: CHUNKS }, () => ({ type: "text", index: 0, text: "signal block ", logprobs: [] }) as const),
+    ...Array.from(
+      { length: CHUNKS },
+      () => ({ type: "text", index: 0, text: "signal block ", logprobs: [] }) as const,
+    ),
     { type: "close", index: 0 },
-    { type: "usage", usage: { input: 200, output: 100, cacheRead: null, cacheWrite: null, reasoning: null } },
+    {
+      type: "usage",
+      usage: { input: 200, output: 100, cacheRead: null, cacheWrite: null, reasoning: null },
+    },
     { type: "finish", reason: "stop", stopSequence: null },
   ];
   return events.flatMap((event) => renderer.push(event));
@@ -176,7 +193,13 @@ function exchangePlan(surface: Surface, body: JsonObject, dialect: GenerateDiale
   const prepared =
     canonical === null
       ? null
-      : prepareTranslation(canonical, ROUTE, request.shape, candidate, upstreamFor("generate", dialect));
+      : prepareTranslation(
+          canonical,
+          ROUTE,
+          request.shape,
+          candidate,
+          upstreamFor("generate", dialect),
+        );
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
   const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: answering };
   return planExchange(options, candidate, upstreamFor("generate", dialect));
@@ -196,7 +219,8 @@ function pairs(): readonly Pair[] {
           stream: () => {
             const stream = exchangePlan(surface, body, dialect).stream();
             for (const chunk of chunks) stream.push(chunk);
-            if (stream.end().ending.failure !== null) throw new Error(`${name} over ${dialect}: the stream failed`);
+            if (stream.end().ending.failure !== null)
+              throw new Error(`${name} over ${dialect}: the stream failed`);
           },
           requestTimes: [],
           streamTimes: [],
@@ -213,7 +237,9 @@ function time(work: () => void, count: number): number {
 }
 
 function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
+  return (
+    values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN
+  );
 }
 
 const all = pairs();

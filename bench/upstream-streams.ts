@@ -9,15 +9,26 @@ function line(value: object): Uint8Array {
 }
 
 function cohere(chunks: number): readonly Uint8Array[] {
-  const content = (text: string) => ({ type: "content-delta", index: 0, delta: { message: { content: { text } } } });
+  const content = (text: string) => ({
+    type: "content-delta",
+    index: 0,
+    delta: { message: { content: { text } } },
+  });
   return [
     { type: "message-start", id: "1", delta: { message: { role: "assistant", content: [] } } },
-    { type: "content-start", index: 0, delta: { message: { content: { type: "text", text: "" } } } },
+    {
+      type: "content-start",
+      index: 0,
+      delta: { message: { content: { type: "text", text: "" } } },
+    },
     ...Array.from({ length: chunks }, () => content(TEXT)),
     { type: "content-end", index: 0 },
     {
       type: "message-end",
-      delta: { finish_reason: "COMPLETE", usage: { tokens: { input_tokens: 200, output_tokens: 100 } } },
+      delta: {
+        finish_reason: "COMPLETE",
+        usage: { tokens: { input_tokens: 200, output_tokens: 100 } },
+      },
     },
   ].map((value) => line(value));
 }
@@ -32,7 +43,11 @@ function gemini(chunks: number): readonly Uint8Array[] {
           ...(index === chunks - 1 ? { finishReason: "STOP" } : {}),
         },
       ],
-      usageMetadata: { promptTokenCount: 200, candidatesTokenCount: index + 1, totalTokenCount: 201 + index },
+      usageMetadata: {
+        promptTokenCount: 200,
+        candidatesTokenCount: index + 1,
+        totalTokenCount: 201 + index,
+      },
       modelVersion: "upstream-model",
       responseId: "1",
     }),
@@ -60,12 +75,20 @@ function converse(chunks: number): readonly Uint8Array[] {
     ),
     frame("contentBlockStop", { contentBlockIndex: 0 }),
     frame("messageStop", { stopReason: "end_turn" }),
-    frame("metadata", { usage: { inputTokens: 200, outputTokens: 100, totalTokens: 300 }, metrics: { latencyMs: 1 } }),
+    frame("metadata", {
+      usage: { inputTokens: 200, outputTokens: 100, totalTokens: 300 },
+      metrics: { latencyMs: 1 },
+    }),
   ];
 }
 
-/** Streams of protocols that no surface of ours speaks, a piece of text an event, as their providers send them. */
-export const UPSTREAM_STREAMS: Readonly<Partial<Record<DialectName, (chunks: number) => readonly Uint8Array[]>>> = {
+/**
+ * Streams of protocols that no surface of ours speaks, a piece of text an event, as their providers
+ * send them.
+ */
+export const UPSTREAM_STREAMS: Readonly<
+  Partial<Record<DialectName, (chunks: number) => readonly Uint8Array[]>>
+> = {
   "cohere-chat": cohere,
   gemini,
   "bedrock-converse": converse,

@@ -7,21 +7,30 @@ import { measure, medians, type Figures } from "./measure.ts";
 import { startSignalbox } from "./subjects/signalbox.ts";
 
 /**
- * What a second worker brings: requests a second of `--workers 1` and `--workers 2`, taking turns, as a ratio. Nothing is pinned, so load generator and
- * upstream use the same cores: on few of them the last line says how much more there can be at all. CPU a request does not depend on the number of
- * cores: of all processes, which a second worker should not raise, and of the first process, which is what all workers share (its thread writes the
- * evidence). `npm run bench:workers`.
+ * What a second worker brings: requests a second of `--workers 1` and `--workers 2`, taking turns,
+ * as a ratio. Nothing is pinned, so load generator and upstream use the same cores: on few of them
+ * the last line says how much more there can be at all. CPU a request does not depend on the number
+ * of cores: of all processes, which a second worker should not raise, and of the first process,
+ * which is what all workers share (its thread writes the evidence). `npm run bench:workers`.
  */
 const RUNS = 3;
 
-/** Of each worker, before anything is measured: until then V8 compiles. With a fifth of it two workers, of which each gets half, look slower than one. */
+/**
+ * Of each worker, before anything is measured: until then V8 compiles. With a fifth of it two
+ * workers, of which each gets half, look slower than one.
+ */
 const WARM_UP = 20_000;
 
 const children = new Children();
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
 try {
   const here = (name: string): string => join(import.meta.dirname, name);
-  const upstream = await children.startServer(process.execPath, [here("static-upstream.ts")], null, true);
+  const upstream = await children.startServer(
+    process.execPath,
+    [here("static-upstream.ts")],
+    null,
+    true,
+  );
   const generator = children.start(process.execPath, [here("load-generator.ts")], null, true);
   const [testCase] = CASES;
   if (testCase === undefined) throw new Error("bench: no case");
@@ -32,7 +41,11 @@ try {
     const home = join(folder, String(count));
     mkdirSync(home);
     const flags = ["--workers", String(count)];
-    const { origin, key, process: server } = await startSignalbox(children, upstream.origin, home, null, flags);
+    const {
+      origin,
+      key,
+      process: server,
+    } = await startSignalbox(children, upstream.origin, home, null, flags);
     const headers = { authorization: `Bearer ${key}` };
     subjects.push({ count, name: `${count} workers`, origin, headers, pid: server.pid ?? null });
     figures.set(count, []);
@@ -47,7 +60,8 @@ try {
   process.stdout.write(`${testCase.name}\n`);
   for (const [count, runs] of figures) {
     const { cpuMicroseconds, firstCpuMicroseconds, requestsPerSecond } = medians(runs);
-    const first = count === 1 ? "" : `, ${firstCpuMicroseconds?.toFixed(0)} of them in the first process`;
+    const first =
+      count === 1 ? "" : `, ${firstCpuMicroseconds?.toFixed(0)} of them in the first process`;
     process.stdout.write(
       `${count} workers: ${requestsPerSecond.toFixed(0)} requests/s, ${cpuMicroseconds?.toFixed(0)} µs of CPU a request${first}\n`,
     );

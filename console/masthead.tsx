@@ -17,7 +17,9 @@ export function Masthead({ active }: { readonly active: string }) {
   const current = session.value;
   if (current?.signed_in !== true) return null;
   const { person, workspaces, workspace, roles, build_id } = current;
-  const canShowAll = SECTIONS.some((section) => section.path === active && section.showsAll === true);
+  const canShowAll = SECTIONS.some(
+    (section) => section.path === active && section.showsAll === true,
+  );
   const choose = async (chosen: string): Promise<void> => {
     if (chosen === ALL) return chooseAllWorkspaces();
     const result = await chooseWorkspace(chosen);
@@ -35,10 +37,14 @@ export function Masthead({ active }: { readonly active: string }) {
       <nav aria-label="Pages">
         <ul>
           {SECTIONS.filter(
-            ({ scopes }) => scopes.length === 0 || scopes.some((scope) => current.scopes.includes(scope)),
+            ({ scopes }) =>
+              scopes.length === 0 || scopes.some((scope) => current.scopes.includes(scope)),
           ).map(({ path, title }) => (
             <li key={path}>
-              <a href={link(path === "" ? [] : [path])} aria-current={path === active ? "page" : undefined}>
+              <a
+                href={link(path === "" ? [] : [path])}
+                aria-current={path === active ? "page" : undefined}
+              >
                 {title}
               </a>
             </li>

@@ -23,7 +23,10 @@ export function readAddress(hash: string): Address {
 }
 
 /** The address of a page of ours, for `href`. */
-export function link(path: readonly string[], query: Readonly<Record<string, string | null>> = {}): string {
+export function link(
+  path: readonly string[],
+  query: Readonly<Record<string, string | null>> = {},
+): string {
   const entries = Object.entries(query).flatMap(([name, value]) =>
     value === null || value === "" ? [] : [[name, value]],
   );

@@ -1,6 +1,9 @@
 import type { Behaviour, Fault, Moment } from "./behaviour.ts";
 
-/** What an event is for, so that faults can be placed without knowing the protocol. `end` both gives the finish reason and is the last one. */
+/**
+ * What an event is for, so that faults can be placed without knowing the protocol. `end` both gives
+ * the finish reason and is the last one.
+ */
 export type EventPurpose = "content" | "finish" | "usage" | "done" | "end" | "error";
 
 /** One event of a stream. */
@@ -39,7 +42,10 @@ export interface Framing {
 /** An answer before anything goes wrong with it. */
 export type Answer = JsonAnswer | StreamAnswer;
 
-/** Where the connection ends: before the headers, or at piece `index` of the body, before it or in its middle. */
+/**
+ * Where the connection ends: before the headers, or at piece `index` of the body, before it or in
+ * its middle.
+ */
 export interface Break {
   readonly how: "cut" | "close" | "reset" | "stall";
   readonly before: "headers" | "piece";
@@ -67,14 +73,21 @@ type Unplayable = { readonly problem: string };
 /**
  * Puts the behaviour's omissions and its fault into an answer.
  *
- * @returns the script; or one sentence when the fault cannot happen in this answer, because a fault that does not happen would
- *   let a test pass that tests nothing.
+ * @returns the script; or one sentence when the fault cannot happen in this answer, because a fault
+ *   that does not happen would let a test pass that tests nothing.
  */
-export function scriptOf(answer: Answer, behaviour: Behaviour, failing: Failing): Script | Unplayable {
+export function scriptOf(
+  answer: Answer,
+  behaviour: Behaviour,
+  failing: Failing,
+): Script | Unplayable {
   const { fault } = behaviour;
   const events =
-    answer.kind === "stream" ? answer.events.filter((event) => isKept(event, behaviour)) : [bodyEvent(answer)];
-  const played = fault === null ? { events, break: null } : withFault(events, fault, answer, behaviour, failing);
+    answer.kind === "stream"
+      ? answer.events.filter((event) => isKept(event, behaviour))
+      : [bodyEvent(answer)];
+  const played =
+    fault === null ? { events, break: null } : withFault(events, fault, answer, behaviour, failing);
   if ("problem" in played) return played;
   const isStream = answer.kind === "stream";
   const { contentType, encode } = isStream ? (answer.framing ?? serverSent(behaviour)) : JSON_BODY;
@@ -96,7 +109,10 @@ interface Written {
 const JSON_BODY: Written = { contentType: "application/json", encode: ({ data }) => data };
 
 function serverSent(behaviour: Behaviour): Written {
-  return { contentType: "text/event-stream; charset=utf-8", encode: (event) => frame(event, behaviour) };
+  return {
+    contentType: "text/event-stream; charset=utf-8",
+    encode: (event) => frame(event, behaviour),
+  };
 }
 
 function isKept({ purpose }: StreamEvent, behaviour: Behaviour): boolean {
@@ -142,7 +158,11 @@ function withFault(
 type ContentFault = Exclude<Fault["kind"], Break["how"]>;
 
 /** `null` where the fault has no form in an answer that is not streamed. */
-function changedBody(answer: JsonAnswer, kind: ContentFault, failing: Failing): readonly StreamEvent[] | null {
+function changedBody(
+  answer: JsonAnswer,
+  kind: ContentFault,
+  failing: Failing,
+): readonly StreamEvent[] | null {
   const { failure, sequence } = failing;
   switch (kind) {
     case "malformed":
@@ -175,7 +195,10 @@ function changedEvents(
     case "duplicate":
       return last === undefined ? null : [...sent, last, ...events.slice(index)];
     case "error-frame":
-      return [...sent, ...failure.errorFrame(sent, sequence).filter((event) => isKept(event, behaviour))];
+      return [
+        ...sent,
+        ...failure.errorFrame(sent, sequence).filter((event) => isKept(event, behaviour)),
+      ];
     case "failed": {
       const ending = failure.failed?.events(sent) ?? null;
       return ending === null ? null : [...sent, ...ending];
@@ -190,9 +213,13 @@ function positionOf(moment: Moment, events: readonly StreamEvent[]): BreakPositi
     case "before-headers":
       return { before: "headers", index: 0, half: false };
     case "after":
-      return moment.event <= events.length ? { before: "piece", index: moment.event, half: false } : null;
+      return moment.event <= events.length
+        ? { before: "piece", index: moment.event, half: false }
+        : null;
     case "in":
-      return moment.event <= events.length ? { before: "piece", index: moment.event - 1, half: true } : null;
+      return moment.event <= events.length
+        ? { before: "piece", index: moment.event - 1, half: true }
+        : null;
     case "before-finish":
     case "before-done": {
       const wanted = moment.at === "before-finish" ? "finish" : "done";
@@ -220,7 +247,10 @@ export interface FailureGrammar {
   body(sequence: number): string;
   /** The error event, and what the protocol sends after it. */
   errorFrame(sent: readonly StreamEvent[], sequence: number): readonly StreamEvent[];
-  /** An ending that marks the answer as failed, without an error event; `null` where the protocol has none. */
+  /**
+   * An ending that marks the answer as failed, without an error event; `null` where the protocol
+   * has none.
+   */
   readonly failed: FailedEnding | null;
 }
 

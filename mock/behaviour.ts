@@ -1,7 +1,8 @@
 /**
- * The behaviour of a simulated answer. Written as settings, either in the header `x-mock` (`cut=after-2; delay=50ms`) or at the end
- * of the model's name (`gpt-5+cut=after-2+delay=50ms`): one grammar for both, documented in docs/mock.md. It is closed: a
- * setting that is not listed here is refused, because a misspelt fault would otherwise make a test pass that tests nothing.
+ * The behaviour of a simulated answer. Written as settings, either in the header `x-mock`
+ * (`cut=after-2; delay=50ms`) or at the end of the model's name (`gpt-5+cut=after-2+delay=50ms`):
+ * one grammar for both, documented in docs/mock.md. It is closed: a setting that is not listed here
+ * is refused, because a misspelt fault would otherwise make a test pass that tests nothing.
  */
 export interface Behaviour {
   /** Milliseconds before the headers. */
@@ -27,7 +28,10 @@ export interface Behaviour {
   readonly finish: FinishReason | null;
   /** Reasoning that only the provider can read. */
   readonly redacted: boolean;
-  /** Text with characters of two, three and four bytes, and with line separators that are none in JSON. */
+  /**
+   * Text with characters of two, three and four bytes, and with line separators that are none in
+   * JSON.
+   */
   readonly unicode: boolean;
   /** Prompt tokens reported as read from a cache. */
   readonly cached: number;
@@ -37,7 +41,10 @@ export interface Behaviour {
   readonly noFinish: boolean;
   readonly noUsage: boolean;
   readonly gzip: boolean;
-  /** Bytes per write of the body; `awkward` cuts where parsers break; `null` writes an event at a time. */
+  /**
+   * Bytes per write of the body; `awkward` cuts where parsers break; `null` writes an event at a
+   * time.
+   */
   readonly split: number | "awkward" | null;
   readonly crlf: boolean;
   /** `data:x` instead of `data: x`. */
@@ -47,7 +54,9 @@ export interface Behaviour {
   /** The header `content-type` of the answer; `null` leaves the right one. */
   readonly contentType: string | null;
   readonly requireAuth: boolean;
-  /** Only the first so many requests for the model are answered like this; `null` for all of them. */
+  /**
+   * Only the first so many requests for the model are answered like this; `null` for all of them.
+   */
   readonly times: number | null;
   /** Length of vectors where the request gives none. */
   readonly dimensions: number | null;
@@ -73,8 +82,8 @@ export interface Behaviour {
 }
 
 /**
- * Members about lists of results: embeddings, rankings, moderations. An endpoint has no form for them unless it declares one, because most
- * endpoints answer in text.
+ * Members about lists of results: embeddings, rankings, moderations. An endpoint has no form for
+ * them unless it declares one, because most endpoints answer in text.
  */
 export const RESULT_MEMBERS = [
   "dimensions",
@@ -94,7 +103,10 @@ export type ResultMember = (typeof RESULT_MEMBERS)[number];
 /** Requests that contain this text fail where `poison` is set. */
 export const POISON = "simulated-poison";
 
-/** `unknown` is a value that no protocol has. A protocol without a value for a reason refuses to end with it. */
+/**
+ * `unknown` is a value that no protocol has. A protocol without a value for a reason refuses to end
+ * with it.
+ */
 export const FINISH_REASONS = [
   "stop",
   "length",
@@ -107,10 +119,12 @@ export const FINISH_REASONS = [
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
- * `cut`: the body ends early, but properly in the sense of HTTP. `close`: the connection is closed (FIN) in the middle of the
- * message. `reset`: the same with RST. `stall`: silence on an open connection. `malformed`: something that is not JSON.
- * `duplicate`: the last event before the moment, once more. `error-frame`: the protocol's error event; in an answer that is not
- * streamed, an error body with status 200. `failed`: the protocol's ending for answers that failed, without an error event.
+ * `cut`: the body ends early, but properly in the sense of HTTP. `close`: the connection is closed
+ * (FIN) in the middle of the message. `reset`: the same with RST. `stall`: silence on an open
+ * connection. `malformed`: something that is not JSON. `duplicate`: the last event before the
+ * moment, once more. `error-frame`: the protocol's error event; in an answer that is not streamed,
+ * an error body with status 200. `failed`: the protocol's ending for answers that failed, without
+ * an error event.
  */
 export const FAULT_KINDS = [
   "cut",
@@ -124,7 +138,10 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** When a fault happens. Events of any kind are counted from 1; an answer that is not streamed is one event. */
+/**
+ * When a fault happens. Events of any kind are counted from 1; an answer that is not streamed is
+ * one event.
+ */
 export type Moment =
   | { readonly at: "before-headers" | "before-finish" | "before-done" | "end" }
   | { readonly at: "after" | "in"; readonly event: number };
@@ -177,7 +194,10 @@ export const PLAIN: Behaviour = Object.freeze({
   poison: null,
 });
 
-/** The behaviour once its `times` are used up. What kind of model it is does not change: vectors of two lengths could not be compared. */
+/**
+ * The behaviour once its `times` are used up. What kind of model it is does not change: vectors of
+ * two lengths could not be compared.
+ */
 export function healed({ dimensions, categories }: Behaviour): Behaviour {
   return dimensions === null && categories === null ? PLAIN : { ...PLAIN, dimensions, categories };
 }

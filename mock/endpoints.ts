@@ -1,6 +1,14 @@
 import { isJsonObject, type JsonObject } from "./json.ts";
-import { bedrockCount, bedrockInvoke, bedrockInvokeStream } from "./anthropic-messages/hosted/bedrock.ts";
-import { vertexCountTokens, vertexRawPredict, vertexStreamRawPredict } from "./anthropic-messages/hosted/vertex.ts";
+import {
+  bedrockCount,
+  bedrockInvoke,
+  bedrockInvokeStream,
+} from "./anthropic-messages/hosted/bedrock.ts";
+import {
+  vertexCountTokens,
+  vertexRawPredict,
+  vertexStreamRawPredict,
+} from "./anthropic-messages/hosted/vertex.ts";
 import { anthropicCountTokens, anthropicMessages } from "./anthropic-messages/protocol.ts";
 import { bedrockConverse, bedrockConverseStream } from "./bedrock-converse/protocol.ts";
 import { cohereChat } from "./cohere-chat/protocol.ts";
@@ -26,10 +34,16 @@ import { ranksAsVoyage, voyageRerank } from "./unary/rerank/voyage.ts";
 
 export interface MockEndpoint {
   readonly method: "GET" | "POST";
-  /** End of the path: base addresses of providers carry prefixes of all kinds. The first row that fits is taken. */
+  /**
+   * End of the path: base addresses of providers carry prefixes of all kinds. The first row that
+   * fits is taken.
+   */
   readonly path: string;
   readonly protocol: Protocol;
-  /** Protocols that share the path and are recognised by the body: the first that accepts it, and `protocol` where none does. */
+  /**
+   * Protocols that share the path and are recognised by the body: the first that accepts it, and
+   * `protocol` where none does.
+   */
   readonly others?: readonly Neighbour[];
 }
 

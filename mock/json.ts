@@ -13,7 +13,10 @@ export function parseJson(text: string): JsonValue {
   return value;
 }
 
-/** The object that a JSON text holds; `null` where the text is cut, is not JSON, or holds something else. */
+/**
+ * The object that a JSON text holds; `null` where the text is cut, is not JSON, or holds something
+ * else.
+ */
 export function parseObject(text: string): JsonObject | null {
   try {
     const value = parseJson(text);

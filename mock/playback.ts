@@ -5,14 +5,18 @@ import type { Break, Script } from "./answer.ts";
 import type { Behaviour } from "./behaviour.ts";
 import { awkwardCuts, evenCuts } from "./split.ts";
 
-/** Milliseconds between the last byte and a reset: a reset overtakes bytes that the client has not read yet. */
+/**
+ * Milliseconds between the last byte and a reset: a reset overtakes bytes that the client has not
+ * read yet.
+ */
 const SETTLE_BEFORE_RESET = 20;
 
 /**
- * Writes a script to a connection, with the behaviour's waits. Returns when nothing more will be written: the answer is complete,
- * it broke where the script says, or the client has gone.
+ * Writes a script to a connection, with the behaviour's waits. Returns when nothing more will be
+ * written: the answer is complete, it broke where the script says, or the client has gone.
  *
- * @param onBreak called just before the connection is ended on purpose, so that it is not taken for the client's doing.
+ * @param onBreak called just before the connection is ended on purpose, so that it is not taken for
+ * the client's doing.
  */
 export async function play(
   response: ServerResponse,
@@ -22,7 +26,8 @@ export async function play(
 ): Promise<void> {
   if (isPlain(script, behaviour)) return playAtOnce(response, script);
   const { pieces, break: end } = script;
-  const stop = (): Promise<void> => (end === null ? Promise.resolve() : breakOff(response, end, onBreak));
+  const stop = (): Promise<void> =>
+    end === null ? Promise.resolve() : breakOff(response, end, onBreak);
   await wait(response, behaviour.delay);
   if (end?.before === "headers") return stop();
   if (response.destroyed) return;
@@ -36,14 +41,19 @@ export async function play(
     if (index > 0) await pause(response, behaviour.chunkDelay);
     if (response.destroyed) return;
     const isText = !behaviour.gzip && typeof pieces[index] === "string";
-    await write(response, cuts(breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour, isText));
+    await write(
+      response,
+      cuts(breaksHere ? body.subarray(0, body.length >> 1) : body, behaviour, isText),
+    );
     if (breaksHere) return stop();
   }
   if (end !== null) return stop();
   response.end();
 }
 
-/** Whether the answer can be sent in one write: the usual case, and the one that has to be cheap. */
+/**
+ * Whether the answer can be sent in one write: the usual case, and the one that has to be cheap.
+ */
 function isPlain(script: Script, behaviour: Behaviour): boolean {
   return (
     script.pieces.length === 1 &&
@@ -67,13 +77,14 @@ function playAtOnce(response: ServerResponse, script: Script): void {
 
 function encode(piece: string | Buffer, behaviour: Behaviour): Buffer {
   const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-  // A gzip body may consist of several members (RFC 1952 §2.2): so each event can be read as soon as it has arrived.
+  // A gzip body may consist of several members (RFC 1952 §2.2): so each event can be read as soon
+  // as it has arrived.
   return behaviour.gzip ? gzipSync(bytes) : bytes;
 }
 
 /**
- * Bytes of the whole body; `null` where it is sent without a length: streams, and answers that end early yet properly, which a
- * stated length would give away.
+ * Bytes of the whole body; `null` where it is sent without a length: streams, and answers that end
+ * early yet properly, which a stated length would give away.
  */
 function totalLength(bodies: readonly Buffer[], script: Script): number | null {
   const { break: end } = script;
@@ -81,7 +92,12 @@ function totalLength(bodies: readonly Buffer[], script: Script): number | null {
   return bodies.reduce((sum, body) => sum + body.length, 0);
 }
 
-function writeHead(response: ServerResponse, script: Script, behaviour: Behaviour, length: number | null): void {
+function writeHead(
+  response: ServerResponse,
+  script: Script,
+  behaviour: Behaviour,
+  length: number | null,
+): void {
   const headers: Record<string, string | number> = {
     "content-type": script.contentType,
     ...script.headers,
@@ -102,7 +118,8 @@ async function write(response: ServerResponse, pieces: readonly Buffer[]): Promi
 
 function cuts(body: Buffer, { split }: Behaviour, isText: boolean): readonly Buffer[] {
   if (split === null) return body.length === 0 ? [] : [body];
-  // Bytes that are no text have no lines and no characters; between any two of them is as awkward as it gets.
+  // Bytes that are no text have no lines and no characters; between any two of them is as awkward
+  // as it gets.
   if (split === "awkward") return isText ? awkwardCuts(body) : evenCuts(body, 1);
   return evenCuts(body, split);
 }
@@ -118,7 +135,10 @@ async function drained(response: ServerResponse): Promise<void> {
   }
 }
 
-/** Between two events at least a turn of the event loop, so that each is sent in a segment of its own, as from a real provider. */
+/**
+ * Between two events at least a turn of the event loop, so that each is sent in a segment of its
+ * own, as from a real provider.
+ */
 function pause(response: ServerResponse, milliseconds: number): Promise<void> {
   return milliseconds === 0 ? turn() : wait(response, milliseconds);
 }
@@ -149,7 +169,8 @@ async function breakOff(response: ServerResponse, end: Break, onBreak: () => voi
     response.end();
     return;
   }
-  // Node holds what was written until the end of the turn; a connection that is destroyed earlier loses it.
+  // Node holds what was written until the end of the turn; a connection that is destroyed earlier
+  // loses it.
   await (end.how === "reset" ? wait(response, SETTLE_BEFORE_RESET) : turn());
   if (response.destroyed) return;
   onBreak();

@@ -8,7 +8,11 @@ export interface Problem {
 }
 
 /** A 400 about one member. */
-export function invalid(param: string | null, message: string, code: string | null = null): Problem {
+export function invalid(
+  param: string | null,
+  message: string,
+  code: string | null = null,
+): Problem {
   return { status: 400, message, param, code };
 }
 

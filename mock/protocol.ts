@@ -21,7 +21,10 @@ export interface Reply {
   readonly behaviour: Behaviour;
 }
 
-/** One endpoint of a wire protocol that the simulated provider speaks. A new one is a folder that makes such a value, and a row in `endpoints.ts`. */
+/**
+ * One endpoint of a wire protocol that the simulated provider speaks. A new one is a folder that
+ * makes such a value, and a row in `endpoints.ts`.
+ */
 export interface Protocol {
   answer(exchange: Exchange): Reply;
   /** An error in the protocol's own shape. */

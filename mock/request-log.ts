@@ -10,7 +10,10 @@ export interface RecordedRequest {
   readonly path: string;
   /** Without those that carry credentials. */
   readonly headers: Readonly<Record<string, string>>;
-  /** First 16 hexadecimal digits of the SHA-256 of the credential, so that a test can check which one was sent; `null` without one. */
+  /**
+   * First 16 hexadecimal digits of the SHA-256 of the credential, so that a test can check which
+   * one was sent; `null` without one.
+   */
   readonly credential: string | null;
   /** The parsed JSON body; `null` without one. */
   readonly body: unknown;
@@ -45,7 +48,10 @@ const CREDENTIAL_HEADERS: readonly string[] = [
   "cookie",
 ];
 
-/** The newest requests, the oldest first; bounded in number and in bytes, so that a long run cannot fill the memory. */
+/**
+ * The newest requests, the oldest first; bounded in number and in bytes, so that a long run cannot
+ * fill the memory.
+ */
 export class RequestLog {
   readonly #entries: Writable<RecordedRequest>[] = [];
   readonly #bytes = new WeakMap<RecordedRequest, number>();
@@ -120,7 +126,9 @@ export class RequestLog {
   }
 }
 
-function withoutCredentials(headers: IncomingHttpHeaders): Pick<RecordedRequest, "headers" | "credential"> {
+function withoutCredentials(
+  headers: IncomingHttpHeaders,
+): Pick<RecordedRequest, "headers" | "credential"> {
   const kept: Record<string, string> = {};
   let credential: string | null = null;
   for (const [name, value] of Object.entries(headers)) {

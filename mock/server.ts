@@ -13,7 +13,10 @@ export interface MockOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Takes one line for each answer: method, endpoint, status, milliseconds. Nothing of what was sent. */
+  /**
+   * Takes one line for each answer: method, endpoint, status, milliseconds. Nothing of what was
+   * sent.
+   */
   readonly log?: (line: string) => void;
 }
 
@@ -32,24 +35,31 @@ const LOG_PATH = "/mock/requests";
 /** Largest request body, bytes. */
 const LARGEST_BODY = 64_000_000;
 
-/** Longer than clients keep idle connections, so that they and not we close them: a close would race with their next request. */
+/**
+ * Longer than clients keep idle connections, so that they and not we close them: a close would race
+ * with their next request.
+ */
 const KEEP_ALIVE_MILLISECONDS = 120_000;
 
 /**
  * Starts a simulated provider (docs/mock.md).
  *
- * @throws {Error} from Node where the address cannot be listened on; its `code` says why, such as `EADDRINUSE`.
+ * @throws {Error} from Node where the address cannot be listened on; its `code` says why, such as
+ * `EADDRINUSE`.
  */
 export async function startMock(options: MockOptions): Promise<MockServer> {
   const log = new RequestLog();
   const inForce = limitTimes();
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, noDelay: true }, (request, response) => {
-    serve({ request, response, log, inForce }).catch(() => {
-      // The client closed the connection while it was sending; no answer can be sent.
-      response.destroy();
-    });
-    if (options.log !== undefined) logAnswer(request, response, options.log);
-  });
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, noDelay: true },
+    (request, response) => {
+      serve({ request, response, log, inForce }).catch(() => {
+        // The client closed the connection while it was sending; no answer can be sent.
+        response.destroy();
+      });
+      if (options.log !== undefined) logAnswer(request, response, options.log);
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
@@ -85,15 +95,22 @@ async function serve(visit: Visit): Promise<void> {
   if (path === LOG_PATH) return serveLog(method, response, log);
   const record = log.begin(method, target, request.headers, Date.now());
   let isBroken = false;
-  response.once("close", () => log.end(record, !response.writableFinished && !isBroken, Date.now()));
+  response.once("close", () =>
+    log.end(record, !response.writableFinished && !isBroken, Date.now()),
+  );
   const endpoints = MOCK_ENDPOINTS.filter((endpoint) => path.endsWith(endpoint.path));
   const endpoint = endpoints.find((candidate) => candidate.method === method);
   const text = await readBody(request);
   if (endpoint === undefined) return send(response, refusalFor(endpoints, record.id));
   const body = text === null ? undefined : parse(text);
   const protocol = protocolFor(endpoint, body);
-  const refuse = (problem: Problem): Promise<void> => send(response, protocol.refuse(problem, record.id));
-  if (text === null) return refuse({ ...invalid(null, `The body is larger than ${LARGEST_BODY} bytes.`), status: 413 });
+  const refuse = (problem: Problem): Promise<void> =>
+    send(response, protocol.refuse(problem, record.id));
+  if (text === null)
+    return refuse({
+      ...invalid(null, `The body is larger than ${LARGEST_BODY} bytes.`),
+      status: 413,
+    });
   log.keepBody(record, body ?? null, text.length);
   const reply = protocol.answer({
     sequence: record.id,
@@ -102,7 +119,10 @@ async function serve(visit: Visit): Promise<void> {
     header: (name) => headerOf(request, name),
     inForce: visit.inForce,
   });
-  const script = scriptOf(reply.answer, reply.behaviour, { failure: protocol.failure, sequence: record.id });
+  const script = scriptOf(reply.answer, reply.behaviour, {
+    failure: protocol.failure,
+    sequence: record.id,
+  });
   if ("problem" in script) return refuse(unplayable(script.problem));
   return play(response, script, reply.behaviour, () => {
     isBroken = true;
@@ -113,27 +133,42 @@ function send(response: ServerResponse, answer: JsonAnswer): Promise<void> {
   const { status, headers, body } = answer;
   return play(
     response,
-    { status, headers, contentType: "application/json", isStream: false, pieces: [body], break: null },
+    {
+      status,
+      headers,
+      contentType: "application/json",
+      isStream: false,
+      pieces: [body],
+      break: null,
+    },
     PLAIN,
     () => {},
   );
 }
 
 function refusalFor(endpoints: readonly MockEndpoint[], sequence: number): JsonAnswer {
-  const served = MOCK_ENDPOINTS.map((endpoint) => `${endpoint.method} …${endpoint.path}`).join(", ");
+  const served = MOCK_ENDPOINTS.map((endpoint) => `${endpoint.method} …${endpoint.path}`).join(
+    ", ",
+  );
   const [other] = endpoints;
   if (other === undefined) {
     const message = `Nothing is served at this path; served are ${served}, and GET or DELETE ${LOG_PATH}.`;
     return refuseOpenai({ ...invalid(null, message), status: 404 }, sequence);
   }
-  const answer = other.protocol.refuse({ ...invalid(null, `This path takes ${other.method}.`), status: 405 }, sequence);
+  const answer = other.protocol.refuse(
+    { ...invalid(null, `This path takes ${other.method}.`), status: 405 },
+    sequence,
+  );
   return { ...answer, headers: { ...answer.headers, allow: other.method } };
 }
 
 function serveLog(method: string, response: ServerResponse, log: RequestLog): Promise<void> {
   if (method === "DELETE") log.clear();
   else if (method !== "GET") {
-    const refused = refuseOpenai({ ...invalid(null, "This path takes GET and DELETE."), status: 405 }, 0);
+    const refused = refuseOpenai(
+      { ...invalid(null, "This path takes GET and DELETE."), status: 405 },
+      0,
+    );
     return send(response, { ...refused, headers: { allow: "GET, DELETE" } });
   }
   return send(response, {
@@ -144,7 +179,10 @@ function serveLog(method: string, response: ServerResponse, log: RequestLog): Pr
   });
 }
 
-/** The body's bytes; `null` where there are too many. The rest of them is read and dropped, so that the client can read the refusal. */
+/**
+ * The body's bytes; `null` where there are too many. The rest of them is read and dropped, so that
+ * the client can read the refusal.
+ */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -154,7 +192,13 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
       if (length <= LARGEST_BODY) pieces.push(piece);
     });
     request.once("end", () =>
-      resolve(length > LARGEST_BODY ? null : pieces.length === 1 ? (pieces[0] ?? null) : Buffer.concat(pieces)),
+      resolve(
+        length > LARGEST_BODY
+          ? null
+          : pieces.length === 1
+            ? (pieces[0] ?? null)
+            : Buffer.concat(pieces),
+      ),
     );
     request.once("error", reject);
   });
@@ -188,7 +232,11 @@ function limitTimes(): Exchange["inForce"] {
   };
 }
 
-function logAnswer(request: IncomingMessage, response: ServerResponse, write: (line: string) => void): void {
+function logAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  write: (line: string) => void,
+): void {
   const start = performance.now();
   response.once("close", () => {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
@@ -196,6 +244,8 @@ function logAnswer(request: IncomingMessage, response: ServerResponse, write: (l
     const name = served.find((end) => path.endsWith(end)) ?? "unknown path";
     const status = response.headersSent ? response.statusCode : "no answer";
     const ended = response.writableFinished ? "" : ", not completed";
-    write(`${request.method ?? "GET"} ${name} ${status} ${Math.round(performance.now() - start)} ms${ended}`);
+    write(
+      `${request.method ?? "GET"} ${name} ${status} ${Math.round(performance.now() - start)} ms${ended}`,
+    );
   });
 }

@@ -2,7 +2,9 @@ import { PLAIN, type Behaviour } from "./behaviour.ts";
 import { SETTINGS, type Change } from "./vocabulary.ts";
 
 /** Every setting with its form and meaning, in the order of the documentation. */
-export const VOCABULARY: readonly { readonly form: string; readonly meaning: string }[] = [...SETTINGS.values()];
+export const VOCABULARY: readonly { readonly form: string; readonly meaning: string }[] = [
+  ...SETTINGS.values(),
+];
 
 export type ParsedBehaviour = { readonly behaviour: Behaviour } | { readonly problem: string };
 
@@ -13,7 +15,8 @@ const KNOWN_LISTS = 1_000;
 /**
  * Reads settings, each `name` or `name=value`.
  *
- * @returns the behaviour, or one sentence that names the setting that is unknown, wrong, or contradicts another.
+ * @returns the behaviour, or one sentence that names the setting that is unknown, wrong, or
+ * contradicts another.
  */
 export function parseBehaviour(settings: readonly string[]): ParsedBehaviour {
   if (settings.length === 0) return { behaviour: PLAIN };

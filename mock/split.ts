@@ -3,8 +3,9 @@ const CR = 0x0d;
 const COLON = 0x3a;
 
 /**
- * Cuts bytes where parsers of event streams break: around every CR and LF, so within CRLF and within the blank line that ends an event;
- * after the first byte of a line and around its first colon, so within and after a field's name; and within every UTF-8 sequence.
+ * Cuts bytes where parsers of event streams break: around every CR and LF, so within CRLF and
+ * within the blank line that ends an event; after the first byte of a line and around its first
+ * colon, so within and after a field's name; and within every UTF-8 sequence.
  */
 export function awkwardCuts(bytes: Buffer): readonly Buffer[] {
   const pieces: Buffer[] = [];
@@ -15,7 +16,8 @@ export function awkwardCuts(bytes: Buffer): readonly Buffer[] {
     const isLineEnd = byte === LF || byte === CR;
     const isFirstColon = byte === COLON && colon === -1;
     const isWithinCharacter = (byte & 0xc0) === 0x80;
-    const isCut = column <= 1 || isLineEnd || isWithinCharacter || isFirstColon || index === colon + 1;
+    const isCut =
+      column <= 1 || isLineEnd || isWithinCharacter || isFirstColon || index === colon + 1;
     if (isCut && index > start) {
       pieces.push(bytes.subarray(start, index));
       start = index;

@@ -19,36 +19,67 @@ const MOMENTS = "after-headers, after-N, before-finish, before-done or end";
 /** Every setting, in the order of the documentation. */
 export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   duration("delay", "wait before the headers", (delay) => ({ delay })),
-  duration("first-byte", "wait between the headers and the first byte of the body", (firstByte) => ({ firstByte })),
+  duration(
+    "first-byte",
+    "wait between the headers and the first byte of the body",
+    (firstByte) => ({ firstByte }),
+  ),
   duration("chunk-delay", "wait between two events of a stream", (chunkDelay) => ({ chunkDelay })),
   flag("slow", "the same as first-byte=500ms and chunk-delay=100ms", {
     firstByte: 500,
     chunkDelay: 100,
   }),
-  integer("status", 300, 599, "an error answer with this status; the number alone means the same", (status) => ({
-    status,
-  })),
-  integer("retry-after", 0, 86_400, "seconds, in the header retry-after; goes with a status", (retryAfter) => ({
-    retryAfter,
-  })),
+  integer(
+    "status",
+    300,
+    599,
+    "an error answer with this status; the number alone means the same",
+    (status) => ({
+      status,
+    }),
+  ),
+  integer(
+    "retry-after",
+    0,
+    86_400,
+    "seconds, in the header retry-after; goes with a status",
+    (retryAfter) => ({
+      retryAfter,
+    }),
+  ),
   fault("cut", true, "the body ends early, properly terminated in the sense of HTTP"),
   fault("close", true, "the connection closes in the middle of the message"),
   fault("reset", true, "the connection is reset"),
   fault("stall", true, "nothing more is sent, and the connection stays open"),
   fault("malformed", false, "an event (or the body) that is not JSON"),
   fault("duplicate", false, "the event before the moment is sent twice"),
-  fault("error-frame", false, "the protocol's error event; not streamed, an error body with status 200"),
-  fault("failed", false, "the protocol's own ending for an answer that failed, without an error event"),
+  fault(
+    "error-frame",
+    false,
+    "the protocol's error event; not streamed, an error body with status 200",
+  ),
+  fault(
+    "failed",
+    false,
+    "the protocol's own ending for an answer that failed, without an error event",
+  ),
   flag("refused", "the same as reset=before-headers", {
     fault: { kind: "reset", moment: { at: "before-headers" } },
   }),
   integer("chunks", 1, 10_000, "pieces of text", (chunks) => ({ chunks })),
   ["size", { form: "size=N[B|kB|MB]", meaning: "bytes of text, up to 16MB", read: readSize }],
-  flag("unicode", "text with characters of two to four bytes, and with line separators that are none in JSON", {
-    unicode: true,
-  }),
+  flag(
+    "unicode",
+    "text with characters of two to four bytes, and with line separators that are none in JSON",
+    {
+      unicode: true,
+    },
+  ),
   flag("reasoning", "reasoning before the answer", { reasoning: true }),
-  flag("redacted", "reasoning before the answer that only the provider can read", { reasoning: true, redacted: true }),
+  flag("redacted", "reasoning before the answer that only the provider can read", {
+    reasoning: true,
+    redacted: true,
+  }),
   integer("tool-calls", 0, 16, "tool calls in one answer; 0 answers in text", (toolCalls) => ({
     toolCalls,
   })),
@@ -64,15 +95,27 @@ export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   integer("cached", 0, 1_000_000, "prompt tokens reported as read from a cache", (cached) => ({
     cached,
   })),
-  integer("cache-write", 0, 1_000_000, "prompt tokens reported as written to a cache", (cacheWrite) => ({
-    cacheWrite,
-  })),
+  integer(
+    "cache-write",
+    0,
+    1_000_000,
+    "prompt tokens reported as written to a cache",
+    (cacheWrite) => ({
+      cacheWrite,
+    }),
+  ),
   flag("no-done", "a stream without its last event", { noDone: true }),
   flag("no-finish", "an answer without a finish reason", { noFinish: true }),
   flag("no-usage", "an answer without usage", { noUsage: true }),
-  integer("dimensions", 1, 16_384, "length of vectors where the request does not say", (dimensions) => ({
-    dimensions,
-  })),
+  integer(
+    "dimensions",
+    1,
+    16_384,
+    "length of vectors where the request does not say",
+    (dimensions) => ({
+      dimensions,
+    }),
+  ),
   [
     "categories",
     {
@@ -84,11 +127,19 @@ export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   flag("permute", "results in another order, each with its true index", { permute: true }),
   integer("short", 1, 10_000, "results missing at the end of the list", (short) => ({ short })),
   flag("duplicate-index", "the second result has the index of the first", { duplicateIndex: true }),
-  flag("index-out-of-range", "the last result has an index that no input has", { indexOutOfRange: true }),
+  flag("index-out-of-range", "the last result has an index that no input has", {
+    indexOutOfRange: true,
+  }),
   flag("no-index", "results without their index", { noIndex: true }),
   flag("wrong-dimension", "the last vector is one number shorter", { wrongDimension: true }),
   flag("nan", "no finite number in the first result: 1e999, or NaN in base64", { nan: true }),
-  integer("fail-over", 1, 10_000, "a 400 for every request with more than N inputs", (failOver) => ({ failOver })),
+  integer(
+    "fail-over",
+    1,
+    10_000,
+    "a 400 for every request with more than N inputs",
+    (failOver) => ({ failOver }),
+  ),
   [
     "poison",
     {
@@ -118,9 +169,15 @@ export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
     },
   ],
   flag("require-auth", "401 unless the request carries a key", { requireAuth: true }),
-  integer("times", 1, 10_000, "only for the first N requests that name this model; healthy afterwards", (times) => ({
-    times,
-  })),
+  integer(
+    "times",
+    1,
+    10_000,
+    "only for the first N requests that name this model; healthy afterwards",
+    (times) => ({
+      times,
+    }),
+  ),
 ]);
 
 function flag(name: string, meaning: string, change: Change): [string, Setting] {
@@ -145,7 +202,11 @@ function integer(
 /** Longest wait that can be set, milliseconds. */
 const LONGEST_WAIT = 600_000;
 
-function duration(name: string, meaning: string, set: (milliseconds: number) => Change): [string, Setting] {
+function duration(
+  name: string,
+  meaning: string,
+  set: (milliseconds: number) => Change,
+): [string, Setting] {
   const read = (text: string | null): Change | null => {
     const match = /^(\d{1,6})(ms|s)$/.exec(text ?? "");
     if (match === null) return null;
@@ -155,12 +216,19 @@ function duration(name: string, meaning: string, set: (milliseconds: number) => 
   return [name, { form: `${name}=Nms or ${name}=Ns, up to 600s`, meaning, read }];
 }
 
-/** @param ofConnection a fault of the connection may also come before the headers, and within an event. */
+/**
+ * @param ofConnection a fault of the connection may also come before the headers, and within an
+ * event.
+ */
 function fault(kind: FaultKind, ofConnection: boolean, meaning: string): [string, Setting] {
   const read = (text: string | null): Change | null => {
     if (text === null) return { fault: { kind, moment: null } };
     const moment = readMoment(text);
-    if (moment === null || (!ofConnection && (moment.at === "before-headers" || moment.at === "in"))) return null;
+    if (
+      moment === null ||
+      (!ofConnection && (moment.at === "before-headers" || moment.at === "in"))
+    )
+      return null;
     return { fault: { kind, moment } };
   };
   const moments = ofConnection ? `before-headers, in-N, ${MOMENTS}` : MOMENTS;
@@ -168,7 +236,12 @@ function fault(kind: FaultKind, ofConnection: boolean, meaning: string): [string
 }
 
 function readMoment(text: string): Moment | null {
-  if (text === "before-headers" || text === "before-finish" || text === "before-done" || text === "end")
+  if (
+    text === "before-headers" ||
+    text === "before-finish" ||
+    text === "before-done" ||
+    text === "end"
+  )
     return { at: text };
   if (text === "after-headers") return { at: "after", event: 0 };
   const match = /^(after|in)-(\d{1,5})$/.exec(text);
@@ -191,7 +264,9 @@ function readSplit(text: string | null): Change | null {
 }
 
 function readContentType(text: string | null): Change | null {
-  return text !== null && /^[a-z]{1,40}\/[a-z0-9.-]{1,80}$/.test(text) ? { contentType: text } : null;
+  return text !== null && /^[a-z]{1,40}\/[a-z0-9.-]{1,80}$/.test(text)
+    ? { contentType: text }
+    : null;
 }
 
 function readFinish(text: string | null): Change | null {

@@ -6,7 +6,8 @@ import { unfitNode } from "./cli/terminal/package.ts";
 import { startSmall } from "./server/tier-up.ts";
 
 const argv = process.argv.slice(2);
-// Nothing has been read yet, so there is nothing to read anew; without a listener a signal in the first moments would end the server.
+// Nothing has been read yet, so there is nothing to read anew; without a listener a signal in the
+// first moments would end the server.
 if (argv[0] === "serve") process.on("SIGHUP", () => {});
 keepCompiledCode(process.env);
 const { runCommands } = await import("./cli/commands.ts");

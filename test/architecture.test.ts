@@ -3,33 +3,56 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { programAtHand } from "./support/at-hand.ts";
-import { filesBelow, importsOf, reachableFrom, ROOT, shown, SOURCE, textOf } from "./support/imports.ts";
+import {
+  filesBelow,
+  importsOf,
+  reachableFrom,
+  ROOT,
+  shown,
+  SOURCE,
+  textOf,
+} from "./support/imports.ts";
 
 const sources = filesBelow(SOURCE).filter((path) => path.endsWith(".ts"));
 const simulated = filesBelow(join(ROOT, "mock")).filter((path) => path.endsWith(".ts"));
 const ofConsole = filesBelow(join(ROOT, "console")).filter((path) => /\.tsx?$/.test(path));
 /** The files that a file imports. */
-const targetsOf = (path: string): readonly string[] => importsOf(path).flatMap(({ target }) => target ?? []);
+const targetsOf = (path: string): readonly string[] =>
+  importsOf(path).flatMap(({ target }) => target ?? []);
 
-/** What a file imports by name, as `src/file.ts: name`; `*` where it takes a module as a whole, as `import("…")` does. */
+/**
+ * What a file imports by name, as `src/file.ts: name`; `*` where it takes a module as a whole, as
+ * `import("…")` does.
+ */
 function importedNames(path: string): ReadonlySet<string> {
   const text = textOf(path);
   const statement = /^import (?:type )?(?:\{([^}]*)\}|\* as \w+) from "([^"]+)"/gm;
   const named = [...text.matchAll(statement)].flatMap(([, names = "*", from = ""]) =>
-    names.split(",").map((name) => [from, name.replace("type ", "").split(" as ")[0]?.trim() ?? ""] as const),
+    names
+      .split(",")
+      .map((name) => [from, name.replace("type ", "").split(" as ")[0]?.trim() ?? ""] as const),
   );
-  const whole = [...text.matchAll(/\bimport\(\s*"([^"]+)"/g)].map(([, from = ""]) => [from, "*"] as const);
-  return new Set([...named, ...whole].map(([from, name]) => `${shown(resolve(dirname(path), from))}: ${name}`));
+  const whole = [...text.matchAll(/\bimport\(\s*"([^"]+)"/g)].map(
+    ([, from = ""]) => [from, "*"] as const,
+  );
+  return new Set(
+    [...named, ...whole].map(([from, name]) => `${shown(resolve(dirname(path), from))}: ${name}`),
+  );
 }
 
 describe("the shape of the house", () => {
   it("docs/architecture.md names every folder at the top of src, and nothing else", () => {
-    const table = /\n## Folders\n([\s\S]*?)\n## /.exec(textOf(join(ROOT, "docs/architecture.md")))?.[1] ?? "";
-    const rows = table.split("\n").filter((line) => line.startsWith("| `") && !line.includes("(beside `src/`)"));
+    const table =
+      /\n## Folders\n([\s\S]*?)\n## /.exec(textOf(join(ROOT, "docs/architecture.md")))?.[1] ?? "";
+    const rows = table
+      .split("\n")
+      .filter((line) => line.startsWith("| `") && !line.includes("(beside `src/`)"));
     const named = rows.flatMap((row) =>
       [...(row.split("|")[1] ?? "").matchAll(/`([a-z]+)\/`/g)].map(([, name]) => name),
     );
-    const present = readdirSync(SOURCE).filter((name) => statSync(join(SOURCE, name)).isDirectory());
+    const present = readdirSync(SOURCE).filter((name) =>
+      statSync(join(SOURCE, name)).isDirectory(),
+    );
     expect(new Set(named)).toEqual(new Set(present));
   });
 
@@ -51,8 +74,11 @@ describe("the shape of the house", () => {
     const everywhere = ["src", "mock", "console", "tools", "test", "bench"].flatMap((folder) =>
       filesBelow(join(ROOT, folder)),
     );
-    const used = new Set(everywhere.filter((path) => /\.tsx?$/.test(path)).flatMap((path) => [...importedNames(path)]));
-    const declared = /^export (?:abstract |async |declare )*(?:function\*?|const|class|interface|type|let) (\w+)/gm;
+    const used = new Set(
+      everywhere.filter((path) => /\.tsx?$/.test(path)).flatMap((path) => [...importedNames(path)]),
+    );
+    const declared =
+      /^export (?:abstract |async |declare )*(?:function\*?|const|class|interface|type|let) (\w+)/gm;
     const unused = sources.flatMap((path) =>
       [...textOf(path).matchAll(declared)]
         .map(([, name = ""]) => `${shown(path)}: ${name}`)
@@ -96,7 +122,9 @@ describe("the shape of the house", () => {
   });
 
   it("the simulated provider imports types of canon and nothing else of src", () => {
-    const outside = simulated.flatMap((path) => targetsOf(path).map(shown)).filter((path) => !path.startsWith("mock/"));
+    const outside = simulated
+      .flatMap((path) => targetsOf(path).map(shown))
+      .filter((path) => !path.startsWith("mock/"));
     expect(new Set(outside)).toEqual(new Set(["src/canon/json.ts"]));
     const notTypes = simulated.filter((path) => /^(?!import type )[^\n]*src\//m.test(textOf(path)));
     expect(notTypes.map(shown)).toEqual([]);
@@ -110,12 +138,16 @@ describe("the shape of the house", () => {
   });
 
   it("no file of the console writes markup or styles that its content policy forbids", () => {
-    const bad = ofConsole.filter((path) => /dangerouslySetInnerHTML|\bstyle=|innerHTML|\beval\(/.test(textOf(path)));
+    const bad = ofConsole.filter((path) =>
+      /dangerouslySetInnerHTML|\bstyle=|innerHTML|\beval\(/.test(textOf(path)),
+    );
     expect(bad.map(shown)).toEqual([]);
   });
 
   it("one file of src imports the simulated provider, and a server that simulates nothing does not load it", () => {
-    const importers = sources.filter((path) => targetsOf(path).some((target) => shown(target).startsWith("mock/")));
+    const importers = sources.filter((path) =>
+      targetsOf(path).some((target) => shown(target).startsWith("mock/")),
+    );
     expect(importers.map(shown)).toEqual(["src/server/simulated-provider.ts"]);
     const loaded = /^(?:import|export) (?!type )[^\n]*mock\//m;
     expect(importers.filter((path) => loaded.test(textOf(path))).map(shown)).toEqual([]);
@@ -138,7 +170,8 @@ describe("the shape of the house", () => {
   });
 
   it("members of wire formats are named in dialects only", () => {
-    // Names of wire formats that mean nothing else here; `max_output_tokens` and `reasoning_effort` are members of policies too.
+    // Names of wire formats that mean nothing else here; `max_output_tokens` and `reasoning_effort`
+    // are members of policies too.
     const members =
       "max_completion_tokens|max_tokens|best_of|image_url|input_image|input_audio|input_file|video_url|prompt_cache_key|stream_options|include_usage|parallel_tool_calls|tool_choice|tool_calls|finish_reason|stop_reason|stop_sequences?|top_p|top_k|top_n|top_logprobs|frequency_penalty|presence_penalty|logit_bias|response_format|encoding_format|output_dimension|input_type|relevance_score|return_documents|max_tokens_per_doc|category_scores|prompt_tokens|completion_tokens|cache_control|content_block|message_start|budget_tokens|previous_response_id|billed_units|service_tier|anthropic-[a-z]+|x-ratelimit-[a-z]+|inferenceConfig|generationConfig|systemInstruction";
     const named = new RegExp(`["'\`.]/?(?:${members})["'\`]?\\b|\\b(?:${members}):`);
@@ -147,10 +180,12 @@ describe("the shape of the house", () => {
       "src/http/control/service-keys/exchange-handler.ts": "the same",
       "src/http/cross-origin.ts": "headers that web pages may send and read, over all protocols",
       "src/keys/tokens/claims.ts": "`max_tokens` is a claim of our own tokens",
-      "src/compile/authored/schema-supply.ts": "the description of `betas`, whose values stand in that header",
+      "src/compile/authored/schema-supply.ts":
+        "the description of `betas`, whose values stand in that header",
       "src/simulate/space/universe.ts": "features of canon, which have names of members",
     };
-    // canon has features named after members, and messages for callers; of the commands, `import` reads other programs' configurations.
+    // canon has features named after members, and messages for callers; of the commands, `import`
+    // reads other programs' configurations.
     const elsewhere = /^src\/(?:dialects|canon|cli)\//;
     const found = sources
       .filter((path) => named.test(textOf(path)))
@@ -172,7 +207,9 @@ describe("tests of what only some machines have", () => {
   const AT_HAND = join(ROOT, "test/support/at-hand.ts");
   /** In every POSIX system, and so on every machine that Node runs on. */
   const EVERYWHERE = new Set(["sh", "sed", "mkfifo"]);
-  const tests = filesBelow(join(ROOT, "test")).filter((path) => path.endsWith(".ts") && path !== AT_HAND);
+  const tests = filesBelow(join(ROOT, "test")).filter(
+    (path) => path.endsWith(".ts") && path !== AT_HAND,
+  );
 
   it("look for programs through test/support/at-hand.ts, so that .ci/run runs them without those programs too", () => {
     const named = /\b(?:spawn|spawnSync|execFile|execFileSync)\(\s*"([^"]+)"/g;
@@ -198,25 +235,33 @@ describe("what is tracked", () => {
           .filter((name) => name !== "" && existsSync(join(ROOT, name)))
       : [];
 
-  it.skipIf(tracked.length === 0)("holds no registry host and no path of a machine (needs git and a checkout)", () => {
-    // Written in pieces, so that this file does not find itself.
-    const hosts = ["registry", "proxy", "static", "files"].map((name) => `${name}\\.(npm|go|crates|pypi)[a-z]*\\.`);
-    const paths = ["work", "root"].map((folder) => `/${folder}/`);
-    const pattern = new RegExp([...hosts, ...paths].join("|"));
-    const bad = tracked.filter((name) => !/\.(br|gz|png|wasm)$/.test(name) && pattern.test(textOf(join(ROOT, name))));
-    expect(bad).toEqual([]);
-  });
+  it.skipIf(tracked.length === 0)(
+    "holds no registry host and no path of a machine (needs git and a checkout)",
+    () => {
+      // Written in pieces, so that this file does not find itself.
+      const hosts = ["registry", "proxy", "static", "files"].map(
+        (name) => `${name}\\.(npm|go|crates|pypi)[a-z]*\\.`,
+      );
+      const paths = ["work", "root"].map((folder) => `/${folder}/`);
+      const pattern = new RegExp([...hosts, ...paths].join("|"));
+      const bad = tracked.filter(
+        (name) => !/\.(br|gz|png|wasm)$/.test(name) && pattern.test(textOf(join(ROOT, name))),
+      );
+      expect(bad).toEqual([]);
+    },
+  );
 
   it("has a lockfile without download addresses", () => {
     expect(textOf(join(ROOT, "package-lock.json"))).not.toMatch(/"resolved": "http/);
   });
 
   it("carries Node only in a workspace that is not published", () => {
-    const manifest: { dependencies: object; optionalDependencies?: object; files: string[] } = JSON.parse(
-      textOf(join(ROOT, "package.json")),
-    );
+    const manifest: { dependencies: object; optionalDependencies?: object; files: string[] } =
+      JSON.parse(textOf(join(ROOT, "package.json")));
     expect(manifest.optionalDependencies).toBeUndefined();
-    expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("node-"))).toEqual([]);
+    expect(Object.keys(manifest.dependencies).filter((name) => name.startsWith("node-"))).toEqual(
+      [],
+    );
     expect(manifest.files).not.toContain("tools");
   });
 });

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { circlesOf, filesBelow, importsOf, ROOT, shown } from "./support/imports.ts";
 
 /**
- * Which folder of `src` (and `mock/` and `console/` beside it) may import which, at run time and in types. The table has only what is used, so an entry that is no longer needed goes.
- * A folder comes after those that it imports.
+ * Which folder of `src` (and `mock/` and `console/` beside it) may import which, at run time and in
+ * types. The table has only what is used, so an entry that is no longer needed goes. A folder comes
+ * after those that it imports.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   canon: [],
@@ -76,7 +77,10 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   console: ["canon", "cli", "governance", "http", "simulate"],
 };
 
-/** Folders that compute only: no package, no module of Node. Globals such as `Date` and `process` are the linter's. */
+/**
+ * Folders that compute only: no package, no module of Node. Globals such as `Date` and `process`
+ * are the linter's.
+ */
 const PURE = new Set(["canon", "decide", "dialects"]);
 
 /** The only folder that may import a package. */
@@ -103,7 +107,9 @@ const layerOf = (path: string): string => {
   return workspace === "src" ? folder : workspace;
 };
 
-function graphOf(pairs: Iterable<readonly [string, string]>): ReadonlyMap<string, ReadonlySet<string>> {
+function graphOf(
+  pairs: Iterable<readonly [string, string]>,
+): ReadonlyMap<string, ReadonlySet<string>> {
   const graph = new Map<string, Set<string>>();
   for (const [from, to] of pairs) graph.set(from, (graph.get(from) ?? new Set()).add(to));
   return graph;
@@ -133,7 +139,9 @@ describe("layers", () => {
   it("the table allows nothing that is not used", () => {
     const used = graphOf(layerEdges);
     const unused = Object.entries(LAYERS).flatMap(([own, others]) =>
-      others.filter((other) => used.get(own)?.has(other) !== true).map((other) => `${own} → ${other}`),
+      others
+        .filter((other) => used.get(own)?.has(other) !== true)
+        .map((other) => `${own} → ${other}`),
     );
     expect(unused).toEqual([]);
   });
@@ -153,7 +161,9 @@ describe("layers", () => {
 
   it("a package with an owner is imported by its owner alone", () => {
     const elsewhere = edges.filter(({ file, specifier }) => {
-      const owner = Object.entries(OWNERS).find(([name]) => specifier === name || specifier.startsWith(`${name}/`));
+      const owner = Object.entries(OWNERS).find(
+        ([name]) => specifier === name || specifier.startsWith(`${name}/`),
+      );
       return owner !== undefined && owner[1] !== layerOf(file);
     });
     expect(elsewhere.map(({ file, specifier }) => `${shown(file)}: ${specifier}`)).toEqual([]);

@@ -3,11 +3,16 @@ import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT, shown, textOf } from "./support/imports.ts";
 
-/** What stands at the top of a file and is loaded with it; `import type` and `import("…")` are not. */
+/**
+ * What stands at the top of a file and is loaded with it; `import type` and `import("…")` are not.
+ */
 const LOADED = /^(?:import|export)\s+(?!type\b)(?:[^;"'`]*?\bfrom\s+)?"([^"]+)"/gm;
 
 /** Files and packages that are loaded with a file. */
-function loadedWith(path: string): { readonly files: ReadonlySet<string>; readonly packages: ReadonlySet<string> } {
+function loadedWith(path: string): {
+  readonly files: ReadonlySet<string>;
+  readonly packages: ReadonlySet<string>;
+} {
   const [files, packages] = [new Set<string>(), new Set<string>()];
   const visit = (file: string): void => {
     if (files.has(file)) return;
@@ -33,12 +38,17 @@ describe("what a server loads before it has read its configuration", () => {
     const { files, packages } = loadedWith("src/cli/serve/serve.ts");
     expect(files.size).toBeGreaterThan(400);
     expect([...packages].toSorted()).toEqual(["h3", "jose", "undici", "yaml"]);
-    expect([...files].filter((path) => path.startsWith("src/store/postgres/")).length).toBeLessThan(5);
+    expect([...files].filter((path) => path.startsWith("src/store/postgres/")).length).toBeLessThan(
+      5,
+    );
   });
 
-  it.each(["src/store/sqlite/worker.ts", "src/policy/toolchain/worker.ts"])("%s loads no package", (path) => {
-    expect([...loadedWith(path).packages]).toEqual([]);
-  });
+  it.each(["src/store/sqlite/worker.ts", "src/policy/toolchain/worker.ts"])(
+    "%s loads no package",
+    (path) => {
+      expect([...loadedWith(path).packages]).toEqual([]);
+    },
+  );
 
   it("is of the command line a handful of files until the command is known", () => {
     const { files, packages } = loadedWith("src/main.ts");

@@ -25,7 +25,10 @@ const COMMENT = /^\s*(?:\/?\*|\/\/)|\s\/\/\s/;
 /** A member or a variable, not a sentence. */
 const CODE = /^(?!\s*(?:\/?\*|\/\/))(?!.*\s\/\/\s)/;
 
-/** Members `word` and `words` of the reports of simulate, in code: not in titles of tests, nor in comments. */
+/**
+ * Members `word` and `words` of the reports of simulate, in code: not in titles of tests, nor in
+ * comments.
+ */
 const MEMBER_WORDS =
   /^(?!\s*(?:\/?\*|\/\/)|.*\b(?:it|test|describe)(?:\.for|\.each)?\().*(?:\bwords?\??:|\bwords?,|\bwords? }|\.words?\b|[({] ?words?\b|=> words?\b|\bwords?\.|\bword ===|\bword !==|"word"|"format word words|[-&]word\b|const words =)/;
 
@@ -33,7 +36,10 @@ const NOT_SOURCES = /^(?:bench|console|mock|test|tools)\//;
 
 const REPORT = /^src\/(?:cli\/)?simulate\//;
 
-/** Words that this program used in senses of its own. Each has the term that readers would search for. */
+/**
+ * Words that this program used in senses of its own. Each has the term that readers would search
+ * for.
+ */
 const WORDS: readonly PrivateWord[] = [
   {
     word: /\bplaces?\b/i,
@@ -43,7 +49,11 @@ const WORDS: readonly PrivateWord[] = [
       { path: /^src\/simulate\/explain\//, line: /`place`/, why: "member `place` of explanations" },
       { path: /^src\/cli\/explain\/format-explanation\.ts$/, line: /\["place"\]/, why: "the same" },
       { path: /^src\/governance\//, line: /"place"|`place`/, why: "facet that summaries store" },
-      { path: /^src\/store\/(?:postgres|sqlite)\//, line: CODE, why: "names in statements that databases keep" },
+      {
+        path: /^src\/store\/(?:postgres|sqlite)\//,
+        line: CODE,
+        why: "names in statements that databases keep",
+      },
       {
         path: /^test\/(?:cli\/)?simulate\//,
         line: /\bplace\??[:.,]|\bplace\b }|(?:const|=) place\b|[?\]]\.place\b|every_place|some_place|min_places|\("place/,
@@ -55,7 +65,7 @@ const WORDS: readonly PrivateWord[] = [
         why: "facet, a schema's name, and a statement of a migration",
       },
       { path: /./, line: /\bin place\b(?! of)/i, why: "to change a thing in place" },
-      { path: /^src\/canon\/json\.ts$/, line: /in the same place/, why: "report of a fault of V8" },
+      { path: /^src\/canon\/json\.ts$/, line: /place: after/, why: "report of a fault of V8" },
     ],
   },
   {
@@ -64,16 +74,30 @@ const WORDS: readonly PrivateWord[] = [
     exceptions: [
       { path: REPORT, line: CODE, why: "member `words` of reports" },
       { path: /^src\/http\/contract\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
-      { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: /"words"/, why: "the same" },
-      { path: /^src\/policy\/kept-content\.ts$/, line: CODE, why: "member of contents that the store keeps" },
+      {
+        path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/,
+        line: /"words"/,
+        why: "the same",
+      },
+      {
+        path: /^src\/policy\/kept-content\.ts$/,
+        line: CODE,
+        why: "member of contents that the store keeps",
+      },
       { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
       { path: /^src\/policy\/contract\/comparisons\.ts$/, line: CODE, why: "words between spaces" },
       { path: /^src\/cli\/completion/, why: "words of a shell's command line" },
       { path: /^src\/cli\/terminal\/layout\.ts$/, why: "words of a text that is wrapped" },
       { path: /^src\/cli\/simulate\/help\.ts$/, why: "the same" },
       { path: /^src\/cli\/policy\/new\.ts$/, line: /kebab-case/, why: "words of a name" },
-      { path: /^src\/canon\/(?:nearest-name|errors\/error-row|reasons)\.ts$/, why: "words of a text" },
-      { path: /^src\/(?:server\/simulated-provider|server\/evidence)\.ts$/, why: "words of an answer" },
+      {
+        path: /^src\/canon\/(?:nearest-name|errors\/error-row|reasons)\.ts$/,
+        why: "words of a text",
+      },
+      {
+        path: /^src\/(?:server\/simulated-provider|server\/evidence)\.ts$/,
+        why: "words of an answer",
+      },
       {
         path: REPORT,
         line: /\bin words\b|`words`|its words|without quotes|GitLab's words|words are not split/,
@@ -85,9 +109,15 @@ const WORDS: readonly PrivateWord[] = [
         why: "members `word` and `words` of reports",
       },
       { path: /^test\/policy\//, line: /words\.go/, why: "name of a file" },
-      { path: /^test\/cli\/(?:completion|lifecycle\/pasted-command)/, why: "words of a shell's command line" },
+      {
+        path: /^test\/cli\/(?:completion|lifecycle\/pasted-command)/,
+        why: "words of a shell's command line",
+      },
       { path: /^test\/docs\/commands\/(?:blocks|unexecuted-block)\.ts$/, why: "the same" },
-      { path: /^(?:tools\/readability\/|test\/docs\/read(?:ability|ing-order))/, why: "words of a page are counted" },
+      {
+        path: /^(?:tools\/readability\/|test\/docs\/read(?:ability|ing-order))/,
+        why: "words of a page are counted",
+      },
       { path: /^mock\/(?:model\/completion|unary\/(?:moderate|rerank)\/)/, why: "words of a text" },
       { path: /^test\/clients\/matrix\/agents\//, line: /const PROMPT/, why: "a prompt" },
       {
@@ -119,7 +149,11 @@ const WORDS: readonly PrivateWord[] = [
     word: /\b(?:whoever|nobody)\b/i,
     write: "the noun that is meant",
     exceptions: [
-      { path: /^src\/canon\/reasons\.ts$/, line: /\["nobody"\]/, why: "name of a provider that does not exist" },
+      {
+        path: /^src\/canon\/reasons\.ts$/,
+        line: /\["nobody"\]/,
+        why: "name of a provider that does not exist",
+      },
       {
         path: /^test\//,
         line: /["'`=/.]nobody|: nobody\b|Bearer nobody|NOBODY|const nobody|\bnobody\.json/,
@@ -194,7 +228,12 @@ const WORDS: readonly PrivateWord[] = [
   {
     word: /\bliveness\b/i,
     write: "unused rules",
-    exceptions: [{ path: /^src\/http\/contract\/service-schemas\.ts$/, why: "what Kubernetes calls the probe" }],
+    exceptions: [
+      {
+        path: /^src\/http\/contract\/service-schemas\.ts$/,
+        why: "what Kubernetes calls the probe",
+      },
+    ],
   },
   { word: /\b(?:extent|particulars)\b/i, write: "scope, details" },
   {
@@ -221,7 +260,10 @@ function textsBelow(folder: string): readonly string[] {
   });
 }
 
-const sources = FOLDERS.flatMap(textsBelow).map((path) => ({ path, lines: textOf(join(ROOT, path)).split("\n") }));
+const sources = FOLDERS.flatMap(textsBelow).map((path) => ({
+  path,
+  lines: textOf(join(ROOT, path)).split("\n"),
+}));
 
 describe("private words do not come back", () => {
   it.each(WORDS.map((row) => [String(row.word), row] as const))(
@@ -229,8 +271,12 @@ describe("private words do not come back", () => {
     (_, { word, folders = /./, write, exceptions = [] }) => {
       const found = sources.flatMap(({ path, lines }) =>
         (folders.test(path) ? lines : []).flatMap((line, index) => {
-          const isRight = exceptions.some((one) => one.path.test(path) && one.line?.test(line) !== false);
-          return word.test(line) && !isRight ? [`${path}:${index + 1}: write ${write}: ${line.trim()}`] : [];
+          const isRight = exceptions.some(
+            (one) => one.path.test(path) && one.line?.test(line) !== false,
+          );
+          return word.test(line) && !isRight
+            ? [`${path}:${index + 1}: write ${write}: ${line.trim()}`]
+            : [];
         }),
       );
       expect(found).toEqual([]);
@@ -244,7 +290,8 @@ describe("private words do not come back", () => {
           ({ path: where, line: form }) =>
             !sources.some(
               ({ path, lines }) =>
-                where.test(path) && lines.some((line) => word.test(line) && form?.test(line) !== false),
+                where.test(path) &&
+                lines.some((line) => word.test(line) && form?.test(line) !== false),
             ),
         )
         .map(({ path, why }) => `${word} ${path}: ${why}`),

@@ -1,5 +1,6 @@
-// `npm run bench:decisions`: how long a page of 100 decisions takes over a filled SQLite log; `-- 5000000` for another number of requests.
-// `-- 5000000 FOLDER` keeps the database in FOLDER and uses it again.
+// `npm run bench:decisions`: how long a page of 100 decisions takes over a filled SQLite log;
+// `-- 5000000` for another number of requests. `-- 5000000 FOLDER` keeps the database in FOLDER and
+// uses it again.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +33,9 @@ if (!isFilled) {
   await empty.close();
   fillLog(path, REQUESTS - 1, (index) => requestAt(index + 1));
   writeFileSync(startFile, String(start));
-  console.log(`${2 * REQUESTS} records written in ${Math.round((performance.now() - began) / 1_000)} s`);
+  console.log(
+    `${2 * REQUESTS} records written in ${Math.round((performance.now() - began) / 1_000)} s`,
+  );
 }
 
 const opened = performance.now();
@@ -73,7 +76,11 @@ const SEARCHES: Readonly<Record<string, EvidenceSearch>> = {
   "newest of one key": { ...own, ...ofKey },
   "newest of one reason": { ...own, ...ofReason },
   "a filter that matches nothing": { ...own, contains: ['"route":"none"'] },
-  "a filter that matches nothing, in the middle": { ...own, contains: ['"route":"none"'], to: middle },
+  "a filter that matches nothing, in the middle": {
+    ...own,
+    contains: ['"route":"none"'],
+    to: middle,
+  },
   "a workspace that is not there": { ...plain, workspaces: ["none"] },
 };
 for (const [name, search] of Object.entries(SEARCHES)) {
@@ -109,7 +116,9 @@ function requestAt(index: number) {
     WORKSPACES[index % WORKSPACES.length] ?? asIdentifier("none"),
     random,
   );
-  const requestId = asIdentifier(`req_${at.toString(16).padStart(12, "0")}${index.toString(16).padStart(20, "0")}`);
+  const requestId = asIdentifier(
+    `req_${at.toString(16).padStart(12, "0")}${index.toString(16).padStart(20, "0")}`,
+  );
   return { decision: { ...decision, requestId }, outcome: { ...outcome, requestId } };
 }
 

@@ -14,8 +14,8 @@ const TOGETHER = 20;
 const COMMITTED = 5_000;
 
 /**
- * Appends requests to the log of a closed database as its own batches, chained, but without counting them: through a store ten million records take
- * an hour on a busy machine.
+ * Appends requests to the log of a closed database as its own batches, chained, but without
+ * counting them: through a store ten million records take an hour on a busy machine.
  */
 export function fillLog(path: string, count: number, make: (index: number) => Recorded): void {
   const database = new DatabaseSync(path);
@@ -23,7 +23,9 @@ export function fillLog(path: string, count: number, make: (index: number) => Re
   let ended: readonly Recorded[] = [];
   for (let made = 0, batches = 0; made < count || ended.length > 0; batches += 1) {
     if (batches % COMMITTED === 0) database.exec(batches === 0 ? "BEGIN" : "COMMIT; BEGIN");
-    const requests = Array.from({ length: Math.min(TOGETHER, count - made) }, (_, index) => make(made + index));
+    const requests = Array.from({ length: Math.min(TOGETHER, count - made) }, (_, index) =>
+      make(made + index),
+    );
     made += requests.length;
     const records = toRecords(
       requests.flatMap(({ decision }) => [

@@ -9,7 +9,10 @@ import { answers, freePort } from "../ports.ts";
 import type { Subject } from "../subjects.ts";
 
 /** Outside of the checkout: tests and searches would read the thousands of files of others. */
-const INSTALLED = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "signalbox-bench-peers");
+const INSTALLED = join(
+  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+  "signalbox-bench-peers",
+);
 
 /** Milliseconds: LiteLLM imports for half a minute on a busy core. */
 const START_LIMIT = 120_000;
@@ -38,11 +41,19 @@ const PEERS: readonly Peer[] = [
     name: "portkey 1.15.2",
     install: (folder) => {
       cpSync(join(import.meta.dirname, "portkey/package.json"), join(folder, "package.json"));
-      return run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], folder);
+      return run(
+        "npm",
+        ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"],
+        folder,
+      );
     },
     command: (folder, _home, port, upstream) => ({
       program: process.execPath,
-      argv: [join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js"), `--port=${port}`, "--headless"],
+      argv: [
+        join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js"),
+        `--port=${port}`,
+        "--headless",
+      ],
       headers: {
         authorization: "Bearer upstream",
         "x-portkey-provider": "openai",
@@ -56,14 +67,23 @@ const PEERS: readonly Peer[] = [
       run("python3", ["-m", "venv", "environment"], folder) ??
       run(
         join(folder, "environment/bin/pip"),
-        ["install", "--quiet", "--requirement", join(import.meta.dirname, "litellm/requirements.txt")],
+        [
+          "install",
+          "--quiet",
+          "--requirement",
+          join(import.meta.dirname, "litellm/requirements.txt"),
+        ],
         folder,
       ),
     command: (folder, home, port, upstream) => {
       const key = `sk-${randomBytes(24).toString("hex")}`;
       const models = CASES.map(({ model }) => ({
         model_name: model,
-        litellm_params: { model: `openai/${model}`, api_base: `${upstream}/v1`, api_key: "upstream" },
+        litellm_params: {
+          model: `openai/${model}`,
+          api_base: `${upstream}/v1`,
+          api_key: "upstream",
+        },
       }));
       // JSON is YAML.
       writeFileSync(join(home, "litellm.yaml"), JSON.stringify({ model_list: models }));
@@ -72,7 +92,14 @@ const PEERS: readonly Peer[] = [
         LITELLM_LOG: "ERROR",
         LITELLM_MASTER_KEY: key,
       });
-      const files = ["--config", join(home, "litellm.yaml"), "--host", "127.0.0.1", "--port", String(port)];
+      const files = [
+        "--config",
+        join(home, "litellm.yaml"),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        String(port),
+      ];
       return {
         program: join(folder, "environment/bin/litellm"),
         argv: [...files, "--num_workers", "1"],
@@ -82,7 +109,10 @@ const PEERS: readonly Peer[] = [
   },
 ];
 
-/** Installs what is not installed yet, and starts it. A sentence for each peer that cannot take part. */
+/**
+ * Installs what is not installed yet, and starts it. A sentence for each peer that cannot take
+ * part.
+ */
 export async function startPeers(
   children: Children,
   upstream: string,
@@ -117,14 +147,18 @@ async function startPeer(
   // Its own messages are not read; unread they would fill the pipe and stop it.
   child.stdout?.resume();
   const origin = `http://127.0.0.1:${port}`;
-  if (await answers(origin, START_LIMIT)) return { name, origin, headers, pid: child.pid ?? null, share: SHARE };
+  if (await answers(origin, START_LIMIT))
+    return { name, origin, headers, pid: child.pid ?? null, share: SHARE };
   child.kill();
   return `${name}: did not answer within ${START_LIMIT / 1_000} s, omitted`;
 }
 
 /** Runs a program to its end; `null`, or a sentence where it failed. */
 function run(program: string, argv: readonly string[], cwd: string): string | null {
-  const { status, error } = spawnSync(program, argv, { cwd, stdio: ["ignore", "ignore", "inherit"] });
+  const { status, error } = spawnSync(program, argv, {
+    cwd,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   if (error !== undefined) return `${program} cannot be started`;
   return status === 0 ? null : `${program} ${argv[0] ?? ""} ended with ${status ?? "a signal"}`;
 }

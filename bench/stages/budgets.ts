@@ -1,4 +1,7 @@
-/** What one stage of a small chat may cost the main thread. Figures of `docs/how-we-know.md`; the table there is printed by this benchmark. */
+/**
+ * What one stage of a small chat may cost the main thread. Figures of `docs/how-we-know.md`; the
+ * table there is printed by this benchmark.
+ */
 export interface Budget {
   /** Microseconds of CPU a request. */
   readonly microseconds: number;

@@ -10,9 +10,11 @@ import { makeStages, type Stage } from "./stages.ts";
 import { startRouter, type StartedRouter } from "./started-router.ts";
 
 /**
- * What each stage of a small chat costs the main thread, against its budget (docs/how-we-know.md): CPU time of the thread and bytes allocated, both of the
- * best of several rounds, because other programs can only add to them. The last line is a whole request over sockets, with what no stage has: node:http, h3,
- * undici, the event loop, and handing the records to the store's thread. `npm run bench:stages`; a stage's name runs that one only.
+ * What each stage of a small chat costs the main thread, against its budget (docs/how-we-know.md):
+ * CPU time of the thread and bytes allocated, both of the best of several rounds, because other
+ * programs can only add to them. The last line is a whole request over sockets, with what no stage
+ * has: node:http, h3, undici, the event loop, and handing the records to the store's thread.
+ * `npm run bench:stages`; a stage's name runs that one only.
  */
 const ROUNDS = 8;
 /** The clock of a thread has ticks of some milliseconds: a round has to last a hundred of them. */
@@ -29,10 +31,17 @@ interface Cost {
 }
 
 /** The best of some rounds, each figure by itself. @param work handles so many requests. */
-async function cheapest(rounds: number, requests: number, work: (requests: number) => Promise<void>): Promise<Cost> {
+async function cheapest(
+  rounds: number,
+  requests: number,
+  work: (requests: number) => Promise<void>,
+): Promise<Cost> {
   let best: Cost = { microseconds: Infinity, kilobytes: Infinity };
   for (let round = 0; round < rounds; round += 1) {
-    const before = { cpu: process.threadCpuUsage(), bytes: getHeapStatistics().total_allocated_bytes };
+    const before = {
+      cpu: process.threadCpuUsage(),
+      bytes: getHeapStatistics().total_allocated_bytes,
+    };
     await work(requests);
     const { user, system } = process.threadCpuUsage(before.cpu);
     const bytes = getHeapStatistics().total_allocated_bytes - before.bytes;
@@ -46,8 +55,11 @@ async function cheapest(rounds: number, requests: number, work: (requests: numbe
 
 function line(name: string, cost: Cost, budget: Budget | null): string {
   const figure = (value: number): string => value.toFixed(1).padStart(7);
-  const over = budget !== null && (cost.microseconds > budget.microseconds || cost.kilobytes > budget.kilobytes);
-  const allowed = budget === null ? "" : `${figure(budget.microseconds)} |${figure(budget.kilobytes)} |`;
+  const over =
+    budget !== null &&
+    (cost.microseconds > budget.microseconds || cost.kilobytes > budget.kilobytes);
+  const allowed =
+    budget === null ? "" : `${figure(budget.microseconds)} |${figure(budget.kilobytes)} |`;
   const cells = `| ${name.padEnd(12)} |${figure(cost.microseconds)} |${figure(cost.kilobytes)} |`;
   return `${cells}${allowed || "      – |      – |"}${over ? " over its budget" : ""}`;
 }
@@ -58,7 +70,11 @@ async function measureStages(stages: readonly Stage[]): Promise<void> {
     await work(WARM_UP);
     const began = performance.now();
     await work(WARM_UP);
-    const cost = await cheapest(ROUNDS, Math.ceil((WARM_UP * ROUND_TIME) / (performance.now() - began)), work);
+    const cost = await cheapest(
+      ROUNDS,
+      Math.ceil((WARM_UP * ROUND_TIME) / (performance.now() - began)),
+      work,
+    );
     sum.microseconds += cost.microseconds;
     sum.kilobytes += cost.kilobytes;
     console.log(line(name, cost, BUDGETS[name]));
@@ -66,9 +82,19 @@ async function measureStages(stages: readonly Stage[]): Promise<void> {
   if (stages.length > 1) console.log(line("all stages", sum, null));
 }
 
-async function measureWhole(children: Children, router: StartedRouter, body: string, path: string): Promise<void> {
+async function measureWhole(
+  children: Children,
+  router: StartedRouter,
+  body: string,
+  path: string,
+): Promise<void> {
   const { rest } = chooseCores();
-  const generator = children.start(process.execPath, [join(import.meta.dirname, "../load-generator.ts")], rest, true);
+  const generator = children.start(
+    process.execPath,
+    [join(import.meta.dirname, "../load-generator.ts")],
+    rest,
+    true,
+  );
   const headers = { authorization: `Bearer ${router.key}` };
   const cost = await cheapest(WHOLE_ROUNDS, WHOLE_REQUESTS, async (requests) => {
     const loop = { kind: "closed", requests, concurrency: CONCURRENCY };
@@ -94,7 +120,9 @@ async function main(only: string | undefined): Promise<void> {
     );
     const router = await startRouter(upstream.origin, folder);
     const [body, path] = [requestBody(CHAT), pathOf(CHAT)];
-    console.log("| Stage        |  CPU µs |     kB | budget µs | budget kB |\n| --- | ---: | ---: | ---: | ---: |");
+    console.log(
+      "| Stage        |  CPU µs |     kB | budget µs | budget kB |\n| --- | ---: | ---: | ---: | ---: |",
+    );
     const stages = await makeStages(router, body);
     await measureStages(stages.filter(({ name }) => only === undefined || only === name));
     if (only === undefined || only === "whole") await measureWhole(children, router, body, path);

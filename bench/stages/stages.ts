@@ -44,7 +44,11 @@ const ANSWER = Buffer.from(
     created: 1_767_225_600,
     model: "bench-chat-1k",
     choices: [
-      { index: 0, message: { role: "assistant", content: "a".repeat(1_000), refusal: null }, finish_reason: "stop" },
+      {
+        index: 0,
+        message: { role: "assistant", content: "a".repeat(1_000), refusal: null },
+        finish_reason: "stop",
+      },
     ],
     usage: { prompt_tokens: 250, completion_tokens: 100, total_tokens: 350 },
   }),
@@ -52,11 +56,21 @@ const ANSWER = Buffer.from(
 
 const HEADERS = { "content-type": "application/json", "content-length": String(ANSWER.length) };
 const NOTHING = (): void => {};
-const CONTROLLER = { abort: NOTHING, pause: NOTHING, resume: NOTHING, aborted: false, paused: false, reason: null };
+const CONTROLLER = {
+  abort: NOTHING,
+  pause: NOTHING,
+  resume: NOTHING,
+  aborted: false,
+  paused: false,
+  reason: null,
+};
 
 /** Answers every call at the end of the turn in which it is made. */
 class AnsweringDispatcher extends Dispatcher {
-  override dispatch(_options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  override dispatch(
+    _options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+  ): boolean {
     handler.onRequestStart?.(CONTROLLER, {});
     queueMicrotask(() => {
       handler.onResponseStart?.(CONTROLLER, 200, HEADERS, "OK");
@@ -78,9 +92,13 @@ const CLIENT: ClientAnswer = {
 };
 
 /** @param body of the request, JSON. */
-export async function makeStages({ runtime, key }: StartedRouter, body: string): Promise<readonly Stage[]> {
+export async function makeStages(
+  { runtime, key }: StartedRouter,
+  body: string,
+): Promise<readonly Stage[]> {
   const endpoint = INFERENCE_ENDPOINTS.find(({ operation }) => operation === "chat.completions");
-  if (endpoint === undefined || endpoint.surface.kind !== "generate") throw new Error("bench: no chat completions");
+  if (endpoint === undefined || endpoint.surface.kind !== "generate")
+    throw new Error("bench: no chat completions");
   const { surface } = endpoint;
   const bytes = Buffer.from(body);
   const headers: IncomingHttpHeaders = {
@@ -116,7 +134,10 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
   if (route === undefined) throw new Error("bench: no such route");
   const prepared = prepareTranslations(decider.table, surface, request, route, decision);
   if ("code" in prepared) throw new Error("bench: the request cannot be translated");
-  const unrecorded = { ...runtime, evidence: { begin: () => ({ needed: NOTHING }), settle: NOTHING } };
+  const unrecorded = {
+    ...runtime,
+    evidence: { begin: () => ({ needed: NOTHING }), settle: NOTHING },
+  };
   const newRecorder = (): Recorder =>
     new Recorder(unrecorded, endpoint.operation, runtime.newRequestId(), null, headers);
   const common = commonHeaders(runtime.newRequestId(), null, []);
@@ -135,7 +156,9 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
   };
   const deadline = Infinity;
   const dispatcher = new AnsweringDispatcher();
-  const stubbed = new Map([...connections].map(([id, connection]) => [id, { ...connection, dispatcher }]));
+  const stubbed = new Map(
+    [...connections].map(([id, connection]) => [id, { ...connection, dispatcher }]),
+  );
   const recording = { result: Promise.resolve(null), needed: NOTHING };
   const dispatch = (): Promise<RelayOutcome> =>
     relayPlan(
@@ -146,8 +169,20 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
         callTracer: null,
         exchangePlanFor: (candidate) => {
           const target = targetOf(decider.table, candidate.endpoint);
-          const context = answerContext(request, call.requestId, candidate.endpoint, target.model.signatureFamily);
-          const options = { surface, request, prepared: null, route, edits: decision.edits, context };
+          const context = answerContext(
+            request,
+            call.requestId,
+            candidate.endpoint,
+            target.model.signatureFamily,
+          );
+          const options = {
+            surface,
+            request,
+            prepared: null,
+            route,
+            edits: decision.edits,
+            context,
+          };
           return planExchange(options, target, upstreamFor("generate", candidate.endpoint.dialect));
         },
         connections: stubbed,
@@ -165,7 +200,12 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
       CLIENT,
     );
   const outcome = await dispatch();
-  const answerHeaders = ["content-type", "application/json", "content-length", String(ANSWER.length)];
+  const answerHeaders = [
+    "content-type",
+    "application/json",
+    "content-length",
+    String(ANSWER.length),
+  ];
 
   const work: Readonly<Record<StageName, () => unknown>> = {
     read: () => {
@@ -186,7 +226,10 @@ export async function makeStages({ runtime, key }: StartedRouter, body: string):
     parse: () => surface.parse(value, bytes.length, { version: null, betas: [] }),
     decide: () => {
       const made = decider.decide(identity, request);
-      return made.outcome === "route" && prepareTranslations(decider.table, surface, request, route, made);
+      return (
+        made.outcome === "route" &&
+        prepareTranslations(decider.table, surface, request, route, made)
+      );
     },
     limits: async () => {
       const taking = admitToLimits(call, identity, request, prepared.decision, {

@@ -17,7 +17,9 @@ export interface StartedRouter {
   readonly key: string;
 }
 
-/** @param upstream origin of the providers. @param folder for the configuration and the database. */
+/**
+ * @param upstream origin of the providers. @param folder for the configuration and the database.
+ */
 export async function startRouter(upstream: string, folder: string): Promise<StartedRouter> {
   mkdirSync(folder, { recursive: true });
   cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
@@ -38,17 +40,30 @@ export async function startRouter(upstream: string, folder: string): Promise<Sta
     cache: null,
   };
   const environment = { SIGNALBOX_BENCH_SECRET: "upstream" };
-  const started = await startServer(options, environment, "bench", {}, { runtime: (own) => (runtime = own) });
+  const started = await startServer(
+    options,
+    environment,
+    "bench",
+    {},
+    { runtime: (own) => (runtime = own) },
+  );
   if (!started.ok) throw new Error("bench: the configuration has errors");
   if (runtime === null) throw new Error("bench: the server has made no runtime");
   const { text, record } = createKey(
-    { workspace: "bench", scopes: ["inference"], owner: "bench", expiresAt: Date.now() + DAY, createdBy: "bench" },
+    {
+      workspace: "bench",
+      scopes: ["inference"],
+      owner: "bench",
+      expiresAt: Date.now() + DAY,
+      createdBy: "bench",
+    },
     Date.now,
     randomBytes,
   );
   await started.server.store.keys.create(record);
   // Its own store notifies the ring of the key.
-  while (!runtimeOf(runtime).verify(text, Date.now()).ok) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!runtimeOf(runtime).verify(text, Date.now()).ok)
+    await new Promise((resolve) => setTimeout(resolve, 5));
   return { server: started.server, runtime, key: text };
 }
 

@@ -1,6 +1,8 @@
 /**
- * The yardstick: the least that a relay on Node can do. It reads the request, calls the upstream through undici's `dispatch`, and passes the answer
- * on as it comes, with back pressure and cancellation; no key, no decision, no evidence. Started by `bench/main.ts` with the upstream's origin.
+ * The yardstick: the least that a relay on Node can do. It reads the request, calls the upstream
+ * through undici's `dispatch`, and passes the answer on as it comes, with back pressure and
+ * cancellation; no key, no decision, no evidence. Started by `bench/main.ts` with the upstream's
+ * origin.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Pool, type Dispatcher } from "undici";
@@ -65,7 +67,9 @@ const pool = new Pool(process.argv[2] ?? "", {
   bodyTimeout: 0,
   keepAliveTimeout: 30_000,
 });
-const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) => relay(pool, request, response));
+const server = createServer({ keepAliveTimeout: 120_000 }, (request, response) =>
+  relay(pool, request, response),
+);
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
   if (typeof address === "object" && address !== null)

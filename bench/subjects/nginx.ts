@@ -13,9 +13,11 @@ export interface StartedNginx extends Listening {
 }
 
 /**
- * Starts nginx as one process that relays to the upstream over kept connections, passing streams on as they come.
+ * Starts nginx as one process that relays to the upstream over kept connections, passing streams on
+ * as they come.
  *
- * @returns a sentence where it is not installed or does not start: the comparison goes on without it.
+ * @returns a sentence where it is not installed or does not start: the comparison goes on without
+ * it.
  */
 export async function startNginx(
   children: Children,
@@ -29,7 +31,12 @@ export async function startNginx(
   const prefix = join(folder, "nginx");
   mkdirSync(join(prefix, "logs"), { recursive: true });
   writeFileSync(join(prefix, "nginx.conf"), configuration(port, new URL(upstream).host));
-  const child = children.start("nginx", ["-p", prefix, "-c", "nginx.conf", "-e", "stderr"], core, false);
+  const child = children.start(
+    "nginx",
+    ["-p", prefix, "-c", "nginx.conf", "-e", "stderr"],
+    core,
+    false,
+  );
   const origin = `http://127.0.0.1:${port}`;
   if (await answers(origin, ANSWER_LIMIT)) return { process: child, origin, version };
   child.kill();

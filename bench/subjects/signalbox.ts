@@ -31,13 +31,42 @@ export async function startSignalbox(
   writeFileSync(join(home, "routes.yaml"), routes.replaceAll(PLACEHOLDER, `${upstream}/v1`));
   const key = createKey(database);
   process.env[SECRET_VARIABLE] = "upstream";
-  const files = ["--config", join(home, "routes.yaml"), "--database", database, "--cache", join(home, "cache")];
-  const argv = [MAIN, "serve", ...files, "--port", "0", "--admin-port", "0", "--no-watch", "--drain", "1", ...flags];
+  const files = [
+    "--config",
+    join(home, "routes.yaml"),
+    "--database",
+    database,
+    "--cache",
+    join(home, "cache"),
+  ];
+  const argv = [
+    MAIN,
+    "serve",
+    ...files,
+    "--port",
+    "0",
+    "--admin-port",
+    "0",
+    "--no-watch",
+    "--drain",
+    "1",
+    ...flags,
+  ];
   return { ...(await children.startServer(process.execPath, argv, core, false)), key };
 }
 
 function createKey(database: string): string {
-  const grants = ["--workspace", "bench", "--scopes", "inference", "--owner", "bench", "--expires", "1d", "--quiet"];
+  const grants = [
+    "--workspace",
+    "bench",
+    "--scopes",
+    "inference",
+    "--owner",
+    "bench",
+    "--expires",
+    "1d",
+    "--quiet",
+  ];
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [MAIN, "keys", "create", "--database", database, ...grants],

@@ -1,13 +1,24 @@
-import { type DecisionRecord, type OutcomeRecord, asIdentifier, type Identifier } from "../../src/evidence/record.ts";
+import {
+  type DecisionRecord,
+  type OutcomeRecord,
+  asIdentifier,
+  type Identifier,
+} from "../../src/evidence/record.ts";
 
-/** A realistic configuration: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5 providers in 4 regions. */
+/**
+ * A realistic configuration: 5 workspaces, 6 keys each, 20 routes, 40 endpoints of 10 models with 5
+ * providers in 4 regions.
+ */
 export const WORKSPACES = names("workspace", 5);
 const ROUTES = names("route", 20);
 const ENDPOINTS = names("endpoint", 40);
 const SHADOWS = [{ policy: asIdentifier("eu-residency"), revision: asIdentifier("r4") }];
-const REASONS = ["REGION_NOT_APPROVED", "RETENTION_NOT_APPROVED", "CAPABILITY_NOT_APPROVED", "model_not_found"].map(
-  (name) => asIdentifier(name),
-);
+const REASONS = [
+  "REGION_NOT_APPROVED",
+  "RETENTION_NOT_APPROVED",
+  "CAPABILITY_NOT_APPROVED",
+  "model_not_found",
+].map((name) => asIdentifier(name));
 
 function names(kind: string, count: number): readonly Identifier[] {
   return Array.from({ length: count }, (_, index) => asIdentifier(`${kind}-${index + 1}`));
@@ -19,7 +30,10 @@ function pick<Item>(items: readonly Item[], random: () => number): Item {
   return item;
 }
 
-/** One request: 3 % denied, 3 % refused, 5 % falling back, 4 % that a shadow would deny; answers take 200 ms to 20 s. */
+/**
+ * One request: 3 % denied, 3 % refused, 5 % falling back, 4 % that a shadow would deny; answers
+ * take 200 ms to 20 s.
+ */
 export function request(
   id: number,
   at: number,
@@ -71,7 +85,10 @@ export function request(
     clientRequestDigest: null,
   };
   const total = outcome === "route" ? 200 * 100 ** random() : 1;
-  const attempt = (number: number, failure: "overloaded" | null): OutcomeRecord["attempts"][number] => ({
+  const attempt = (
+    number: number,
+    failure: "overloaded" | null,
+  ): OutcomeRecord["attempts"][number] => ({
     endpoint: ENDPOINTS[number] ?? asIdentifier("none"),
     provider: asIdentifier(`provider-${1 + (number % 5)}`),
     region: asIdentifier(`region-${1 + (number % 4)}`),

@@ -11,8 +11,8 @@ import { randomFrom, request, WORKSPACES } from "./fixture.ts";
 import { queryAll } from "./questions.ts";
 
 /**
- * How long summaries of 30 days of ten million requests take, and what counting adds to writing evidence. The aims: 200 ms for
- * each question, and for the second a ratio to watch.
+ * How long summaries of 30 days of ten million requests take, and what counting adds to writing
+ * evidence. The aims: 200 ms for each question, and for the second a ratio to watch.
  */
 const AIM = 200;
 
@@ -40,7 +40,9 @@ async function questions(): Promise<void> {
 
 function fill(path: string): { readonly cells: number; readonly bytes: number } {
   const database = new DatabaseSync(path);
-  const put = database.prepare("INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?)");
+  const put = database.prepare(
+    "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?)",
+  );
   let cells = 0;
   let bytes = 0;
   database.exec("BEGIN");
@@ -81,14 +83,17 @@ function appends(): void {
         decisions.push(decision.at, decision.requestId, workspace, JSON.stringify(decision));
         outcomes.push(Math.trunc(outcome.at), outcome.requestId, JSON.stringify(outcome));
       }
-      measure("writing", () => engine.answer({ operation: "evidence.append", decisions, outcomes }, FROM * HOUR));
+      measure("writing", () =>
+        engine.answer({ operation: "evidence.append", decisions, outcomes }, FROM * HOUR),
+      );
       measure("counting", () => engine.settle());
       // As many batches at once as a server takes in a second when it is busy.
       if (number % 100 === 99) {
         measure("folding", () => engine.answer({ operation: "summary.workspaces" }, FROM * HOUR));
       }
     }
-    for (const kind of ["writing", "counting", "folding"] as const) spent[kind].push(taken[kind] / (BATCHES * SIZE));
+    for (const kind of ["writing", "counting", "folding"] as const)
+      spent[kind].push(taken[kind] / (BATCHES * SIZE));
     database.close();
   }
   const [writing, counting, folding] = [spent.writing, spent.counting, spent.folding].map((all) =>

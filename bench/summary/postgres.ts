@@ -7,13 +7,17 @@ import { randomFrom, request, WORKSPACES } from "./fixture.ts";
 import { queryAll } from "./questions.ts";
 
 /**
- * The questions of `main.ts` over PostgreSQL, and how fast records are counted. `SIGNALBOX_BENCH_POSTGRES_URL` names an
- * empty database.
+ * The questions of `main.ts` over PostgreSQL, and how fast records are counted.
+ * `SIGNALBOX_BENCH_POSTGRES_URL` names an empty database.
  */
 const url = process.env["SIGNALBOX_BENCH_POSTGRES_URL"] ?? "";
 const RECORDS = 20_000;
 
-const store = await openPostgresStore({ url, bounds: { statementTimeout: 30_000 }, evidence: { maxWait: 60_000 } });
+const store = await openPostgresStore({
+  url,
+  bounds: { statementTimeout: 30_000 },
+  evidence: { maxWait: 60_000 },
+});
 try {
   await count();
   const filled = await fill();
@@ -53,7 +57,13 @@ async function fill(): Promise<{ readonly cells: number; readonly bytes: number 
   let [cells, bytes] = [0, 0];
   let page: StoredCell[] = [];
   const put = async (): Promise<void> => {
-    const rows = page.map(([w, f, h, l, cell]) => ({ w, f, h, l, c: Buffer.from(cell).toString("base64") }));
+    const rows = page.map(([w, f, h, l, cell]) => ({
+      w,
+      f,
+      h,
+      l,
+      c: Buffer.from(cell).toString("base64"),
+    }));
     await sql`INSERT INTO signalbox.roll_ups (workspace, facet, hour, labels, cell)
       SELECT item.w, item.f, item.h, item.l, decode(item.c, 'base64')
       FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS item (w text, f text, h bigint, l text, c text)

@@ -34,7 +34,8 @@ function query(store: Store, names: string): Promise<number> {
   if ("problem" in grouping) throw new Error(grouping.problem);
   return best(names === "" ? "(totals)" : names, async () => {
     const found = await summarise(
-      (facet) => store.summary.read({ workspace: WORKSPACES[0] ?? null, facet, from: FROM, until: UNTIL }),
+      (facet) =>
+        store.summary.read({ workspace: WORKSPACES[0] ?? null, facet, from: FROM, until: UNTIL }),
       grouping,
     );
     return JSON.stringify(found).length > 0 ? found.groups.length : 0;
@@ -51,7 +52,9 @@ function queryRevision(store: Store): Promise<number> {
   });
 }
 
-/** Best of seven, milliseconds. Other work on the machine makes it longer, nothing makes it shorter. */
+/**
+ * Best of seven, milliseconds. Other work on the machine makes it longer, nothing makes it shorter.
+ */
 async function best(name: string, work: () => Promise<number>): Promise<number> {
   const taken: number[] = [];
   const computed: number[] = [];
@@ -66,6 +69,8 @@ async function best(name: string, work: () => Promise<number>): Promise<number> 
   }
   const shortest = Math.min(...taken);
   const cpu = Math.min(...computed);
-  console.log(`  ${name.padEnd(32)}${shortest.toFixed(0).padStart(5)} ms  CPU ${cpu.toFixed(0)} ms  ${groups} groups`);
+  console.log(
+    `  ${name.padEnd(32)}${shortest.toFixed(0).padStart(5)} ms  CPU ${cpu.toFixed(0)} ms  ${groups} groups`,
+  );
   return shortest;
 }

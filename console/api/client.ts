@@ -18,7 +18,10 @@ export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly etag: string | null }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Readings that are answered 429 are tried again: so often, and where the server requires no longer wait, seconds. */
+/**
+ * Readings that are answered 429 are tried again: so often, and where the server requires no longer
+ * wait, seconds.
+ */
 const MOST_TRIES = 4;
 const LONGEST_WAIT = 5;
 
@@ -32,7 +35,10 @@ interface Options {
   readonly workspace?: string;
 }
 
-/** Calls the API of this page's origin with the session's cookie. A 401 of a session that has ended shows the sign-in again. */
+/**
+ * Calls the API of this page's origin with the session's cookie. A 401 of a session that has ended
+ * shows the sign-in again.
+ */
 export async function call<Value>(path: string, options: Options = {}): Promise<Result<Value>> {
   const response = await send(path, options);
   if ("failure" in response) return { ok: false, failure: response.failure };
@@ -50,17 +56,26 @@ export async function callText(path: string, accept: string): Promise<Result<str
   const text = await response.text();
   if (response.ok) return { ok: true, value: text, etag: null };
   const answer = parsed(text);
-  return { ok: false, failure: failureOf(path, response, answer, response.headers.get("x-request-id")) };
+  return {
+    ok: false,
+    failure: failureOf(path, response, answer, response.headers.get("x-request-id")),
+  };
 }
 
-async function send(path: string, options: Options): Promise<Response | { readonly failure: Failure }> {
+async function send(
+  path: string,
+  options: Options,
+): Promise<Response | { readonly failure: Failure }> {
   const { method = "GET", body, ifMatch, accept, signal } = options;
   const current = session.value;
   const headers = new Headers({ accept: accept ?? "application/json" });
   if (body !== undefined) headers.set("content-type", "application/json");
   if (ifMatch !== undefined) headers.set("if-match", ifMatch);
   if (current?.signed_in === true) {
-    headers.set("x-signalbox-workspace", options.workspace ?? workspaceFor(path) ?? current.workspace);
+    headers.set(
+      "x-signalbox-workspace",
+      options.workspace ?? workspaceFor(path) ?? current.workspace,
+    );
     if (method === "POST") headers.set("x-signalbox-csrf", current.csrf);
   }
   const init: RequestInit = {
@@ -81,12 +96,27 @@ async function send(path: string, options: Options): Promise<Response | { readon
       await new Promise((resolve) => setTimeout(resolve, wait * 1_000));
     }
   } catch {
-    const message = "The server was not reached. Check that it runs and that this machine reaches it, then try again.";
-    return { failure: { status: 0, code: "unreachable", message, requestId: null, retryAfter: null, facts: {} } };
+    const message =
+      "The server was not reached. Check that it runs and that this machine reaches it, then try again.";
+    return {
+      failure: {
+        status: 0,
+        code: "unreachable",
+        message,
+        requestId: null,
+        retryAfter: null,
+        facts: {},
+      },
+    };
   }
 }
 
-function failureOf(path: string, response: Response, answer: unknown, requestId: string | null): Failure {
+function failureOf(
+  path: string,
+  response: Response,
+  answer: unknown,
+  requestId: string | null,
+): Failure {
   const error = member(answer, "error") ?? {};
   const code = member(error, "code");
   const message = member(error, "message");
@@ -94,7 +124,8 @@ function failureOf(path: string, response: Response, answer: unknown, requestId:
   const failure: Failure = {
     status: response.status,
     code: typeof code === "string" ? code : `http_${response.status}`,
-    message: typeof message === "string" ? withoutId(message) : `The server answered ${response.status}.`,
+    message:
+      typeof message === "string" ? withoutId(message) : `The server answered ${response.status}.`,
     requestId,
     retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
     facts: isObject(error) ? error : {},
@@ -124,7 +155,10 @@ function parsed(text: string): unknown {
 }
 
 /** A path with its query; members without a value are omitted. */
-export function withQuery(path: string, query: Readonly<Record<string, string | number | null | undefined>>): string {
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | number | null | undefined>>,
+): string {
   const entries = Object.entries(query).flatMap(([name, value]) =>
     value === null || value === undefined || value === "" ? [] : [[name, String(value)]],
   );

@@ -1,4 +1,7 @@
-/** What `/console/session` answers. It is the page's own and no part of the contract, so that there is no schema to derive it from. */
+/**
+ * What `/console/session` answers. It is the page's own and no part of the contract, so that there
+ * is no schema to derive it from.
+ */
 
 export interface SignedOut {
   readonly signed_in: false;
@@ -20,7 +23,10 @@ export interface SignedIn {
   readonly workspaces: readonly string[];
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
-  /** The workspace as which policies are read and changed; `null`: none of the session's workspaces manages them. */
+  /**
+   * The workspace as which policies are read and changed; `null`: none of the session's workspaces
+   * manages them.
+   */
   readonly policies: { readonly workspace: string; readonly scopes: readonly string[] } | null;
   readonly csrf: string;
   readonly ends_at: string;

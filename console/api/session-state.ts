@@ -28,7 +28,10 @@ export function signedOut(message: string): void {
   session.value = { signed_in: false };
 }
 
-/** Whether the session may do what needs the scope. The server decides; the page only hides what would be refused. */
+/**
+ * Whether the session may do what needs the scope. The server decides; the page only hides what
+ * would be refused.
+ */
 export function hasScope(scope: string): boolean {
   return session.value?.signed_in === true && session.value.scopes.includes(scope);
 }
@@ -40,13 +43,17 @@ export const mayManageKeys = (): boolean => hasScope("operations:manage");
 export const mayManagePolicies = (): boolean => policyScopes().includes("operations:manage");
 
 /** Whether it may approve, and withdraw an approval. */
-export const mayApprove = (): boolean => mayManagePolicies() || policyScopes().includes("policies:approve");
+export const mayApprove = (): boolean =>
+  mayManagePolicies() || policyScopes().includes("policies:approve");
 
 function policyScopes(): readonly string[] {
   return session.value?.signed_in === true ? (session.value.policies?.scopes ?? []) : [];
 }
 
-/** As which workspace a path of the API is requested: policies are everybody's, so those are requested as one that manages them. */
+/**
+ * As which workspace a path of the API is requested: policies are everybody's, so those are
+ * requested as one that manages them.
+ */
 export function workspaceFor(path: string): string | null {
   if (session.value?.signed_in !== true) return null;
   const { workspace, policies } = session.value;

@@ -7,7 +7,10 @@ export async function loadSession(): Promise<Result<Session>> {
   return accepted(await call<Session>("/console/session"));
 }
 
-/** Exchanges a key, or the code of the link that `serve --demo` prints, for a session. Neither is kept. */
+/**
+ * Exchanges a key, or the code of the link that `serve --demo` prints, for a session. Neither is
+ * kept.
+ */
 export async function signIn(
   credential: { readonly key: string } | { readonly code: string },
 ): Promise<Result<Session>> {

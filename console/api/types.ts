@@ -1,4 +1,7 @@
-/** The API's answers, derived from the schemas of its contract. Values of enums are open: another replica may be newer than this page. */
+/**
+ * The API's answers, derived from the schemas of its contract. Values of enums are open: another
+ * replica may be newer than this page.
+ */
 import type { ValueOf } from "../../src/canon/json/schema.ts";
 import type { MODEL, MODEL_LIST, SIMULATION } from "../../src/http/contract/answer-schemas.ts";
 import type {
@@ -18,7 +21,11 @@ import type {
 } from "../../src/http/contract/policy-answers.ts";
 import type { POLICY_SHADOW } from "../../src/http/contract/policy-shadow-schema.ts";
 import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
-import type { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "../../src/http/contract/decision-schemas.ts";
+import type {
+  DECISION,
+  DECISION_EXPLANATION,
+  DECISION_LIST,
+} from "../../src/http/contract/decision-schemas.ts";
 import type { SPEND } from "../../src/governance/spend-answer.ts";
 import type { GOVERNANCE_SUMMARY } from "../../src/governance/summary-answer.ts";
 

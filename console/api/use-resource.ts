@@ -2,7 +2,10 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { call, type Failure } from "./client.ts";
 import { session, showsAll } from "./session-state.ts";
 
-/** An answer of the API that is fetched again when its path changes, and while the page is seen every so often. */
+/**
+ * An answer of the API that is fetched again when its path changes, and while the page is seen
+ * every so often.
+ */
 export interface Resource<Value> {
   /** The newest answer; the one before stays while another is fetched. */
   readonly value: Value | null;
@@ -25,10 +28,16 @@ interface State<Value> {
 
 /**
  * @param path `null`: nothing is fetched.
- * @param every milliseconds between polls, at least {@link SHORTEST_POLL}; not polled where absent. A hidden page does not poll.
+ * @param every milliseconds between polls, at least {@link SHORTEST_POLL}; not polled where absent.
+ * A hidden page does not poll.
  */
 export function useResource<Value>(path: string | null, every?: number): Resource<Value> {
-  const [state, setState] = useState<State<Value>>({ value: null, failure: null, etag: null, loading: path !== null });
+  const [state, setState] = useState<State<Value>>({
+    value: null,
+    failure: null,
+    etag: null,
+    loading: path !== null,
+  });
   const [turn, setTurn] = useState(0);
   const shown = useRef<string | null>(null);
   const current = session.value;
@@ -42,7 +51,10 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
     // Another workspace's or page's numbers must not be read as this one's.
     const keep = shown.current === null || bare(shown.current) === bare(about);
     shown.current = about;
-    setState((before) => ({ ...(keep ? before : { value: null, failure: null, etag: null }), loading: true }));
+    setState((before) => ({
+      ...(keep ? before : { value: null, failure: null, etag: null }),
+      loading: true,
+    }));
     let timer: ReturnType<typeof setTimeout> | undefined;
 
     const fetchOnce = async (): Promise<void> => {
@@ -53,7 +65,8 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
           ? { value: result.value, failure: null, etag: result.etag, loading: false }
           : { value, etag, failure: result.failure, loading: false },
       );
-      if (every !== undefined) timer = setTimeout(() => void fetchWhenSeen(), Math.max(SHORTEST_POLL, every));
+      if (every !== undefined)
+        timer = setTimeout(() => void fetchWhenSeen(), Math.max(SHORTEST_POLL, every));
     };
     const fetchWhenSeen = async (): Promise<void> => {
       if (document.visibilityState === "visible") return fetchOnce();
@@ -75,5 +88,8 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
   return { ...state, reload };
 }
 
-/** Workspace and path without the query: a filter keeps the lines that are shown until the new ones are there. */
+/**
+ * Workspace and path without the query: a filter keeps the lines that are shown until the new ones
+ * are there.
+ */
 const bare = (about: string): string => about.split("?")[0] ?? about;

@@ -44,14 +44,19 @@ export function Chart({
       [[...times], ...series.map(({ values }) => [...values])],
       element,
     );
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() =>
+      plot.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
     observer.observe(element);
     return () => {
       observer.disconnect();
       plot.destroy();
     };
   }, [data, heads, dark]);
-  const rows = times.map((time, at) => ({ time, values: series.map(({ values }) => values[at] ?? null) }));
+  const rows = times.map((time, at) => ({
+    time,
+    values: series.map(({ values }) => values[at] ?? null),
+  }));
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
@@ -79,14 +84,25 @@ export function Chart({
   );
 }
 
-const HOUR_OF_DAY = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const HOUR_OF_DAY = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
 const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short" });
 
-const DAY_OF_UTC = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short", timeZone: "UTC" });
+const DAY_OF_UTC = new Intl.DateTimeFormat(undefined, {
+  day: "2-digit",
+  month: "short",
+  timeZone: "UTC",
+});
 
 const DAY = 86_400;
 
-/** Whether every point is the beginning of a day of UTC: local times would then name the wrong day, or one hour again and again. */
+/**
+ * Whether every point is the beginning of a day of UTC: local times would then name the wrong day,
+ * or one hour again and again.
+ */
 function isDaily(times: readonly number[]): boolean {
   return times.length > 1 && times.every((time) => time % DAY === 0);
 }
@@ -95,7 +111,9 @@ function isDaily(times: readonly number[]): boolean {
 function tickOf(time: number, daily: boolean): string {
   const date = new Date(time * 1_000);
   if (daily) return time % DAY === 0 ? DAY_OF_UTC.format(date) : "";
-  return date.getHours() === 0 && date.getMinutes() === 0 ? DAY_OF_YEAR.format(date) : HOUR_OF_DAY.format(date);
+  return date.getHours() === 0 && date.getMinutes() === 0
+    ? DAY_OF_YEAR.format(date)
+    : HOUR_OF_DAY.format(date);
 }
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");

@@ -24,12 +24,20 @@ export function Panel(props: {
 }
 
 /** What went wrong, with the server's sentence and the id by which its log has it. */
-export function ErrorBox({ failure, retry }: { readonly failure: Failure; readonly retry?: (() => void) | undefined }) {
+export function ErrorBox({
+  failure,
+  retry,
+}: {
+  readonly failure: Failure;
+  readonly retry?: (() => void) | undefined;
+}) {
   return (
     <div class="notice stop" role="alert">
       <p>
         <bdi>{printable(failure.message)}</bdi>
-        {typeof failure.facts["fix"] === "string" ? <bdi> {printable(failure.facts["fix"])}</bdi> : null}
+        {typeof failure.facts["fix"] === "string" ? (
+          <bdi> {printable(failure.facts["fix"])}</bdi>
+        ) : null}
       </p>
       <p class="small">
         {failure.status === 0 ? null : `Status ${failure.status}, `}
@@ -51,7 +59,13 @@ export function ErrorBox({ failure, retry }: { readonly failure: Failure; readon
 }
 
 /** Nothing is there; `children` says what to do. */
-export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+export function Empty({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
   return (
     <div class="empty">
       <p class="strong">{title}</p>
@@ -61,7 +75,8 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
 }
 
 /** An older server, or one without the part, does not have the path. */
-export const isUnavailable = ({ status, code }: Failure): boolean => status === 404 && code === "unknown_path";
+export const isUnavailable = ({ status, code }: Failure): boolean =>
+  status === 404 && code === "unknown_path";
 
 /** The answer of a resource, or what is shown until there is one. */
 export function Loaded<Value>(props: {
@@ -84,7 +99,13 @@ export function Loaded<Value>(props: {
         {loading && value === null ? "Loading" : ""}
       </span>
       {failure === null ? null : <ErrorBox failure={failure} retry={reload} />}
-      {value === null ? failure === null ? <Placeholder lines={props.lines ?? 4} /> : null : props.children(value)}
+      {value === null ? (
+        failure === null ? (
+          <Placeholder lines={props.lines ?? 4} />
+        ) : null
+      ) : (
+        props.children(value)
+      )}
     </>
   );
 }

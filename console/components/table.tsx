@@ -21,7 +21,11 @@ export function Table<Row>(props: {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" class={column.number === true ? "number" : undefined}>
+              <th
+                key={column.head}
+                scope="col"
+                class={column.number === true ? "number" : undefined}
+              >
                 {column.head}
               </th>
             ))}
@@ -43,7 +47,10 @@ export function Table<Row>(props: {
   );
 }
 
-/** Terms and their values, in as many columns as fit. @param wide for values that are longer than a number. */
+/**
+ * Terms and their values, in as many columns as fit. @param wide for values that are longer than a
+ * number.
+ */
 export function Facts({
   rows,
   wide = false,

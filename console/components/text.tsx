@@ -3,13 +3,26 @@ import { useEffect, useState } from "preact/hooks";
 import { ABSENT } from "../format/amounts.ts";
 import { printable } from "../format/printable.ts";
 
-/** A name from outside: it may be long, and may hold marks that turn text around, which must not reach what follows. */
+/**
+ * A name from outside: it may be long, and may hold marks that turn text around, which must not
+ * reach what follows.
+ */
 export function Name({ of }: { readonly of: string | null | undefined }) {
-  return of === null || of === undefined || of === "" ? <Absent /> : <bdi class="name">{printable(of)}</bdi>;
+  return of === null || of === undefined || of === "" ? (
+    <Absent />
+  ) : (
+    <bdi class="name">{printable(of)}</bdi>
+  );
 }
 
 /** The same for ids, digests and commands. */
-export function Code({ of, short }: { readonly of: string | null | undefined; readonly short?: number }) {
+export function Code({
+  of,
+  short,
+}: {
+  readonly of: string | null | undefined;
+  readonly short?: number;
+}) {
   if (of === null || of === undefined || of === "") return <Absent />;
   const text = short !== undefined && of.length > short ? `${of.slice(0, short)}…` : of;
   return (
@@ -25,12 +38,24 @@ export function Absent() {
 
 export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 
-export function Badge({ tone = "quiet", children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
+export function Badge({
+  tone = "quiet",
+  children,
+}: {
+  readonly tone?: Tone;
+  readonly children: ComponentChildren;
+}) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
 /** Copies a text, and says so for two seconds. */
-export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({
+  text,
+  label = "Copy",
+}: {
+  readonly text: string;
+  readonly label?: string;
+}) {
   const [said, setSaid] = useState<string | null>(null);
   useEffect(() => {
     if (said === null) return undefined;

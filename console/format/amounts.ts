@@ -13,7 +13,11 @@ export function whole(value: number | null | undefined): string {
 
 /** Three digits: `1.24M`. */
 export function compact(value: number | null | undefined): string {
-  return value === null || value === undefined ? ABSENT : value < 10_000 ? WHOLE.format(value) : COMPACT.format(value);
+  return value === null || value === undefined
+    ? ABSENT
+    : value < 10_000
+      ? WHOLE.format(value)
+      : COMPACT.format(value);
 }
 
 /** A part of a whole; {@link ABSENT} of nothing. */
@@ -24,7 +28,9 @@ export function share(part: number, of: number): string {
 /** Less is not distinguished, but it is not zero. */
 const SMALLEST = 0.000001;
 
-/** US dollars, with as many digits as small amounts need; `unknown` where the server knows no price. */
+/**
+ * US dollars, with as many digits as small amounts need; `unknown` where the server knows no price.
+ */
 export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return "unknown";
   if (value > 0 && value < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;

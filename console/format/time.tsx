@@ -23,7 +23,8 @@ const TODAY = new Intl.DateTimeFormat(undefined, {
 /**
  * A time as the reader's clock has it, with UTC on hover.
  *
- * @param at RFC 3339, or milliseconds since the epoch. @param day without the hour. @param short of today without the day.
+ * @param at RFC 3339, or milliseconds since the epoch. @param day without the hour. @param short of
+ * today without the day.
  */
 export function Time({
   at,

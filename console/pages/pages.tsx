@@ -71,7 +71,11 @@ export function pageOf(path: readonly string[]): Page {
 
 /** For sessions that may not see the overview. */
 function Beginning() {
-  return <Empty title="You are signed in">Choose a page. What your scopes do not allow is not shown.</Empty>;
+  return (
+    <Empty title="You are signed in">
+      Choose a page. What your scopes do not allow is not shown.
+    </Empty>
+  );
 }
 
 function NoSuchPage() {

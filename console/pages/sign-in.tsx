@@ -7,7 +7,10 @@ import { ErrorBox } from "../components/panel.tsx";
 import { Name } from "../components/text.tsx";
 import { address, link, readAddress } from "../router.ts";
 
-/** The link of `serve --demo` carries a code that is good once. It is taken out of the address before it is used. */
+/**
+ * The link of `serve --demo` carries a code that is good once. It is taken out of the address
+ * before it is used.
+ */
 function takeCode(): string | null {
   const [, code] = /^#sign-in=([\w.~-]+)$/.exec(location.hash) ?? [];
   if (code === undefined) return null;
@@ -16,13 +19,18 @@ function takeCode(): string | null {
   return code;
 }
 
-/** Sign-in by the organisation's provider, or by pasting a key, which is exchanged for a session and not kept. */
+/**
+ * Sign-in by the organisation's provider, or by pasting a key, which is exchanged for a session and
+ * not kept.
+ */
 export function SignIn({ offered }: { readonly offered: SignedOut }) {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
   const input = useRef<HTMLInputElement>(null);
 
-  const enter = async (credential: { readonly key: string } | { readonly code: string }): Promise<void> => {
+  const enter = async (
+    credential: { readonly key: string } | { readonly code: string },
+  ): Promise<void> => {
     setBusy(true);
     const result = await signIn(credential);
     setBusy(false);
@@ -75,8 +83,8 @@ export function SignIn({ offered }: { readonly offered: SignedOut }) {
             />
           </label>
           <p id="key-hint" class="hint">
-            A key with any scope but <code>inference</code>. It is exchanged for a session of this browser and not
-            stored here.
+            A key with any scope but <code>inference</code>. It is exchanged for a session of this
+            browser and not stored here.
           </p>
           <button type="submit" class={oidc === null ? "primary" : undefined} disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}

@@ -24,13 +24,20 @@ const HOUR = 3_600_000;
 export function windowOf(name: string | null, now: number): Window {
   const known = name !== null && Object.hasOwn(HOURS, name) ? name : "24h";
   const hours = HOURS[known] ?? 24;
-  return { name: known, start: new Date(now - hours * HOUR).toISOString(), unit: hours > 168 ? "day" : "hour" };
+  return {
+    name: known,
+    start: new Date(now - hours * HOUR).toISOString(),
+    unit: hours > 168 ? "day" : "hour",
+  };
 }
 
 /** Milliseconds. The API counts by the hour, so a window need not move sooner. */
 const STEP = 300_000;
 
-/** The present time, in steps of {@link STEP}: a page that stays open for a night must not show the windows of the evening. */
+/**
+ * The present time, in steps of {@link STEP}: a page that stays open for a night must not show the
+ * windows of the evening.
+ */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -8,10 +8,13 @@ import { gzipSync } from "node:zlib";
 const [out, architecture, packagesFile, sbomFile, ...layerFiles] = process.argv.slice(2);
 const ROOT = new URL("../../", import.meta.url);
 const { version, license } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
-const { optionalDependencies } = JSON.parse(readFileSync(new URL("tools/node/package.json", ROOT), "utf8"));
+const { optionalDependencies } = JSON.parse(
+  readFileSync(new URL("tools/node/package.json", ROOT), "utf8"),
+);
 // One command for the Dockerfile, compose.yaml and this image.
 const dockerfile = readFileSync(new URL("deploy/Dockerfile", ROOT), "utf8");
-const instruction = (name) => JSON.parse(new RegExp(`^${name} (\\[.*\\])$`, "m").exec(dockerfile)[1]);
+const instruction = (name) =>
+  JSON.parse(new RegExp(`^${name} (\\[.*\\])$`, "m").exec(dockerfile)[1]);
 
 const OCI = "application/vnd.oci.image";
 const CYCLONE = "application/vnd.cyclonedx+json";

@@ -14,7 +14,8 @@ const [layout, bundle] = process.argv.slice(printsCommand ? 3 : 2);
 function blob({ digest, size }) {
   const bytes = readFileSync(join(layout, "blobs", digest.replace(":", "/")));
   const found = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
-  if (found !== digest || bytes.length !== size) throw new Error(`${digest}: the blob has other bytes`);
+  if (found !== digest || bytes.length !== size)
+    throw new Error(`${digest}: the blob has other bytes`);
   return bytes;
 }
 const read = (descriptor) => JSON.parse(blob(descriptor).toString("utf8"));
@@ -34,17 +35,29 @@ if (printsCommand) {
   const { subject, layers } = read(attached);
   if (subject.digest !== image.digest) throw new Error("the bill of materials is of another image");
   const { components } = read(layers[0]);
-  process.stdout.write(`every digest verified; bill of materials: ${components.length} components\n`);
+  process.stdout.write(
+    `every digest verified; bill of materials: ${components.length} components\n`,
+  );
   for (const [position, layer] of manifest.layers.entries()) {
     const tar = gunzipSync(blob(layer));
     const diffId = `sha256:${createHash("sha256").update(tar).digest("hex")}`;
-    if (diffId !== rootfs.diff_ids[position]) throw new Error(`layer ${position}: differs from its diff_id`);
-    execFileSync("tar", ["--extract", "--same-owner", "--same-permissions", "--directory", join(bundle, "rootfs")], {
-      input: tar,
-    });
+    if (diffId !== rootfs.diff_ids[position])
+      throw new Error(`layer ${position}: differs from its diff_id`);
+    execFileSync(
+      "tar",
+      ["--extract", "--same-owner", "--same-permissions", "--directory", join(bundle, "rootfs")],
+      {
+        input: tar,
+      },
+    );
   }
   const [uid, gid] = config.User.split(":").map(Number);
-  const bind = (destination, source, options) => ({ destination, type: "bind", source, options: ["bind", ...options] });
+  const bind = (destination, source, options) => ({
+    destination,
+    type: "bind",
+    source,
+    options: ["bind", ...options],
+  });
   const container = (argv) =>
     JSON.stringify({
       ociVersion: "1.0.2",

@@ -20,7 +20,12 @@ export type ContentBlock =
   | { readonly type: "thinking"; readonly pieces: readonly string[]; readonly signature: string }
   | { readonly type: "redacted_thinking"; readonly data: string }
   | { readonly type: "text"; readonly pieces: readonly string[] }
-  | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly pieces: readonly string[] };
+  | {
+      readonly type: "tool_use";
+      readonly id: string;
+      readonly name: string;
+      readonly pieces: readonly string[];
+    };
 
 /** The blocks of an answer, in order. A refusal has none of its own: it is in `stop_details`. */
 export function contentOf(answer: MessagesAnswer, isRedacted: boolean): readonly ContentBlock[] {
@@ -31,7 +36,9 @@ export function contentOf(answer: MessagesAnswer, isRedacted: boolean): readonly
   const said = piecesOf(completion, "text");
   if (said.length > 0) blocks.push({ type: "text", pieces: said });
   for (const [index, tool] of answer.called.entries()) {
-    const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === index);
+    const pieces = completion.pieces.filter(
+      (piece) => piece.kind === "call" && piece.call === index,
+    );
     // A limit may cut the answer before a call.
     if (pieces.length === 0) continue;
     blocks.push({
@@ -44,8 +51,16 @@ export function contentOf(answer: MessagesAnswer, isRedacted: boolean): readonly
   return blocks;
 }
 
-function thinkingBlock(pieces: readonly string[], answer: MessagesAnswer, isRedacted: boolean): ContentBlock {
-  if (isRedacted) return { type: "redacted_thinking", data: seal("redacted-thinking", `thought ${answer.sequence}`) };
+function thinkingBlock(
+  pieces: readonly string[],
+  answer: MessagesAnswer,
+  isRedacted: boolean,
+): ContentBlock {
+  if (isRedacted)
+    return {
+      type: "redacted_thinking",
+      data: seal("redacted-thinking", `thought ${answer.sequence}`),
+    };
   const shown = answer.request.thinking.isOmitted ? [] : pieces;
   return { type: "thinking", pieces: shown, signature: sign("thinking", shown.join("")) };
 }

@@ -37,7 +37,11 @@ function requestId(sequence: number): string {
 }
 
 function errorBody(type: string, message: string, sequence: number): string {
-  return JSON.stringify({ type: "error", error: { type, message }, request_id: requestId(sequence) });
+  return JSON.stringify({
+    type: "error",
+    error: { type, message },
+    request_id: requestId(sequence),
+  });
 }
 
 const MESSAGE = "Simulated failure in the middle of an answer.";

@@ -46,7 +46,10 @@ function hasResult({ blocks }: Message): boolean {
 function checkSignatures({ blocks }: Message, index: number): Problem | null {
   for (const [position, block] of blocks.entries()) {
     const at = `messages.${index}.content.${position}`;
-    if (block["type"] === "thinking" && !isSigned("thinking", textAt(block, "thinking"), block["signature"]))
+    if (
+      block["type"] === "thinking" &&
+      !isSigned("thinking", textAt(block, "thinking"), block["signature"])
+    )
       return invalid(at, "Invalid `signature` in `thinking` block");
     if (block["type"] === "redacted_thinking" && !isSealed("redacted-thinking", block["data"]))
       return invalid(at, "Invalid `data` in `redacted_thinking` block");
@@ -57,14 +60,17 @@ function checkSignatures({ blocks }: Message, index: number): Problem | null {
 function tokensOf(block: JsonObject): number {
   const { type } = block;
   if (type === "image" || type === "document") return TOKENS_PER_ATTACHMENT;
-  if (type === "tool_result") return blocksAt(block, "content").reduce((sum, part) => sum + tokensOf(part), 0);
+  if (type === "tool_result")
+    return blocksAt(block, "content").reduce((sum, part) => sum + tokensOf(part), 0);
   const text = block[type === "thinking" ? "thinking" : "text"];
   return tokensOfText(typeof text === "string" ? text : JSON.stringify(block));
 }
 
 /** Looks at the first answer after the last message of the caller that was no result of a tool. */
 function turnBeganThinking(messages: readonly Message[]): boolean {
-  const lastQuestion = messages.findLastIndex((message) => message.role === "user" && !hasResult(message));
+  const lastQuestion = messages.findLastIndex(
+    (message) => message.role === "user" && !hasResult(message),
+  );
   const first = messages[lastQuestion + 1]?.blocks[0]?.["type"];
   return first === "thinking" || first === "redacted_thinking";
 }

@@ -24,10 +24,16 @@ export const anthropicMessages: Protocol = protocolOf({ ...SHARED, complete: com
 export const anthropicCountTokens: Protocol = protocolOf({ ...SHARED, complete: countTokens });
 
 function unauthorised(exchange: Exchange): Problem | null {
-  const hasKey = exchange.header("x-api-key") !== "" || /^Bearer .+/i.test(exchange.header("authorization"));
+  const hasKey =
+    exchange.header("x-api-key") !== "" || /^Bearer .+/i.test(exchange.header("authorization"));
   return hasKey
     ? null
-    : { status: 401, message: "x-api-key or authorization header is required", param: null, code: null };
+    : {
+        status: 401,
+        message: "x-api-key or authorization header is required",
+        param: null,
+        code: null,
+      };
 }
 
 /** The answer to a messages request; clouds that host the protocol give the same one. */

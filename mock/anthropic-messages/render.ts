@@ -21,21 +21,41 @@ export function renderMessage(answer: MessagesAnswer, behaviour: Behaviour): Ans
   const headers = requestIdentity(answer.sequence);
   return answer.request.stream
     ? { kind: "stream", status: 200, headers, events: streamOf(answer, blocks, behaviour) }
-    : { kind: "json", status: 200, headers, body: JSON.stringify(wholeOf(answer, blocks, behaviour)) };
+    : {
+        kind: "json",
+        status: 200,
+        headers,
+        body: JSON.stringify(wholeOf(answer, blocks, behaviour)),
+      };
 }
 
-function wholeOf(answer: MessagesAnswer, blocks: readonly ContentBlock[], behaviour: Behaviour): object {
+function wholeOf(
+  answer: MessagesAnswer,
+  blocks: readonly ContentBlock[],
+  behaviour: Behaviour,
+): object {
   const ending = behaviour.noFinish
     ? { stop_reason: null, stop_sequence: null, stop_details: null }
     : endingOf(answer, behaviour);
   const counted = behaviour.noUsage
     ? {}
-    : { usage: { ...startUsage(answer, behaviour), ...outputUsage(answer), ...placement(answer, behaviour) } };
+    : {
+        usage: {
+          ...startUsage(answer, behaviour),
+          ...outputUsage(answer),
+          ...placement(answer, behaviour),
+        },
+      };
   return { ...head(answer), content: blocks.map(wholeBlock), ...ending, ...counted };
 }
 
 function head(answer: MessagesAnswer): object {
-  return { model: answer.model, id: `msg_mock_${answer.sequence}`, type: "message", role: "assistant" };
+  return {
+    model: answer.model,
+    id: `msg_mock_${answer.sequence}`,
+    type: "message",
+    role: "assistant",
+  };
 }
 
 function wholeBlock(block: ContentBlock): object {
@@ -48,7 +68,11 @@ function wholeBlock(block: ContentBlock): object {
       return { type: "text", text: block.pieces.join("") };
     case "tool_use":
       // A limit may have cut the arguments; answers always have an object here.
-      return { ...toolHead(block), input: parseObject(block.pieces.join("")) ?? {}, caller: { type: "direct" } };
+      return {
+        ...toolHead(block),
+        input: parseObject(block.pieces.join("")) ?? {},
+        caller: { type: "direct" },
+      };
   }
 }
 
@@ -73,7 +97,9 @@ function endingOf({ completion }: MessagesAnswer, behaviour: Behaviour): Ending 
   }
   const isStopped = completion.finish === "stop" && completion.stoppedBy !== null;
   return {
-    stop_reason: isStopped ? "stop_sequence" : (STOP_REASONS.get(completion.finish) ?? completion.finish),
+    stop_reason: isStopped
+      ? "stop_sequence"
+      : (STOP_REASONS.get(completion.finish) ?? completion.finish),
     stop_sequence: isStopped ? completion.stoppedBy : null,
     stop_details: null,
   };
@@ -105,7 +131,10 @@ function placement({ request }: MessagesAnswer, { cacheWrite }: Behaviour): obje
   };
 }
 
-/** Events (docs/protocols.md#messages): blocks one after the other, a ping after the first beginning of a block. */
+/**
+ * Events (docs/protocols.md#messages): blocks one after the other, a ping after the first beginning
+ * of a block.
+ */
 function streamOf(
   answer: MessagesAnswer,
   blocks: readonly ContentBlock[],
@@ -119,17 +148,26 @@ function streamOf(
     stop_details: null,
     ...(behaviour.noUsage
       ? {}
-      : { usage: { ...startUsage(answer, behaviour), output_tokens: 1, ...placement(answer, behaviour) } }),
+      : {
+          usage: {
+            ...startUsage(answer, behaviour),
+            output_tokens: 1,
+            ...placement(answer, behaviour),
+          },
+        }),
   };
   const events = [event({ type: "message_start", message: started })];
   for (const [index, block] of blocks.entries()) {
     events.push(event({ type: "content_block_start", index, content_block: emptyBlock(block) }));
     if (index === 0) events.push(PING);
-    for (const delta of deltasOf(block)) events.push(event({ type: "content_block_delta", index, delta }));
+    for (const delta of deltasOf(block))
+      events.push(event({ type: "content_block_delta", index, delta }));
     events.push(event({ type: "content_block_stop", index }));
   }
   if (blocks.length === 0) events.push(PING);
-  const counted = behaviour.noUsage ? {} : { usage: { ...startUsage(answer, behaviour), ...outputUsage(answer) } };
+  const counted = behaviour.noUsage
+    ? {}
+    : { usage: { ...startUsage(answer, behaviour), ...outputUsage(answer) } };
   events.push(
     event({ type: "message_delta", delta: endingOf(answer, behaviour), ...counted }, "finish"),
     event({ type: "message_stop" }, "done"),
@@ -171,6 +209,9 @@ function deltasOf(block: ContentBlock): readonly object[] {
     case "text":
       return block.pieces.map((text) => ({ type: "text_delta", text }));
     case "tool_use":
-      return ["", ...block.pieces].map((json) => ({ type: "input_json_delta", partial_json: json }));
+      return ["", ...block.pieces].map((json) => ({
+        type: "input_json_delta",
+        partial_json: json,
+      }));
   }
 }

@@ -43,6 +43,8 @@ export function readMessagesRequest(body: JsonObject): MessagesRequest | Problem
 /** The schema in `output_config`, or in `output_format` as it was called in its beta. */
 function schemaOf(body: JsonObject): unknown {
   return (
-    objectAt(objectAt(body, "output_config"), "format")["schema"] ?? objectAt(body, "output_format")["schema"] ?? null
+    objectAt(objectAt(body, "output_config"), "format")["schema"] ??
+    objectAt(body, "output_format")["schema"] ??
+    null
   );
 }

@@ -25,8 +25,8 @@ export function readThinking(body: JsonObject, conversation: MessagesConversatio
 }
 
 /**
- * A turn that began without thinking goes on without it: Anthropic turns manual thinking off for such a request without a notice. Only
- * adaptive thinking may begin within a turn.
+ * A turn that began without thinking goes on without it: Anthropic turns manual thinking off for
+ * such a request without a notice. Only adaptive thinking may begin within a turn.
  */
 function thinksNow(kind: string, conversation: MessagesConversation): boolean {
   if (kind === "between_tools") return conversation.endsWithToolResult;

@@ -8,7 +8,10 @@ export interface MessagesTools extends ToolUse {
   readonly tokens: number;
 }
 
-/** Reads `tools` and `tool_choice`. Tools that Anthropic runs or defines have no schema and are never called. */
+/**
+ * Reads `tools` and `tool_choice`. Tools that Anthropic runs or defines have no schema and are
+ * never called.
+ */
 export function readTools(body: JsonObject): MessagesTools {
   const tools = objectsAt(body, "tools").flatMap(readTool);
   const choice = objectAt(body, "tool_choice");
@@ -25,5 +28,7 @@ export function readTools(body: JsonObject): MessagesTools {
 function readTool(value: JsonObject): readonly Tool[] {
   const parameters = value["input_schema"];
   if (parameters === undefined) return [];
-  return [{ type: "function", name: textAt(value, "name"), parameters, strict: value["strict"] === true }];
+  return [
+    { type: "function", name: textAt(value, "name"), parameters, strict: value["strict"] === true },
+  ];
 }

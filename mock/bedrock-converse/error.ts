@@ -14,7 +14,8 @@ const TYPES: ReadonlyMap<number, string> = new Map([
 
 /** An error in AWS's shape: the type is in a header, and there is no member for the path. */
 export function refuseConverse({ status, message, param }: Problem, sequence: number): JsonAnswer {
-  const type = TYPES.get(status) ?? (status >= 500 ? "InternalServerException" : "ValidationException");
+  const type =
+    TYPES.get(status) ?? (status >= 500 ? "InternalServerException" : "ValidationException");
   return {
     kind: "json",
     status,
@@ -31,7 +32,9 @@ export function requestIdentity(sequence: number): Readonly<Record<string, strin
 /** A 403 for a request without a signature and without a bearer key. */
 export function unauthorised(exchange: Exchange): Problem | null {
   const hasKey = /^(?:AWS4-HMAC-SHA256|Bearer) .+/i.test(exchange.header("authorization"));
-  return hasKey ? null : { status: 403, message: "Missing Authentication Token", param: null, code: null };
+  return hasKey
+    ? null
+    : { status: 403, message: "Missing Authentication Token", param: null, code: null };
 }
 
 const MESSAGE = JSON.stringify({ message: "Simulated failure in the middle of an answer." });
@@ -44,6 +47,8 @@ export const CONVERSE_FAILURE: FailureGrammar = {
     purpose: "content",
   },
   body: () => MESSAGE,
-  errorFrame: (): readonly StreamEvent[] => [{ name: "internalServerException", data: MESSAGE, purpose: "error" }],
+  errorFrame: (): readonly StreamEvent[] => [
+    { name: "internalServerException", data: MESSAGE, purpose: "error" },
+  ],
   failed: null,
 };

@@ -2,7 +2,10 @@ import { crc32 } from "node:zlib";
 import type { Framing, StreamEvent } from "../answer.ts";
 
 /** Event streams of AWS: binary frames with two checksums each. */
-export const EVENT_STREAM: Framing = { contentType: "application/vnd.amazon.eventstream", encode: encodeFrame };
+export const EVENT_STREAM: Framing = {
+  contentType: "application/vnd.amazon.eventstream",
+  encode: encodeFrame,
+};
 
 /** The type of header values that are text. */
 const TEXT = 7;

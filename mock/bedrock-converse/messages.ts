@@ -9,7 +9,10 @@ export function readMessages(body: JsonObject): Conversation | Problem {
   const messages = objectsAt(body, "messages");
   for (const [index, message] of messages.entries()) {
     for (const [position, block] of objectsAt(message, "content").entries()) {
-      const problem = checkReasoning(block, `messages.${index}.content.${position}.reasoningContent`);
+      const problem = checkReasoning(
+        block,
+        `messages.${index}.content.${position}.reasoningContent`,
+      );
       if (problem !== null) return problem;
     }
   }
@@ -17,7 +20,9 @@ export function readMessages(body: JsonObject): Conversation | Problem {
   return {
     messages: messages.length,
     tokens: tokensOfList(messages) + messages.length * 4 + tokensOfList(listAt(body, "system")),
-    endsWithToolResult: objectsAt(last, "content").some((block) => Object.hasOwn(block, "toolResult")),
+    endsWithToolResult: objectsAt(last, "content").some((block) =>
+      Object.hasOwn(block, "toolResult"),
+    ),
   };
 }
 
@@ -26,7 +31,9 @@ function checkReasoning(block: JsonObject, at: string): Problem | null {
   const reasoning = objectAt(block, "reasoningContent");
   if (typeof reasoning["redactedContent"] === "string") {
     const sealed = Buffer.from(reasoning["redactedContent"], "base64").toString();
-    return isSealed("redacted-content", sealed) ? null : invalid(at, "Invalid `data` in `redacted_thinking` block");
+    return isSealed("redacted-content", sealed)
+      ? null
+      : invalid(at, "Invalid `data` in `redacted_thinking` block");
   }
   const text = objectAt(reasoning, "reasoningText");
   return isSigned("reasoning-content", textAt(text, "text"), text["signature"])

@@ -21,10 +21,16 @@ const SHARED: Omit<Simulation, "complete"> = {
 };
 
 /** Bedrock's Converse. */
-export const bedrockConverse: Protocol = protocolOf({ ...SHARED, complete: (call) => converse(call, false) });
+export const bedrockConverse: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => converse(call, false),
+});
 
 /** Bedrock's ConverseStream. */
-export const bedrockConverseStream: Protocol = protocolOf({ ...SHARED, complete: (call) => converse(call, true) });
+export const bedrockConverseStream: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => converse(call, true),
+});
 
 /** Bedrock's CountTokens, for conversations. */
 export const bedrockCountTokens: Protocol = protocolOf({ ...SHARED, complete: countTokens });

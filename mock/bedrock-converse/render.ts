@@ -41,7 +41,13 @@ export function renderConverse(answer: ConverseAnswer, behaviour: Behaviour): An
   const blocks = blocksOf(answer, behaviour.redacted);
   const headers = requestIdentity(answer.sequence);
   if (answer.stream)
-    return { kind: "stream", status: 200, headers, events: eventsOf(answer, blocks, behaviour), framing: EVENT_STREAM };
+    return {
+      kind: "stream",
+      status: 200,
+      headers,
+      events: eventsOf(answer, blocks, behaviour),
+      framing: EVENT_STREAM,
+    };
   const body = {
     metrics: METRICS,
     output: { message: { content: blocks.map(({ whole }) => whole), role: "assistant" } },
@@ -53,12 +59,20 @@ export function renderConverse(answer: ConverseAnswer, behaviour: Behaviour): An
 
 const METRICS = { latencyMs: 1 };
 
-/** Events in the order of docs/protocols.md#bedrock-converse: only calls have a beginning, and the counts come last. */
-function eventsOf(answer: ConverseAnswer, blocks: readonly Block[], behaviour: Behaviour): readonly StreamEvent[] {
+/**
+ * Events in the order of docs/protocols.md#bedrock-converse: only calls have a beginning, and the
+ * counts come last.
+ */
+function eventsOf(
+  answer: ConverseAnswer,
+  blocks: readonly Block[],
+  behaviour: Behaviour,
+): readonly StreamEvent[] {
   const events = [event("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, { start, deltas }] of blocks.entries()) {
     if (start !== null) events.push(event("contentBlockStart", { contentBlockIndex, start }));
-    for (const delta of deltas) events.push(event("contentBlockDelta", { contentBlockIndex, delta }));
+    for (const delta of deltas)
+      events.push(event("contentBlockDelta", { contentBlockIndex, delta }));
     events.push(event("contentBlockStop", { contentBlockIndex }));
   }
   events.push(event("messageStop", { stopReason: stopReason(answer, behaviour) }, "finish"));
@@ -78,7 +92,10 @@ function stopReason({ completion }: ConverseAnswer, behaviour: Behaviour): strin
 }
 
 /** The prompt's tokens do not include those of the cache; the total includes all. */
-function usageOf({ request, completion }: ConverseAnswer, { cached, cacheWrite }: Behaviour): object {
+function usageOf(
+  { request, completion }: ConverseAnswer,
+  { cached, cacheWrite }: Behaviour,
+): object {
   const fresh = Math.max(request.tokens - cached - cacheWrite, 0);
   const outputTokens = completion.pieces.length;
   return {
@@ -92,13 +109,21 @@ function usageOf({ request, completion }: ConverseAnswer, { cached, cacheWrite }
 }
 
 /** The blocks of an answer, in order. A refusal is a text with its own stop reason. */
-function blocksOf({ completion, called, sequence }: ConverseAnswer, isRedacted: boolean): readonly Block[] {
+function blocksOf(
+  { completion, called, sequence }: ConverseAnswer,
+  isRedacted: boolean,
+): readonly Block[] {
   const blocks: Block[] = [];
   const thought = piecesOf(completion, ({ kind }) => kind === "reasoning");
-  if (thought.length > 0) blocks.push(isRedacted ? redactedBlock(sequence) : reasoningBlock(thought));
+  if (thought.length > 0)
+    blocks.push(isRedacted ? redactedBlock(sequence) : reasoningBlock(thought));
   const said = piecesOf(completion, ({ kind }) => kind === "text" || kind === "refusal");
   if (said.length > 0)
-    blocks.push({ whole: { text: said.join("") }, start: null, deltas: said.map((text) => ({ text })) });
+    blocks.push({
+      whole: { text: said.join("") },
+      start: null,
+      deltas: said.map((text) => ({ text })),
+    });
   for (const [index, { name }] of called.entries()) {
     const pieces = piecesOf(completion, (piece) => piece.kind === "call" && piece.call === index);
     // A limit may cut the answer before a call.
@@ -124,14 +149,18 @@ function reasoningBlock(pieces: readonly string[]): Block {
   return {
     whole: { reasoningContent: { reasoningText: { text, signature } } },
     start: null,
-    deltas: [...pieces.map((piece) => ({ text: piece })), { signature }].map((reasoningContent) => ({
-      reasoningContent,
-    })),
+    deltas: [...pieces.map((piece) => ({ text: piece })), { signature }].map(
+      (reasoningContent) => ({
+        reasoningContent,
+      }),
+    ),
   };
 }
 
 function redactedBlock(sequence: number): Block {
-  const redactedContent = Buffer.from(seal("redacted-content", `thought ${sequence}`)).toString("base64");
+  const redactedContent = Buffer.from(seal("redacted-content", `thought ${sequence}`)).toString(
+    "base64",
+  );
   const whole = { reasoningContent: { redactedContent } };
   return { whole, start: null, deltas: [whole] };
 }

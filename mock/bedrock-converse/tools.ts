@@ -17,12 +17,17 @@ export function readTools(body: JsonObject): ConverseTools {
   return {
     ...choose(objectAt(configuration, "toolChoice"), definitions),
     parallel:
-      objectAt(objectAt(body, "additionalModelRequestFields"), "tool_choice")["disable_parallel_tool_use"] !== true,
+      objectAt(objectAt(body, "additionalModelRequestFields"), "tool_choice")[
+        "disable_parallel_tool_use"
+      ] !== true,
     tokens: tokensOfList(listAt(configuration, "tools")),
   };
 }
 
-function choose(choice: JsonObject, definitions: readonly JsonObject[]): Pick<ToolUse, "callable" | "required"> {
+function choose(
+  choice: JsonObject,
+  definitions: readonly JsonObject[],
+): Pick<ToolUse, "callable" | "required"> {
   const tools = definitions.map(readTool);
   if (Object.hasOwn(choice, "any")) return { callable: tools, required: true };
   if (Object.hasOwn(choice, "tool")) {
@@ -30,11 +35,20 @@ function choose(choice: JsonObject, definitions: readonly JsonObject[]): Pick<To
     return { callable: tools.filter((tool) => tool.name === name), required: true };
   }
   // The simulated model reads descriptions that far.
-  const forbidden = (definition: JsonObject): boolean => /\bnever call\b/i.test(textAt(definition, "description"));
-  return { callable: definitions.filter((definition) => !forbidden(definition)).map(readTool), required: false };
+  const forbidden = (definition: JsonObject): boolean =>
+    /\bnever call\b/i.test(textAt(definition, "description"));
+  return {
+    callable: definitions.filter((definition) => !forbidden(definition)).map(readTool),
+    required: false,
+  };
 }
 
 function readTool(definition: JsonObject): Tool {
   const parameters = objectAt(definition, "inputSchema")["json"] ?? { type: "object" };
-  return { type: "function", name: textAt(definition, "name"), parameters, strict: definition["strict"] === true };
+  return {
+    type: "function",
+    name: textAt(definition, "name"),
+    parameters,
+    strict: definition["strict"] === true,
+  };
 }

@@ -21,15 +21,28 @@ export const DONE: StreamEvent = { name: null, data: "[DONE]", purpose: "done" }
 const MESSAGE = "Simulated failure in the middle of an answer.";
 
 function ending(delta: object): StreamEvent {
-  return { name: "message-end", data: JSON.stringify({ type: "message-end", delta }), purpose: "error" };
+  return {
+    name: "message-end",
+    data: JSON.stringify({ type: "message-end", delta }),
+    purpose: "error",
+  };
 }
 
 /** Answers fail where others give their finish reason: there is no event for errors. */
 export const COHERE_FAILURE: FailureGrammar = {
-  malformed: { name: "content-delta", data: '{"type":"content-delta","index":0,"delta":{"mess', purpose: "content" },
+  malformed: {
+    name: "content-delta",
+    data: '{"type":"content-delta","index":0,"delta":{"mess',
+    purpose: "content",
+  },
   body: (sequence) => errorBody(MESSAGE, sequence),
   errorFrame: () => [
-    ending({ finish_reason: "ERROR", usage: {}, error: MESSAGE, error_type: "INVALID_TOOL_GENERATION" }),
+    ending({
+      finish_reason: "ERROR",
+      usage: {},
+      error: MESSAGE,
+      error_type: "INVALID_TOOL_GENERATION",
+    }),
     DONE,
   ],
   failed: {

@@ -28,7 +28,8 @@ function completeChat(call: Call): Answer | Problem {
   if ("status" in request) return request;
   const { conversation, tools, schema } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema }, behaviour);
-  if ("unsatisfiable" in plan) return unsatisfiableIn(plan, "response_format", "response_format.json_schema");
+  if ("unsatisfiable" in plan)
+    return unsatisfiableIn(plan, "response_format", "response_format.json_schema");
   const task = {
     text: plan.text(""),
     calls: plan.calls,
@@ -36,5 +37,8 @@ function completeChat(call: Call): Answer | Problem {
     stop: request.stop,
     reasoning: request.thinks,
   };
-  return renderCohere({ sequence, request, called: plan.called, completion: complete(task, plan.wording) }, behaviour);
+  return renderCohere(
+    { sequence, request, called: plan.called, completion: complete(task, plan.wording) },
+    behaviour,
+  );
 }

@@ -43,7 +43,9 @@ function wholeOf(answer: CohereAnswer, behaviour: Behaviour): object {
     function: { name, arguments: json },
   }));
   const plan = planOf(answer).join("");
-  const probabilities = request.logprobs ? { logprobs: piecesOf(completion, "text").map(logprob) } : {};
+  const probabilities = request.logprobs
+    ? { logprobs: piecesOf(completion, "text").map(logprob) }
+    : {};
   return {
     id: idOf(answer),
     message: {
@@ -58,7 +60,10 @@ function wholeOf(answer: CohereAnswer, behaviour: Behaviour): object {
   };
 }
 
-/** Events as recorded streams have them: the parts of the content, the plan, the calls, the end with everything that is counted. */
+/**
+ * Events as recorded streams have them: the parts of the content, the plan, the calls, the end with
+ * everything that is counted.
+ */
 function streamOf(answer: CohereAnswer, behaviour: Behaviour): readonly StreamEvent[] {
   const { completion, request } = answer;
   const events = [
@@ -74,12 +79,15 @@ function streamOf(answer: CohereAnswer, behaviour: Behaviour): readonly StreamEv
     events.push(event("content-start", { index, ...delta({ content: { type, [type]: "" } }) }));
     for (const piece of pieces) {
       const probability = request.logprobs && kind === "text" ? { logprobs: logprob(piece) } : {};
-      events.push(event("content-delta", { index, ...delta({ content: { [type]: piece } }), ...probability }));
+      events.push(
+        event("content-delta", { index, ...delta({ content: { [type]: piece } }), ...probability }),
+      );
     }
     events.push(event("content-end", { index }));
     index += 1;
   }
-  for (const piece of planOf(answer)) events.push(event("tool-plan-delta", delta({ tool_plan: piece })));
+  for (const piece of planOf(answer))
+    events.push(event("tool-plan-delta", delta({ tool_plan: piece })));
   for (const [call, { id, name, pieces }] of callsOf(answer).entries()) {
     const opened = { id, type: "function", function: { name, arguments: "" } };
     events.push(event("tool-call-start", { index: call, ...delta({ tool_calls: opened }) }));
@@ -90,7 +98,10 @@ function streamOf(answer: CohereAnswer, behaviour: Behaviour): readonly StreamEv
     events.push(event("tool-call-end", { index: call }));
   }
   const counted = behaviour.noUsage ? {} : { usage: usageOf(answer, behaviour) };
-  events.push(event("message-end", { delta: { finish_reason: finishOf(completion), ...counted } }, "finish"), DONE);
+  events.push(
+    event("message-end", { delta: { finish_reason: finishOf(completion), ...counted } }, "finish"),
+    DONE,
+  );
   return events;
 }
 
@@ -118,7 +129,9 @@ function piecesOf(completion: Completion, kind: "reasoning" | "text"): readonly 
 /** The text before the calls of a model that does not think. */
 function planOf(answer: CohereAnswer): readonly string[] {
   const [call] = callsOf(answer);
-  return call === undefined || answer.completion.reasoningTokens > 0 ? [] : ["I will use", ` the ${call.name} tool.`];
+  return call === undefined || answer.completion.reasoningTokens > 0
+    ? []
+    : ["I will use", ` the ${call.name} tool.`];
 }
 
 interface Call {
@@ -133,8 +146,17 @@ function callsOf({ called, completion, sequence }: CohereAnswer): readonly Call[
     const json = callOf(completion, index);
     // A limit may cut the answer before a call.
     if (json === null) return [];
-    const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === index);
-    return [{ id: `${name}_mock_${sequence}_${index}`, name, json, pieces: pieces.map(({ text }) => text) }];
+    const pieces = completion.pieces.filter(
+      (piece) => piece.kind === "call" && piece.call === index,
+    );
+    return [
+      {
+        id: `${name}_mock_${sequence}_${index}`,
+        name,
+        json,
+        pieces: pieces.map(({ text }) => text),
+      },
+    ];
   });
 }
 
@@ -143,7 +165,9 @@ function logprob(text: string): object {
 }
 
 function finishOf({ finish, stoppedBy }: Completion): string {
-  return finish === "stop" && stoppedBy !== null ? "STOP_SEQUENCE" : (COHERE_FINISHES.get(finish) ?? finish);
+  return finish === "stop" && stoppedBy !== null
+    ? "STOP_SEQUENCE"
+    : (COHERE_FINISHES.get(finish) ?? finish);
 }
 
 /** What was read and made, and the smaller numbers that are paid for. */

@@ -22,7 +22,8 @@ export interface CohereRequest {
 /** Reads a request; one without messages is refused. */
 export function readCohereRequest(body: JsonObject): CohereRequest | Problem {
   const conversation = readMessages(body);
-  if (conversation.messages === 0) return invalid("messages", "invalid request: list of messages must not be empty.");
+  if (conversation.messages === 0)
+    return invalid("messages", "invalid request: list of messages must not be empty.");
   const format = objectAt(body, "response_format");
   return {
     conversation,

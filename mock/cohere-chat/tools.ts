@@ -15,5 +15,9 @@ export function readTools(body: JsonObject): ToolUse {
     };
   });
   const choice = body["tool_choice"];
-  return { callable: choice === "NONE" ? [] : tools, required: choice === "REQUIRED", parallel: true };
+  return {
+    callable: choice === "NONE" ? [] : tools,
+    required: choice === "REQUIRED",
+    parallel: true,
+  };
 }

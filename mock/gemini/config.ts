@@ -24,7 +24,8 @@ export function readConfig(value: unknown): Config {
     limit: limitAt(config, "maxOutputTokens"),
     stop: textsOf(config["stopSequences"]),
     schema: schema ?? (isJson ? { type: "object" } : null),
-    logprobs: config["responseLogprobs"] === true ? numberWithin(config["logprobs"], 0, 20, 0) : null,
+    logprobs:
+      config["responseLogprobs"] === true ? numberWithin(config["logprobs"], 0, 20, 0) : null,
     thinks: config["thinkingConfig"] !== undefined && thinking["thinkingBudget"] !== 0,
     showsThoughts: thinking["includeThoughts"] === true,
   };

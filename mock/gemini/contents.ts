@@ -18,11 +18,17 @@ export function readContents(body: JsonObject, demandsSignatures: boolean): Conv
   for (const [index, parts] of contents.entries()) {
     const strange = parts.findIndex((part) => !isRightlySigned(part));
     if (strange !== -1)
-      return invalid(`contents[${index}].parts[${strange}].thought_signature`, "Thought signature is not valid.");
+      return invalid(
+        `contents[${index}].parts[${strange}].thought_signature`,
+        "Thought signature is not valid.",
+      );
     // Of several calls at once only the first is signed.
     const call = parts.find((part) => Object.hasOwn(part, "functionCall"));
     if (demandsSignatures && call !== undefined && !Object.hasOwn(call, "thoughtSignature"))
-      return invalid(`contents[${index}]`, "Function call is missing a thought_signature in functionCall parts.");
+      return invalid(
+        `contents[${index}]`,
+        "Function call is missing a thought_signature in functionCall parts.",
+      );
   }
   const { systemInstruction } = body;
   const instruction =
@@ -36,20 +42,27 @@ export function readContents(body: JsonObject, demandsSignatures: boolean): Conv
   const read = [...contents, ...instruction];
   return {
     messages: contents.length,
-    tokens: read.reduce((sum, parts) => sum + 4 + parts.reduce((more, part) => more + tokensOf(part), 0), 0),
-    endsWithToolResult: contents.at(-1)?.some((part) => Object.hasOwn(part, "functionResponse")) === true,
+    tokens: read.reduce(
+      (sum, parts) => sum + 4 + parts.reduce((more, part) => more + tokensOf(part), 0),
+      0,
+    ),
+    endsWithToolResult:
+      contents.at(-1)?.some((part) => Object.hasOwn(part, "functionResponse")) === true,
   };
 }
 
 function isRightlySigned(part: JsonObject): boolean {
   const { text, functionCall, thoughtSignature } = part;
-  if (typeof thoughtSignature !== "string" || (text === undefined && functionCall === undefined)) return true;
-  const signed = text === undefined ? (`call ${textAt(message(functionCall), "name")}` as const) : "text";
+  if (typeof thoughtSignature !== "string" || (text === undefined && functionCall === undefined))
+    return true;
+  const signed =
+    text === undefined ? (`call ${textAt(message(functionCall), "name")}` as const) : "text";
   return isSignedThought(signed, thoughtSignature);
 }
 
 function tokensOf(part: JsonObject): number {
-  if (Object.hasOwn(part, "inlineData") || Object.hasOwn(part, "fileData")) return TOKENS_PER_ATTACHMENT;
+  if (Object.hasOwn(part, "inlineData") || Object.hasOwn(part, "fileData"))
+    return TOKENS_PER_ATTACHMENT;
   const data = part["text"] ?? part["functionCall"] ?? part["functionResponse"] ?? "";
   return tokensOfText(typeof data === "string" ? data : JSON.stringify(data));
 }

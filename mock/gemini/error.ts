@@ -27,10 +27,17 @@ function errorBody(status: number, message: string): string {
 
 /** A 401 for a request without an API key and without a bearer token. */
 export function unauthorised(exchange: Exchange): Problem | null {
-  const hasKey = exchange.header("x-goog-api-key") !== "" || /^Bearer .+/i.test(exchange.header("authorization"));
+  const hasKey =
+    exchange.header("x-goog-api-key") !== "" ||
+    /^Bearer .+/i.test(exchange.header("authorization"));
   return hasKey
     ? null
-    : { status: 401, message: "Request is missing required authentication credential.", param: null, code: null };
+    : {
+        status: 401,
+        message: "Request is missing required authentication credential.",
+        param: null,
+        code: null,
+      };
 }
 
 const MESSAGE = "Simulated failure in the middle of an answer.";
@@ -43,6 +50,8 @@ export const GEMINI_FAILURE: FailureGrammar = {
     purpose: "content",
   },
   body: () => errorBody(500, MESSAGE),
-  errorFrame: (): readonly StreamEvent[] => [{ name: null, data: errorBody(500, MESSAGE), purpose: "error" }],
+  errorFrame: (): readonly StreamEvent[] => [
+    { name: null, data: errorBody(500, MESSAGE), purpose: "error" },
+  ],
   failed: null,
 };

@@ -19,10 +19,16 @@ const SHARED: Omit<Simulation, "complete"> = {
 };
 
 /** Google's generateContent. */
-export const geminiGenerate: Protocol = protocolOf({ ...SHARED, complete: (call) => generate(call, false) });
+export const geminiGenerate: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => generate(call, false),
+});
 
 /** Google's streamGenerateContent, as events. */
-export const geminiStream: Protocol = protocolOf({ ...SHARED, complete: (call) => generate(call, true) });
+export const geminiStream: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => generate(call, true),
+});
 
 /** Google's count of the tokens of a request. */
 export const geminiCountTokens: Protocol = protocolOf({ ...SHARED, complete: countTokens });
@@ -40,7 +46,10 @@ function generate(call: Call, isStream: boolean): Answer | Problem {
   const request = readGenerateRequest(call.body, call.base);
   if ("status" in request) return request;
   const { conversation, tools, config } = request;
-  const plan = planAnswer({ base: call.base, ...conversation, tools, schema: config.schema }, behaviour);
+  const plan = planAnswer(
+    { base: call.base, ...conversation, tools, schema: config.schema },
+    behaviour,
+  );
   if ("unsatisfiable" in plan) {
     return invalid(
       "generation_config.response_json_schema",
@@ -55,11 +64,19 @@ function generate(call: Call, isStream: boolean): Answer | Problem {
     reasoning: config.thinks,
   };
   const completion = complete(task, plan.wording);
-  return renderGemini({ sequence, model, request, isStream, called: plan.called, completion }, behaviour);
+  return renderGemini(
+    { sequence, model, request, isStream, called: plan.called, completion },
+    behaviour,
+  );
 }
 
 function countTokens(call: Call): Answer | Problem {
   const request = readCountRequest(call.body, call.base);
   if ("status" in request) return request;
-  return { kind: "json", status: 200, headers: {}, body: JSON.stringify({ totalTokens: request.tokens }) };
+  return {
+    kind: "json",
+    status: 200,
+    headers: {},
+    body: JSON.stringify({ totalTokens: request.tokens }),
+  };
 }

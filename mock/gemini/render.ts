@@ -36,14 +36,18 @@ export function renderGemini(answer: GeminiAnswer, behaviour: Behaviour): Answer
     const body = declined ? blocked(answer, behaviour) : whole(answer, behaviour);
     return { kind: "json", ...head, body: JSON.stringify(body) };
   }
-  const events = declined ? [event(blocked(answer, behaviour), "end")] : streamOf(answer, behaviour);
+  const events = declined
+    ? [event(blocked(answer, behaviour), "end")]
+    : streamOf(answer, behaviour);
   return { kind: "stream", ...head, events };
 }
 
 /** A prompt that is refused has no candidates, and the status 200. */
 function blocked(answer: GeminiAnswer, behaviour: Behaviour): object {
   const { tokens } = answer.request;
-  const counted = behaviour.noUsage ? {} : { usageMetadata: { promptTokenCount: tokens, totalTokenCount: tokens } };
+  const counted = behaviour.noUsage
+    ? {}
+    : { usageMetadata: { promptTokenCount: tokens, totalTokenCount: tokens } };
   return { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, ...counted, ...tail(answer) };
 }
 
@@ -51,10 +55,21 @@ function whole(answer: GeminiAnswer, behaviour: Behaviour): object {
   const { completion } = answer;
   const text = textOf(completion, "text");
   const signature = text === "" || !thinks(answer) ? {} : { thoughtSignature: signThought("text") };
-  const parts = [...thoughtsOf(answer), ...(text === "" ? [] : [{ text, ...signature }]), ...callsOf(answer)];
+  const parts = [
+    ...thoughtsOf(answer),
+    ...(text === "" ? [] : [{ text, ...signature }]),
+    ...callsOf(answer),
+  ];
   const finish = behaviour.noFinish ? {} : { finishReason: finishName(completion) };
   return {
-    candidates: [{ content: contentOf(parts), ...finish, index: 0, ...logprobsOf(answer, textPieces(completion)) }],
+    candidates: [
+      {
+        content: contentOf(parts),
+        ...finish,
+        index: 0,
+        ...logprobsOf(answer, textPieces(completion)),
+      },
+    ],
     ...usageOf(answer, behaviour, completion.pieces.length),
     ...tail(answer),
   };
@@ -65,23 +80,38 @@ function contentOf(parts: readonly object[]): object {
   return parts.length === 0 ? { role: "model" } : { role: "model", parts };
 }
 
-/** Each piece is an event; counts are those of the answer so far. The last one has the finish reason, and the signature of a text. */
+/**
+ * Each piece is an event; counts are those of the answer so far. The last one has the finish
+ * reason, and the signature of a text.
+ */
 function streamOf(answer: GeminiAnswer, behaviour: Behaviour): readonly StreamEvent[] {
   const { completion } = answer;
   const events: StreamEvent[] = [];
   let count = 0;
-  const add = (parts: readonly object[], tokens: number, more: object, purpose: EventPurpose): void => {
+  const add = (
+    parts: readonly object[],
+    tokens: number,
+    more: object,
+    purpose: EventPurpose,
+  ): void => {
     count += tokens;
     const candidate = { content: contentOf(parts), ...more, index: 0 };
-    events.push(event({ candidates: [candidate], ...usageOf(answer, behaviour, count), ...tail(answer) }, purpose));
+    events.push(
+      event(
+        { candidates: [candidate], ...usageOf(answer, behaviour, count), ...tail(answer) },
+        purpose,
+      ),
+    );
   };
-  for (const thought of thoughtsOf(answer)) add([thought], completion.reasoningTokens, {}, "content");
+  for (const thought of thoughtsOf(answer))
+    add([thought], completion.reasoningTokens, {}, "content");
   const texts = textPieces(completion);
   for (const text of texts) add([{ text }], 1, logprobsOf(answer, [text]), "content");
   // Calls come whole.
   for (const part of callsOf(answer)) add([part], 0, {}, "content");
   count = completion.pieces.length;
-  const signature = texts.length > 0 && thinks(answer) ? { thoughtSignature: signThought("text") } : {};
+  const signature =
+    texts.length > 0 && thinks(answer) ? { thoughtSignature: signThought("text") } : {};
   add([{ text: "", ...signature }], 0, { finishReason: finishName(completion) }, "end");
   return events;
 }
@@ -111,12 +141,17 @@ function textPieces({ pieces }: Completion): readonly string[] {
 function callsOf(answer: GeminiAnswer): readonly object[] {
   const { called, completion } = answer;
   return called.flatMap(({ name }, index) => {
-    const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === index);
+    const pieces = completion.pieces.filter(
+      (piece) => piece.kind === "call" && piece.call === index,
+    );
     const args = parseObject(pieces.map(({ text }) => text).join(""));
     // A limit may cut the answer before a call or within it; Google's answers omit such a call.
     if (args === null) return [];
     return [
-      { functionCall: { name, args }, ...(index === 0 ? { thoughtSignature: signThought(`call ${name}`) } : {}) },
+      {
+        functionCall: { name, args },
+        ...(index === 0 ? { thoughtSignature: signThought(`call ${name}`) } : {}),
+      },
     ];
   });
 }
@@ -139,8 +174,15 @@ function logprobsOf({ request }: GeminiAnswer, tokens: readonly string[]): objec
   };
 }
 
-/** Thoughts are counted beside the answer, what came from a cache within the prompt; zeros are omitted. */
-function usageOf({ request, completion }: GeminiAnswer, { noUsage, cached }: Behaviour, count: number): object {
+/**
+ * Thoughts are counted beside the answer, what came from a cache within the prompt; zeros are
+ * omitted.
+ */
+function usageOf(
+  { request, completion }: GeminiAnswer,
+  { noUsage, cached }: Behaviour,
+  count: number,
+): object {
   if (noUsage) return {};
   const thoughts = Math.min(completion.reasoningTokens, count);
   const counts = {
@@ -150,7 +192,9 @@ function usageOf({ request, completion }: GeminiAnswer, { noUsage, cached }: Beh
     thoughtsTokenCount: thoughts,
     totalTokenCount: request.tokens + count,
   };
-  return { usageMetadata: Object.fromEntries(Object.entries(counts).filter(([, tokens]) => tokens > 0)) };
+  return {
+    usageMetadata: Object.fromEntries(Object.entries(counts).filter(([, tokens]) => tokens > 0)),
+  };
 }
 
 function tail({ model, sequence }: GeminiAnswer): object {

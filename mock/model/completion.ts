@@ -47,7 +47,11 @@ export function complete(task: CompletionTask, behaviour: Behaviour): Completion
   }
   const isCut = task.limit !== null && pieces.length > task.limit;
   const kept = isCut ? pieces.slice(0, task.limit ?? 0) : pieces;
-  const natural: FinishReason = isCut ? "length" : task.calls.length > 0 && !behaviour.refusal ? "tool_calls" : "stop";
+  const natural: FinishReason = isCut
+    ? "length"
+    : task.calls.length > 0 && !behaviour.refusal
+      ? "tool_calls"
+      : "stop";
   return {
     pieces: kept,
     finish: behaviour.finish ?? natural,
@@ -108,14 +112,16 @@ function upTo(pieces: readonly string[], length: number): readonly string[] {
   return kept;
 }
 
-/** Words with the space before them, long ones in several pieces. Joined, they are the text again. */
+/**
+ * Words with the space before them, long ones in several pieces. Joined, they are the text again.
+ */
 function tokens(text: string): readonly string[] {
   return text.match(/\s*\S{1,12}|\s+$/gu) ?? [];
 }
 
 /**
- * Two, three and four bytes a character, a composed one, and what other languages take for the end of a line (NEL, LS, PS) but JSON
- * and event streams do not.
+ * Two, three and four bytes a character, a composed one, and what other languages take for the end
+ * of a line (NEL, LS, PS) but JSON and event streams do not.
  */
 const BEYOND_ASCII: readonly string[] = [
   "Gr\u00fc\u00dfe",
@@ -154,7 +160,10 @@ let lastFiller: {
 /** Text in exactly `chunks` pieces and exactly `size` bytes, as far as each is given. */
 function filler(chunks: number | null, size: number | null): readonly string[] {
   if (lastFiller?.chunks === chunks && lastFiller.size === size) return lastFiller.pieces;
-  const pieces = size === null ? repeated(WORDS, chunks ?? 0) : slices(chunks ?? Math.ceil(size / PIECE_SIZE), size);
+  const pieces =
+    size === null
+      ? repeated(WORDS, chunks ?? 0)
+      : slices(chunks ?? Math.ceil(size / PIECE_SIZE), size);
   lastFiller = { chunks, size, pieces };
   return pieces;
 }

@@ -19,11 +19,15 @@ export interface TokenLogprob extends Probability {
   readonly top_logprobs: readonly Probability[];
 }
 
-/** One token's log probability with its alternatives, as chat completions and responses write it. */
+/**
+ * One token's log probability with its alternatives, as chat completions and responses write it.
+ */
 export function tokenLogprob(token: string, alternatives: number): TokenLogprob {
   return {
     ...probability(token, 0),
-    top_logprobs: Array.from({ length: alternatives }, (_, rank) => probability(alternativeOf(token, rank), rank)),
+    top_logprobs: Array.from({ length: alternatives }, (_, rank) =>
+      probability(alternativeOf(token, rank), rank),
+    ),
   };
 }
 

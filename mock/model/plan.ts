@@ -49,7 +49,10 @@ export function planAnswer(situation: Situation, behaviour: Behaviour): Plan | U
   const called = toolsToCall(situation, behaviour);
   const calls: string[] = [];
   for (const tool of called) {
-    const made = tool.type === "custom" ? { json: "simulated input", satisfied: true } : valueFor(tool.parameters);
+    const made =
+      tool.type === "custom"
+        ? { json: "simulated input", satisfied: true }
+        : valueFor(tool.parameters);
     // Without `strict`, providers promise no valid arguments either.
     if (!made.satisfied && tool.strict) return { unsatisfiable: tool };
     calls.push(made.json);
@@ -57,26 +60,37 @@ export function planAnswer(situation: Situation, behaviour: Behaviour): Plan | U
   const structured = situation.schema === null ? null : valueFor(situation.schema);
   if (structured?.satisfied === false) return { unsatisfiable: "answer" };
   const { base, messages, endsWithToolResult } = situation;
-  const subject = endsWithToolResult ? "the result of a tool" : `${messages} message${messages === 1 ? "" : "s"}`;
+  const subject = endsWithToolResult
+    ? "the result of a tool"
+    : `${messages} message${messages === 1 ? "" : "s"}`;
   return {
     called,
     calls,
     text: (choice) => structured?.json ?? `Simulated answer${choice} from ${base} to ${subject}.`,
     // A structured answer keeps to its schema; filler instead would not be JSON.
-    wording: structured === null ? behaviour : { ...behaviour, chunks: null, size: null, unicode: false },
+    wording:
+      structured === null ? behaviour : { ...behaviour, chunks: null, size: null, unicode: false },
   };
 }
 
 /**
- * Messages after which no tool is called any more unless it must be. Agents turn what a tool has done into new messages, and a model
- * that called a tool for each of them would keep them going for ever.
+ * Messages after which no tool is called any more unless it must be. Agents turn what a tool has
+ * done into new messages, and a model that called a tool for each of them would keep them going for
+ * ever.
  */
 const PATIENCE = 12;
 
-/** A tool is called where there is one, except after the result of a tool: so a tool loop ends after one round. */
-function toolsToCall({ tools, endsWithToolResult, messages }: Situation, behaviour: Behaviour): readonly Tool[] {
+/**
+ * A tool is called where there is one, except after the result of a tool: so a tool loop ends after
+ * one round.
+ */
+function toolsToCall(
+  { tools, endsWithToolResult, messages }: Situation,
+  behaviour: Behaviour,
+): readonly Tool[] {
   const { callable, required, parallel } = tools;
-  const natural = callable.length > 0 && (required || (!endsWithToolResult && messages <= PATIENCE)) ? 1 : 0;
+  const natural =
+    callable.length > 0 && (required || (!endsWithToolResult && messages <= PATIENCE)) ? 1 : 0;
   const wanted = callable.length === 0 ? 0 : (behaviour.toolCalls ?? natural);
   const count = parallel ? wanted : Math.min(wanted, 1);
   return Array.from({ length: count }, (_, index) => callable[index % callable.length]).filter(

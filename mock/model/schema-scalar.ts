@@ -34,10 +34,21 @@ function matching(pattern: string, least: number, most: number): string | undefi
   } catch {
     return undefined;
   }
-  const candidates = [...FORMATS.values(), "AA-1", "a-b", "a_b", "a.b", "1.0.0", "#000000", "+10000000000"];
+  const candidates = [
+    ...FORMATS.values(),
+    "AA-1",
+    "a-b",
+    "a_b",
+    "a.b",
+    "1.0.0",
+    "#000000",
+    "+10000000000",
+  ];
   for (const character of ["a", "A", "0"])
     for (let length = 1; length <= 64; length += 1) candidates.push(character.repeat(length));
-  return candidates.find((text) => text.length >= least && text.length <= most && expression.test(text));
+  return candidates.find(
+    (text) => text.length >= least && text.length <= most && expression.test(text),
+  );
 }
 
 /**
@@ -46,7 +57,11 @@ function matching(pattern: string, least: number, most: number): string | undefi
  * @param grid 1 for integers.
  * @returns `undefined` where no value is within the bounds.
  */
-export function generateNumber(schema: JsonObject, ordinal: number, grid: 1 | null): number | undefined {
+export function generateNumber(
+  schema: JsonObject,
+  ordinal: number,
+  grid: 1 | null,
+): number | undefined {
   const multiple = numberAt(schema, "multipleOf");
   const step = multiple ?? grid ?? 1;
   if (step <= 0) return undefined;
@@ -54,7 +69,8 @@ export function generateNumber(schema: JsonObject, ordinal: number, grid: 1 | nu
   const below = numberAt(schema, "exclusiveMaximum") ?? Infinity;
   const least = Math.max(numberAt(schema, "minimum") ?? -Infinity, above);
   const most = Math.min(numberAt(schema, "maximum") ?? Infinity, below);
-  const fits = (value: number): boolean => value >= least && value <= most && value > above && value < below;
+  const fits = (value: number): boolean =>
+    value >= least && value <= most && value > above && value < below;
   const start = least > -Infinity ? Math.ceil(least / step) : Math.min(1, Math.floor(most / step));
   // A bound that is excluded costs one step; a list that runs over the upper bound begins again.
   for (const steps of [start + ordinal, start + ordinal + 1, start, start + 1, start - 1]) {

@@ -15,8 +15,9 @@ const REMEMBERED = 100;
 const remembered = new Map<string, GeneratedValue>();
 
 /**
- * A small value for a JSON Schema (2020-12): required members only, shortest lists, first alternatives. Supports types, `enum`, `const`, `$ref`,
- * `anyOf`, `oneOf`, `allOf`, bounds, formats and simple patterns; unsupported keywords show in `satisfied`.
+ * A small value for a JSON Schema (2020-12): required members only, shortest lists, first
+ * alternatives. Supports types, `enum`, `const`, `$ref`, `anyOf`, `oneOf`, `allOf`, bounds, formats
+ * and simple patterns; unsupported keywords show in `satisfied`.
  */
 export function valueFor(schema: unknown): GeneratedValue {
   const key = JSON.stringify(schema) ?? "true";
@@ -60,7 +61,10 @@ interface Position {
   readonly depth: number;
   /** Index in the list around the value, so that members of a list differ. */
   readonly ordinal: number;
-  /** Shared by the whole value: alternatives within alternatives would otherwise cost exponential time. */
+  /**
+   * Shared by the whole value: alternatives within alternatives would otherwise cost exponential
+   * time.
+   */
   readonly budget: { left: number };
 }
 
@@ -74,14 +78,16 @@ const DEEPEST = 32;
 function generate(schema: unknown, position: Position): unknown {
   if (schema === true) return null;
   position.budget.left -= 1;
-  if (!isJsonObject(schema) || position.depth > DEEPEST || position.budget.left < 0) return undefined;
+  if (!isJsonObject(schema) || position.depth > DEEPEST || position.budget.left < 0)
+    return undefined;
   const deeper = { ...position, depth: position.depth + 1 };
   const reference = schema["$ref"];
   if (typeof reference === "string") return generate(resolve(reference, position.root), deeper);
   if (Object.hasOwn(schema, "const")) return schema["const"];
   const choices = schema["enum"];
   if (Array.isArray(choices)) return choices[position.ordinal % choices.length];
-  if (Array.isArray(schema["allOf"])) return generate(merge(schema, schema["allOf"], "allOf", position.root), deeper);
+  if (Array.isArray(schema["allOf"]))
+    return generate(merge(schema, schema["allOf"], "allOf", position.root), deeper);
   for (const keyword of ["anyOf", "oneOf"] as const) {
     const branches = schema[keyword];
     if (Array.isArray(branches)) return firstBranch(schema, branches, keyword, deeper);
@@ -102,8 +108,16 @@ function firstBranch(
   return undefined;
 }
 
-/** The schema without `keyword`, with the parts laid over it: members and required names together, everything else the last one wins; `false` where a part accepts nothing. */
-function merge(schema: JsonObject, parts: readonly unknown[], keyword: string, root: unknown): JsonObject | false {
+/**
+ * The schema without `keyword`, with the parts laid over it: members and required names together,
+ * everything else the last one wins; `false` where a part accepts nothing.
+ */
+function merge(
+  schema: JsonObject,
+  parts: readonly unknown[],
+  keyword: string,
+  root: unknown,
+): JsonObject | false {
   const { [keyword]: _, ...base } = schema;
   let merged: JsonObject = base;
   for (const part of parts) {
@@ -158,7 +172,9 @@ function typeOf(schema: JsonObject): unknown {
   if (Array.isArray(type)) return type.find((name) => name !== "null") ?? "null";
   if (type !== undefined) return type;
   if (Object.hasOwn(schema, "properties") || Object.hasOwn(schema, "required")) return "object";
-  return Object.hasOwn(schema, "items") || Object.hasOwn(schema, "prefixItems") ? "array" : "string";
+  return Object.hasOwn(schema, "items") || Object.hasOwn(schema, "prefixItems")
+    ? "array"
+    : "string";
 }
 
 function generateType(type: unknown, schema: JsonObject, position: Position): unknown {
@@ -187,7 +203,9 @@ function generateObject(schema: JsonObject, position: Position): unknown {
   const members: [string, unknown][] = [];
   for (const name of listAt(schema, "required")) {
     if (typeof name !== "string") return undefined;
-    const member = Object.hasOwn(properties, name) ? properties[name] : (schema["additionalProperties"] ?? true);
+    const member = Object.hasOwn(properties, name)
+      ? properties[name]
+      : (schema["additionalProperties"] ?? true);
     const value = generate(member, { ...position, ordinal: 0 });
     if (value === undefined) return undefined;
     members.push([name, value]);

@@ -3,7 +3,13 @@ import { PLAIN } from "../behaviour.ts";
 import { complete, type CompletionTask } from "../model/completion.ts";
 import { planAnswer } from "../model/plan.ts";
 import { CREATED } from "../openai/created.ts";
-import { CHUNK_FAILURE, OPENAI_CODES, refuseOpenai, requestIdentity, unauthorisedBearer } from "../openai/error.ts";
+import {
+  CHUNK_FAILURE,
+  OPENAI_CODES,
+  refuseOpenai,
+  requestIdentity,
+  unauthorisedBearer,
+} from "../openai/error.ts";
 import { unsatisfiableIn } from "../openai/unsatisfiable.ts";
 import type { Problem } from "../problem.ts";
 import type { Protocol } from "../protocol.ts";
@@ -47,7 +53,8 @@ function completeChat(call: Call): Answer | Problem {
   if ("status" in request) return request;
   const { conversation, tools, schema, choices } = request;
   const plan = planAnswer({ base: call.base, ...conversation, tools, schema }, behaviour);
-  if ("unsatisfiable" in plan) return unsatisfiableIn(plan, "response_format", "response_format.json_schema.schema");
+  if ("unsatisfiable" in plan)
+    return unsatisfiableIn(plan, "response_format", "response_format.json_schema.schema");
   const completions = Array.from({ length: choices }, (_, choice) => {
     const task: CompletionTask = {
       text: plan.text(choices === 1 ? "" : ` ${choice + 1} of ${choices}`),

@@ -61,10 +61,19 @@ function renderJson(answer: ChatAnswer, behaviour: Behaviour): Answer {
   }));
   const body: Record<string, unknown> = { ...head(answer, "chat.completion"), choices };
   if (!behaviour.noUsage) body["usage"] = usage(answer, behaviour);
-  return { kind: "json", status: 200, headers: requestIdentity(answer.sequence), body: JSON.stringify(body) };
+  return {
+    kind: "json",
+    status: 200,
+    headers: requestIdentity(answer.sequence),
+    body: JSON.stringify(body),
+  };
 }
 
-function message(answer: ChatAnswer, completion: Completion, choice: number): Record<string, unknown> {
+function message(
+  answer: ChatAnswer,
+  completion: Completion,
+  choice: number,
+): Record<string, unknown> {
   const calls = answer.called.flatMap((tool, call) => {
     const text = callOf(completion, call);
     return text === null
@@ -94,7 +103,10 @@ function payloadOf(tool: Tool): string {
   return tool.type === "custom" ? "input" : "arguments";
 }
 
-/** Chunks (docs/protocols.md#chat-completions): role first, one finish chunk for each choice, usage in a chunk without choices, `[DONE]`. */
+/**
+ * Chunks (docs/protocols.md#chat-completions): role first, one finish chunk for each choice, usage
+ * in a chunk without choices, `[DONE]`.
+ */
 function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
   const { request } = answer;
   const start = JSON.stringify(head(answer, "chat.completion.chunk")).slice(0, -1);
@@ -107,7 +119,8 @@ function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
   const content: StreamEvent[][] = answer.completions.map((completion, index) => [
     event(choiceJson(index, firstDelta(answer), "null"), "content"),
     ...completion.pieces.flatMap((piece, position) => {
-      const probabilities = piece.kind === "text" ? JSON.stringify(logprobs([piece], request.logprobs)) : "null";
+      const probabilities =
+        piece.kind === "text" ? JSON.stringify(logprobs([piece], request.logprobs)) : "null";
       return deltas(answer, completion.pieces, piece, position, index).map((delta) =>
         event(choiceJson(index, delta, probabilities), "content"),
       );
@@ -116,7 +129,10 @@ function renderStream(answer: ChatAnswer, behaviour: Behaviour): Answer {
   const events = interleave(content);
   for (const [index, completion] of answer.completions.entries()) {
     events.push(
-      event(`{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finishOf(completion)}"}`, "finish"),
+      event(
+        `{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finishOf(completion)}"}`,
+        "finish",
+      ),
     );
   }
   if (request.includeUsage) {
@@ -140,7 +156,10 @@ function firstDelta(answer: ChatAnswer): string {
     : '{"role":"assistant","content":"","refusal":null}';
 }
 
-/** The deltas of one piece: one, and for the first piece of a tool call one more before it that carries its identity. */
+/**
+ * The deltas of one piece: one, and for the first piece of a tool call one more before it that
+ * carries its identity.
+ */
 function deltas(
   answer: ChatAnswer,
   pieces: readonly Piece[],
@@ -173,23 +192,39 @@ function deltas(
   }
 }
 
-/** One event of each choice in turn: choices arrive mixed, as they do from a provider that makes them at the same time. */
+/**
+ * One event of each choice in turn: choices arrive mixed, as they do from a provider that makes
+ * them at the same time.
+ */
 function interleave(choices: readonly (readonly StreamEvent[])[]): StreamEvent[] {
   const [only] = choices;
   if (only !== undefined && choices.length === 1) return [...only];
   const longest = Math.max(...choices.map((events) => events.length));
-  return Array.from({ length: longest }, (_, turn) => choices.flatMap((events) => events.slice(turn, turn + 1))).flat();
+  return Array.from({ length: longest }, (_, turn) =>
+    choices.flatMap((events) => events.slice(turn, turn + 1)),
+  ).flat();
 }
 
-function logprobs(pieces: readonly Piece[], alternatives: number | null): Record<string, unknown> | null {
+function logprobs(
+  pieces: readonly Piece[],
+  alternatives: number | null,
+): Record<string, unknown> | null {
   if (alternatives === null) return null;
-  const content = pieces.filter((piece) => piece.kind === "text").map(({ text }) => tokenLogprob(text, alternatives));
+  const content = pieces
+    .filter((piece) => piece.kind === "text")
+    .map(({ text }) => tokenLogprob(text, alternatives));
   return { content, refusal: null };
 }
 
 function usage(answer: ChatAnswer, behaviour: Behaviour): Record<string, unknown> {
-  const completionTokens = answer.completions.reduce((sum, completion) => sum + completion.pieces.length, 0);
-  const promptTokens = Math.max(answer.request.conversation.tokens, behaviour.cached + behaviour.cacheWrite);
+  const completionTokens = answer.completions.reduce(
+    (sum, completion) => sum + completion.pieces.length,
+    0,
+  );
+  const promptTokens = Math.max(
+    answer.request.conversation.tokens,
+    behaviour.cached + behaviour.cacheWrite,
+  );
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -200,7 +235,10 @@ function usage(answer: ChatAnswer, behaviour: Behaviour): Record<string, unknown
       audio_tokens: 0,
     },
     completion_tokens_details: {
-      reasoning_tokens: answer.completions.reduce((sum, completion) => sum + completion.reasoningTokens, 0),
+      reasoning_tokens: answer.completions.reduce(
+        (sum, completion) => sum + completion.reasoningTokens,
+        0,
+      ),
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,

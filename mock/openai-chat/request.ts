@@ -42,6 +42,7 @@ export function readChatRequest(body: JsonObject): ChatRequest | Problem {
 }
 
 function schemaOf(format: JsonObject): unknown {
-  if (format["type"] === "json_schema") return objectAt(format, "json_schema")["schema"] ?? { type: "object" };
+  if (format["type"] === "json_schema")
+    return objectAt(format, "json_schema")["schema"] ?? { type: "object" };
   return format["type"] === "json_object" ? { type: "object" } : null;
 }

@@ -19,17 +19,29 @@ function readTool(value: JsonObject): Tool {
   };
 }
 
-function choose(choice: JsonValue | undefined, tools: readonly Tool[]): Pick<ToolUse, "callable" | "required"> {
+function choose(
+  choice: JsonValue | undefined,
+  tools: readonly Tool[],
+): Pick<ToolUse, "callable" | "required"> {
   if (choice === "none") return { callable: [], required: false };
   if (!isJsonObject(choice)) return { callable: tools, required: choice === "required" };
   const allowed = objectAt(choice, "allowed_tools");
-  if (choice["type"] !== "allowed_tools") return { callable: named([choice], tools), required: true };
-  return { callable: named(objectsAt(allowed, "tools"), tools), required: allowed["mode"] === "required" };
+  if (choice["type"] !== "allowed_tools")
+    return { callable: named([choice], tools), required: true };
+  return {
+    callable: named(objectsAt(allowed, "tools"), tools),
+    required: allowed["mode"] === "required",
+  };
 }
 
-/** The tools that references name: `{type: "function", function: {name}}`, or the same with `custom`. */
+/**
+ * The tools that references name: `{type: "function", function: {name}}`, or the same with
+ * `custom`.
+ */
 function named(references: readonly JsonObject[], tools: readonly Tool[]): readonly Tool[] {
   return tools.filter(({ type, name }) =>
-    references.some((reference) => reference["type"] === type && objectAt(reference, type)["name"] === name),
+    references.some(
+      (reference) => reference["type"] === type && objectAt(reference, type)["name"] === name,
+    ),
   );
 }

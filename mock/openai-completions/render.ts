@@ -36,7 +36,12 @@ export function renderCompletion(answer: CompletionAnswer, behaviour: Behaviour)
 }
 
 function head(answer: CompletionAnswer): Record<string, unknown> {
-  return { id: `cmpl-mock-${answer.sequence}`, object: "text_completion", created: CREATED, model: answer.model };
+  return {
+    id: `cmpl-mock-${answer.sequence}`,
+    object: "text_completion",
+    created: CREATED,
+    model: answer.model,
+  };
 }
 
 function renderJson(answer: CompletionAnswer, behaviour: Behaviour): Answer {
@@ -51,10 +56,18 @@ function renderJson(answer: CompletionAnswer, behaviour: Behaviour): Answer {
   });
   const body: Record<string, unknown> = { ...head(answer), choices };
   if (!behaviour.noUsage) body["usage"] = usage(answer, behaviour);
-  return { kind: "json", status: 200, headers: requestIdentity(answer.sequence), body: JSON.stringify(body) };
+  return {
+    kind: "json",
+    status: 200,
+    headers: requestIdentity(answer.sequence),
+    body: JSON.stringify(body),
+  };
 }
 
-/** A chunk for each piece, one with the finish reason for each choice, usage in a chunk without choices, `[DONE]`. */
+/**
+ * A chunk for each piece, one with the finish reason for each choice, usage in a chunk without
+ * choices, `[DONE]`.
+ */
 function renderStream(answer: CompletionAnswer, behaviour: Behaviour): Answer {
   const { request } = answer;
   const start = JSON.stringify(head(answer)).slice(0, -1);
@@ -74,10 +87,16 @@ function renderStream(answer: CompletionAnswer, behaviour: Behaviour): Answer {
     }
   }
   for (const [index, choice] of answer.choices.entries())
-    events.push(event({ text: "", index, logprobs: null, finish_reason: finishOf(choice) }, "finish"));
+    events.push(
+      event({ text: "", index, logprobs: null, finish_reason: finishOf(choice) }, "finish"),
+    );
   if (request.includeUsage) {
     const counted = JSON.stringify(usage(answer, behaviour));
-    events.push({ name: null, data: `${start},"choices":[],"usage":${counted}}`, purpose: "usage" });
+    events.push({
+      name: null,
+      data: `${start},"choices":[],"usage":${counted}}`,
+      purpose: "usage",
+    });
   }
   events.push({ name: null, data: "[DONE]", purpose: "done" });
   return { kind: "stream", status: 200, headers: requestIdentity(answer.sequence), events };
@@ -86,7 +105,9 @@ function renderStream(answer: CompletionAnswer, behaviour: Behaviour): Answer {
 /** The pieces of a choice's text, the prompt before them where the request wants it. */
 function piecesOf(answer: CompletionAnswer, { prompt, completion }: Choice): readonly string[] {
   const pieces = completion.pieces.map((piece) => piece.text);
-  return answer.request.echo && prompt.text !== null && prompt.text !== "" ? [prompt.text, ...pieces] : pieces;
+  return answer.request.echo && prompt.text !== null && prompt.text !== ""
+    ? [prompt.text, ...pieces]
+    : pieces;
 }
 
 function finishOf({ completion }: Choice): string {
@@ -94,7 +115,11 @@ function finishOf({ completion }: Choice): string {
 }
 
 /** @param offset characters of the choice's text before these pieces. */
-function logprobs(pieces: readonly string[], alternatives: number | null, offset: number): object | null {
+function logprobs(
+  pieces: readonly string[],
+  alternatives: number | null,
+  offset: number,
+): object | null {
   if (alternatives === null) return null;
   let position = offset;
   const offsets: number[] = [];
@@ -110,7 +135,10 @@ function logprobs(pieces: readonly string[], alternatives: number | null, offset
         ? null
         : pieces.map((piece) =>
             Object.fromEntries(
-              Array.from({ length: alternatives }, (_, rank) => [alternativeOf(piece, rank), logprobOf(rank)]),
+              Array.from({ length: alternatives }, (_, rank) => [
+                alternativeOf(piece, rank),
+                logprobOf(rank),
+              ]),
             ),
           ),
     text_offset: offsets,

@@ -49,7 +49,8 @@ export function readCompletionRequest(body: JsonObject): CompletionRequest | Pro
 
 function readPrompts(value: unknown): readonly Prompt[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  if (list.length > 0 && list.every((item) => typeof item === "number")) return [{ text: null, tokens: list.length }];
+  if (list.length > 0 && list.every((item) => typeof item === "number"))
+    return [{ text: null, tokens: list.length }];
   return list.flatMap((item): readonly Prompt[] => {
     if (typeof item === "string") return [{ text: item, tokens: tokensOfText(item) }];
     return Array.isArray(item) ? [{ text: null, tokens: item.length }] : [];

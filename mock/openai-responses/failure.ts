@@ -3,7 +3,9 @@ import type { StreamEvent, FailureGrammar } from "../answer.ts";
 import { CHUNK_FAILURE, FAILURE_MESSAGE } from "../openai/error.ts";
 import { failedResource } from "./resource.ts";
 
-/** Streams fail with an event `error`, and then with `response.failed` where the response has begun. */
+/**
+ * Streams fail with an event `error`, and then with `response.failed` where the response has begun.
+ */
 export const RESPONSES_FAILURE: FailureGrammar = {
   malformed: {
     name: "response.output_text.delta",
@@ -22,7 +24,12 @@ export const RESPONSES_FAILURE: FailureGrammar = {
 };
 
 function errorEvent(number: number): StreamEvent {
-  const error = { type: "server_error", code: "server_error", message: FAILURE_MESSAGE, param: null };
+  const error = {
+    type: "server_error",
+    code: "server_error",
+    message: FAILURE_MESSAGE,
+    param: null,
+  };
   return {
     name: "error",
     data: JSON.stringify({ type: "error", sequence_number: number, error }),
@@ -45,5 +52,7 @@ function failedEvents(sent: readonly StreamEvent[], number: number): readonly St
 
 /** The items that were finished, in order. */
 function finished(data: readonly JsonObject[]): readonly unknown[] {
-  return data.filter((event) => event["type"] === "response.output_item.done").map((event) => event["item"]);
+  return data
+    .filter((event) => event["type"] === "response.output_item.done")
+    .map((event) => event["item"]);
 }

@@ -9,7 +9,8 @@ const RESULTS: ReadonlySet<unknown> = new Set(["function_call_output", "custom_t
 /** Reads `input`: a text, or items. Reasoning that another provider sealed is refused. */
 export function readInput(body: JsonObject): Conversation | Problem {
   const text = textAt(body, "input");
-  if (text !== "") return { messages: 1, tokens: tokensOfText(text) + 4, endsWithToolResult: false };
+  if (text !== "")
+    return { messages: 1, tokens: tokensOfText(text) + 4, endsWithToolResult: false };
   const items = objectsAt(body, "input");
   const foreign = items.findIndex(isForeign);
   if (foreign !== -1) {
@@ -29,7 +30,9 @@ export function readInput(body: JsonObject): Conversation | Problem {
 /** Whether an item is reasoning that no simulated provider sealed. */
 function isForeign(item: JsonObject): boolean {
   const sealed = item["encrypted_content"] ?? null;
-  return item["type"] === "reasoning" && sealed !== null && !isSealed("encrypted-reasoning", sealed);
+  return (
+    item["type"] === "reasoning" && sealed !== null && !isSealed("encrypted-reasoning", sealed)
+  );
 }
 
 function tokensOf(item: JsonObject): number {
@@ -43,6 +46,8 @@ function tokensOf(item: JsonObject): number {
 /** Estimated tokens of a member that holds a text or parts. */
 function tokensOfContent(item: JsonObject, name: string): number {
   const parts = objectsAt(item, name).map((part) => part["text"] ?? part["refusal"]);
-  const tokens = parts.map((text) => (typeof text === "string" ? tokensOfText(text) : TOKENS_PER_ATTACHMENT));
+  const tokens = parts.map((text) =>
+    typeof text === "string" ? tokensOfText(text) : TOKENS_PER_ATTACHMENT,
+  );
   return tokens.reduce((sum, one) => sum + one, tokensOfText(textAt(item, name)));
 }

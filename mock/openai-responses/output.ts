@@ -57,9 +57,13 @@ export function outputOf(answer: ResponsesAnswer, isIncomplete: boolean): readon
       pieces: answer.hasSummary ? texts(completion.pieces, "reasoning") : [],
     });
   }
-  const calls = answer.called.flatMap((tool, call) => (callOf(completion, call) === null ? [] : [{ tool, call }]));
+  const calls = answer.called.flatMap((tool, call) =>
+    callOf(completion, call) === null ? [] : [{ tool, call }],
+  );
   for (const [index, { tool, call }] of calls.entries()) {
-    const pieces = completion.pieces.filter((piece) => piece.kind === "call" && piece.call === call);
+    const pieces = completion.pieces.filter(
+      (piece) => piece.kind === "call" && piece.call === call,
+    );
     items.push({
       type: tool.type === "custom" ? "custom_tool_call" : "function_call",
       id: `${tool.type === "custom" ? "ctc" : "fc"}_mock_${sequence}_${items.length}`,
@@ -71,7 +75,8 @@ export function outputOf(answer: ResponsesAnswer, isIncomplete: boolean): readon
   }
   const refused = textOf(completion, "refusal") !== "";
   const said = texts(completion.pieces, refused ? "refusal" : "text");
-  // A limit that is used up by reasoning leaves no message; a stop sequence at its very beginning leaves an empty one.
+  // A limit that is used up by reasoning leaves no message; a stop sequence at its very beginning
+  // leaves an empty one.
   if (calls.length > 0 || (said.length === 0 && isIncomplete && items.length > 0)) return items;
   return [
     ...items,
@@ -118,7 +123,13 @@ export function emptyItemJson(item: OutputItem): Record<string, unknown> {
     case "reasoning":
       return itemJson({ ...item, pieces: [] }, null);
     case "message":
-      return { id: item.id, type: "message", status: "in_progress", content: [], role: "assistant" };
+      return {
+        id: item.id,
+        type: "message",
+        status: "in_progress",
+        content: [],
+        role: "assistant",
+      };
     case "function_call":
     case "custom_tool_call":
       return { ...callHead(item), status: "in_progress", [payloadOf(item.type)]: "" };
@@ -145,6 +156,9 @@ export function partJson(
 }
 
 /** @param alternatives `null` where no log probabilities are requested. */
-export function logprobsOf(pieces: readonly string[], alternatives: number | null): readonly TokenLogprob[] {
+export function logprobsOf(
+  pieces: readonly string[],
+  alternatives: number | null,
+): readonly TokenLogprob[] {
   return alternatives === null ? [] : pieces.map((piece) => tokenLogprob(piece, alternatives));
 }

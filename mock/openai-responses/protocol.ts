@@ -1,7 +1,12 @@
 import type { Answer } from "../answer.ts";
 import { complete } from "../model/completion.ts";
 import { planAnswer } from "../model/plan.ts";
-import { OPENAI_CODES, refuseOpenai, requestIdentity, unauthorisedBearer } from "../openai/error.ts";
+import {
+  OPENAI_CODES,
+  refuseOpenai,
+  requestIdentity,
+  unauthorisedBearer,
+} from "../openai/error.ts";
 import { unsatisfiableIn } from "../openai/unsatisfiable.ts";
 import type { Problem } from "../problem.ts";
 import type { Protocol } from "../protocol.ts";
@@ -32,7 +37,8 @@ function completeResponse(call: Call): Answer | Problem {
   if ("status" in request) return request;
   const { input, tools, schema } = request;
   const plan = planAnswer({ base: call.base, ...input, tools, schema }, behaviour);
-  if ("unsatisfiable" in plan) return unsatisfiableIn(plan, "text.format.schema", "text.format.schema");
+  if ("unsatisfiable" in plan)
+    return unsatisfiableIn(plan, "text.format.schema", "text.format.schema");
   const task = {
     text: plan.text(""),
     calls: plan.calls,
@@ -42,7 +48,10 @@ function completeResponse(call: Call): Answer | Problem {
   };
   const completion = complete(task, plan.wording);
   const hasSummary = request.summary || behaviour.reasoning;
-  return renderResponse({ sequence, model, request, called: plan.called, completion, hasSummary }, behaviour);
+  return renderResponse(
+    { sequence, model, request, called: plan.called, completion, hasSummary },
+    behaviour,
+  );
 }
 
 function countTokens(call: Call): Answer | Problem {

@@ -19,7 +19,9 @@ export function renderResponse(answer: ResponsesAnswer, behaviour: Behaviour): A
   if (answer.request.stream)
     return { kind: "stream", status: 200, headers, events: streamOf(answer, items, behaviour) };
   const ended = endedResource(answer, items, behaviour);
-  const body = behaviour.noFinish ? { ...ended, status: "in_progress", incomplete_details: null } : ended;
+  const body = behaviour.noFinish
+    ? { ...ended, status: "in_progress", incomplete_details: null }
+    : ended;
   return { kind: "json", status: 200, headers, body: JSON.stringify(body) };
 }
 
@@ -37,8 +39,15 @@ class NumberedEvents {
   }
 }
 
-/** Events in the order of docs/protocols.md#order-of-responses-events, without `[DONE]`, which OpenAI does not send. */
-function streamOf(answer: ResponsesAnswer, items: readonly OutputItem[], behaviour: Behaviour): readonly StreamEvent[] {
+/**
+ * Events in the order of docs/protocols.md#order-of-responses-events, without `[DONE]`, which
+ * OpenAI does not send.
+ */
+function streamOf(
+  answer: ResponsesAnswer,
+  items: readonly OutputItem[],
+  behaviour: Behaviour,
+): readonly StreamEvent[] {
   const stream = new NumberedEvents();
   const started = startedResource(answer);
   stream.add("response.created", { response: started });
@@ -49,7 +58,12 @@ function streamOf(answer: ResponsesAnswer, items: readonly OutputItem[], behavio
   return stream.events;
 }
 
-function addItem(stream: NumberedEvents, item: OutputItem, index: number, answer: ResponsesAnswer): void {
+function addItem(
+  stream: NumberedEvents,
+  item: OutputItem,
+  index: number,
+  answer: ResponsesAnswer,
+): void {
   const { logprobs } = answer.request;
   stream.add("response.output_item.added", { item: emptyItemJson(item), output_index: index });
   const position = { item_id: item.id, output_index: index };
@@ -68,15 +82,30 @@ function addItem(stream: NumberedEvents, item: OutputItem, index: number, answer
   stream.add("response.output_item.done", { item: itemJson(item, logprobs), output_index: index });
 }
 
-function addSummary(stream: NumberedEvents, pieces: readonly string[], item: object, answer: ResponsesAnswer): void {
+function addSummary(
+  stream: NumberedEvents,
+  pieces: readonly string[],
+  item: object,
+  answer: ResponsesAnswer,
+): void {
   if (pieces.length === 0) return;
   const position = { ...item, summary_index: 0 };
   const text = pieces.join("");
-  stream.add("response.reasoning_summary_part.added", { ...position, part: { type: "summary_text", text: "" } });
+  stream.add("response.reasoning_summary_part.added", {
+    ...position,
+    part: { type: "summary_text", text: "" },
+  });
   for (const delta of pieces)
-    stream.add("response.reasoning_summary_text.delta", { ...position, delta, ...padding(delta, answer) });
+    stream.add("response.reasoning_summary_text.delta", {
+      ...position,
+      delta,
+      ...padding(delta, answer),
+    });
   stream.add("response.reasoning_summary_text.done", { ...position, text });
-  stream.add("response.reasoning_summary_part.done", { ...position, part: { type: "summary_text", text } });
+  stream.add("response.reasoning_summary_part.done", {
+    ...position,
+    part: { type: "summary_text", text },
+  });
 }
 
 function addPart(
@@ -92,10 +121,22 @@ function addPart(
     isText ? { logprobs: logprobsOf(pieces, logprobs) } : {};
   stream.add("response.content_part.added", { ...position, part: partJson(item.part, [], null) });
   for (const delta of item.pieces)
-    stream.add(`${name}.delta`, { ...position, delta, ...probabilities([delta]), ...padding(delta, answer) });
+    stream.add(`${name}.delta`, {
+      ...position,
+      delta,
+      ...probabilities([delta]),
+      ...padding(delta, answer),
+    });
   const text = item.pieces.join("");
-  stream.add(`${name}.done`, { ...position, [isText ? "text" : "refusal"]: text, ...probabilities(item.pieces) });
-  stream.add("response.content_part.done", { ...position, part: partJson(item.part, item.pieces, logprobs) });
+  stream.add(`${name}.done`, {
+    ...position,
+    [isText ? "text" : "refusal"]: text,
+    ...probabilities(item.pieces),
+  });
+  stream.add("response.content_part.done", {
+    ...position,
+    part: partJson(item.part, item.pieces, logprobs),
+  });
 }
 
 function addPayload(
@@ -104,8 +145,12 @@ function addPayload(
   position: object,
   answer: ResponsesAnswer,
 ): void {
-  const name = item.type === "function_call" ? "response.function_call_arguments" : "response.custom_tool_call_input";
-  for (const delta of item.pieces) stream.add(`${name}.delta`, { ...position, delta, ...padding(delta, answer) });
+  const name =
+    item.type === "function_call"
+      ? "response.function_call_arguments"
+      : "response.custom_tool_call_input";
+  for (const delta of item.pieces)
+    stream.add(`${name}.delta`, { ...position, delta, ...padding(delta, answer) });
   stream.add(`${name}.done`, { ...position, [payloadOf(item.type)]: item.pieces.join("") });
 }
 

@@ -44,7 +44,9 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest | Probl
     limit: limitAt(body, "max_output_tokens"),
     ...readReasoning(objectAt(body, "reasoning")),
     encrypted: include.includes("reasoning.encrypted_content"),
-    logprobs: include.includes("message.output_text.logprobs") ? numberWithin(body["top_logprobs"], 0, 20, 0) : null,
+    logprobs: include.includes("message.output_text.logprobs")
+      ? numberWithin(body["top_logprobs"], 0, 20, 0)
+      : null,
     obfuscated: objectAt(body, "stream_options")["include_obfuscation"] !== false,
     tools,
     schema: schemaOf(objectAt(objectAt(body, "text"), "format")),

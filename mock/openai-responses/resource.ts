@@ -5,7 +5,10 @@ import { CREATED } from "../openai/created.ts";
 import { FAILURE_MESSAGE } from "../openai/error.ts";
 import { itemJson, type OutputItem, type ResponsesAnswer } from "./output.ts";
 
-/** How responses end: with nothing to add, or incomplete for a reason. The last one is a reason that they do not have. */
+/**
+ * How responses end: with nothing to add, or incomplete for a reason. The last one is a reason that
+ * they do not have.
+ */
 export const ENDINGS: ReadonlyMap<FinishReason, string> = new Map([
   ["stop", "completed"],
   ["tool_calls", "completed"],
@@ -42,7 +45,10 @@ export function endedResource(
 }
 
 /** A response, made one that failed: what was finished is kept. */
-export function failedResource(response: JsonObject, output: readonly unknown[]): Record<string, unknown> {
+export function failedResource(
+  response: JsonObject,
+  output: readonly unknown[],
+): Record<string, unknown> {
   return {
     ...response,
     status: "failed",
@@ -55,7 +61,10 @@ export function failedResource(response: JsonObject, output: readonly unknown[])
 }
 
 /** Every member that OpenAI's resource has, those of the request with their defaults. */
-function resource({ request, sequence, model }: ResponsesAnswer, state: object): Record<string, unknown> {
+function resource(
+  { request, sequence, model }: ResponsesAnswer,
+  state: object,
+): Record<string, unknown> {
   const { body } = request;
   return {
     id: `resp_mock_${sequence}`,
@@ -103,7 +112,8 @@ function reasoningOf(value: unknown): object {
 function textOf(value: unknown): object {
   const given = isJsonObject(value) ? value : {};
   const format = isJsonObject(given["format"]) ? given["format"] : { type: "text" };
-  const whole = format["type"] === "json_schema" ? { description: null, strict: false, ...format } : format;
+  const whole =
+    format["type"] === "json_schema" ? { description: null, strict: false, ...format } : format;
   return { format: whole, verbosity: given["verbosity"] ?? "medium" };
 }
 
@@ -113,7 +123,10 @@ function toolOf(tool: unknown): unknown {
     : tool;
 }
 
-function usage({ completion, request }: ResponsesAnswer, { cached, cacheWrite }: Behaviour): object {
+function usage(
+  { completion, request }: ResponsesAnswer,
+  { cached, cacheWrite }: Behaviour,
+): object {
   const input = Math.max(request.tokens, cached + cacheWrite);
   const output = completion.pieces.length;
   return {

@@ -8,7 +8,10 @@ export interface ResponsesTools extends ToolUse {
   readonly tokens: number;
 }
 
-/** Reads `tools`, `tool_choice` and `parallel_tool_calls`. Tools that the provider runs itself are never called. */
+/**
+ * Reads `tools`, `tool_choice` and `parallel_tool_calls`. Tools that the provider runs itself are
+ * never called.
+ */
 export function readTools(body: JsonObject): ResponsesTools {
   const tools = objectsAt(body, "tools").flatMap(readTool);
   return {
@@ -21,16 +24,31 @@ export function readTools(body: JsonObject): ResponsesTools {
 function readTool(value: JsonObject): readonly Tool[] {
   const { type } = value;
   if (type !== "function" && type !== "custom") return [];
-  // Unlike chat completions, responses are strict by default, but then only as far as the schema allows.
+  // Unlike chat completions, responses are strict by default, but then only as far as the schema
+  // allows.
   const strict = value["strict"] === true;
-  return [{ type, name: textAt(value, "name"), parameters: value["parameters"] ?? { type: "object" }, strict }];
+  return [
+    {
+      type,
+      name: textAt(value, "name"),
+      parameters: value["parameters"] ?? { type: "object" },
+      strict,
+    },
+  ];
 }
 
-function choose(choice: JsonValue | undefined, tools: readonly Tool[]): Pick<ToolUse, "callable" | "required"> {
+function choose(
+  choice: JsonValue | undefined,
+  tools: readonly Tool[],
+): Pick<ToolUse, "callable" | "required"> {
   if (choice === "none") return { callable: [], required: false };
   if (!isJsonObject(choice)) return { callable: tools, required: choice === "required" };
-  if (choice["type"] !== "allowed_tools") return { callable: named([choice], tools), required: true };
-  return { callable: named(objectsAt(choice, "tools"), tools), required: choice["mode"] === "required" };
+  if (choice["type"] !== "allowed_tools")
+    return { callable: named([choice], tools), required: true };
+  return {
+    callable: named(objectsAt(choice, "tools"), tools),
+    required: choice["mode"] === "required",
+  };
 }
 
 function named(references: readonly JsonObject[], tools: readonly Tool[]): readonly Tool[] {

@@ -30,7 +30,12 @@ export const OPENAI_CODES: ReadonlyMap<number, string> = new Map([
 /** A 401 for a request without a bearer token. */
 export function unauthorisedBearer(exchange: Exchange): Problem | null {
   if (/^Bearer .+/i.test(exchange.header("authorization"))) return null;
-  return { status: 401, message: "Send a key as 'authorization: Bearer …'.", param: null, code: "invalid_api_key" };
+  return {
+    status: 401,
+    message: "Send a key as 'authorization: Bearer …'.",
+    param: null,
+    code: "invalid_api_key",
+  };
 }
 
 /** A 400 for a request without what it is about. */

@@ -1,5 +1,10 @@
 import type { Behaviour } from "../behaviour.ts";
-import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "../bedrock-converse/error.ts";
+import {
+  CONVERSE_FAILURE,
+  refuseConverse,
+  requestIdentity,
+  unauthorised,
+} from "../bedrock-converse/error.ts";
 import { modelIn } from "../bedrock-converse/protocol.ts";
 
 /** What every model has in common that Bedrock's InvokeModel calls. */
@@ -12,7 +17,10 @@ export const INVOKED = {
   identity: requestIdentity,
 };
 
-/** The header in which InvokeModel counts what a model was sent, whether or not the model counts as well. */
+/**
+ * The header in which InvokeModel counts what a model was sent, whether or not the model counts as
+ * well.
+ */
 export function inputCount(tokens: number, behaviour: Behaviour): Readonly<Record<string, string>> {
   return behaviour.noUsage ? {} : { "x-amzn-bedrock-input-token-count": String(tokens) };
 }

@@ -64,7 +64,9 @@ const MALFORMED: StreamEvent = {
 };
 
 /** The endpoint as a protocol. */
-export function unaryProtocol<Request extends Batch>(simulation: UnarySimulation<Request>): Protocol {
+export function unaryProtocol<Request extends Batch>(
+  simulation: UnarySimulation<Request>,
+): Protocol {
   const { results, reportsUsage, failure } = simulation;
   return protocolOf({
     ...simulation,
@@ -77,7 +79,10 @@ export function unaryProtocol<Request extends Batch>(simulation: UnarySimulation
   });
 }
 
-function complete<Request extends Batch>(simulation: UnarySimulation<Request>, call: Call): Answer | Problem {
+function complete<Request extends Batch>(
+  simulation: UnarySimulation<Request>,
+  call: Call,
+): Answer | Problem {
   const { behaviour, sequence } = call;
   const request = simulation.read(call);
   if ("status" in request) return request;
@@ -93,5 +98,9 @@ function complete<Request extends Batch>(simulation: UnarySimulation<Request>, c
 }
 
 function tooMany(list: string, most: number, count: number): Problem {
-  return invalid(list, `At most ${most} can be sent in one request; this one has ${count}.`, "array_above_max_length");
+  return invalid(
+    list,
+    `At most ${most} can be sent in one request; this one has ${count}.`,
+    "array_above_max_length",
+  );
 }

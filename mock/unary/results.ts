@@ -2,7 +2,12 @@ import type { Behaviour, ResultMember } from "../behaviour.ts";
 import { unplayable, type Problem } from "../problem.ts";
 
 /** Members about the indices of results, which not every protocol has. */
-export const INDEX_MEMBERS: readonly ResultMember[] = ["permute", "duplicateIndex", "indexOutOfRange", "noIndex"];
+export const INDEX_MEMBERS: readonly ResultMember[] = [
+  "permute",
+  "duplicateIndex",
+  "indexOutOfRange",
+  "noIndex",
+];
 
 /** One result at its index in the answer. */
 export interface Listed<Item> {
@@ -16,7 +21,8 @@ export interface Listed<Item> {
  *
  * @param right the results as they should be.
  * @param inputs how many inputs the request has.
- * @returns the list; or a problem where it has too few results for the requested fault, because a test of it would test nothing.
+ * @returns the list; or a problem where it has too few results for the requested fault, because a
+ * test of it would test nothing.
  */
 export function listResults<Item>(
   right: readonly { readonly index: number; readonly item: Item }[],
@@ -31,7 +37,10 @@ export function listResults<Item>(
   return kept.map(({ index, item }, position) => {
     if (behaviour.noIndex) return { index: null, item };
     if (behaviour.duplicateIndex && position === 1) return { index: first, item };
-    return { index: behaviour.indexOutOfRange && position === kept.length - 1 ? inputs : index, item };
+    return {
+      index: behaviour.indexOutOfRange && position === kept.length - 1 ? inputs : index,
+      item,
+    };
   });
 }
 
@@ -41,10 +50,14 @@ export function indexMember({ index }: Listed<unknown>): { readonly index?: numb
 }
 
 function tooFew(count: number, behaviour: Behaviour): Problem | null {
-  const { short, permute, duplicateIndex, indexOutOfRange, noIndex, wrongDimension, nan } = behaviour;
-  const atLeast = permute || duplicateIndex ? 2 : indexOutOfRange || noIndex || wrongDimension || nan ? 1 : 0;
+  const { short, permute, duplicateIndex, indexOutOfRange, noIndex, wrongDimension, nan } =
+    behaviour;
+  const atLeast =
+    permute || duplicateIndex ? 2 : indexOutOfRange || noIndex || wrongDimension || nan ? 1 : 0;
   if (count >= short + atLeast) return null;
-  return unplayable(`mock: the instructions request at least ${short + atLeast} results, and this answer has ${count}`);
+  return unplayable(
+    `mock: the instructions request at least ${short + atLeast} results, and this answer has ${count}`,
+  );
 }
 
 /** A number that JSON can write and no double can hold. */

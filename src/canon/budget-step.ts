@@ -1,5 +1,14 @@
-/** What is left of the tightest budget of a caller, in steps: few values keep the classes of requests finite. `unlimited`: there is no budget. */
-export const BUDGET_STEPS = ["unlimited", "above_half", "below_half", "below_tenth", "exhausted"] as const;
+/**
+ * What is left of the tightest budget of a caller, in steps: few values keep the classes of
+ * requests finite. `unlimited`: there is no budget.
+ */
+export const BUDGET_STEPS = [
+  "unlimited",
+  "above_half",
+  "below_half",
+  "below_tenth",
+  "exhausted",
+] as const;
 export type BudgetStep = (typeof BUDGET_STEPS)[number];
 
 /** @param share what is left of the whole budget; negative where more was used. */

@@ -14,7 +14,10 @@ export interface CallTraceEnd {
 
 /** One call to a provider in a trace. */
 export interface CallTrace {
-  /** What the provider is sent of the trace; names and values by turns. None unless its row requires it. */
+  /**
+   * What the provider is sent of the trace; names and values by turns. None unless its row requires
+   * it.
+   */
   readonly headers: readonly string[];
   /** Once, whatever becomes of the call. */
   end(end: CallTraceEnd): void;

@@ -1,8 +1,10 @@
 /**
- * What a request may require beyond text in and text out. One union for the table, the request, the dialects and the policies.
+ * What a request may require beyond text in and text out. One union for the table, the request, the
+ * dialects and the policies.
  *
- * `declared`: a model row must list it, otherwise the route does not have it (400 `capability_not_supported`).
- * `approved`: a workspace must approve it as well, otherwise the request is denied (403).
+ * `declared`: a model row must list it, otherwise the route does not have it (400
+ * `capability_not_supported`). `approved`: a workspace must approve it as well, otherwise the
+ * request is denied (403).
  */
 export const CAPABILITIES = {
   tools: { declared: true, approved: true },
@@ -30,7 +32,8 @@ export const CAPABILITIES = {
 export type Capability = keyof typeof CAPABILITIES;
 
 /** Every capability, in the order of the table above. */
-export const CAPABILITY_NAMES: readonly Capability[] = Object.keys(CAPABILITIES).filter(isCapability);
+export const CAPABILITY_NAMES: readonly Capability[] =
+  Object.keys(CAPABILITIES).filter(isCapability);
 
 export function isCapability(value: string): value is Capability {
   return Object.hasOwn(CAPABILITIES, value);

@@ -30,7 +30,10 @@ export interface OidcSettings {
   readonly scopes: readonly string[];
   /** Claim of the ID token that lists a person's groups. */
   readonly groupsClaim: string;
-  /** Claim of the ID token whose value is kept and shown as the person's name; `null`: no name is read. */
+  /**
+   * Claim of the ID token whose value is kept and shown as the person's name; `null`: no name is
+   * read.
+   */
   readonly nameClaim: string | null;
 }
 

@@ -29,7 +29,10 @@ export interface Diagnostic<Code extends string = string> {
   readonly line: number;
   /** From 1. */
   readonly column: number;
-  /** One sentence that names the field and what is wrong with it. Never quotes a value that could be a secret. */
+  /**
+   * One sentence that names the field and what is wrong with it. Never quotes a value that could be
+   * a secret.
+   */
   readonly message: string;
   /** What to do about it; empty where nothing useful can be said. */
   readonly hint: string;

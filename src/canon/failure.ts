@@ -1,27 +1,37 @@
 /**
- * What may help after a failure while nothing has been sent to the client. `again`: another candidate, and later the same one; `elsewhere`: another candidate only;
- * `stop`: nothing.
+ * What may help after a failure while nothing has been sent to the client. `again`: another
+ * candidate, and later the same one; `elsewhere`: another candidate only; `stop`: nothing.
  */
 export type RetryAction = "again" | "elsewhere" | "stop";
 
-/** What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's, or says as little of the endpoint as a success would. */
+/**
+ * What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's,
+ * or says as little of the endpoint as a success would.
+ */
 type FailureEffect = "ill" | "rate_limited" | "nothing";
 
 /**
- * `uncalled`: no provider was called; such an attempt costs nothing and never decides the client's error. `unreached`: nothing of the request can have reached
- * one, so it charges nothing. `lasting`: no later try changes it, because an operator has to act first, or because the answer would be the same; official
- * clients survive two of the others at the provider itself, and must not die of them here. `reported`: the provider reported it itself, with any status, and
- * generated no answer. `callers`: it may be the request's fault; a code or a named member shows whether another caller's request would have met it.
+ * `uncalled`: no provider was called; such an attempt costs nothing and never decides the client's
+ * error. `unreached`: nothing of the request can have reached one, so it charges nothing.
+ * `lasting`: no later try changes it, because an operator has to act first, or because the answer
+ * would be the same; official clients survive two of the others at the provider itself, and must
+ * not die of them here. `reported`: the provider reported it itself, with any status, and generated
+ * no answer. `callers`: it may be the request's fault; a code or a named member shows whether
+ * another caller's request would have met it.
  */
 type FailureTrait = "uncalled" | "unreached" | "lasting" | "reported" | "callers";
 
 interface FailureRow {
-  /** The client's error for a failure that no retry or fallback repaired. Sentences are ours alone. */
+  /**
+   * The client's error for a failure that no retry or fallback repaired. Sentences are ours alone.
+   */
   readonly sentence: string;
   readonly fix: string;
   /**
-   * The cause decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's mistake is the same at every provider: a fallback would hide it and
-   * charge it twice. A fault that an operator has to fix lasts longer than a second. A call that was too slow would take as long again.
+   * The cause decides what can help (docs/dispatch.md#what-a-failure-leads-to). The caller's
+   * mistake is the same at every provider: a fallback would hide it and charge it twice. A fault
+   * that an operator has to fix lasts longer than a second. A call that was too slow would take as
+   * long again.
    */
   readonly next: RetryAction;
   /** Absent: `ill`. */
@@ -29,8 +39,10 @@ interface FailureRow {
   readonly traits?: readonly FailureTrait[];
 }
 
-export const RETRY_FIX = "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
-export const OPERATOR_FIX = "For the operator: check the provider's row and its credential. Callers cannot fix it.";
+export const RETRY_FIX =
+  "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
+export const OPERATOR_FIX =
+  "For the operator: check the provider's row and its credential. Callers cannot fix it.";
 const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
 
 const ROWS = {
@@ -60,13 +72,19 @@ const ROWS = {
     traits: ["unreached"],
   },
   proxy_auth: {
-    sentence: "the forward proxy requires other credentials (407); the operator has to fix this, not the caller",
+    sentence:
+      "the forward proxy requires other credentials (407); the operator has to fix this, not the caller",
     fix: "For the operator: put the user and password into the URL in `HTTPS_PROXY` (or `HTTP_PROXY`), and restart the server.",
     next: "elsewhere",
     traits: ["unreached", "lasting"],
   },
-  // Not `again`, because the provider may have read the request: the same one again could be answered, and charged, twice.
-  reset: { sentence: "the provider closed the connection before it answered", fix: RETRY_FIX, next: "elsewhere" },
+  // Not `again`, because the provider may have read the request: the same one again could be
+  // answered, and charged, twice.
+  reset: {
+    sentence: "the provider closed the connection before it answered",
+    fix: RETRY_FIX,
+    next: "elsewhere",
+  },
   timeout_connect: {
     sentence: "connecting to the provider took too long",
     fix: TIMES,
@@ -79,14 +97,23 @@ const ROWS = {
     next: "elsewhere",
     traits: ["callers"],
   },
-  timeout_first_token: { sentence: "the provider sent no output in time", fix: TIMES, next: "elsewhere" },
-  timeout_idle: { sentence: "the provider stopped sending in the middle of its answer", fix: TIMES, next: "elsewhere" },
+  timeout_first_token: {
+    sentence: "the provider sent no output in time",
+    fix: TIMES,
+    next: "elsewhere",
+  },
+  timeout_idle: {
+    sentence: "the provider stopped sending in the middle of its answer",
+    fix: TIMES,
+    next: "elsewhere",
+  },
   timeout_attempt: {
     sentence: "the provider took longer than routes.yaml allows for one attempt",
     fix: TIMES,
     next: "elsewhere",
   },
-  // Says nothing of the endpoint: it is the caller's deadline, of which earlier attempts may have left this one next to nothing.
+  // Says nothing of the endpoint: it is the caller's deadline, of which earlier attempts may have
+  // left this one next to nothing.
   timeout_total: {
     sentence: "the request's deadline passed",
     fix: "Raise `x-request-timeout-ms`, or request less output.",
@@ -106,7 +133,12 @@ const ROWS = {
     next: "again",
     traits: ["reported", "callers"],
   },
-  server_error: { sentence: "the provider failed", fix: RETRY_FIX, next: "again", traits: ["reported", "callers"] },
+  server_error: {
+    sentence: "the provider failed",
+    fix: RETRY_FIX,
+    next: "again",
+    traits: ["reported", "callers"],
+  },
   auth: {
     sentence:
       "the provider refused the router's credentials, or the router could not get any; the operator has to fix this, not the caller",
@@ -120,7 +152,8 @@ const ROWS = {
     next: "elsewhere",
     traits: ["lasting", "reported", "callers"],
   },
-  // Says nothing of the endpoint: otherwise one caller's bad requests would close the endpoint to all others.
+  // Says nothing of the endpoint: otherwise one caller's bad requests would close the endpoint to
+  // all others.
   rejected: {
     sentence: "the provider refused the request as invalid",
     fix: "Check the request; the provider's own message is never passed on.",
@@ -134,8 +167,16 @@ const ROWS = {
     next: "elsewhere",
     traits: ["lasting", "reported"],
   },
-  malformed: { sentence: "the provider's answer does not conform to its protocol", fix: RETRY_FIX, next: "again" },
-  truncated: { sentence: "the provider's answer ended before it was whole", fix: RETRY_FIX, next: "again" },
+  malformed: {
+    sentence: "the provider's answer does not conform to its protocol",
+    fix: RETRY_FIX,
+    next: "again",
+  },
+  truncated: {
+    sentence: "the provider's answer ended before it was whole",
+    fix: RETRY_FIX,
+    next: "again",
+  },
   error_frame: {
     sentence: "the provider reported an error in its answer",
     fix: RETRY_FIX,
@@ -191,10 +232,16 @@ const ROWS = {
   },
 } as const satisfies Readonly<Record<string, FailureRow>>;
 
-/** The ways in which a call of a provider can fail. Failures are values; an exception means a bug of ours. Codes are stable. */
+/**
+ * The ways in which a call of a provider can fail. Failures are values; an exception means a bug of
+ * ours. Codes are stable.
+ */
 export type FailureKind = keyof typeof ROWS;
 
-/** What each failure means and leads to: a new kind is a row here, and a number in `governance/counters.ts`. */
+/**
+ * What each failure means and leads to: a new kind is a row here, and a number in
+ * `governance/counters.ts`.
+ */
 export const FAILURES: Readonly<Record<FailureKind, FailureRow>> = ROWS;
 
 function isKind(name: string): name is FailureKind {
@@ -218,28 +265,43 @@ export interface UpstreamFailure {
   readonly status: number | null;
   /** Milliseconds from now, as the upstream requested; `null` where it did not. */
   readonly retryAfter: number | null;
-  /** A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own text. */
+  /**
+   * A machine code from a closed list, such as `context_length_exceeded`; never the upstream's own
+   * text.
+   */
   readonly code: string | null;
   /**
-   * The member of its request that the upstream names, such as `max_tokens` or `input[2]`. Untrusted until it is found in the request that was sent:
-   * only `refusedRequest` lets it pass. None where absent.
+   * The member of its request that the upstream names, such as `max_tokens` or `input[2]`.
+   * Untrusted until it is found in the request that was sent: only `refusedRequest` lets it pass.
+   * None where absent.
    */
   readonly param?: string;
-  /** The flag of a provider's row that keeps the refused member out of its requests; none where absent. */
+  /**
+   * The flag of a provider's row that keeps the refused member out of its requests; none where
+   * absent.
+   */
   readonly flag?: string;
   /** The router itself added the refused member: other endpoints may take the request. */
   readonly added?: true;
-  /** The failure is the provider's whole answer: it is passed on, and no other endpoint is tried. */
+  /**
+   * The failure is the provider's whole answer: it is passed on, and no other endpoint is tried.
+   */
   readonly final?: true;
 }
 
-/** The client's error where a code is more exact than the kind; the other codes have the kind's sentence. */
+/**
+ * The client's error where a code is more exact than the kind; the other codes have the kind's
+ * sentence.
+ */
 export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
-  insufficient_quota: "the router's account at the provider has no credit left; the operator has to fix this",
+  insufficient_quota:
+    "the router's account at the provider has no credit left; the operator has to fix this",
   unexpected_output_item:
     "the provider answered with output that the request did not require, or that the answer cannot represent",
-  format_not_followed: "the model's answer is not the JSON that the request's response format requires",
-  missing_finish_reason: "the provider closed its answer without a finish reason, so it may not be whole",
+  format_not_followed:
+    "the model's answer is not the JSON that the request's response format requires",
+  missing_finish_reason:
+    "the provider closed its answer without a finish reason, so it may not be whole",
 };
 
 /** A failure of which nothing is known but its kind. */

@@ -20,13 +20,22 @@ export interface Identity {
   readonly owner?: string;
   /** When the key stops working, milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** Public id of the first of the keys that this one replaced, one after the other: limits hold for all of them together. Absent and `null`: none. */
+  /**
+   * Public id of the first of the keys that this one replaced, one after the other: limits hold for
+   * all of them together. Absent and `null`: none.
+   */
   readonly lineage?: string | null;
   /** The key's own limits; those of its workspace's `per_key` where it has none. */
   readonly limits?: KeyLimits | null;
-  /** The person whose session it is; `keyId` is their {@link personId} then. Absent and `null`: any holder of the key. */
+  /**
+   * The person whose session it is; `keyId` is their {@link personId} then. Absent and `null`: any
+   * holder of the key.
+   */
   readonly person?: Person | null;
-  /** What is left of the key's grant where the caller has a token of it; absent and `null` mean the key itself. */
+  /**
+   * What is left of the key's grant where the caller has a token of it; absent and `null` mean the
+   * key itself.
+   */
   readonly narrowed?: Narrowing | null;
 }
 
@@ -43,7 +52,9 @@ export interface Narrowing {
   readonly ceilings: TokenCeilings;
 }
 
-/** What one token may use in its whole life, counted by each process for itself; `null`: no ceiling. */
+/**
+ * What one token may use in its whole life, counted by each process for itself; `null`: no ceiling.
+ */
 export interface TokenCeilings {
   readonly requests: number | null;
   /** Input and output together, of requests that have ended. */

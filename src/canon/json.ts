@@ -11,19 +11,25 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The canonical text of a JSON value: members sorted by UTF-16 code units, no white space, numbers and strings as
- * ECMAScript prints them (RFC 8785). Members whose value is `undefined` are left out, as JSON.stringify does.
+ * The canonical text of a JSON value: members sorted by UTF-16 code units, no white space, numbers
+ * and strings as ECMAScript prints them (RFC 8785). Members whose value is `undefined` are left
+ * out, as JSON.stringify does.
  *
- * @throws {TypeError} for a number that JSON cannot say (NaN, infinities); that is a bug of the caller.
+ * @throws {TypeError} for a number that JSON cannot say (NaN, infinities); that is a bug of the
+ * caller.
  */
 export function canonicalJson(value: unknown): string {
-  if (value === null || typeof value === "boolean" || typeof value === "string") return JSON.stringify(value);
+  if (value === null || typeof value === "boolean" || typeof value === "string")
+    return JSON.stringify(value);
   if (typeof value === "number") {
-    if (!Number.isFinite(value)) throw new TypeError("canonicalJson: a number that is not finite has no JSON form");
+    if (!Number.isFinite(value))
+      throw new TypeError("canonicalJson: a number that is not finite has no JSON form");
     return JSON.stringify(value);
   }
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
-  if (typeof value !== "object") throw new TypeError(`canonicalJson: ${typeof value} has no JSON form`);
+  if (Array.isArray(value))
+    return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
+  if (typeof value !== "object")
+    throw new TypeError(`canonicalJson: ${typeof value} has no JSON form`);
   const members: string[] = [];
   for (const [name, member] of Object.entries(value).toSorted(byCodeUnit)) {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonicalJson(member)}`);
@@ -31,11 +37,17 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(",")}}`;
 }
 
-function byCodeUnit([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number {
+function byCodeUnit(
+  [left]: readonly [string, unknown],
+  [right]: readonly [string, unknown],
+): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Freezes a tree of plain JSON in place and gives it back; later writes throw instead of changing a shared table. */
+/**
+ * Freezes a tree of plain JSON in place and gives it back; later writes throw instead of changing a
+ * shared table.
+ */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
@@ -47,7 +59,10 @@ export function deepFreeze<Value>(value: Value): Value {
 /** ECMAScript 2026, in the engine and not yet in the compiler's library. */
 declare global {
   interface JSON {
-    /** An object that `stringify` prints as `text`. Throws where `text` is not the JSON text of a primitive value. */
+    /**
+     * An object that `stringify` prints as `text`. Throws where `text` is not the JSON text of a
+     * primitive value.
+     */
     rawJSON(text: string): JsonObject;
     isRawJSON(value: unknown): boolean;
     /** `source` is the text of a primitive value; absent for objects and arrays. */
@@ -55,16 +70,21 @@ declare global {
   }
 }
 
-/** As the second argument of JSON.parse; `source` is the text of a primitive value, absent for objects and arrays. */
+/**
+ * As the second argument of JSON.parse; `source` is the text of a primitive value, absent for
+ * objects and arrays.
+ */
 type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
 
 /**
- * What JSON.parse should give. The engine of Node 24 and 26 reads a member's name wrongly when it is written with an
- * escape and an object read before has a name with a backslash in the same place: after `{"\\":0}`, `{"\n":1}` gives
- * a member named `\` (nodejs/node#63785). One caller's request could so change how another one's is read. A name that
- * was read wrongly always contains a backslash: only then the text is read again, without escapes in names.
+ * What JSON.parse should give. The engine of Node 24 and 26 reads a member's name wrongly when it
+ * is written with an escape and an object read before has a name with a backslash in the same
+ * place: after `{"\\":0}`, `{"\n":1}` gives a member named `\` (nodejs/node#63785). One caller's
+ * request could so change how another one's is read. A name that was read wrongly always contains a
+ * backslash: only then the text is read again, without escapes in names.
  *
- * @throws {SyntaxError} as JSON.parse does. Its message quotes the text, so it must not be logged or sent.
+ * @throws {SyntaxError} as JSON.parse does. Its message quotes the text, so it must not be logged
+ * or sent.
  */
 export function parseJson(text: string, reviver?: Reviver): JsonValue {
   const value = read(text, reviver);
@@ -82,7 +102,8 @@ function hasNameWithBackslash(value: JsonValue): boolean {
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next !== "object" || next === null) continue;
     if (isArray(next)) {
-      for (const member of next) if (typeof member === "object" && member !== null) left.push(member);
+      for (const member of next)
+        if (typeof member === "object" && member !== null) left.push(member);
       continue;
     }
     for (const name of Object.keys(next)) {
@@ -94,7 +115,10 @@ function hasNameWithBackslash(value: JsonValue): boolean {
   return false;
 }
 
-/** Stands before the number of a name while the text is read; from the private use area, so that it needs no escape. */
+/**
+ * Stands before the number of a name while the text is read; from the private use area, so that it
+ * needs no escape.
+ */
 const MARK = "\uE000";
 const QUOTE = 34;
 const BACKSLASH = 92;
@@ -102,17 +126,26 @@ const COLON = 58;
 
 function parseApart(text: string, reviver: Reviver | undefined): JsonValue {
   const { plain, names } = withoutEscapedNames(text);
-  const named = (name: string): string => (name.startsWith(MARK) ? (names[Number(name.slice(1))] ?? name) : name);
+  const named = (name: string): string =>
+    name.startsWith(MARK) ? (names[Number(name.slice(1))] ?? name) : name;
   const value = read(
     plain,
-    reviver === undefined ? undefined : (name, member, context) => reviver(named(name), member, context),
+    reviver === undefined
+      ? undefined
+      : (name, member, context) => reviver(named(name), member, context),
   );
   giveNamesBack(value, named);
   return value;
 }
 
-/** The same JSON text with a mark and a number instead of each name that cannot be written without an escape. */
-function withoutEscapedNames(text: string): { readonly plain: string; readonly names: readonly string[] } {
+/**
+ * The same JSON text with a mark and a number instead of each name that cannot be written without
+ * an escape.
+ */
+function withoutEscapedNames(text: string): {
+  readonly plain: string;
+  readonly names: readonly string[];
+} {
   const numbers = new Map<string, number>();
   const pieces: string[] = [];
   let copied = 0;
@@ -120,10 +153,14 @@ function withoutEscapedNames(text: string): { readonly plain: string; readonly n
     const end = endOfString(text, open);
     if (text.charCodeAt(afterSpace(text, end)) === COLON) {
       const name: string = JSON.parse(text.slice(open, end));
-      // The one spelling that is left of a name: an object that has it twice keeps the last one, as it should.
+      // The one spelling that is left of a name: an object that has it twice keeps the last one, as
+      // it should.
       if (needsEscape(name) && !numbers.has(name)) numbers.set(name, numbers.size);
       const number = numbers.get(name);
-      pieces.push(text.slice(copied, open), number === undefined ? `"${name}"` : `"${MARK}${number}"`);
+      pieces.push(
+        text.slice(copied, open),
+        number === undefined ? `"${name}"` : `"${MARK}${number}"`,
+      );
       copied = end;
     }
     open = text.indexOf('"', end);
@@ -131,7 +168,9 @@ function withoutEscapedNames(text: string): { readonly plain: string; readonly n
   return { plain: pieces.join("") + text.slice(copied), names: [...numbers.keys()] };
 }
 
-/** @param open where a string of valid JSON begins. @returns the position after its closing quote. */
+/**
+ * @param open where a string of valid JSON begins. @returns the position after its closing quote.
+ */
 function endOfString(text: string, open: number): number {
   let at = open + 1;
   while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
@@ -144,7 +183,10 @@ function afterSpace(text: string, from: number): number {
   return at;
 }
 
-/** RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not taken for one of ours. */
+/**
+ * RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not taken for one of
+ * ours.
+ */
 function needsEscape(name: string): boolean {
   return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;
 }
@@ -155,8 +197,10 @@ function giveNamesBack(value: JsonValue, named: (name: string) => string): void 
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next !== "object" || next === null) continue;
     const members: readonly (JsonValue | undefined)[] = isArray(next) ? next : Object.values(next);
-    for (const member of members) if (typeof member === "object" && member !== null) left.push(member);
-    if (!isArray(next) && Object.keys(next).some((name) => name.startsWith(MARK))) rename(next, named);
+    for (const member of members)
+      if (typeof member === "object" && member !== null) left.push(member);
+    if (!isArray(next) && Object.keys(next).some((name) => name.startsWith(MARK)))
+      rename(next, named);
   }
 }
 
@@ -165,7 +209,12 @@ function rename(object: JsonObject, named: (name: string) => string): void {
   for (const [name] of members) Reflect.deleteProperty(object, name);
   for (const [name, value] of members) {
     // Not an assignment, which would take the name `__proto__` for something else.
-    Object.defineProperty(object, named(name), { value, writable: true, enumerable: true, configurable: true });
+    Object.defineProperty(object, named(name), {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
   }
 }
 
@@ -173,7 +222,10 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
   return Array.isArray(value);
 }
 
-/** The object that a text is as JSON; `null` for anything else. V8's error is dropped, since it quotes the text. */
+/**
+ * The object that a text is as JSON; `null` for anything else. V8's error is dropped, since it
+ * quotes the text.
+ */
 export function parseJsonObject(text: string): JsonObject | null {
   try {
     const value = parseJson(text);

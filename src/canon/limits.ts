@@ -23,6 +23,9 @@ type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 export interface WorkspaceLimits extends KeyLimits {
   /** What each key may use. Its own limits only narrow that (`limits/accounts.ts`). */
   readonly perKey: KeyLimits | null;
-  /** Simulations that its keys may ask each process for; absent: the default of `http/control/simulation-rate.ts`. */
+  /**
+   * Simulations that its keys may ask each process for; absent: the default of
+   * `http/control/simulation-rate.ts`.
+   */
   readonly simulationsPerMinute?: number;
 }

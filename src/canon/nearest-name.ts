@@ -1,6 +1,7 @@
 /** The name that a misspelt one was probably meant to be; `null` where none is near. */
 export function nearestName(name: string, candidates: readonly string[]): string | null {
-  // One slip in a short word, up to three in a long one: more would suggest words that merely look similar.
+  // One slip in a short word, up to three in a long one: more would suggest words that merely look
+  // similar.
   const allowed = Math.min(3, Math.max(1, Math.floor(name.length / 3)));
   const folded = fold(name);
   let nearest: string | null = null;
@@ -19,8 +20,8 @@ function fold(name: string): string {
 }
 
 /**
- * The insertions, deletions, replacements and swaps of neighbours that turn one word into the other, for the hint of a finding. A library without swaps suggests
- * other names (decision 25).
+ * The insertions, deletions, replacements and swaps of neighbours that turn one word into the
+ * other, for the hint of a finding. A library without swaps suggests other names (decision 25).
  */
 export function editDistance(left: string, right: string): number {
   let beforePrevious: number[] = [];
@@ -31,7 +32,8 @@ export function editDistance(left: string, right: string): number {
       const replaced = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
       let cost = Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1);
       const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
-      if (swapped && row > 1 && column > 1) cost = Math.min(cost, (beforePrevious[column - 2] ?? 0) + 1);
+      if (swapped && row > 1 && column > 1)
+        cost = Math.min(cost, (beforePrevious[column - 2] ?? 0) + 1);
       current.push(cost);
     }
     [beforePrevious, previous] = [previous, current];

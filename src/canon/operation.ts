@@ -1,4 +1,7 @@
-/** The operations that a caller can request: one for each family of public endpoints (docs/concepts.md). */
+/**
+ * The operations that a caller can request: one for each family of public endpoints
+ * (docs/concepts.md).
+ */
 export const OPERATIONS = [
   "chat.completions",
   "completions",
@@ -17,7 +20,10 @@ export const MODEL_OPERATIONS = ["generate", "embed", "rerank", "moderate"] as c
 
 export type ModelOperation = (typeof MODEL_OPERATIONS)[number];
 
-/** Which kind of work each operation requires of a model; counting tokens needs a model that generates. */
+/**
+ * Which kind of work each operation requires of a model; counting tokens needs a model that
+ * generates.
+ */
 export const MODEL_OPERATION_OF = {
   "chat.completions": "generate",
   completions: "generate",
@@ -30,8 +36,9 @@ export const MODEL_OPERATION_OF = {
 } as const satisfies Record<Operation, ModelOperation>;
 
 /**
- * Calls whose health is judged together: a path that fails, or that a server does not have, is no evidence about another path. Token counts are apart from
- * generation, although the same models answer both.
+ * Calls whose health is judged together: a path that fails, or that a server does not have, is no
+ * evidence about another path. Token counts are apart from generation, although the same models
+ * answer both.
  */
 export type CallKind = ModelOperation | "count_tokens";
 
@@ -41,7 +48,10 @@ export function callKindOf(operation: Operation): CallKind {
   return operation === "messages.count_tokens" ? "count_tokens" : MODEL_OPERATION_OF[operation];
 }
 
-/** The wire protocol, or the family of protocols at one base URL, that callers of an operation speak; an endpoint of the same one gets their requests as they are. */
+/**
+ * The wire protocol, or the family of protocols at one base URL, that callers of an operation
+ * speak; an endpoint of the same one gets their requests as they are.
+ */
 export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string>> = {
   "chat.completions": "openai-chat",
   completions: "openai-completions",

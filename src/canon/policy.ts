@@ -6,8 +6,9 @@ import type { ReasoningEffort, TokenBucket } from "./request.ts";
 import type { Retention } from "./approvals.ts";
 
 /**
- * `gate`: must pass. `require_all`: every eligible candidate must pass, otherwise the request is denied.
- * `filter`: candidates that do not pass are left out; none left denies (docs/policies.md#a-policy).
+ * `gate`: must pass. `require_all`: every eligible candidate must pass, otherwise the request is
+ * denied. `filter`: candidates that do not pass are left out; none left denies
+ * (docs/policies.md#a-policy).
  */
 export const CONSTRAINT_EFFECTS = ["gate", "require_all", "filter"] as const;
 export type ConstraintEffect = (typeof CONSTRAINT_EFFECTS)[number];
@@ -20,8 +21,9 @@ export interface ConstraintContract {
 }
 
 /**
- * Members of requests that an obligation may take out: those that may help or identify the user (classes `hint` and
- * `identity` of the dialects' field registries). Taking another member out would change what is answered.
+ * Members of requests that an obligation may take out: those that may help or identify the user
+ * (classes `hint` and `identity` of the dialects' field registries). Taking another member out
+ * would change what is answered.
  */
 export const STRIPPABLE_FIELDS = [
   "metadata",
@@ -34,7 +36,9 @@ export const STRIPPABLE_FIELDS = [
 ] as const;
 export type StrippableField = (typeof STRIPPABLE_FIELDS)[number];
 
-/** What a policy may require besides letting requests pass. A kind is listed here or does not exist. */
+/**
+ * What a policy may require besides letting requests pass. A kind is listed here or does not exist.
+ */
 export const OBLIGATION_KINDS = ["max_output_tokens", "strip_field", "prefer_region"] as const;
 export type ObligationKind = (typeof OBLIGATION_KINDS)[number];
 
@@ -60,12 +64,18 @@ export interface PolicyContract {
   readonly obligations: readonly ObligationContract[];
 }
 
-/** The slot a policy's content stands in: enforced content acts, candidate (shadow) content is recorded only. */
+/**
+ * The slot a policy's content stands in: enforced content acts, candidate (shadow) content is
+ * recorded only.
+ */
 export type PolicySlot = "enforced" | "candidate";
 
 export interface PolicyIdentity {
   readonly id: string;
-  /** Rises by one exactly when the digest changes; 0 where no store has seen the content (CLI without a store). */
+  /**
+   * Rises by one exactly when the digest changes; 0 where no store has seen the content (CLI
+   * without a store).
+   */
   readonly revision: number;
   /** SHA-256 of the policy's canonical content, independent of path and line endings. */
   readonly digest: string;
@@ -74,13 +84,19 @@ export interface PolicyIdentity {
 
 export type Verdict = "pass" | "fail" | "indeterminate";
 
-/** What one constraint of one slot of one policy said of one request. Holds no text that a policy could choose freely. */
+/**
+ * What one constraint of one slot of one policy said of one request. Holds no text that a policy
+ * could choose freely.
+ */
 export interface PolicyVerdict {
   readonly policy: PolicyIdentity;
   readonly constraint: string;
   readonly effect: ConstraintEffect;
   readonly verdict: Verdict;
-  /** From the declared list; `null` for `pass`. `EVALUATION_INDETERMINATE` or `POLICY_TIMEOUT` for `indeterminate`. */
+  /**
+   * From the declared list; `null` for `pass`. `EVALUATION_INDETERMINATE` or `POLICY_TIMEOUT` for
+   * `indeterminate`.
+   */
   readonly reason: string | null;
   /** Ids of the candidates that did not pass; empty for a gate. In plan order. */
   readonly failing: readonly string[];
@@ -91,7 +107,10 @@ export type PolicyObligation = ObligationContract & { readonly policy: PolicyIde
 
 /** What a policy set says of one request. */
 export interface PolicyEvaluation {
-  /** One for every constraint of every slot that applies to the input's operation, in the order of the set's policies. */
+  /**
+   * One for every constraint of every slot that applies to the input's operation, in the order of
+   * the set's policies.
+   */
   readonly verdicts: readonly PolicyVerdict[];
   /** Those in force, in the same order: an evaluation that failed has waived nothing. */
   readonly obligations: readonly PolicyObligation[];
@@ -108,10 +127,17 @@ export interface PolicyTime {
   readonly hour: (typeof HOUR_BUCKETS)[number];
 }
 
-/** What a policy can read (docs/policies.md#what-a-policy-may-read): no content, and finite. The member names are those in Rego. */
+/**
+ * What a policy can read (docs/policies.md#what-a-policy-may-read): no content, and finite. The
+ * member names are those in Rego.
+ */
 export interface PolicyInput {
   readonly operation: Operation;
-  readonly workspace: { readonly id: string; readonly tier: string; readonly labels: readonly string[] };
+  readonly workspace: {
+    readonly id: string;
+    readonly tier: string;
+    readonly labels: readonly string[];
+  };
   readonly key: {
     readonly environment: string;
     readonly workload: string;
@@ -125,7 +151,10 @@ export interface PolicyInput {
     readonly context: TokenBucket;
     readonly max_output: TokenBucket;
     readonly reasoning_effort: ReasoningEffort;
-    /** Requested vector length; 0 if the request has none. One of the lengths the table's models declare. */
+    /**
+     * Requested vector length; 0 if the request has none. One of the lengths the table's models
+     * declare.
+     */
     readonly dimensions: number;
     readonly allow_fallbacks: boolean;
     readonly data_collection: "allow" | "deny";
@@ -152,11 +181,17 @@ export interface PolicyCandidate {
   /** `none` where the model signs nothing. */
   readonly signature_family: string;
   readonly latency_class: LatencyClass | "unspecified";
-  /** US dollars per million tokens. Absent where unknown: Rego orders `null` below every number, so that it would pass as cheap. */
+  /**
+   * US dollars per million tokens. Absent where unknown: Rego orders `null` below every number, so
+   * that it would pass as cheap.
+   */
   readonly price?: { readonly input: number; readonly output: number };
 }
 
-/** Data that policies may read besides their input, made from the table: `data.approved`, `data.regions`. */
+/**
+ * Data that policies may read besides their input, made from the table: `data.approved`,
+ * `data.regions`.
+ */
 export interface PolicyData {
   readonly approved: {
     readonly regions: Readonly<Record<string, readonly string[]>>;
@@ -169,12 +204,18 @@ export interface PolicyData {
   readonly regions: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a constraint or an obligation out. */
+/**
+ * Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a
+ * constraint or an obligation out.
+ */
 export interface PolicySet {
   /** 16 hexadecimal digits that name the contents and their slots (`policySetId`). */
   readonly id: string;
   /** Sorted by id, the enforced slot first. */
-  readonly policies: readonly { readonly identity: PolicyIdentity; readonly contract: PolicyContract }[];
+  readonly policies: readonly {
+    readonly identity: PolicyIdentity;
+    readonly contract: PolicyContract;
+  }[];
   /** Whether the answer of any policy may depend on `input.time`. */
   readonly readsTime: boolean;
   /** The same of `input.budget`. */
@@ -195,7 +236,10 @@ export function formatRevision(revision: number): string | null {
   return revision > 0 ? `r${revision}` : null;
 }
 
-/** What `formatRevision` writes, as JSON Schema has it. Nine digits: more contents than any policy will have. */
+/**
+ * What `formatRevision` writes, as JSON Schema has it. Nine digits: more contents than any policy
+ * will have.
+ */
 export const REVISION_PATTERN = "^r[1-9][0-9]{0,8}$";
 
 /** The number of a revision as `formatRevision` writes it; `null` for any other text. */

@@ -1,4 +1,7 @@
-/** The caller's preferences for routing (docs/dispatch.md#preferences-of-the-caller). They narrow or reorder and never widen. */
+/**
+ * The caller's preferences for routing (docs/dispatch.md#preferences-of-the-caller). They narrow or
+ * reorder and never widen.
+ */
 export interface ProviderPreferences {
   /** Provider ids in the order to try them; the rest follow in table order. */
   readonly order?: readonly string[];

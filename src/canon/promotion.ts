@@ -17,7 +17,10 @@ interface Setting<Of extends Kind> {
   /** What holds where routes.yaml says nothing. */
   readonly default: Values[Of];
   readonly description: string;
-  /** What a promotion can lack because of it; absent where the setting only changes how others count. */
+  /**
+   * What a promotion can lack because of it; absent where the setting only changes how others
+   * count.
+   */
   readonly requirement?: Requirement;
 }
 type AnySetting =
@@ -34,7 +37,9 @@ interface Requirement {
   readonly code: keyof typeof PROMOTION_ERRORS;
 }
 
-/** How much there is and how much is required; 0 and empty where a requirement has no such number. */
+/**
+ * How much there is and how much is required; 0 and empty where a requirement has no such number.
+ */
 export interface RequirementFacts {
   readonly have: number;
   readonly need: number;
@@ -42,13 +47,18 @@ export interface RequirementFacts {
   readonly roles: readonly string[];
   /** Approvals with a report that no server has verified. */
   readonly claimed: number;
-  /** Approvals with a report that was verified under another table, or against other enforced content. */
+  /**
+   * Approvals with a report that was verified under another table, or against other enforced
+   * content.
+   */
   readonly outdated: number;
 }
 
 /**
- * The settings of `policies.promotion`: their keys and defaults, and what a promotion can lack because of each. The schema of routes.yaml, the answers and
- * the errors are made of these rows, in this order. `lifecycle/requirements.ts` judges what is missing, `http/control/policies/policy-error.ts` has the sentences.
+ * The settings of `policies.promotion`: their keys and defaults, and what a promotion can lack
+ * because of each. The schema of routes.yaml, the answers and the errors are made of these rows, in
+ * this order. `lifecycle/requirements.ts` judges what is missing,
+ * `http/control/policies/policy-error.ts` has the sentences.
  */
 const PROMOTION_SETTINGS = {
   approvals: {
@@ -78,7 +88,8 @@ const PROMOTION_SETTINGS = {
     kind: "duration",
     key: "soak",
     default: 0,
-    description: "How long the content must have been in shadow; at most `90d`. `none` cancels the requirement of `*`.",
+    description:
+      "How long the content must have been in shadow; at most `90d`. `none` cancels the requirement of `*`.",
     requirement: { name: "soak", code: "soak_not_met" },
   },
   decisions: {
@@ -94,21 +105,24 @@ const PROMOTION_SETTINGS = {
     key: "no_indeterminate",
     // A policy that fails by itself is not promoted by accident.
     default: true,
-    description: "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
+    description:
+      "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
     requirement: { name: "no_indeterminate", code: "indeterminate_seen" },
   },
   report: {
     kind: "flag",
     key: "report",
     default: false,
-    description: "Whether an approval must name the complete simulation report that the server makes itself.",
+    description:
+      "Whether an approval must name the complete simulation report that the server makes itself.",
     requirement: { name: "report", code: "report_required" },
   },
   assertions: {
     kind: "flag",
     key: "assertions",
     default: false,
-    description: "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
+    description:
+      "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
     requirement: { name: "assertions", code: "assertions_not_passed" },
   },
 } as const satisfies Readonly<Record<string, AnySetting>>;
@@ -119,9 +133,14 @@ type Shown<Name extends SettingName> =
   Name extends NamesOf<"duration"> ? `${Settings[Name]["key"]}_seconds` : Settings[Name]["key"];
 
 /** What a promotion requires, with every setting written out. */
-export type PromotionRequirements = { readonly [Name in SettingName]: Values[Settings[Name]["kind"]] };
+export type PromotionRequirements = {
+  readonly [Name in SettingName]: Values[Settings[Name]["kind"]];
+};
 
-export type RequirementName = Extract<Settings[SettingName], { readonly requirement: unknown }>["requirement"]["name"];
+export type RequirementName = Extract<
+  Settings[SettingName],
+  { readonly requirement: unknown }
+>["requirement"]["name"];
 
 /** What is missing of one requirement; only the numbers that it has. */
 export interface MissingRequirement extends Partial<RequirementFacts> {
@@ -136,8 +155,11 @@ interface NamedRequirement extends Requirement {
 }
 
 /** In the order in which they are checked, which is that of the documentation. */
-export const REQUIREMENTS: readonly NamedRequirement[] = Object.values(PROMOTION_SETTINGS).flatMap((setting) =>
-  "requirement" in setting ? [{ ...setting.requirement, kind: setting.kind, shown: shownKey(setting) }] : [],
+export const REQUIREMENTS: readonly NamedRequirement[] = Object.values(PROMOTION_SETTINGS).flatMap(
+  (setting) =>
+    "requirement" in setting
+      ? [{ ...setting.requirement, kind: setting.kind, shown: shownKey(setting) }]
+      : [],
 );
 
 function shownKey(setting: Settings[SettingName]): Shown<SettingName> {
@@ -147,9 +169,15 @@ function shownKey(setting: Settings[SettingName]): Shown<SettingName> {
 type NamesOf<Of extends Kind> = {
   [Name in SettingName]: Settings[Name]["kind"] extends Of ? Name : never;
 }[SettingName];
-type Makers = { readonly [Of in Kind]: (setting: Settings[NamesOf<Of>], name: NamesOf<Of>) => unknown };
+type Makers = {
+  readonly [Of in Kind]: (setting: Settings[NamesOf<Of>], name: NamesOf<Of>) => unknown;
+};
 /** `own`: as in the routing table and in records. */
-type Naming<Name extends SettingName> = { own: Name; key: Settings[Name]["key"]; shown: Shown<Name> };
+type Naming<Name extends SettingName> = {
+  own: Name;
+  key: Settings[Name]["key"];
+  shown: Shown<Name>;
+};
 
 /** An object with a member for each setting, which the function of its kind makes. */
 export function mapSettings<As extends keyof Naming<SettingName>, const Make extends Makers>(

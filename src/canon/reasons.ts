@@ -8,7 +8,10 @@ interface Reason {
   readonly kind: ErrorKind;
   /** Member of the request that a client should look at. */
   readonly param: string | null;
-  /** Half a sentence after "Request refused: " or "Denied by …: "; `{subject}` and `{failing}` are names of the table. */
+  /**
+   * Half a sentence after "Request refused: " or "Denied by …: "; `{subject}` and `{failing}` are
+   * names of the table.
+   */
   readonly sentence: string;
   readonly meaning: string;
   /** A request that is refused for it. */
@@ -19,16 +22,19 @@ interface Reason {
 const EXPLAIN = "`signalbox explain` with the same request shows the rule that decided.";
 
 /**
- * Reasons that the router itself gives. Policies declare their own. Lower case: the request cannot be served as it is (400, 404);
- * upper case: it could be, but is not approved (403). Clients retry 409, 429 and 5xx, so no denial may use them.
+ * Reasons that the router itself gives. Policies declare their own. Lower case: the request cannot
+ * be served as it is (400, 404); upper case: it could be, but is not approved (403). Clients retry
+ * 409, 429 and 5xx, so no denial may use them.
  */
 export const REASONS = {
   model_not_found: {
     status: 404,
     kind: "not_found",
     param: "model",
-    sentence: "no route of this name is available to the workspace; GET /v1/models lists those that are",
-    meaning: "No route of this name is available to the workspace; or a provider does not have a model.",
+    sentence:
+      "no route of this name is available to the workspace; GET /v1/models lists those that are",
+    meaning:
+      "No route of this name is available to the workspace; or a provider does not have a model.",
     example: '`"model": "gpt-5"` where routes.yaml has a route `chat-small`.',
     fix: "Name a route of `GET /v1/models`; operators approve the route for the workspace.",
   },
@@ -38,7 +44,8 @@ export const REASONS = {
     param: "model",
     sentence:
       "the request names no model and the workspace has no default_moderation_route in routes.yaml; name a route",
-    meaning: "A request to moderate names no model, and the workspace has no `default_moderation_route`.",
+    meaning:
+      "A request to moderate names no model, and the workspace has no `default_moderation_route`.",
     example: "`POST /v1/moderations` without `model`.",
     fix: "Name a route, or set `default_moderation_route`.",
   },
@@ -64,7 +71,8 @@ export const REASONS = {
     status: 400,
     kind: "invalid_request",
     param: null,
-    sentence: "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
+    sentence:
+      "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
     meaning:
       "The request uses something that the wire protocol or the model of an endpoint of the route does not have.",
     example: "`logit_bias` to a provider whose protocol has none.",
@@ -74,7 +82,8 @@ export const REASONS = {
     status: 400,
     kind: "invalid_request",
     param: "provider",
-    sentence: "provider.{subject} names a provider or region that is not available to the workspace",
+    sentence:
+      "provider.{subject} names a provider or region that is not available to the workspace",
     meaning:
       "`provider` of the request names a provider or region that is not available to the workspace. The answer is the same whether another workspace has it or not.",
     example: '`"provider": {"only": ["nobody"]}`.',
@@ -125,7 +134,8 @@ export const REASONS = {
     sentence: "{failing} train on data, which the workspace does not approve",
     meaning:
       "Every endpoint of the route is at a provider that trains on data, and the workspace does not approve that.",
-    example: "`approve.data_collection: deny` and a route whose providers have no `trains_on_data: false`.",
+    example:
+      "`approve.data_collection: deny` and a route whose providers have no `trains_on_data: false`.",
     fix: "Use another route. Where the contract says so, write `trains_on_data: false` in the provider's row. A preference of the request changes nothing.",
   },
   RETENTION_NOT_APPROVED: {
@@ -133,7 +143,8 @@ export const REASONS = {
     kind: "policy_denied",
     param: null,
     sentence: "the provider of {failing} keeps data for longer than the workspace approves",
-    meaning: "Every endpoint of the route is at a provider that keeps data for longer than the workspace approves.",
+    meaning:
+      "Every endpoint of the route is at a provider that keeps data for longer than the workspace approves.",
     example: "`approve.retention: none` and a route whose provider has `retention: days_30`.",
     fix: "Use another route. Where the contract says so, write the shorter `retention` in the provider's row. A preference of the request changes nothing.",
   },
@@ -150,7 +161,8 @@ export const REASONS = {
     status: 403,
     kind: "policy_denied",
     param: "model",
-    sentence: "the context window of the model of {failing} is not approved for embeddings of the workspace",
+    sentence:
+      "the context window of the model of {failing} is not approved for embeddings of the workspace",
     meaning: "The context window of the embedding model is above what the workspace approves.",
     example: "`approve.context_window: 512` and a model of 8192.",
     fix: "Raise `approve.context_window`, or use another route.",
@@ -203,17 +215,28 @@ function reasonOf(code: string): Reason | null {
 }
 
 /**
- * A denial as the client gets it: the status of its reason, and one safe sentence that repeats policy, revision, constraint and reason.
+ * A denial as the client gets it: the status of its reason, and one safe sentence that repeats
+ * policy, revision, constraint and reason.
  *
- * @param paths path of the request's member that the denial is about; clients use `param` to fix it or to leave it out.
+ * @param paths path of the request's member that the denial is about; clients use `param` to fix it
+ * or to leave it out.
  */
-export function denialError(denial: Denial, paths: ReadonlyMap<string, string> = NO_PATHS): ServiceError {
+export function denialError(
+  denial: Denial,
+  paths: ReadonlyMap<string, string> = NO_PATHS,
+): ServiceError {
   const reason = reasonOf(denial.reason);
   const param = reason?.param ?? (denial.subject === null ? undefined : paths.get(denial.subject));
   const more = { denial, ...(param === undefined ? {} : { param }) };
   if (reason !== null && reason.kind !== "policy_denied") {
     const sentence = fill(reason.sentence, denial);
-    return serviceError(reason.status, reason.kind, denial.reason, `Request refused: ${sentence}.`, more);
+    return serviceError(
+      reason.status,
+      reason.kind,
+      denial.reason,
+      `Request refused: ${sentence}.`,
+      more,
+    );
   }
   const what = `constraint ${denial.constraint} (reason ${denial.reason})`;
   const by = `Denied by policy ${denial.policy}@${denial.revision.slice(0, 12)}: ${what}`;
@@ -224,7 +247,9 @@ export function denialError(denial: Denial, paths: ReadonlyMap<string, string> =
 const NO_PATHS: ReadonlyMap<string, string> = new Map();
 
 function namedFailing(denial: Denial): string {
-  return denial.failing.length === 0 ? "" : `; candidates that do not pass: ${denial.failing.join(", ")}`;
+  return denial.failing.length === 0
+    ? ""
+    : `; candidates that do not pass: ${denial.failing.join(", ")}`;
 }
 
 function fill(sentence: string, denial: Denial): string {

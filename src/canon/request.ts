@@ -7,8 +7,9 @@ import type { Operation } from "./operation.ts";
 import type { ProviderPreferences } from "./preferences.ts";
 
 /**
- * Sizes that policies and evidence see. A bucket's name is its upper bound in tokens. Exact sizes would help to recognise a request, and they would make the
- * input of policies infinite (docs/policies.md#what-a-policy-may-read).
+ * Sizes that policies and evidence see. A bucket's name is its upper bound in tokens. Exact sizes
+ * would help to recognise a request, and they would make the input of policies infinite
+ * (docs/policies.md#what-a-policy-may-read).
  */
 export const TOKEN_BUCKETS = [
   "unspecified",
@@ -38,10 +39,22 @@ export function tokenBucket(tokens: number | undefined): TokenBucket {
   return "over_1m";
 }
 
-export const REASONING_EFFORTS = ["unspecified", "none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export const REASONING_EFFORTS = [
+  "unspecified",
+  "none",
+  "minimal",
+  "low",
+  "medium",
+  "high",
+  "xhigh",
+  "max",
+] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
-/** Everything about a request that may decide where it goes. Finite: every member is an enum, a boolean or a bucket. */
+/**
+ * Everything about a request that may decide where it goes. Finite: every member is an enum, a
+ * boolean or a bucket.
+ */
 export interface RequestShape {
   readonly operation: Operation;
   /** What the request needs, sorted, each once; derived once, when the body is parsed. */
@@ -54,9 +67,15 @@ export interface RequestShape {
   /** The most output that the request allows. */
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
-  /** Families whose signed reasoning stands in the history; only endpoints of the same family can read it. Sorted. */
+  /**
+   * Families whose signed reasoning stands in the history; only endpoints of the same family can
+   * read it. Sorted.
+   */
   readonly signatureFamilies: readonly string[];
-  /** Length of the vectors requested; `null` where the request does not say or the operation makes none. */
+  /**
+   * Length of the vectors requested; `null` where the request does not say or the operation makes
+   * none.
+   */
   readonly dimensions: number | null;
 }
 
@@ -81,7 +100,10 @@ export const BETA_HEADER = "anthropic-beta";
 /** Of a request without such headers, or a protocol that has none. */
 export const NO_HEADERS: ProtocolHeaders = Object.freeze({ version: null, betas: [] });
 
-/** What a surface's parser makes of a request body. The body is the caller's; nothing of it may be logged. */
+/**
+ * What a surface's parser makes of a request body. The body is the caller's; nothing of it may be
+ * logged.
+ */
 export interface InferenceRequest {
   /** What is left of the caller's budgets; absent where no policy reads it. */
   readonly budget?: BudgetStep | undefined;
@@ -92,23 +114,41 @@ export interface InferenceRequest {
   /** Capability or feature → path of the member that first requested it, for an error's `param`. */
   readonly paths: ReadonlyMap<Capability | Feature, string>;
   readonly headers: ProtocolHeaders;
-  /** The parsed body in the surface's own dialect, without what its history repeats or leaves empty. */
+  /**
+   * The parsed body in the surface's own dialect, without what its history repeats or leaves empty.
+   */
   readonly body: JsonObject;
-  /** What was left out of the body because it says nothing, whichever endpoint gets it; absent where nothing was. */
+  /**
+   * What was left out of the body because it says nothing, whichever endpoint gets it; absent where
+   * nothing was.
+   */
   readonly dropped?: readonly DroppedField[];
   /** Reads of the body what limits and balancing need. */
   readonly reader: BodyReader;
-  /** Whether the caller requested the stream to end with its usage (`stream_options.include_usage`). */
+  /**
+   * Whether the caller requested the stream to end with its usage (`stream_options.include_usage`).
+   */
   readonly includeUsage: boolean;
-  /** The 400 for an object whose `type` its protocol does not have; a route with `unknown_fields: forward` takes it. */
-  readonly unknownKind?: { readonly code: string; readonly message: string; readonly param: string | null } | null;
-  /** What a member that the protocol does not have holds and a provider must not get; refused where the route forwards such members. */
+  /**
+   * The 400 for an object whose `type` its protocol does not have; a route with
+   * `unknown_fields: forward` takes it.
+   */
+  readonly unknownKind?: {
+    readonly code: string;
+    readonly message: string;
+    readonly param: string | null;
+  } | null;
+  /**
+   * What a member that the protocol does not have holds and a provider must not get; refused where
+   * the route forwards such members.
+   */
   readonly unforwardable?: InferenceRequest["unknownKind"];
 }
 
 /**
- * What limits and balancing need of a body, whose protocol they do not know. Each question reads the body again: most requests ask few of them, and a request carries
- * its surface's reader without a cost.
+ * What limits and balancing need of a body, whose protocol they do not know. Each question reads
+ * the body again: most requests ask few of them, and a request carries its surface's reader without
+ * a cost.
  */
 export interface BodyReader {
   /** Most tokens of one answer, as the body says; `null` where it does not. Above 0. */
@@ -117,12 +157,18 @@ export interface BodyReader {
   readonly prompts: (body: JsonObject) => number;
   /** Answers to one prompt; at least 1. */
   readonly choices: (body: JsonObject) => number;
-  /** Most tokens of input beyond one for each byte of the body: what providers add, and content that the body only names. */
+  /**
+   * Most tokens of input beyond one for each byte of the body: what providers add, and content that
+   * the body only names.
+   */
   readonly inputAllowance: (body: JsonObject, needs: readonly Capability[]) => number;
   /** Tokens of the input as they are likely to be counted. */
   readonly likelyInput: (body: JsonObject, needs: readonly Capability[]) => number;
   /** The caller's own name for the conversation; `null` where there is none. */
   readonly conversationName: (body: JsonObject) => string | null;
-  /** What all requests of a conversation begin with, as one text of bounded length; `null` where the body has no such beginning. */
+  /**
+   * What all requests of a conversation begin with, as one text of bounded length; `null` where the
+   * body has no such beginning.
+   */
   readonly conversationOpening: (body: JsonObject) => string | null;
 }

@@ -1,5 +1,6 @@
 /* oxlint-disable no-restricted-globals -- reads and writes given times, never the clock */
-const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const INSTANT =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else. */
 export function readTime(text: string): number | null {

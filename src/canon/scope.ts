@@ -1,4 +1,7 @@
-/** The separate authorities of a service key (docs/keys.md#scopes). A key has none that it does not list. */
+/**
+ * The separate authorities of a service key (docs/keys.md#scopes). A key has none that it does not
+ * list.
+ */
 export const SCOPES = [
   "inference",
   "catalogue:read",
@@ -12,7 +15,10 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Authority over every workspace's keys: it is given at the terminal or by a role, and by no key over HTTP. */
+/**
+ * Authority over every workspace's keys: it is given at the terminal or by a role, and by no key
+ * over HTTP.
+ */
 export const PLATFORM_SCOPE = "platform:manage" satisfies Scope;
 
 /** What a key may be given over HTTP. */

@@ -13,8 +13,9 @@ import type { CategoryMapping } from "./unary/moderate.ts";
 import type { SecretReference } from "./secret-reference.ts";
 
 /**
- * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody else. All maps have a null prototype, all
- * references have been resolved, every default has been written out, all durations are milliseconds.
+ * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody
+ * else. All maps have a null prototype, all references have been resolved, every default has been
+ * written out, all durations are milliseconds.
  */
 export interface RoutingTable {
   readonly version: 1;
@@ -30,13 +31,19 @@ export interface RoutingTable {
   readonly policies: PolicySettings;
   /** Values that policies may see besides those above. */
   readonly vocabulary: Vocabulary;
-  /** Absent where the file has no such section: the revision of such a file is what it was before there was one. */
+  /**
+   * Absent where the file has no such section: the revision of such a file is what it was before
+   * there was one.
+   */
   readonly console?: ConsoleSettings;
   /** Absent likewise. */
   readonly workloadIdentity?: WorkloadIdentity;
 }
 
-/** What to do at start when the secret is not set: refuse to start, leave the provider out, or let the simulated upstream answer for it. */
+/**
+ * What to do at start when the secret is not set: refuse to start, leave the provider out, or let
+ * the simulated upstream answer for it.
+ */
 export type OnMissingSecret = "fail" | "disable" | "simulate";
 
 export type ProviderAuth =
@@ -53,8 +60,17 @@ export type ProviderAuth =
   | AwsSigning
   | GoogleOauth;
 
-/** Where keys for AWS signatures come from. One source is read, never a chain: no other source may supply keys by accident. */
-export const AWS_CREDENTIAL_SOURCES = ["env", "web_identity", "shared_file", "container", "instance"] as const;
+/**
+ * Where keys for AWS signatures come from. One source is read, never a chain: no other source may
+ * supply keys by accident.
+ */
+export const AWS_CREDENTIAL_SOURCES = [
+  "env",
+  "web_identity",
+  "shared_file",
+  "container",
+  "instance",
+] as const;
 export type AwsCredentialSource = (typeof AWS_CREDENTIAL_SOURCES)[number];
 
 /** Every call is signed (AWS Signature Version 4). */
@@ -88,12 +104,18 @@ export interface Timeouts {
   readonly firstByte: number;
   /** Longest silence between two pieces of an answer. */
   readonly idle: number;
-  /** From the request sent to the first output of a stream that says something; silence before it is not the client's to wait for. */
+  /**
+   * From the request sent to the first output of a stream that says something; silence before it is
+   * not the client's to wait for.
+   */
   readonly firstToken: number;
   readonly total: number;
 }
 
-/** When an endpoint of a provider is left out for a while because its calls fail. Times in milliseconds. */
+/**
+ * When an endpoint of a provider is left out for a while because its calls fail. Times in
+ * milliseconds.
+ */
 export interface HealthSettings {
   /** Failures in a row that take an endpoint out; 0: never for that. */
   readonly consecutiveFailures: number;
@@ -102,7 +124,9 @@ export interface HealthSettings {
   /** Calls that the window must hold before the share means anything. */
   readonly minimumCalls: number;
   readonly window: number;
-  /** How long it is left out the first time; doubled each time in a row, up to `longestEjection`. */
+  /**
+   * How long it is left out the first time; doubled each time in a row, up to `longestEjection`.
+   */
   readonly ejection: number;
   readonly longestEjection: number;
   /** Requested while the endpoint is ejected, and only then; `null`: the next request probes it. */
@@ -131,9 +155,14 @@ export interface ProviderRow {
   readonly dialect: string;
   /** Scheme, host and path prefix, without a slash at the end. */
   readonly baseUrl: string;
-  /** The host may stand on this machine or in a network of one's own; absent: only in the internet. */
+  /**
+   * The host may stand on this machine or in a network of one's own; absent: only in the internet.
+   */
   readonly network?: "private";
-  /** Calls are http without TLS, to private addresses only; absent: https, or http to a loopback address. */
+  /**
+   * Calls are http without TLS, to private addresses only; absent: https, or http to a loopback
+   * address.
+   */
   readonly plaintext?: true;
   /** Sent as the query's `api-version` with every call; `null`: not sent. */
   readonly apiVersion: string | null;
@@ -168,11 +197,16 @@ export interface ModelRow {
   readonly dimensions: readonly number[];
   /** Length of the vectors of requests that name none; `null` for models that make none. */
   readonly defaultDimensions: number | null;
-  /** What the model's own categories mean in those that callers know; `null` where it has the same. */
+  /**
+   * What the model's own categories mean in those that callers know; `null` where it has the same.
+   */
   readonly moderationCategories: CategoryMapping | null;
   /** Who can read this model's signed reasoning; `null` where it signs none. */
   readonly signatureFamily: string | null;
-  /** The reasoning budget in the form that its providers require; `null` where routes.yaml does not say. */
+  /**
+   * The reasoning budget in the form that its providers require; `null` where routes.yaml does not
+   * say.
+   */
   readonly reasoning: ModelReasoning | null;
   /** Features that the model refuses although its dialect has them. Sorted. */
   readonly refuses: readonly Feature[];
@@ -183,11 +217,17 @@ export interface ModelRow {
 export interface ModelReasoning {
   /** Efforts that the model accepts; `null`: all that the dialect has. */
   readonly efforts: readonly ReasoningEffort[] | null;
-  /** Effort → tokens. Without this table neither is mapped to the other, because there is no agreed mapping (docs/protocols.md#efforts-and-budgets). */
+  /**
+   * Effort → tokens. Without this table neither is mapped to the other, because there is no agreed
+   * mapping (docs/protocols.md#efforts-and-budgets).
+   */
   readonly budgets: Readonly<Partial<Record<ReasoningEffort, number>>> | null;
 }
 
-/** US dollars per million tokens; `request` per call, `search` per 1,000 searches. What absent rates mean: docs/limits.md#what-a-request-costs */
+/**
+ * US dollars per million tokens; `request` per call, `search` per 1,000 searches. What absent rates
+ * mean: docs/limits.md#what-a-request-costs
+ */
 export interface Price {
   readonly input: number;
   readonly output: number;
@@ -229,17 +269,30 @@ export interface EndpointRow {
   readonly capabilities: readonly Capability[];
   /** What requests of other protocols may ask of this one here. Sorted. */
   readonly features: readonly Feature[];
-  /** The same for requests that are relayed in their own protocol: what only some models take is for the provider to judge. Sorted. */
+  /**
+   * The same for requests that are relayed in their own protocol: what only some models take is for
+   * the provider to judge. Sorted.
+   */
   readonly nativeFeatures: readonly Feature[];
 }
 
 export type UnknownFields = "reject" | "strip" | "forward";
 
 /**
- * How requests are shared among the endpoints of one tier. `order`: the first that can; `weighted`: by `weights`, at random; `price`: the cheapest first; `latency`: by time to the first token, the
- * better of two at random; `throughput`: the most tokens a second first; `least_in_flight`; `sticky`: the same caller or conversation to the same endpoint, for the sake of prompt caches.
+ * How requests are shared among the endpoints of one tier. `order`: the first that can; `weighted`:
+ * by `weights`, at random; `price`: the cheapest first; `latency`: by time to the first token, the
+ * better of two at random; `throughput`: the most tokens a second first; `least_in_flight`;
+ * `sticky`: the same caller or conversation to the same endpoint, for the sake of prompt caches.
  */
-export const BALANCES = ["order", "weighted", "price", "latency", "throughput", "least_in_flight", "sticky"] as const;
+export const BALANCES = [
+  "order",
+  "weighted",
+  "price",
+  "latency",
+  "throughput",
+  "least_in_flight",
+  "sticky",
+] as const;
 export type Balance = (typeof BALANCES)[number];
 
 /** Endpoints of one rank. */
@@ -247,7 +300,10 @@ export interface TierRow {
   /** In the order of the file; at least one. */
   readonly endpoints: readonly string[];
   readonly balance: Balance;
-  /** As many as endpoints, in their order, each at least 0 and not all 0; 1 each unless the route says otherwise. */
+  /**
+   * As many as endpoints, in their order, each at least 0 and not all 0; 1 each unless the route
+   * says otherwise.
+   */
   readonly weights: readonly number[];
 }
 
@@ -255,19 +311,38 @@ export interface RouteRow {
   readonly id: string;
   readonly title: string;
   readonly primary: string;
-  /** Every endpoint but the primary, the rest of its load-balanced group included, in the order of the tiers. */
+  /**
+   * Every endpoint but the primary, the rest of its load-balanced group included, in the order of
+   * the tiers.
+   */
   readonly fallbacks: readonly string[];
-  /** The same endpoints by rank: the primary with its load-balanced group, then each fallback; another route's tiers where it is one. */
+  /**
+   * The same endpoints by rank: the primary with its load-balanced group, then each fallback;
+   * another route's tiers where it is one.
+   */
   readonly tiers: readonly TierRow[];
   /** Calls for one request, whatever the caller allows; at least 1. */
   readonly maxAttempts: number;
-  /** Whether a request goes to the same endpoint again after its connection was lost before an answer: the provider may have read and charged it. Absent: no, so that tables without it keep their digest. */
+  /**
+   * Whether a request goes to the same endpoint again after its connection was lost before an
+   * answer: the provider may have read and charged it. Absent: no, so that tables without it keep
+   * their digest.
+   */
   readonly resendAfterReset?: true;
-  /** Largest share of the route's endpoints that may be left out for their health, 0 to 1; one is always left. */
+  /**
+   * Largest share of the route's endpoints that may be left out for their health, 0 to 1; one is
+   * always left.
+   */
   readonly maxEjectedShare: number;
-  /** Milliseconds after which a second call is made for a request that has no answer yet; `null`: none. Embeddings and rerank only. */
+  /**
+   * Milliseconds after which a second call is made for a request that has no answer yet; `null`:
+   * none. Embeddings and rerank only.
+   */
   readonly hedgeAfter: number | null;
-  /** What happens when a fallback lacks what a request needs: the request is denied, or the fallback is left out. */
+  /**
+   * What happens when a fallback lacks what a request needs: the request is denied, or the fallback
+   * is left out.
+   */
   readonly onGap: "deny" | "narrow";
   readonly unknownFields: UnknownFields;
   /** Whether a response schema may be requested as a tool where an endpoint has no native one. */
@@ -294,8 +369,14 @@ export interface PolicySettings {
   readonly dir: string;
   /** Policy id, or `*`, → the mode a policy starts in when a store first sees it. */
   readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
-  /** Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults for all. `lifecycle/requirements.ts` reads it. */
+  /**
+   * Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults
+   * for all. `lifecycle/requirements.ts` reads it.
+   */
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
-  /** Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the only workspace, none where there are several. */
+  /**
+   * Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the
+   * only workspace, none where there are several.
+   */
   readonly managedBy?: readonly string[];
 }

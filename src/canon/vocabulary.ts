@@ -6,6 +6,9 @@ export interface Vocabulary {
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
   readonly labels: readonly string[];
-  /** Owners of keys that policies can read; absent where routes.yaml declares none, so that such a table keeps its revision. */
+  /**
+   * Owners of keys that policies can read; absent where routes.yaml declares none, so that such a
+   * table keeps its revision.
+   */
   readonly owners?: readonly string[];
 }

@@ -3,8 +3,15 @@ import type { JsonObject, JsonValue } from "./json.ts";
 import type { Operation } from "./operation.ts";
 import type { Scope } from "./scope.ts";
 
-/** What a token of a workload can be for (docs/keys.md#workloads-without-keys): it manages nothing and reads nothing of the operator's. */
-export const WORKLOAD_SCOPES = ["inference", "catalogue:read", "route:simulate"] as const satisfies readonly Scope[];
+/**
+ * What a token of a workload can be for (docs/keys.md#workloads-without-keys): it manages nothing
+ * and reads nothing of the operator's.
+ */
+export const WORKLOAD_SCOPES = [
+  "inference",
+  "catalogue:read",
+  "route:simulate",
+] as const satisfies readonly Scope[];
 
 /** The section `workload_identity` of routes.yaml, its rows by id. */
 export interface WorkloadIdentity {
@@ -22,7 +29,9 @@ export interface WorkloadIssuer {
 }
 
 export type IssuerKeys =
-  /** `jwks_uri` of the issuer's `/.well-known/openid-configuration` (OpenID Connect Discovery §4). */
+  /**
+   * `jwks_uri` of the issuer's `/.well-known/openid-configuration` (OpenID Connect Discovery §4).
+   */
   | { readonly kind: "discovery" }
   | { readonly kind: "uri"; readonly uri: string }
   /** Public keys only; the compiler has read them from a file. */
@@ -62,7 +71,10 @@ export interface ClaimRule {
 
 const PREFIX = "workload_";
 
-/** What evidence, limits and counts call the callers of a rule. No key has such an id: the public id of a key has no `_`. */
+/**
+ * What evidence, limits and counts call the callers of a rule. No key has such an id: the public id
+ * of a key has no `_`.
+ */
 export function workloadCaller(rule: string): string {
   return `${PREFIX}${rule}`;
 }
@@ -76,13 +88,17 @@ export function ruleOfCaller(id: string): string | null {
 export interface AdmittedWorkload {
   /** Of the one rule that matches; it ends with the JWT. */
   readonly identity: Identity;
-  /** SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it, and the value does not reveal them. */
+  /**
+   * SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it,
+   * and the value does not reveal them.
+   */
   readonly subject: string;
 }
 
 /**
- * `invalid`: malformed, of an unknown issuer, or not signed by it. `expired`: or not valid yet. `not_granted`: no rule has its audience and claims.
- * `ambiguous`: several have. `unavailable`: its issuer's keys cannot be fetched.
+ * `invalid`: malformed, of an unknown issuer, or not signed by it. `expired`: or not valid yet.
+ * `not_granted`: no rule has its audience and claims. `ambiguous`: several have. `unavailable`: its
+ * issuer's keys cannot be fetched.
  */
 export type WorkloadFault =
   | { readonly fault: "invalid" | "expired" | "not_granted" | "unavailable" }
@@ -106,7 +122,10 @@ const KEY_FETCH_FAILURES = [
 
 export type KeyFetchFailure = (typeof KEY_FETCH_FAILURES)[number];
 
-/** Fetches a JSON document. @param reach `private`: private addresses and this machine too. Never rejects. */
+/**
+ * Fetches a JSON document. @param reach `private`: private addresses and this machine too. Never
+ * rejects.
+ */
 export type FetchJson = (
   url: string,
   reach: "public" | "private",

@@ -2,14 +2,25 @@ import { statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
-import { allSources, type ConfigurationFiles, loadAssertions, loadConfiguration } from "../compile/load.ts";
+import {
+  allSources,
+  type ConfigurationFiles,
+  loadAssertions,
+  loadConfiguration,
+} from "../compile/load.ts";
 import { finding } from "../policy/codes.ts";
 import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import { type readArguments, readValue, textFlags, ENVIRONMENT_HELP, readEnvironment } from "./terminal/arguments.ts";
+import {
+  type readArguments,
+  readValue,
+  textFlags,
+  ENVIRONMENT_HELP,
+  readEnvironment,
+} from "./terminal/arguments.ts";
 import { asTyped, shownPath } from "./terminal/as-typed.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
@@ -74,14 +85,23 @@ function explain(requested: string, io: CommandIo): number {
 function configOf(values: Values, positionals: readonly string[], io: CommandIo): string {
   const [directory, ...others] = positionals;
   if (others.length > 0)
-    throw new UsageError(`DIRECTORY: give one folder at most; name a file with --config${asTyped(positionals)}`);
-  if (directory !== undefined && statSync(resolve(io.cwd, directory), { throwIfNoEntry: false })?.isFile() === true) {
-    throw new UsageError(`DIRECTORY: must be a folder; name a file with --config${asTyped(positionals)}`);
+    throw new UsageError(
+      `DIRECTORY: give one folder at most; name a file with --config${asTyped(positionals)}`,
+    );
+  if (
+    directory !== undefined &&
+    statSync(resolve(io.cwd, directory), { throwIfNoEntry: false })?.isFile() === true
+  ) {
+    throw new UsageError(
+      `DIRECTORY: must be a folder; name a file with --config${asTyped(positionals)}`,
+    );
   }
   if (directory !== undefined && values.config !== undefined) {
     throw new UsageError("--config: a folder is given too; give one of them");
   }
-  return directory === undefined ? (values.config ?? "routes.yaml") : join(directory, "routes.yaml");
+  return directory === undefined
+    ? (values.config ?? "routes.yaml")
+    : join(directory, "routes.yaml");
 }
 
 async function run(
@@ -112,7 +132,9 @@ async function run(
   io.stdout(formatDiagnostics(format, diagnostics, context));
   const [first] = diagnostics;
   if (format === "terminal" && first !== undefined) {
-    io.stdout(`\nsignalbox check --explain ${first.code} explains the code, as it does for every other code.\n`);
+    io.stdout(
+      `\nsignalbox check --explain ${first.code} explains the code, as it does for every other code.\n`,
+    );
   }
   if (format === "terminal" && errors === 0 && table !== null) {
     const [routes, endpoints, workspaces] = [table.routes, table.endpoints, table.workspaces].map(
@@ -129,7 +151,10 @@ async function run(
 /** A share of what an evaluation may take from which a policy is reported. */
 const SLOW = 0.25;
 
-/** Policies that are dear for sample requests, with their figures. A file that does not compile has none. */
+/**
+ * Policies that are dear for sample requests, with their figures. A file that does not compile has
+ * none.
+ */
 async function slowPolicies(
   { policies: sources }: ConfigurationFiles,
   { table, policies }: CompiledConfiguration,
@@ -138,7 +163,8 @@ async function slowPolicies(
   const costs = await evaluationCosts(table, policies.modules);
   return costs.flatMap(({ policy, units, workspace, route }) => {
     if (units !== null && units <= SLOW * EVALUATION_FUEL) return [];
-    const file = sources.find(({ path }) => basename(path) === `${policy}.rego`)?.path ?? `${policy}.rego`;
+    const file =
+      sources.find(({ path }) => basename(path) === `${policy}.rego`)?.path ?? `${policy}.rego`;
     const figure =
       units === null
         ? `takes more than the limit of ${EVALUATION_FUEL} units of work, so its requests would be denied with POLICY_TIMEOUT`
@@ -149,14 +175,23 @@ async function slowPolicies(
 }
 
 /** The compiled environment, so that a reader does not mistake it for another. */
-function describeFiles({ routes, parts = [] }: ConfigurationFiles, environment: string | null): string {
+function describeFiles(
+  { routes, parts = [] }: ConfigurationFiles,
+  environment: string | null,
+): string {
   const included = parts.length === 0 ? "" : `, ${parts.length} included`;
   return `${routes.path}${included}${environment === null ? "" : `, environment ${environment}`}`;
 }
 
 /** Names are looked up in the table, so they are not checked where it has an error. */
-function assertionFindings(source: Source | null, { table, policies }: CompiledConfiguration): readonly Diagnostic[] {
+function assertionFindings(
+  source: Source | null,
+  { table, policies }: CompiledConfiguration,
+): readonly Diagnostic[] {
   if (source === null || table === null) return [];
-  const side = { table, contracts: policies === null ? null : policies.policies.map(({ contract }) => contract) };
+  const side = {
+    table,
+    contracts: policies === null ? null : policies.policies.map(({ contract }) => contract),
+  };
   return parseAssertions(source, { base: side, head: side }).diagnostics;
 }

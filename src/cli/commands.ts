@@ -67,7 +67,8 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
   const [name, ...rest] = argv;
   const [first] = rest;
   const isHelp = name === "--help" || name === "-h" || name === "help";
-  if (isHelp && first !== undefined && !first.startsWith("-")) return runCommands([...rest, "--help"], io);
+  if (isHelp && first !== undefined && !first.startsWith("-"))
+    return runCommands([...rest, "--help"], io);
   if (name === "--version" || name === "version") return version(rest, io);
   if (name === undefined || isHelp) {
     io.stdout(help());
@@ -84,7 +85,11 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
 }
 
 function version(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = { name: "version", help: "Usage: signalbox version\n\nPrints the version.\n", flags: {} };
+  const line = {
+    name: "version",
+    help: "Usage: signalbox version\n\nPrints the version.\n",
+    flags: {},
+  };
   return runFlagCommand(line, argv, io, ({ positionals }) => {
     noArguments(positionals);
     io.stdout(`${readVersion()}\n`);
@@ -93,6 +98,8 @@ function version(argv: readonly string[], io: CommandIo): Promise<number> {
 }
 
 function help(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`);
+  const lines = Object.entries(COMMANDS).map(
+    ([name, { summary }]) => `  ${name.padEnd(12)}${summary}`,
+  );
   return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help explains a command.\n`;
 }

@@ -8,8 +8,9 @@ import { UsageError, type CommandIo } from "./terminal/command-io.ts";
 export const DEFAULT_CACHE_TEXT = "the user's cache folder";
 
 /**
- * Where compiled policies are kept: in the folder of `--cache`, else in the user's cache folder. The secret that authenticates them is in the user's
- * cache folder always, because a path of `--cache` may come with a checkout. `null` where no such folder is known.
+ * Where compiled policies are kept: in the folder of `--cache`, else in the user's cache folder.
+ * The secret that authenticates them is in the user's cache folder always, because a path of
+ * `--cache` may come with a checkout. `null` where no such folder is known.
  *
  * @param flag value of `--cache`; `undefined` where it was not given.
  * @throws {UsageError} for an empty path.
@@ -22,7 +23,10 @@ export function compileCacheAt(
   if (flag === "") throw new UsageError("--cache: needs a path");
   const own = userCacheFolder(environment);
   if (own === null) return null;
-  return { directory: flag === undefined ? join(own, "compiled") : resolve(cwd, flag), secretDirectory: own };
+  return {
+    directory: flag === undefined ? join(own, "compiled") : resolve(cwd, flag),
+    secretDirectory: own,
+  };
 }
 
 /** Checks the cache before it is used; prints one line on stderr where there is none. */
@@ -36,12 +40,18 @@ export async function usableCache(
   return null;
 }
 
-/** {@link compileCacheAt}, checked by {@link usableCache}. @throws {UsageError} for an empty path. */
-export async function openCache(flag: string | undefined, io: CommandIo): Promise<CompileCache | null> {
+/**
+ * {@link compileCacheAt}, checked by {@link usableCache}. @throws {UsageError} for an empty path.
+ */
+export async function openCache(
+  flag: string | undefined,
+  io: CommandIo,
+): Promise<CompileCache | null> {
   return await usableCache(compileCacheAt(flag, io.cwd, io.environment), io);
 }
 
 const NO_FOLDER = {
   ok: false,
-  reason: "this user has no home folder; set XDG_CACHE_HOME (LOCALAPPDATA on Windows) to a folder of its own",
+  reason:
+    "this user has no home folder; set XDG_CACHE_HOME (LOCALAPPDATA on Windows) to a folder of its own",
 } as const;

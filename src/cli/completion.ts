@@ -20,20 +20,27 @@ Exit codes: 0 printed, 2 usage.
 /** Gives `signalbox completion`, which prints a script for these commands. */
 export function completionOf(commands: CommandTable): Command {
   return (argv, io) =>
-    runFlagCommand({ name: "completion", help: HELP, flags: {} }, argv, io, async ({ positionals }) => {
-      const shell = readShell(onlyArgument(positionals, "SHELL"));
-      const words = new Map<string, CommandWords>();
-      for (const [name, { summary, load }] of Object.entries(commands))
-        words.set(name, await wordsOf(summary, await load()));
-      io.stdout(completionScript(shell, words));
-      return EXIT.ok;
-    });
+    runFlagCommand(
+      { name: "completion", help: HELP, flags: {} },
+      argv,
+      io,
+      async ({ positionals }) => {
+        const shell = readShell(onlyArgument(positionals, "SHELL"));
+        const words = new Map<string, CommandWords>();
+        for (const [name, { summary, load }] of Object.entries(commands))
+          words.set(name, await wordsOf(summary, await load()));
+        io.stdout(completionScript(shell, words));
+        return EXIT.ok;
+      },
+    );
 }
 
 function readShell(text: string): Shell {
   const shell = SHELLS.find((one) => one === text);
   if (shell !== undefined) return shell;
-  throw new UsageError(`SHELL: must be one of ${SHELLS.join(", ")}${didYouMean(text, SHELLS)}${asTyped([text])}`);
+  throw new UsageError(
+    `SHELL: must be one of ${SHELLS.join(", ")}${didYouMean(text, SHELLS)}${asTyped([text])}`,
+  );
 }
 
 /** What may follow a command. */
@@ -45,7 +52,10 @@ interface CommandWords {
   readonly subcommands: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Reads the arguments from the output of `--help`, so that completion offers exactly the documented ones. */
+/**
+ * Reads the arguments from the output of `--help`, so that completion offers exactly the documented
+ * ones.
+ */
 export async function wordsOf(summary: string, command: Command): Promise<CommandWords> {
   const help = await helpOf(command, ["--help"]);
   const subcommands = new Map<string, readonly string[]>();
@@ -59,7 +69,12 @@ export async function wordsOf(summary: string, command: Command): Promise<Comman
 
 async function helpOf(command: Command, argv: readonly string[]): Promise<string> {
   let text = "";
-  const silent = { stdout: (written: string) => void (text += written), stderr: () => {}, environment: {}, cwd: "." };
+  const silent = {
+    stdout: (written: string) => void (text += written),
+    stderr: () => {},
+    environment: {},
+    cwd: ".",
+  };
   await command(argv, silent);
   return text;
 }
@@ -113,7 +128,8 @@ function fish(commands: Commands): string {
       (sub) => `complete -c signalbox -n '__fish_seen_subcommand_from ${name}' -f -a ${sub}`,
     ),
     ...[...new Set([...flags, ...[...subcommands.values()].flat()])].map(
-      (flag) => `complete -c signalbox -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)}`,
+      (flag) =>
+        `complete -c signalbox -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)}`,
     ),
   ]);
   return `${lines.join("\n")}\n`;

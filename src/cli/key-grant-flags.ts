@@ -21,7 +21,14 @@ export const GRANT_HELP = `
 
 export const GRANT_FLAGS = {
   ...textFlags("exchange", "exchange-operations", "exchange-routes", "exchange-origins"),
-  ...textFlags("requests-per-minute", "tokens-per-minute", "concurrency", "budget-usd", "budget-tokens", "budget-per"),
+  ...textFlags(
+    "requests-per-minute",
+    "tokens-per-minute",
+    "concurrency",
+    "budget-usd",
+    "budget-tokens",
+    "budget-per",
+  ),
 } as const;
 
 type GrantValues = { readonly [Name in keyof typeof GRANT_FLAGS]?: string | undefined };
@@ -35,7 +42,8 @@ export function readExchange(values: GrantValues): NewExchange | null {
   };
   if (values.exchange === undefined) {
     const [without] = Object.entries(lists).find(([, list]) => list !== null) ?? [];
-    if (without !== undefined) throw new UsageError(`--exchange-${without}: needs --exchange, such as --exchange 10m`);
+    if (without !== undefined)
+      throw new UsageError(`--exchange-${without}: needs --exchange, such as --exchange 10m`);
     return null;
   }
   const lifetime = readDuration(values.exchange);
@@ -56,15 +64,22 @@ export function readLimits(values: GrantValues): KeyLimits {
   };
 }
 
-function readBudget(usd: string | undefined, tokens: string | undefined, per: string | undefined): KeyLimits["budget"] {
+function readBudget(
+  usd: string | undefined,
+  tokens: string | undefined,
+  per: string | undefined,
+): KeyLimits["budget"] {
   if (usd === undefined && tokens === undefined && per === undefined) return null;
   if (usd !== undefined && tokens !== undefined) {
-    throw new UsageError("--budget-tokens: a budget is of money or of tokens; leave out one of the two");
+    throw new UsageError(
+      "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
+    );
   }
   if (usd === undefined && tokens === undefined)
     throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
   const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
-  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per: period };
+  if (tokens !== undefined)
+    return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per: period };
   if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
     throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
   }
@@ -102,6 +117,12 @@ const FLAG_OF = {
 } as const satisfies Record<KeyField, string>;
 
 /** The core names the field; the user of the terminal looks for the flag. */
-export function keyUsage({ field, fix }: { readonly field: KeyField; readonly fix: string }): UsageError {
+export function keyUsage({
+  field,
+  fix,
+}: {
+  readonly field: KeyField;
+  readonly fix: string;
+}): UsageError {
   return new UsageError(`${FLAG_OF[field]}: ${fix}`);
 }

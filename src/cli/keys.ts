@@ -65,7 +65,16 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
 const FLAGS = {
-  ...textFlags("format", "database", "workspace", "scopes", "owner", "expires", "key-environment", "config"),
+  ...textFlags(
+    "format",
+    "database",
+    "workspace",
+    "scopes",
+    "owner",
+    "expires",
+    "key-environment",
+    "config",
+  ),
   ...textFlags("environment", "workload", "labels", "overlap"),
   ...switches("quiet", "create"),
   ...GRANT_FLAGS,
@@ -74,7 +83,10 @@ const FLAGS = {
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
 const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
-  create: { flags: Object.keys(FLAGS).filter((flag) => flag !== "overlap"), run: printable(create) },
+  create: {
+    flags: Object.keys(FLAGS).filter((flag) => flag !== "overlap"),
+    run: printable(create),
+  },
   list: { flags: ["workspace"], run: printable(list) },
   revoke: { flags: ["quiet"], run: printable(revoke) },
   rotate: { flags: ["overlap", "expires", "quiet"], run: printable(rotate) },
@@ -89,11 +101,21 @@ function printable(run: Subcommand<Values>["run"]): Subcommand<Values>["run"] {
 }
 
 export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = { name: "keys", help: HELP, flags: FLAGS, common: ["format", "database"], commands: COMMANDS };
+  const line = {
+    name: "keys",
+    help: HELP,
+    flags: FLAGS,
+    common: ["format", "database"],
+    commands: COMMANDS,
+  };
   return runSubcommand(line, argv, io);
 }
 
-async function create(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+async function create(
+  values: Values,
+  positionals: readonly string[],
+  io: CommandIo,
+): Promise<number> {
   noArguments(positionals);
   const options = {
     workspace: required(values.workspace, "--workspace", "acme-prod"),
@@ -117,30 +139,50 @@ async function create(values: Values, positionals: readonly string[], io: Comman
   return EXIT.ok;
 }
 
-async function list(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+async function list(
+  values: Values,
+  positionals: readonly string[],
+  io: CommandIo,
+): Promise<number> {
   noArguments(positionals);
   const filter = values.workspace === undefined ? {} : { workspace: values.workspace };
-  const records = await withStore(databasePath(values.database, io), false, (store) => store.keys.list(filter));
+  const records = await withStore(databasePath(values.database, io), false, (store) =>
+    store.keys.list(filter),
+  );
   const now = Date.now();
   io.stdout(
-    wantsJson(values.format) ? jsonText(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
+    wantsJson(values.format)
+      ? jsonText(records.map((record) => describeKey(record, now)))
+      : formatKeys(records, now),
   );
   return EXIT.ok;
 }
 
-async function revoke(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+async function revoke(
+  values: Values,
+  positionals: readonly string[],
+  io: CommandIo,
+): Promise<number> {
   const id = readKeyId(positionals);
   const now = Date.now();
-  const record = await withStore(databasePath(values.database, io), false, (store) => store.keys.revoke(id, now));
+  const record = await withStore(databasePath(values.database, io), false, (store) =>
+    store.keys.revoke(id, now),
+  );
   if (record === null) throw noSuchKey();
   if (wantsJson(values.format)) io.stdout(jsonText(describeKey(record, now)));
   else if (values.quiet !== true) {
-    io.stderr(`Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`);
+    io.stderr(
+      `Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`,
+    );
   }
   return EXIT.ok;
 }
 
-async function rotate(values: Values, positionals: readonly string[], io: CommandIo): Promise<number> {
+async function rotate(
+  values: Values,
+  positionals: readonly string[],
+  io: CommandIo,
+): Promise<number> {
   const id = readKeyId(positionals);
   const overlap = values.overlap === undefined ? undefined : readDuration(values.overlap);
   if (overlap === null) throw new UsageError("--overlap: give a duration such as 24h, 30m or 0");
@@ -170,7 +212,13 @@ async function rotate(values: Values, positionals: readonly string[], io: Comman
 }
 
 /** The only function through which a key's text leaves the process. */
-function printSecret(text: string, record: KeyRecord, values: Values, io: CommandIo, remark: string): void {
+function printSecret(
+  text: string,
+  record: KeyRecord,
+  values: Values,
+  io: CommandIo,
+  remark: string,
+): void {
   if (wantsJson(values.format)) {
     io.stdout(jsonText({ key: text, ...describeKey(record, record.createdAt) }));
     return;
@@ -178,7 +226,9 @@ function printSecret(text: string, record: KeyRecord, values: Values, io: Comman
   io.stdout(`${text}\n`);
   if (values.quiet === true) return;
   const expiry = new Date(record.expiresAt).toISOString();
-  io.stderr(`Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${remark}\n`);
+  io.stderr(
+    `Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${remark}\n`,
+  );
 }
 
 /** Takes a whole key as well: who must revoke a leaked one has the key at hand, not its id. */
@@ -190,7 +240,8 @@ function readKeyId(positionals: readonly string[]): string {
 function readExpiry(text: string): number {
   const duration = readDuration(text);
   const time = duration === null ? readTime(text) : Date.now() + duration;
-  if (time === null) throw new UsageError("--expires: give a duration such as 90d, or an RFC 3339 time");
+  if (time === null)
+    throw new UsageError("--expires: give a duration such as 90d, or an RFC 3339 time");
   return time;
 }
 
@@ -210,7 +261,10 @@ function noSuchKey(): CommandError {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
 }
 
-/** The status of a key that was rotated already, with the id of the key that replaced it: that one can be rotated even if its text is gone. */
+/**
+ * The status of a key that was rotated already, with the id of the key that replaced it: that one
+ * can be rotated even if its text is gone.
+ */
 function alreadyRotated(key: KeyRecord | null): CommandError {
   if (key === null || key.replacedBy === null) return noSuchKey();
   const until = new Date(key.expiresAt).toISOString();
@@ -258,7 +312,9 @@ function formatLimits(limits: KeyRecord["limits"]): string {
     requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
     tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
     concurrency === null ? "" : `${concurrency} at once`,
-    budget === null ? "" : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
+    budget === null
+      ? ""
+      : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
   ];
   return parts.filter((part) => part !== "").join(", ");
 }

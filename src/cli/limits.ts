@@ -35,15 +35,20 @@ const FLAGS = {
 } as const;
 
 export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand({ name: "limits", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    noArguments(positionals);
-    const json = wantsJson(values.format);
-    const rows = await readRows(io, values);
-    if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
-    else if (rows.length === 0) io.stdout("no limits\n");
-    else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
-    return EXIT.ok;
-  });
+  return runFlagCommand(
+    { name: "limits", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      noArguments(positionals);
+      const json = wantsJson(values.format);
+      const rows = await readRows(io, values);
+      if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
+      else if (rows.length === 0) io.stdout("no limits\n");
+      else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
+      return EXIT.ok;
+    },
+  );
 }
 
 type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];

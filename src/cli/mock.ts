@@ -1,5 +1,9 @@
 import { listenFailure } from "../server/start-error.ts";
-import { loadSimulatedProvider, type MockServer, type SimulatedProvider } from "../server/simulated-provider.ts";
+import {
+  loadSimulatedProvider,
+  type MockServer,
+  type SimulatedProvider,
+} from "../server/simulated-provider.ts";
 import { noArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
@@ -30,24 +34,35 @@ const FLAGS = {
 
 /** `signalbox mock`: serves until the signal to stop (SIGINT, SIGTERM, `io.signal`). */
 export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = { name: "mock", help: async () => help(await loadSimulatedProvider()), flags: FLAGS };
-  return runFlagCommand(line, argv, io, async ({ values: { host, port: given, quiet }, positionals }) => {
-    noArguments(positionals);
-    const provider = await loadSimulatedProvider();
-    const port = readPort(given, "--port");
-    const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
-    const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
-      throw new CommandError(listenFailure(error), { cause: error });
-    });
-    announce(provider, server, io);
-    await stopRequested(io.signal);
-    await server.close();
-    return EXIT.ok;
-  });
+  const line = {
+    name: "mock",
+    help: async () => help(await loadSimulatedProvider()),
+    flags: FLAGS,
+  };
+  return runFlagCommand(
+    line,
+    argv,
+    io,
+    async ({ values: { host, port: given, quiet }, positionals }) => {
+      noArguments(positionals);
+      const provider = await loadSimulatedProvider();
+      const port = readPort(given, "--port");
+      const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
+      const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
+        throw new CommandError(listenFailure(error), { cause: error });
+      });
+      announce(provider, server, io);
+      await stopRequested(io.signal);
+      await server.close();
+      return EXIT.ok;
+    },
+  );
 }
 
 function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo): void {
-  const served = endpoints.map((endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`);
+  const served = endpoints.map(
+    (endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`,
+  );
   io.stdout(`simulated provider listening on ${server.url}
 ${served.join("\n")}
   GET    ${server.url}/mock/requests   the requests received; DELETE clears them

@@ -15,7 +15,10 @@ interface NewKeyFlags {
   readonly environment?: string | undefined;
 }
 
-/** @throws {CommandError} where a database would be made in a folder that has none, unasked: no server would know its key */
+/**
+ * @throws {CommandError} where a database would be made in a folder that has none, unasked: no
+ * server would know its key
+ */
 export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
   const path = databasePath(flags.database, io);
   if (flags.create === true || !isOwn(flags, io) || existsSync(path)) return path;
@@ -25,7 +28,8 @@ export function databaseForNewKey(flags: NewKeyFlags, io: CommandIo): string {
 }
 
 /**
- * Compares workspace, environment, workload, labels and routes with routes.yaml: the file of `--config`, or the one beside the folder's own database.
+ * Compares workspace, environment, workload, labels and routes with routes.yaml: the file of
+ * `--config`, or the one beside the folder's own database.
  *
  * @throws {UsageError} {@link CommandError}
  */
@@ -36,7 +40,8 @@ export async function refuseUndeclaredNames(
 ): Promise<void> {
   const config = flags.config ?? "routes.yaml";
   if (flags.config === undefined && !(isOwn(flags, io) && existsSync(resolve(io.cwd, config)))) {
-    // It was the environment of the key once: dropped in silence, a key of production would be made.
+    // It was the environment of the key once: dropped in silence, a key of production would be
+    // made.
     if (flags.environment === undefined) return;
     throw new UsageError(
       "--environment: has an effect only with --config; the environment of the key is set with --key-environment",
@@ -45,7 +50,9 @@ export async function refuseUndeclaredNames(
   const { table, file } = await loadTable(io, config, flags.environment);
   const known = Object.keys(table.workspaces);
   if (!known.includes(key.workspace)) {
-    throw new UsageError(`--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`);
+    throw new UsageError(
+      `--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`,
+    );
   }
   const undeclared = undeclaredValue(key, table);
   if (undeclared !== null) throw keyUsage(undeclared);
@@ -53,6 +60,10 @@ export async function refuseUndeclaredNames(
 
 /** Whether the database is that of the working folder, which no flag named. */
 function isOwn({ database }: NewKeyFlags, { environment }: CommandIo): boolean {
-  const named = [database, environment["SIGNALBOX_DATABASE_URL"], environment["SIGNALBOX_DATABASE"]];
+  const named = [
+    database,
+    environment["SIGNALBOX_DATABASE_URL"],
+    environment["SIGNALBOX_DATABASE"],
+  ];
   return named.every((value) => value === undefined || value === "");
 }

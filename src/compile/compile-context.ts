@@ -41,12 +41,22 @@ export function checkName(
   clause: string,
 ): boolean {
   if (declared[list].has(name)) return true;
-  report.value(UNKNOWN[list], path, `${clause} ${quote(name)}, which does not exist`, suggest(name, declared[list]));
+  report.value(
+    UNKNOWN[list],
+    path,
+    `${clause} ${quote(name)}, which does not exist`,
+    suggest(name, declared[list]),
+  );
   return false;
 }
 
 /** Reports a label that the vocabulary does not have. @param clause as for {@link checkName}. */
-export function checkLabel({ declared, report }: CompileContext, label: string, path: Path, clause: string): void {
+export function checkLabel(
+  { declared, report }: CompileContext,
+  label: string,
+  path: Path,
+  clause: string,
+): void {
   if (declared.labels.has(label)) return;
   const message = `${clause} ${quote(label)}, which \`vocabulary.labels\` does not list`;
   const hint = suggest(label, declared.labels) || "add it: `vocabulary: {labels: […]}`";

@@ -4,10 +4,14 @@ import type { ConfigurationFiles } from "./load.ts";
 import { restoreTable } from "./table.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
-const WORKER_FILE = new URL(`./compile-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const WORKER_FILE = new URL(
+  `./compile-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
 /**
- * The same as `compileConfiguration`, on a thread of its own: a server answers requests while a large file compiles.
+ * The same as `compileConfiguration`, on a thread of its own: a server answers requests while a
+ * large file compiles.
  *
  * @throws {Error} where the thread ends without a result, for instance for want of memory.
  */

@@ -27,7 +27,10 @@ import type { CompileContext } from "./compile-context.ts";
 import { buildTable } from "./table.ts";
 
 export interface TableOptions extends FurtherSources {
-  /** Ids of the policies beside the file; without them `policies.initial_mode` and `policies.promotion` are not checked against any. */
+  /**
+   * Ids of the policies beside the file; without them `policies.initial_mode` and
+   * `policies.promotion` are not checked against any.
+   */
   readonly policies?: readonly string[];
   /** Wire protocols that may be named; those of this release unless given. */
   readonly dialects?: Readonly<Record<string, DialectFacts>>;
@@ -43,8 +46,9 @@ interface CompiledTable {
 }
 
 /**
- * routes.yaml becomes one frozen table, or a list of everything that is wrong with it. Pure: the same text gives the
- * same result on any path and with any line endings. Never throws for bad input.
+ * routes.yaml becomes one frozen table, or a list of everything that is wrong with it. Pure: the
+ * same text gives the same result on any path and with any line endings. Never throws for bad
+ * input.
  */
 export function compileTable(source: Source, options: TableOptions = {}): CompiledTable {
   const findings = new Findings(source.path);
@@ -57,9 +61,11 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
 }
 
 /**
- * The table of a tree whose parts, overlay and presets are merged already. Takes out of the tree what has no valid shape.
+ * The table of a tree whose parts, overlay and presets are merged already. Takes out of the tree
+ * what has no valid shape.
  *
- * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads; without them a table has none of their keys.
+ * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads;
+ * without them a table has none of their keys.
  * @returns `null` where there is an error; `undefined` where the tree has no shape to judge.
  */
 export function compileTree(

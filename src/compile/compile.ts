@@ -8,7 +8,12 @@ import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { compileTable } from "./compile-table.ts";
 import { type ConfigurationFiles, furtherSources, policyDirectory } from "./load.ts";
 import { DIALECTS } from "../dialects/table.ts";
-import { type ComparedValue, inputValues, shownParts, valuesOf } from "../policy/contract/comparisons.ts";
+import {
+  type ComparedValue,
+  inputValues,
+  shownParts,
+  valuesOf,
+} from "../policy/contract/comparisons.ts";
 import { declaredInputSchema } from "../policy/input-schema.ts";
 import type { ComparedPart } from "../policy/toolchain/protocol.ts";
 import { quote } from "./authored/literal-secrets.ts";
@@ -17,7 +22,10 @@ import { suggest } from "./findings/suggest.ts";
 export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */
   readonly cache: CompileCache | null;
-  /** For files that will not run: what a change is compared with. Values that nothing declares are reported unless set. */
+  /**
+   * For files that will not run: what a change is compared with. Values that nothing declares are
+   * reported unless set.
+   */
   readonly acceptUnknownValues?: boolean;
 }
 
@@ -32,7 +40,10 @@ export interface CompiledConfiguration {
   readonly presets?: ReadonlyMap<string, string>;
 }
 
-/** Everything that runs comes through here: start, reload, `check` and `simulate` compile the same way. */
+/**
+ * Everything that runs comes through here: start, reload, `check` and `simulate` compile the same
+ * way.
+ */
 export async function compileConfiguration(
   files: ConfigurationFiles,
   options: CompileOptions,
@@ -47,13 +58,19 @@ export async function compileConfiguration(
   });
   const regions = table === null ? [] : unknownRegions(table, compiled.policies, files.policies);
   const undeclared =
-    table === null || options.acceptUnknownValues === true ? [] : undeclaredValues(table, compiled.compared);
-  const failed = [...compiled.diagnostics, ...undeclared].some(({ severity }) => severity === "error");
+    table === null || options.acceptUnknownValues === true
+      ? []
+      : undeclaredValues(table, compiled.compared);
+  const failed = [...compiled.diagnostics, ...undeclared].some(
+    ({ severity }) => severity === "error",
+  );
   return {
     table,
     policies: failed ? null : compiled,
     ...(presets !== undefined && { presets }),
-    diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions, ...undeclared].toSorted(compareDiagnostics),
+    diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions, ...undeclared].toSorted(
+      compareDiagnostics,
+    ),
   };
 }
 
@@ -70,8 +87,14 @@ function unknownRegions(
   return policies.flatMap(({ contract }) => {
     const source = sources.find(({ path }) => basename(path) === `${contract.id}.rego`);
     return contract.obligations.flatMap((obligation) => {
-      if (obligation.kind !== "prefer_region" || known.has(obligation.value) || source === undefined) return [];
-      const line = source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
+      if (
+        obligation.kind !== "prefer_region" ||
+        known.has(obligation.value) ||
+        source === undefined
+      )
+        return [];
+      const line =
+        source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
       const location = { file: source.path, line: Math.max(line, 1), column: 1 };
       const message = `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`;
       return [finding("POLICY_REGION_UNKNOWN", location, message)];
@@ -79,7 +102,10 @@ function unknownRegions(
   });
 }
 
-/** The ids of policies, from the names of their files (docs/policies.md#files): a policy with an error in it has a name too. */
+/**
+ * The ids of policies, from the names of their files (docs/policies.md#files): a policy with an
+ * error in it has a name too.
+ */
 function policyIds({ routes, policies }: ConfigurationFiles): readonly string[] {
   const folder = join(dirname(routes.path), policyDirectory(routes.text).directory, ".");
   return policies
@@ -89,13 +115,19 @@ function policyIds({ routes, policies }: ConfigurationFiles): readonly string[] 
 }
 
 /**
- * Finds values that policies compare with names of routes.yaml and that it does not declare. Such a comparison is always
- * false: what it should close would stay open where it is negated.
+ * Finds values that policies compare with names of routes.yaml and that it does not declare. Such a
+ * comparison is always false: what it should close would stay open where it is negated.
  */
-function undeclaredValues(table: RoutingTable, compared: readonly ComparedValue[]): readonly Diagnostic[] {
+function undeclaredValues(
+  table: RoutingTable,
+  compared: readonly ComparedValue[],
+): readonly Diagnostic[] {
   const schema = declaredInputSchema(table, Object.keys(DIALECTS));
   return compared.flatMap(({ location, value, against }) => {
-    const values = valuesOf(against, (part) => inputValues(schema, part) ?? dataValues(table, part));
+    const values = valuesOf(
+      against,
+      (part) => inputValues(schema, part) ?? dataValues(table, part),
+    );
     if (values === null || values.includes(value)) return [];
     const message = `${shownParts(against)} is compared with ${quote(value)}, which routes.yaml does not declare`;
     const suggestion = suggest(value, values);
@@ -105,7 +137,10 @@ function undeclaredValues(table: RoutingTable, compared: readonly ComparedValue[
 }
 
 /** Names in `data.regions` and `data.approved`; `null` for what holds none. */
-function dataValues(table: RoutingTable, { root, path, key }: ComparedPart): readonly string[] | null {
+function dataValues(
+  table: RoutingTable,
+  { root, path, key }: ComparedPart,
+): readonly string[] | null {
   if (root !== "data") return null;
   const [name, member] = path;
   if (name === "regions") return key ? Object.keys(table.regionGroups) : regionsOf(table);

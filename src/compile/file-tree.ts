@@ -5,26 +5,39 @@ import { readRegularFile, type UnreadFile } from "../policy/read-regular-file.ts
 /** Bytes that one file of a configuration may have. */
 export const LARGEST_FILE = 4 * 1024 * 1024;
 
-/** Why there is no text of a file. `outside`: a link leads out of the folder of the configuration. `unreadable`: no permission, or not UTF-8. */
+/**
+ * Why there is no text of a file. `outside`: a link leads out of the folder of the configuration.
+ * `unreadable`: no permission, or not UTF-8.
+ */
 export interface UnreadText {
   readonly unread: UnreadFile | "outside";
 }
 
-/** Where configurations are read from: a folder on disk, or a commit. Paths have `/` and begin at the tree's root. */
+/**
+ * Where configurations are read from: a folder on disk, or a commit. Paths have `/` and begin at
+ * the tree's root.
+ */
 export interface FileTree {
   /**
    * The text of a regular file of at most {@link LARGEST_FILE} bytes.
    *
-   * @param within folder that no link may lead out of; the tree's root unless given. A tree that follows no link does without it.
+   * @param within folder that no link may lead out of; the tree's root unless given. A tree that
+   * follows no link does without it.
    */
   readonly readText: (path: string, within?: string) => Promise<string | UnreadText>;
   /** Names of what stands in a folder, in no order; `null` where there is no such folder. */
   readonly namesIn: (folder: string) => Promise<readonly string[] | null>;
-  /** Whether the path leads, by links, out of a folder that it is written below. Absent where no link is followed. */
+  /**
+   * Whether the path leads, by links, out of a folder that it is written below. Absent where no
+   * link is followed.
+   */
   readonly leadsOut?: (folder: string, path: string) => Promise<boolean>;
 }
 
-/** A folder on disk. Links are followed as long as they stay inside, as mounted volumes have them (`..data` of a ConfigMap). */
+/**
+ * A folder on disk. Links are followed as long as they stay inside, as mounted volumes have them
+ * (`..data` of a ConfigMap).
+ */
 export function directoryTree(root: string): FileTree {
   return {
     readText: async (path, within = ".") => {
@@ -32,7 +45,8 @@ export function directoryTree(root: string): FileTree {
       try {
         target = await realpath(resolve(root, path));
         const folder = await realpath(resolve(root, within));
-        // A folder that is written below the root has to be there; one that is written elsewhere was chosen by the caller.
+        // A folder that is written below the root has to be there; one that is written elsewhere
+        // was chosen by the caller.
         const isElsewhere = isOutside(resolve(root), resolve(root, within));
         if (isOutside(folder, target) || (!isElsewhere && isOutside(await realpath(root), folder)))
           return { unread: "outside" };
@@ -52,7 +66,10 @@ export function directoryTree(root: string): FileTree {
     },
     leadsOut: async (folder, path) => {
       try {
-        const [within, target] = await Promise.all([realpath(resolve(root, folder)), realpath(resolve(root, path))]);
+        const [within, target] = await Promise.all([
+          realpath(resolve(root, folder)),
+          realpath(resolve(root, path)),
+        ]);
         return isOutside(within, target);
       } catch {
         // What is not there is reported as that.
@@ -78,26 +95,27 @@ export function decodeText(bytes: Uint8Array): string | UnreadText {
 }
 
 /** What is wrong with a file, and the fix. Holds nothing of the file, nor of where a link leads. */
-export const UNREAD_SENTENCES: Readonly<Record<UnreadText["unread"], { readonly what: string; readonly fix: string }>> =
-  {
-    absent: {
-      what: "there is no such file",
-      fix: "check the path",
-    },
-    unreadable: {
-      what: "the file cannot be read, or is not UTF-8 text",
-      fix: "check the path and its permissions",
-    },
-    outside: {
-      what: "this symbolic link points out of the folder of the configuration",
-      fix: "put the file or the folder itself there",
-    },
-    irregular: {
-      what: "this is a folder, a device, a FIFO or a socket where a file should be",
-      fix: "put a file there, or remove it",
-    },
-    too_large: {
-      what: "the file is larger than 4 MiB",
-      fix: "split the file, or remove parts that do not belong there",
-    },
-  };
+export const UNREAD_SENTENCES: Readonly<
+  Record<UnreadText["unread"], { readonly what: string; readonly fix: string }>
+> = {
+  absent: {
+    what: "there is no such file",
+    fix: "check the path",
+  },
+  unreadable: {
+    what: "the file cannot be read, or is not UTF-8 text",
+    fix: "check the path and its permissions",
+  },
+  outside: {
+    what: "this symbolic link points out of the folder of the configuration",
+    fix: "put the file or the folder itself there",
+  },
+  irregular: {
+    what: "this is a folder, a device, a FIFO or a socket where a file should be",
+    fix: "put a file there, or remove it",
+  },
+  too_large: {
+    what: "the file is larger than 4 MiB",
+    fix: "split the file, or remove parts that do not belong there",
+  },
+};

@@ -6,8 +6,12 @@ import { Findings } from "./findings/findings.ts";
 import { quote } from "./authored/literal-secrets.ts";
 import { suggest } from "./findings/suggest.ts";
 
-/** An entry of `include`: names that do not begin with a dot, so that none leads up; `*` stands for any part of a name, and `**` for nothing. */
-export const INCLUDE = "^(?!.*\\*\\*)(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0-9_*][A-Za-z0-9._*-]*\\.ya?ml$";
+/**
+ * An entry of `include`: names that do not begin with a dot, so that none leads up; `*` stands for
+ * any part of a name, and `**` for nothing.
+ */
+export const INCLUDE =
+  "^(?!.*\\*\\*)(?:[A-Za-z0-9_*][A-Za-z0-9._*-]*/)*[A-Za-z0-9_*][A-Za-z0-9._*-]*\\.ya?ml$";
 
 /** The environment of an overlay, as it stands in its file's name. */
 const ENVIRONMENT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
@@ -18,7 +22,10 @@ interface IncludeEntry {
   readonly at: Position;
 }
 
-/** The tree of a text of which some other reading reports what is wrong; `null` where it has no meaning to go on with. */
+/**
+ * The tree of a text of which some other reading reports what is wrong; `null` where it has no
+ * meaning to go on with.
+ */
 export function treeOf(text: string): ConfigNode | null {
   return readDocument(normaliseText(text), new Findings(""));
 }
@@ -36,7 +43,11 @@ export function includeEntries(text: string): readonly IncludeEntry[] {
 }
 
 /** Paths from the folder, sorted, of what a pattern finds; nothing where it finds nothing. */
-export async function expandInclude(tree: FileTree, folder: string, pattern: string): Promise<readonly string[]> {
+export async function expandInclude(
+  tree: FileTree,
+  folder: string,
+  pattern: string,
+): Promise<readonly string[]> {
   let found: readonly string[] = [""];
   for (const step of pattern.split("/")) {
     const next: string[] = [];
@@ -66,13 +77,20 @@ export function overlayName(path: string, environment: string): string {
 export function environmentsOf(path: string, names: readonly string[]): readonly string[] {
   const { name, ext } = posix.parse(path);
   return names
-    .filter((one) => one.startsWith(`${name}.`) && one.endsWith(ext) && one.length > name.length + ext.length + 1)
+    .filter(
+      (one) =>
+        one.startsWith(`${name}.`) &&
+        one.endsWith(ext) &&
+        one.length > name.length + ext.length + 1,
+    )
     .map((one) => one.slice(name.length + 1, one.length - ext.length))
     .filter((one) => ENVIRONMENT.test(one))
     .toSorted();
 }
 
-/** Whether a path from the folder of routes.yaml is routes.yaml or an overlay of it: no part of it. */
+/**
+ * Whether a path from the folder of routes.yaml is routes.yaml or an overlay of it: no part of it.
+ */
 function isMainOrOverlay(main: string, path: string): boolean {
   const base = posix.basename(main);
   return path === base || environmentsOf(base, [path]).length > 0;
@@ -85,7 +103,8 @@ interface FurtherFiles {
 }
 
 /**
- * Which files routes.yaml includes and which overlay belongs to an environment. A file that two entries find is read once.
+ * Which files routes.yaml includes and which overlay belongs to an environment. A file that two
+ * entries find is read once.
  *
  * @param path of routes.yaml, from the tree's root.
  * @param text of routes.yaml.
@@ -104,11 +123,19 @@ export async function findFurther(
     const others = found.filter((name) => !isMainOrOverlay(path, name));
     // A pattern skips them; a file that is named must be used.
     if (found.length > 0 && others.length === 0) {
-      findings.add("INCLUDE_SELF", at, `${quote(pattern)} is this file or an overlay of it`, "remove the entry");
+      findings.add(
+        "INCLUDE_SELF",
+        at,
+        `${quote(pattern)} is this file or an overlay of it`,
+        "remove the entry",
+      );
     } else if (found.length === 0) {
       const what = pattern.includes("*") ? "no file matches" : "there is no file";
       const names = (await tree.namesIn(posix.join(folder, posix.dirname(pattern)))) ?? [];
-      const hint = suggest(posix.basename(pattern), names.filter((name) => /\.ya?ml$/.test(name)).toSorted());
+      const hint = suggest(
+        posix.basename(pattern),
+        names.filter((name) => /\.ya?ml$/.test(name)).toSorted(),
+      );
       findings.add("INCLUDE_NOT_FOUND", at, `${what} ${quote(pattern)} beside this file`, hint);
     }
     for (const name of others) {
@@ -118,7 +145,8 @@ export async function findFurther(
       } else parts.add(name);
     }
   }
-  const overlay = environment === null ? null : await findOverlay(tree, path, environment, findings);
+  const overlay =
+    environment === null ? null : await findOverlay(tree, path, environment, findings);
   return { parts: [...parts].toSorted(), overlay };
 }
 

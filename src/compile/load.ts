@@ -24,7 +24,11 @@ export interface ConfigurationFiles {
 }
 
 /** The files that say something of the table, in the order in which they are read. */
-function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles): readonly Source[] {
+function tableSources({
+  routes,
+  parts = [],
+  overlay = null,
+}: ConfigurationFiles): readonly Source[] {
   return [routes, ...parts, ...(overlay === null ? [] : [overlay])];
 }
 
@@ -32,7 +36,11 @@ function tableSources({ routes, parts = [], overlay = null }: ConfigurationFiles
 export function furtherSources(files: ConfigurationFiles): Required<FurtherSources> {
   const { routes, parts = [], overlay = null, keySets = [] } = files;
   const folder = posix.dirname(routes.path);
-  return { parts, overlay, keySets: new Map(keySets.map(({ path, text }) => [posix.relative(folder, path), text])) };
+  return {
+    parts,
+    overlay,
+    keySets: new Map(keySets.map(({ path, text }) => [posix.relative(folder, path), text])),
+  };
 }
 
 /** Every file, for messages that show lines of them. */
@@ -41,7 +49,8 @@ export function allSources(files: ConfigurationFiles): readonly Source[] {
 }
 
 /**
- * Reads routes.yaml, what it includes, the overlay and the policies beside it from disk. Never rejects.
+ * Reads routes.yaml, what it includes, the overlay and the policies beside it from disk. Never
+ * rejects.
  *
  * @param path of routes.yaml.
  * @param shown the same path as messages print it; the other files' paths begin with its folder.
@@ -56,7 +65,8 @@ export function loadConfiguration(
 }
 
 /**
- * The same from any tree: the only part of the compiler that touches files. Rejects only where the tree does.
+ * The same from any tree: the only part of the compiler that touches files. Rejects only where the
+ * tree does.
  *
  * @param path of routes.yaml, from the tree's root.
  * @param shown and the others as for {@link loadConfiguration}.
@@ -84,18 +94,23 @@ export async function loadFromTree(
   for (const name of further.parts) parts.push(await beside(name));
   const overlay = further.overlay === null ? null : await beside(further.overlay);
   const keySets: Source[] = [];
-  const named = keySetFiles([routes, ...parts, ...(overlay === null ? [] : [overlay])].map(({ text }) => text));
+  const named = keySetFiles(
+    [routes, ...parts, ...(overlay === null ? [] : [overlay])].map(({ text }) => text),
+  );
   for (const name of named) keySets.push(await beside(name));
   const { directory, declared } = policyDirectory(routes.text);
   const folder = posix.join(posix.dirname(path), directory);
   const outside = await folderOutside(tree, posix.dirname(path), directory);
-  if (outside !== null) unreadable.push(unreadFile(posix.join(posix.dirname(shown), outside), { unread: "outside" }));
+  if (outside !== null)
+    unreadable.push(unreadFile(posix.join(posix.dirname(shown), outside), { unread: "outside" }));
   const names = outside === null ? await regoFiles(tree, folder) : [];
   // Only the default folder may be absent: a misspelt one would switch every policy off.
   if (names === null && declared) {
     unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
   }
-  const policies = await Promise.all((names ?? []).map((name) => beside(posix.join(directory, name))));
+  const policies = await Promise.all(
+    (names ?? []).map((name) => beside(posix.join(directory, name))),
+  );
   return {
     routes,
     ...(parts.length > 0 && { parts }),
@@ -111,8 +126,8 @@ export async function loadFromTree(
 const ASSERTIONS_FILE = "assertions.yaml";
 
 /**
- * Reads the assertions beside the policies. No start needs them, so they are no part of {@link ConfigurationFiles}: a start must not fail over
- * them. Never rejects.
+ * Reads the assertions beside the policies. No start needs them, so they are no part of
+ * {@link ConfigurationFiles}: a start must not fail over them. Never rejects.
  *
  * @param routes routes.yaml, as it was read; its path is what messages print.
  * @param path of routes.yaml.
@@ -132,13 +147,23 @@ export async function loadAssertions(
   return { source: null, unreadable: [unreadFile(shown, text)] };
 }
 
-/** Where the assertions of a routes.yaml stand, seen from where its own path is seen; there need be none. */
+/**
+ * Where the assertions of a routes.yaml stand, seen from where its own path is seen; there need be
+ * none.
+ */
 export function assertionsPath({ path, text }: Source): string {
   return posix.join(posix.dirname(path), policyDirectory(text).directory, ASSERTIONS_FILE);
 }
 
-/** The folder of the policies, or of their libraries, where it is a link that leads out: not even its names are read then. */
-async function folderOutside(tree: FileTree, within: string, directory: string): Promise<string | null> {
+/**
+ * The folder of the policies, or of their libraries, where it is a link that leads out: not even
+ * its names are read then.
+ */
+async function folderOutside(
+  tree: FileTree,
+  within: string,
+  directory: string,
+): Promise<string | null> {
   for (const name of [directory, posix.join(directory, LIBRARIES)]) {
     if ((await tree.leadsOut?.(within, posix.join(within, name))) === true) return name;
   }
@@ -153,7 +178,10 @@ async function regoFiles(tree: FileTree, folder: string): Promise<readonly strin
   const own = await tree.namesIn(folder);
   if (own === null) return null;
   const shared = (await tree.namesIn(posix.join(folder, LIBRARIES))) ?? [];
-  return [...own.filter(isPolicy), ...shared.filter(isPolicy).map((name) => `${LIBRARIES}/${name}`)].toSorted();
+  return [
+    ...own.filter(isPolicy),
+    ...shared.filter(isPolicy).map((name) => `${LIBRARIES}/${name}`),
+  ].toSorted();
 }
 
 function isPolicy(name: string): boolean {
@@ -169,17 +197,22 @@ function unreadFile(file: string, { unread }: UnreadText, absent?: string): Diag
   return unreadableFile(file, what, unread === "absent" && absent !== undefined ? absent : fix);
 }
 
-function unreadableFile(file: string, message: string, fix: string = "check the path and its permissions"): Diagnostic {
+function unreadableFile(
+  file: string,
+  message: string,
+  fix: string = "check the path and its permissions",
+): Diagnostic {
   const findings = new Findings(file);
   findings.add("SOURCE_UNREADABLE", { line: 1, column: 1 }, message, fix);
   const [diagnostic] = findings.list();
-  if (diagnostic === undefined) throw new Error("unreadableFile: a finding was added and is not there");
+  if (diagnostic === undefined)
+    throw new Error("unreadableFile: a finding was added and is not there");
   return diagnostic;
 }
 
 /**
- * The files that `jwks_file` names in the texts of a configuration, sorted, by path from the folder of routes.yaml. A text that cannot be read names none:
- * the compiler reports it.
+ * The files that `jwks_file` names in the texts of a configuration, sorted, by path from the folder
+ * of routes.yaml. A text that cannot be read names none: the compiler reports it.
  */
 function keySetFiles(texts: readonly string[]): readonly string[] {
   const found = texts
@@ -198,13 +231,17 @@ function keySetFiles(texts: readonly string[]): readonly string[] {
 }
 
 /**
- * The policy folder of a routes.yaml, relative to it, as far as the text can be followed: policies are compiled even
- * where the table has errors. The compiler reports what cannot be followed.
+ * The policy folder of a routes.yaml, relative to it, as far as the text can be followed: policies
+ * are compiled even where the table has errors. The compiler reports what cannot be followed.
  */
-export function policyDirectory(text: string): { readonly directory: string; readonly declared: boolean } {
+export function policyDirectory(text: string): {
+  readonly directory: string;
+  readonly declared: boolean;
+} {
   const tree = treeOf(text);
   const value = tree === null ? null : textOf(nodeAt(tree, ["policies", "dir"]));
-  // The schema refuses other paths, but this runs before it: a path that leads out of the folder must not be read.
+  // The schema refuses other paths, but this runs before it: a path that leads out of the folder
+  // must not be read.
   if (value === null || !new RegExp(POLICY_DIRECTORY, "u").test(value)) {
     return { directory: DEFAULT_POLICY_DIRECTORY, declared: false };
   }

@@ -21,7 +21,10 @@ export interface PresetSample {
   readonly row: JsonObject;
   /** The provider's name of the model. */
   readonly upstream_model?: string;
-  /** The same by area, where the name says the region of processing; the endpoint's region is then the area. */
+  /**
+   * The same by area, where the name says the region of processing; the endpoint's region is then
+   * the area.
+   */
   readonly profiles?: Readonly<Record<string, string>>;
   readonly batch?: JsonObject;
 }
@@ -29,7 +32,10 @@ export interface PresetSample {
 /** What is known of a provider's interface: one row of `presets.json`. */
 export interface Preset {
   readonly title: string;
-  /** Base URL by region; absent where the host carries a name of the account, and `base_url` has to be written. */
+  /**
+   * Base URL by region; absent where the host carries a name of the account, and `base_url` has to
+   * be written.
+   */
   readonly regions?: Readonly<Record<string, string>>;
   /** Such a host, with the names to replace in capitals. */
   readonly address?: string;
@@ -74,12 +80,20 @@ export function resolvedPresets(
 ): readonly ResolvedPreset[] {
   return Object.values(providers).flatMap(({ id, dialect, baseUrl, region, flags }) => {
     const preset = presets.get(id);
-    return preset === undefined ? [] : [{ provider: id, preset, dialect, base_url: baseUrl, region, flags }];
+    return preset === undefined
+      ? []
+      : [{ provider: id, preset, dialect, base_url: baseUrl, region, flags }];
   });
 }
 
 /** One line. */
-export function formatPreset({ provider, preset, dialect, base_url, flags }: ResolvedPreset): string {
+export function formatPreset({
+  provider,
+  preset,
+  dialect,
+  base_url,
+  flags,
+}: ResolvedPreset): string {
   const deviations = flags.length === 0 ? "" : `, flags ${flags.join(" ")}`;
   return `${provider}: preset ${preset}, ${dialect} at ${base_url}${deviations}\n`;
 }
@@ -88,8 +102,8 @@ export function formatPreset({ provider, preset, dialect, base_url, flags }: Res
 const GIVEN = ["dialect", "base_url", "auth"] as const;
 
 /**
- * Writes the keys of presets into the rows of providers that name one. A row's own keys stay as they are. What a preset gives has the
- * position of the row's `preset`.
+ * Writes the keys of presets into the rows of providers that name one. A row's own keys stay as
+ * they are. What a preset gives has the position of the row's `preset`.
  *
  * @param tree is changed.
  * @returns the preset of each provider that names one, by the provider's id.
@@ -138,7 +152,13 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
 }
 
 /** `null` where it has been reported as unknown. */
-function baseUrlOf(row: MapNode, preset: Preset, path: Path, named: Member, findings: Findings): string | null {
+function baseUrlOf(
+  row: MapNode,
+  preset: Preset,
+  path: Path,
+  named: Member,
+  findings: Findings,
+): string | null {
   const { regions, address = "" } = preset;
   const where = describeSafely(path);
   if (regions === undefined) {
@@ -168,7 +188,11 @@ function memberOf(value: JsonValue, at: Position): Member {
 
 function nodeOf(value: JsonValue, at: Position): ConfigNode {
   if (Array.isArray(value))
-    return { kind: "list", at, items: value.map((item: JsonValue | undefined) => nodeOf(item ?? null, at)) };
+    return {
+      kind: "list",
+      at,
+      items: value.map((item: JsonValue | undefined) => nodeOf(item ?? null, at)),
+    };
   if (typeof value === "object" && value !== null) {
     const members = new Map(
       Object.entries(value).flatMap(([name, inner]) =>

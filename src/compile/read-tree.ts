@@ -12,12 +12,15 @@ export interface FurtherSources {
   readonly parts?: readonly Source[];
   /** The overlay of the environment; `null` where none was requested. */
   readonly overlay?: Source | null;
-  /** Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml. */
+  /**
+   * Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml.
+   */
   readonly keySets?: ReadonlyMap<string, string>;
 }
 
 /**
- * routes.yaml with what it includes and the overlay upon it, as one tree with its presets followed; `null` where one of the texts has no meaning to go on with.
+ * routes.yaml with what it includes and the overlay upon it, as one tree with its presets followed;
+ * `null` where one of the texts has no meaning to go on with.
  *
  * @param presets gets the preset of each provider that names one.
  */

@@ -19,9 +19,9 @@ import { list, object, range, rows, type Schema, text } from "./authored/schema.
 const SCHEMA_ID = "urn:signalbox:routes:1";
 
 /**
- * The shape of routes.yaml: what the compiler checks, what editors complete (`routes.schema.json`) and what
- * `docs/configuration.md` says are this one value. What a shape cannot say (references, parity, regions) is checked
- * in `resolve/` and `checks/`.
+ * The shape of routes.yaml: what the compiler checks, what editors complete (`routes.schema.json`)
+ * and what `docs/configuration.md` says are this one value. What a shape cannot say (references,
+ * parity, regions) is checked in `resolve/` and `checks/`.
  */
 export function routesSchema(dialects: readonly string[]): Schema {
   return withExamples({
@@ -65,13 +65,21 @@ const FILE = object(
       { $ref: "#/$defs/identifier" },
       provider,
     ),
-    models: rows("Abilities of models, by id, for all their endpoints.", { $ref: "#/$defs/name" }, model),
+    models: rows(
+      "Abilities of models, by id, for all their endpoints.",
+      { $ref: "#/$defs/name" },
+      model,
+    ),
     endpoints: {
       type: "array",
       items: endpoint,
       description: "One row for each model at each provider.",
     },
-    routes: rows("Public model names: one primary endpoint and its fallbacks.", { $ref: "#/$defs/name" }, route),
+    routes: rows(
+      "Public model names: one primary endpoint and its fallbacks.",
+      { $ref: "#/$defs/name" },
+      route,
+    ),
     workspaces: rows(
       "Tenants, and what each may use. Everything that is not approved is denied.",
       { $ref: "#/$defs/identifier" },
@@ -100,10 +108,19 @@ function definitions(dialects: readonly string[]) {
     capability: { type: "string", enum: CAPABILITY_NAMES },
     operation: { type: "string", enum: MODEL_OPERATIONS },
     feature: { type: "string", enum: FEATURE_NAMES },
-    effort: { type: "string", enum: REASONING_EFFORTS.filter((effort) => effort !== "unspecified") },
+    effort: {
+      type: "string",
+      enum: REASONING_EFFORTS.filter((effort) => effort !== "unspecified"),
+    },
     retention: { type: "string", enum: RETENTIONS },
-    duration: text("^[1-9][0-9]{0,6}(?:ms|s|m|h)$", "a duration such as `500ms`, `30s`, `10m` or `1h`"),
-    soak: text("^(?:none|[1-9][0-9]{0,6}(?:s|m|h|d))$", "`none`, or a duration such as `30m`, `12h` or `7d`"),
+    duration: text(
+      "^[1-9][0-9]{0,6}(?:ms|s|m|h)$",
+      "a duration such as `500ms`, `30s`, `10m` or `1h`",
+    ),
+    soak: text(
+      "^(?:none|[1-9][0-9]{0,6}(?:s|m|h|d))$",
+      "`none`, or a duration such as `30m`, `12h` or `7d`",
+    ),
     tokens: range("integer", 1, 1_000_000_000),
     dollars: range("number", 0, 1_000_000),
     path: text("^[^\\u0000-\\u001f]{1,1024}$", "the path of a file"),
@@ -131,7 +148,10 @@ function definitions(dialects: readonly string[]) {
 /** What a shape says, in its type. */
 type Authored<Shape> = ValueOf<Shape, ReturnType<typeof definitions>>;
 
-/** routes.yaml as its author writes it: the first of three stages. No reference has been followed yet; includes and presets have been expanded. */
+/**
+ * routes.yaml as its author writes it: the first of three stages. No reference has been followed
+ * yet; includes and presets have been expanded.
+ */
 export type RoutesFile = Omit<Authored<typeof FILE>, "providers"> & {
   readonly providers: Readonly<Record<string, AuthoredProvider>>;
 };
@@ -140,7 +160,10 @@ export type RoutesFile = Omit<Authored<typeof FILE>, "providers"> & {
 export type AuthoredProvider = Authored<typeof provider> &
   Required<Pick<Authored<typeof provider>, (typeof provider)["else"]["required"][number]>>;
 
-/** Either `bearer`, or `header` with `secret`, or `aws_sigv4`, or `google_oauth`; the schema refuses anything between. */
+/**
+ * Either `bearer`, or `header` with `secret`, or `aws_sigv4`, or `google_oauth`; the schema refuses
+ * anything between.
+ */
 export type AuthoredAuth = Authored<typeof auth>;
 export type AuthoredModel = Authored<typeof model>;
 export type AuthoredEndpoint = Authored<typeof endpoint>;

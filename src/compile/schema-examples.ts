@@ -1,7 +1,10 @@
 import type { JsonValue } from "../canon/json.ts";
 import type { Schema } from "./authored/schema.ts";
 
-/** A value for each key whose type does not say what is meant; editors offer them. A key means the same wherever it stands. */
+/**
+ * A value for each key whose type does not say what is meant; editors offer them. A key means the
+ * same wherever it stands.
+ */
 const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   include: ["providers.yaml", "teams/*.yaml"],
   path: "/models",
@@ -78,7 +81,9 @@ export function withExamples(schema: Schema): Schema {
     Object.entries(schema).map(([keyword, value]) => [
       keyword,
       keyword === "properties" && isSchema(value)
-        ? Object.fromEntries(Object.entries(value).map(([name, property]) => [name, annotate(name, property)]))
+        ? Object.fromEntries(
+            Object.entries(value).map(([name, property]) => [name, annotate(name, property)]),
+          )
         : below(value),
     ]),
   );
@@ -89,16 +94,22 @@ function annotate(name: string, property: Schema[string]): Schema[string] {
   const inner = withExamples(property);
   const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
   const listsValues =
-    TELLING.some((keyword) => keyword in property) || property["type"] === "boolean" || property["type"] === "object";
+    TELLING.some((keyword) => keyword in property) ||
+    property["type"] === "boolean" ||
+    property["type"] === "object";
   // A list of values of a closed list shows them itself; a mapping has its own keys.
-  return example === undefined || listsValues || !fits(example, property) ? inner : { ...inner, examples: [example] };
+  return example === undefined || listsValues || !fits(example, property)
+    ? inner
+    : { ...inner, examples: [example] };
 }
 
 /** `tokens`, `regions` and others are the name of a number here and of a section there. */
 function fits(example: JsonValue, { type, $ref }: Schema): boolean {
   if (type === "array") return Array.isArray(example);
   if (type === "integer" || type === "number") return typeof example === "number";
-  return type === "string" ? typeof example === "string" : $ref !== undefined && !Array.isArray(example);
+  return type === "string"
+    ? typeof example === "string"
+    : $ref !== undefined && !Array.isArray(example);
 }
 
 function below(value: Schema[string]): Schema[string] {

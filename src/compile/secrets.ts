@@ -10,19 +10,26 @@ export interface MissingSecret {
 }
 
 interface ResolvedSecrets {
-  /** Provider id → secret, for providers whose header never changes. The only object that holds secrets after start; never log it, never put it into the table. */
+  /**
+   * Provider id → secret, for providers whose header never changes. The only object that holds
+   * secrets after start; never log it, never put it into the table.
+   */
   readonly secrets: ReadonlyMap<string, string>;
   /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */
   readonly missing: readonly MissingSecret[];
-  /** Set, but with characters that a header cannot carry. Never a case for `onMissing`: the variable was set on purpose. */
+  /**
+   * Set, but with characters that a header cannot carry. Never a case for `onMissing`: the variable
+   * was set on purpose.
+   */
   readonly refused: readonly { readonly provider: string; readonly reference: SecretReference }[];
 }
 
 /**
- * Follows the references of the table's providers, in the order of their ids. One line feed (or CR LF) at the end of a
- * file is not part of the secret, because editors and mounted volumes add it.
+ * Follows the references of the table's providers, in the order of their ids. One line feed (or CR
+ * LF) at the end of a file is not part of the secret, because editors and mounted volumes add it.
  *
- * @param readFile gives the text of a file and may throw; its error is dropped, since it could hold the path's content.
+ * @param readFile gives the text of a file and may throw; its error is dropped, since it could hold
+ * the path's content.
  */
 export function resolveSecrets(
   table: RoutingTable,
@@ -36,12 +43,16 @@ export function resolveSecrets(
     if (auth.kind === "none") continue;
     if (auth.kind !== "header") {
       const found = findCredentialGap(auth, environment, readFile);
-      if (found?.gap === "missing") missing.push({ provider, reference: found.reference, onMissing: auth.onMissing });
+      if (found?.gap === "missing")
+        missing.push({ provider, reference: found.reference, onMissing: auth.onMissing });
       if (found?.gap === "unusable") refused.push({ provider, reference: found.reference });
       continue;
     }
     const { secret: reference, onMissing } = auth;
-    const value = "env" in reference ? variable(environment, reference.env) : fromFile(readFile, reference.file);
+    const value =
+      "env" in reference
+        ? variable(environment, reference.env)
+        : fromFile(readFile, reference.file);
     if (value === "") missing.push({ provider, reference, onMissing });
     // A line feed inside a header value would let a secret write headers of its own.
     else if (/[^\x20-\x7e]/.test(value)) refused.push({ provider, reference });
@@ -50,7 +61,10 @@ export function resolveSecrets(
   return { secrets, missing, refused };
 }
 
-/** Paths of files that headers of providers are read from, as the table has them. Files of clouds are left to their libraries, which read them again. */
+/**
+ * Paths of files that headers of providers are read from, as the table has them. Files of clouds
+ * are left to their libraries, which read them again.
+ */
 export function secretFiles(table: RoutingTable): readonly string[] {
   return Object.values(table.providers).flatMap(({ auth }) =>
     auth.kind === "header" && "file" in auth.secret ? [auth.secret.file] : [],
@@ -74,8 +88,9 @@ interface CredentialGap {
 }
 
 /**
- * Looks whether the source of credentials is there, as far as that can be seen without a network call: a container's or a machine's own
- * service is called with the first request. `null`: nothing is known to be missing.
+ * Looks whether the source of credentials is there, as far as that can be seen without a network
+ * call: a container's or a machine's own service is called with the first request. `null`: nothing
+ * is known to be missing.
  *
  * @param readFile gives the text of a file and may throw.
  */
@@ -84,19 +99,30 @@ function findCredentialGap(
   environment: Environment,
   readFile: (path: string) => string,
 ): CredentialGap | null {
-  const variables = (names: readonly string[]) => firstGap(names.map((name) => variableGap(environment, name)));
-  // Paths in variables start from the process's folder, as everywhere; those of routes.yaml from its own.
+  const variables = (names: readonly string[]) =>
+    firstGap(names.map((name) => variableGap(environment, name)));
+  // Paths in variables start from the process's folder, as everywhere; those of routes.yaml from
+  // its own.
   const fileOf = (name: string) => () => fileGap(resolve(variable(environment, name)), readFile);
   if (auth.kind === "google_oauth") {
     if (auth.credentials === "metadata_server") return null;
-    const path = auth.credentials === "adc" ? resolve(applicationDefaultFile(environment)) : auth.credentials.file;
+    const path =
+      auth.credentials === "adc"
+        ? resolve(applicationDefaultFile(environment))
+        : auth.credentials.file;
     return fileGap(path, readFile);
   }
   switch (auth.credentials) {
     case "env":
-      return variables(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) ?? unprintable(environment, "AWS_SESSION_TOKEN");
+      return (
+        variables(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) ??
+        unprintable(environment, "AWS_SESSION_TOKEN")
+      );
     case "web_identity":
-      return variables(["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"]) ?? fileOf("AWS_WEB_IDENTITY_TOKEN_FILE")();
+      return (
+        variables(["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"]) ??
+        fileOf("AWS_WEB_IDENTITY_TOKEN_FILE")()
+      );
     case "shared_file":
       return profileGap(environment, auth.profile, readFile);
     case "container":
@@ -119,14 +145,21 @@ function variableGap(environment: Environment, name: string): CredentialGap | nu
 
 /** What stands in a signed request's headers must fit into a header. */
 function unprintable(environment: Environment, name: string): CredentialGap | null {
-  return /[^\x20-\x7e]/.test(variable(environment, name)) ? { reference: { env: name }, gap: "unusable" } : null;
+  return /[^\x20-\x7e]/.test(variable(environment, name))
+    ? { reference: { env: name }, gap: "unusable" }
+    : null;
 }
 
 function fileGap(path: string, readFile: (path: string) => string): CredentialGap | null {
-  return textOf(path, readFile).trim() === "" ? { reference: { file: path }, gap: "missing" } : null;
+  return textOf(path, readFile).trim() === ""
+    ? { reference: { file: path }, gap: "missing" }
+    : null;
 }
 
-/** Either file may hold the profile: the credentials file as `[name]`, the configuration file as `[profile name]`. */
+/**
+ * Either file may hold the profile: the credentials file as `[name]`, the configuration file as
+ * `[profile name]`.
+ */
 function profileGap(
   environment: Environment,
   profile: string,
@@ -136,7 +169,9 @@ function profileGap(
   const held = [credentials, config].some((path) =>
     textOf(resolve(path), readFile)
       .split("\n")
-      .some((line) => /^\s*\[\s*(?:profile\s+)?["']?([^"'\]]+?)["']?\s*\]/.exec(line)?.[1] === profile),
+      .some(
+        (line) => /^\s*\[\s*(?:profile\s+)?["']?([^"'\]]+?)["']?\s*\]/.exec(line)?.[1] === profile,
+      ),
   );
   return held ? null : { reference: { file: credentials }, gap: "missing" };
 }

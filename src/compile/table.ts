@@ -7,8 +7,9 @@ import type { ResolvedEndpoint } from "./resolve/endpoints.ts";
 import type { ResolvedRoute } from "./resolve/routes.ts";
 
 /**
- * The third stage: one frozen value, its members always in this order, its rows sorted by id, its maps without a
- * prototype. The same rows give the same bytes and the same revision, whatever the file's order, comments or path.
+ * The third stage: one frozen value, its members always in this order, its rows sorted by id, its
+ * maps without a prototype. The same rows give the same bytes and the same revision, whatever the
+ * file's order, comments or path.
  */
 export function buildTable(
   normalised: NormalisedRoutes,
@@ -25,7 +26,8 @@ export function buildTable(
     endpoints: Object.fromEntries([...endpoints].map(([id, { row }]) => [id, row])),
     routes: Object.fromEntries([...routes].map(([id, { row }]) => [id, row])),
     workspaces: Object.fromEntries(normalised.workspaces),
-    // Sections are left out where the file has none, so that the revision of such a file is what it was before there were any.
+    // Sections are left out where the file has none, so that the revision of such a file is what it
+    // was before there were any.
     policies: {
       dir,
       initialMode,
@@ -40,12 +42,17 @@ export function buildTable(
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
 }
 
-/** A table that came from another thread, which has neither frozen objects nor maps without a prototype. */
+/**
+ * A table that came from another thread, which has neither frozen objects nor maps without a
+ * prototype.
+ */
 export function restoreTable(table: RoutingTable): RoutingTable {
   return deepFreeze(withoutPrototypes(table));
 }
 
-/** The same with rows by id that have no prototype, sorted: nothing but an id can be found in them. */
+/**
+ * The same with rows by id that have no prototype, sorted: nothing but an id can be found in them.
+ */
 function withoutPrototypes<Table extends Omit<RoutingTable, "revision">>(table: Table): Table {
   const { promotion } = table.policies;
   const { workloadIdentity } = table;
@@ -63,7 +70,10 @@ function withoutPrototypes<Table extends Omit<RoutingTable, "revision">>(table: 
       ...(promotion !== undefined && { promotion: byId(promotion) }),
     },
     ...(workloadIdentity !== undefined && {
-      workloadIdentity: { issuers: byId(workloadIdentity.issuers), rules: byId(workloadIdentity.rules) },
+      workloadIdentity: {
+        issuers: byId(workloadIdentity.issuers),
+        rules: byId(workloadIdentity.rules),
+      },
     }),
   };
 }

@@ -1,5 +1,11 @@
 import { CAPABILITIES, type Capability } from "../canon/capability.ts";
-import { CEILINGS, isWithinCeiling, isWithinCeilings, type Ceiling, type Approvals } from "../canon/approvals.ts";
+import {
+  CEILINGS,
+  isWithinCeiling,
+  isWithinCeilings,
+  type Ceiling,
+  type Approvals,
+} from "../canon/approvals.ts";
 import { type Candidate, emulatesFormat, EMULATED_FORMATS } from "../canon/decision.ts";
 import { type Feature, ROUTER_FEATURES } from "../canon/generate/feature.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
@@ -16,13 +22,17 @@ export interface Approval {
   readonly reason: ReasonCode;
   readonly subject: string | null;
   readonly passes: (candidate: Candidate) => boolean;
-  /** It makes candidates ineligible, the primary too, whatever the route says of gaps; it denies only where none is left. */
+  /**
+   * It makes candidates ineligible, the primary too, whatever the route says of gaps; it denies
+   * only where none is left.
+   */
   readonly filters?: true;
 }
 
 /**
- * The table's approvals, on the primary and on every eligible fallback (docs/concepts.md#how-a-decision-is-made).
- * A fallback that lacks something denies the request, or is left out where the route says `on_gap: narrow`.
+ * The table's approvals, on the primary and on every eligible fallback
+ * (docs/concepts.md#how-a-decision-is-made). A fallback that lacks something denies the request, or
+ * is left out where the route says `on_gap: narrow`.
  *
  * @returns the candidates that passed everything; on a denial, those that were looked at.
  */
@@ -63,7 +73,11 @@ interface AppliedApproval {
   readonly remaining: readonly Candidate[];
 }
 
-export function applyApproval(route: RouteRow, approval: Approval, candidates: readonly Candidate[]): AppliedApproval {
+export function applyApproval(
+  route: RouteRow,
+  approval: Approval,
+  candidates: readonly Candidate[],
+): AppliedApproval {
   const failing = candidates.filter((candidate) => !approval.passes(candidate));
   if (failing.length === 0) return { failing: [], denied: false, remaining: candidates };
   const mayNarrow =
@@ -84,7 +98,9 @@ function approvalsFor(
   shape: RequestShape,
 ): readonly Approval[] {
   return [
-    ...shape.needs.flatMap((capability) => capabilityApprovals(workspace, route, shape, capability)),
+    ...shape.needs.flatMap((capability) =>
+      capabilityApprovals(workspace, route, shape, capability),
+    ),
     ...shape.features.map((feature) => featureApproval(shape.operation, feature)),
     ...endpointApprovals(table, workspace, shape),
   ];
@@ -130,7 +146,8 @@ export function capabilityApprovals(
       subject: capability,
       passes: ({ endpoint }) =>
         endpoint.capabilities.includes(capability) ||
-        (EMULATED_FORMATS.some((format) => format === capability) && emulatesFormat(route, shape, endpoint)),
+        (EMULATED_FORMATS.some((format) => format === capability) &&
+          emulatesFormat(route, shape, endpoint)),
     });
   }
   if (facts.approved) {
@@ -146,8 +163,9 @@ export function capabilityApprovals(
 }
 
 /**
- * A candidate's protocol must carry everything that the request uses of its own protocol, so that nothing is dropped without a record
- * (docs/translation.md#nothing-disappears). Requests in the endpoint's own protocol may also use features that only some of its models take.
+ * A candidate's protocol must carry everything that the request uses of its own protocol, so that
+ * nothing is dropped without a record (docs/translation.md#nothing-disappears). Requests in the
+ * endpoint's own protocol may also use features that only some of its models take.
  */
 export function featureApproval(operation: Operation, feature: Feature): Approval {
   const own = SURFACE_DIALECT_OF[operation];
@@ -163,7 +181,10 @@ export function featureApproval(operation: Operation, feature: Feature): Approva
   };
 }
 
-/** A workspace approves the length of vectors and the context window of the model that makes them (docs/unary.md#embeddings). */
+/**
+ * A workspace approves the length of vectors and the context window of the model that makes them
+ * (docs/unary.md#embeddings).
+ */
 function embeddingApprovals(
   table: RoutingTable,
   { dimensions, contextWindow: largest }: Approvals,
@@ -198,8 +219,10 @@ function embeddingApprovals(
 }
 
 /**
- * Only its own family can read signed reasoning in the history (docs/protocols.md#signed-reasoning-of-other-families). A fallback that answered the last
- * turn is then the only one that can take the next, so this constraint chooses among candidates and does not refuse.
+ * Only its own family can read signed reasoning in the history
+ * (docs/protocols.md#signed-reasoning-of-other-families). A fallback that answered the last turn is
+ * then the only one that can take the next, so this constraint chooses among candidates and does
+ * not refuse.
  */
 function signatureApprovals(
   table: RoutingTable,
@@ -215,7 +238,8 @@ function signatureApprovals(
       subject: null,
       passes: ({ endpoint }) => {
         const family = table.models[endpoint.model]?.signatureFamily ?? null;
-        // Only relays pass on what models without a family sign: another protocol's endpoint has never signed it.
+        // Only relays pass on what models without a family sign: another protocol's endpoint has
+        // never signed it.
         if (family === null && endpoint.dialect !== own) return false;
         return shape.signatureFamilies.every((signed) => signed === (family ?? NO_FAMILY));
       },
@@ -229,13 +253,18 @@ export function isCeilingConstraint(constraint: string): boolean {
 }
 
 const CEILING_APPROVALS: Readonly<Record<Ceiling, Pick<Approval, "constraint" | "reason">>> = {
-  data_collection: { constraint: "data_collection_approved", reason: "DATA_COLLECTION_NOT_APPROVED" },
+  data_collection: {
+    constraint: "data_collection_approved",
+    reason: "DATA_COLLECTION_NOT_APPROVED",
+  },
   retention: { constraint: "retention_approved", reason: "RETENTION_NOT_APPROVED" },
 };
 
 /**
- * Leaves out the candidates whose provider's contract is above what the workspace approves. It comes before the caller's preferences, so that no
- * preference changes what it leaves. Where it leaves nothing, the request is denied and all candidates are returned, so that the trace is complete.
+ * Leaves out the candidates whose provider's contract is above what the workspace approves. It
+ * comes before the caller's preferences, so that no preference changes what it leaves. Where it
+ * leaves nothing, the request is denied and all candidates are returned, so that the trace is
+ * complete.
  */
 export function applyCeilings(
   table: RoutingTable,
@@ -246,12 +275,14 @@ export function applyCeilings(
   const candidates = routeCandidates(table, route);
   let remaining = candidates;
   for (const ceiling of CEILINGS) {
-    if ((ceiling === "data_collection" ? approve.dataCollection : approve.retention) === undefined) continue;
+    if ((ceiling === "data_collection" ? approve.dataCollection : approve.retention) === undefined)
+      continue;
     const approval: Approval = {
       ...CEILING_APPROVALS[ceiling],
       subject: null,
       filters: true,
-      passes: ({ endpoint }) => isWithinCeiling(ceiling, approve, table.providers[endpoint.provider]),
+      passes: ({ endpoint }) =>
+        isWithinCeiling(ceiling, approve, table.providers[endpoint.provider]),
     };
     remaining = applyTraced(table, route, approval, remaining, trace);
     if (trace.denial !== null) return candidates;
@@ -259,7 +290,10 @@ export function applyCeilings(
   return remaining;
 }
 
-/** The candidates of a route that a workspace's ceilings leave; none where its requests are denied for them. */
+/**
+ * The candidates of a route that a workspace's ceilings leave; none where its requests are denied
+ * for them.
+ */
 export function candidatesWithin(
   table: RoutingTable,
   { approve }: WorkspaceRow,

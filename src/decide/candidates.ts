@@ -1,14 +1,19 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { Balance, RouteRow, RoutingTable } from "../canon/table.ts";
 
-/** Every candidate of a route, in table order: the primary with its load-balanced group, then the fallbacks. */
+/**
+ * Every candidate of a route, in table order: the primary with its load-balanced group, then the
+ * fallbacks.
+ */
 export function routeCandidates(table: RoutingTable, route: RouteRow): readonly Candidate[] {
   const candidates: Candidate[] = [];
   for (const [tier, { endpoints, balance, weights }] of route.tiers.entries()) {
     for (const [index, id] of endpoints.entries()) {
       const endpoint = table.endpoints[id];
-      // The compiler resolves every reference; a table without the row is a bug that must not become an empty plan.
-      if (endpoint === undefined) throw new Error(`routing table: route ${route.id} names no endpoint ${id}`);
+      // The compiler resolves every reference; a table without the row is a bug that must not
+      // become an empty plan.
+      if (endpoint === undefined)
+        throw new Error(`routing table: route ${route.id} names no endpoint ${id}`);
       const rank = id === route.primary ? "primary" : "fallback";
       candidates.push({ endpoint, rank, tier, balance, weight: weights[index] ?? 1 });
     }
@@ -26,11 +31,18 @@ export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Ca
  *
  * @param balance how every tier is shared from now on; as its candidates say where absent.
  */
-export function planOf(tiers: readonly (readonly Candidate[])[], balance?: Balance): readonly Candidate[] {
+export function planOf(
+  tiers: readonly (readonly Candidate[])[],
+  balance?: Balance,
+): readonly Candidate[] {
   return tiers
     .filter(({ length }) => length > 0)
     .flatMap((candidates, tier) =>
-      candidates.map((candidate) => ({ ...candidate, tier, balance: balance ?? candidate.balance })),
+      candidates.map((candidate) => ({
+        ...candidate,
+        tier,
+        balance: balance ?? candidate.balance,
+      })),
     );
 }
 

@@ -23,17 +23,21 @@ export interface Question {
   readonly model: string;
   readonly shape: RequestShape;
   readonly preferences: ProviderPreferences | null;
-  /** What is left of the caller's budgets. Not looked at where no policy reads it; absent where one does: nothing is left. */
+  /**
+   * What is left of the caller's budgets. Not looked at where no policy reads it; absent where one
+   * does: nothing is left.
+   */
   readonly budget?: BudgetStep | undefined;
 }
 
 /**
- * Where a request may go, or why it may not (docs/concepts.md#how-a-decision-is-made). Pure and synchronous: the same arguments give the same decision,
- * for a call and for a simulation.
+ * Where a request may go, or why it may not (docs/concepts.md#how-a-decision-is-made). Pure and
+ * synchronous: the same arguments give the same decision, for a call and for a simulation.
  *
- * Order: the route must be approved for the workspace; the workspace's ceilings and the caller's preferences narrow; the table's approvals must hold on every remaining candidate; then
- * the policies. Every constraint is evaluated, so that the trace is complete; the first failure is the denial. Obligations apply last, to the remaining
- * candidates.
+ * Order: the route must be approved for the workspace; the workspace's ceilings and the caller's
+ * preferences narrow; the table's approvals must hold on every remaining candidate; then the
+ * policies. Every constraint is evaluated, so that the trace is complete; the first failure is the
+ * denial. Obligations apply last, to the remaining candidates.
  *
  * @param at milliseconds since the epoch; without effect where no policy reads the time.
  */
@@ -45,7 +49,8 @@ export function decide(
   at: number,
 ): Decision {
   const requested = requestedRoute(table, identity, question.model, question.shape.operation);
-  if ("reason" in requested) return refusal(table, requested.route, requested.constraint, requested.reason);
+  if ("reason" in requested)
+    return refusal(table, requested.route, requested.constraint, requested.reason);
   const { workspace, route } = requested;
   return decideRoute(table, policies, workspace, route, identity, question, at);
 }
@@ -62,7 +67,10 @@ interface RouteRefusal {
   readonly reason: ReasonCode;
 }
 
-/** The route that a name means to a caller, or why it is none; what else a request requires does not matter here. */
+/**
+ * The route that a name means to a caller, or why it is none; what else a request requires does not
+ * matter here.
+ */
 export function requestedRoute(
   table: RoutingTable,
   identity: Identity,
@@ -71,7 +79,8 @@ export function requestedRoute(
 ): RequestedRoute | RouteRefusal {
   const workspace = ownRow(table.workspaces, identity.workspace);
   const name = requestedModel(workspace, model, operation);
-  if (name === null) return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
+  if (name === null)
+    return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
   const route = ownRow(table.routes, name);
   const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
   if (workspace === null || route === null || !isApproved || !isLeft(identity, route, operation)) {
@@ -79,18 +88,32 @@ export function requestedRoute(
     return { route: "", constraint: "route_known", reason: "model_not_found" };
   }
   if (!route.operations.includes(MODEL_OPERATION_OF[operation])) {
-    return { route: route.id, constraint: "operation_supported", reason: "operation_not_supported" };
+    return {
+      route: route.id,
+      constraint: "operation_supported",
+      reason: "operation_not_supported",
+    };
   }
   return { workspace, route };
 }
 
-/** A token sees the routes and does the work that it was made for; to it, the rest of the workspace is not there. */
+/**
+ * A token sees the routes and does the work that it was made for; to it, the rest of the workspace
+ * is not there.
+ */
 function isLeft(identity: Identity, route: RouteRow, operation: Operation): boolean {
   return mayUseRoute(identity, route.id) && mayDo(identity, operation);
 }
 
-/** The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where neither names one. */
-function requestedModel(workspace: WorkspaceRow | null, model: string, operation: Operation): string | null {
+/**
+ * The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where
+ * neither names one.
+ */
+function requestedModel(
+  workspace: WorkspaceRow | null,
+  model: string,
+  operation: Operation,
+): string | null {
   if (model !== "" || operation !== "moderations") return model;
   return workspace?.defaultModerationRoute ?? null;
 }
@@ -113,7 +136,16 @@ function decideRoute(
     time: policies.readsTime ? timeWindow(at) : ANY_TIME,
     budget: policies.readsBudget ? budget : "unlimited",
   } as const;
-  const input = policyInput(table, workspace, identity, route, shape, preferences, circumstances, approved);
+  const input = policyInput(
+    table,
+    workspace,
+    identity,
+    route,
+    shape,
+    preferences,
+    circumstances,
+    approved,
+  );
   const evaluation = policies.evaluate(input);
   const applied = applyEvaluation(table, approved, ofSlot(evaluation, "enforced"));
   const promoted = applyEvaluation(table, approved, evaluationIfPromoted(policies, evaluation));
@@ -137,7 +169,13 @@ function decideRoute(
   // Filters that leave nothing deny above, and no other step empties the list.
   if (first === undefined) throw new Error("decide: an empty plan without a denial");
   const maxCandidates = preferences?.allow_fallbacks === false ? 1 : null;
-  return deepFreeze({ ...common, outcome: "route", plan: [first, ...rest], maxCandidates, edits: applied.edits });
+  return deepFreeze({
+    ...common,
+    outcome: "route",
+    plan: [first, ...rest],
+    maxCandidates,
+    edits: applied.edits,
+  });
 }
 
 interface AppliedEvaluation extends Obliged {
@@ -162,19 +200,32 @@ function ofSlot({ verdicts, obligations }: PolicyEvaluation, slot: PolicySlot): 
 }
 
 /**
- * What would act if every candidate slot were promoted: a candidate replaces the enforced slot of its policy, even where it
- * says nothing, because it waives everything or does not apply to the operation.
+ * What would act if every candidate slot were promoted: a candidate replaces the enforced slot of
+ * its policy, even where it says nothing, because it waives everything or does not apply to the
+ * operation.
  */
-function evaluationIfPromoted(policies: PolicySet, { verdicts, obligations }: PolicyEvaluation): PolicyEvaluation {
+function evaluationIfPromoted(
+  policies: PolicySet,
+  { verdicts, obligations }: PolicyEvaluation,
+): PolicyEvaluation {
   const replaced = new Set<string>();
-  for (const { identity } of policies.policies) if (identity.slot === "candidate") replaced.add(identity.id);
+  for (const { identity } of policies.policies)
+    if (identity.slot === "candidate") replaced.add(identity.id);
   return {
-    verdicts: verdicts.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id)),
-    obligations: obligations.filter(({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id)),
+    verdicts: verdicts.filter(
+      ({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id),
+    ),
+    obligations: obligations.filter(
+      ({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id),
+    ),
   };
 }
 
-function ifPromoted(earlier: Denial | null, now: AppliedEvaluation, then: AppliedEvaluation): IfPromoted | null {
+function ifPromoted(
+  earlier: Denial | null,
+  now: AppliedEvaluation,
+  then: AppliedEvaluation,
+): IfPromoted | null {
   if (earlier !== null) return null;
   const nowPlan = now.denial === null ? now.candidates : [];
   const thenPlan = then.denial === null ? then.candidates : [];
@@ -184,7 +235,12 @@ function ifPromoted(earlier: Denial | null, now: AppliedEvaluation, then: Applie
     (now.denial !== null || sameEdits(now.edits, then.edits));
   if (same) return null;
   const edits = then.denial === null ? then.edits : null;
-  return { outcome: then.denial === null ? "route" : "deny", plan: endpointIds(thenPlan), denial: then.denial, edits };
+  return {
+    outcome: then.denial === null ? "route" : "deny",
+    plan: endpointIds(thenPlan),
+    denial: then.denial,
+    edits,
+  };
 }
 
 /** Equals that would be equals no more are a difference, even in the same order. */
@@ -198,10 +254,19 @@ function samePlan(left: readonly Candidate[], right: readonly Candidate[]): bool
 
 function sameDenial(left: Denial | null, right: Denial | null): boolean {
   if (left === null || right === null) return left === right;
-  return left.policy === right.policy && left.constraint === right.constraint && left.reason === right.reason;
+  return (
+    left.policy === right.policy &&
+    left.constraint === right.constraint &&
+    left.reason === right.reason
+  );
 }
 
-function refusal({ revision }: RoutingTable, route: string, constraint: string, reason: ReasonCode): Decision {
+function refusal(
+  { revision }: RoutingTable,
+  route: string,
+  constraint: string,
+  reason: ReasonCode,
+): Decision {
   const trace = new Trace();
   const refused = { policy: "approvals", revision, constraint, reason, subject: null, failing: [] };
   trace.check(refused, true);

@@ -8,21 +8,34 @@ import { decide, type Question } from "./decide.ts";
 import { keyInput } from "./policy-input.ts";
 import { timeWindow } from "./time-window.ts";
 
-/** Answers questions from one table and one set of policies. The decision of a class of requests is made once. */
+/**
+ * Answers questions from one table and one set of policies. The decision of a class of requests is
+ * made once.
+ */
 export interface Decider {
   readonly table: RoutingTable;
   readonly policies: PolicySet;
   decide(identity: Identity, question: Question): Decision;
 }
 
-/** Classes without preferences are finite, but a table of a thousand workspaces has many; each decision takes a few kilobytes. */
+/**
+ * Classes without preferences are finite, but a table of a thousand workspaces has many; each
+ * decision takes a few kilobytes.
+ */
 const MAXIMUM_CLASSES = 20_000;
 
-/** Preferences hold numbers and lists of the caller's making: one caller could fill any larger memory. */
+/**
+ * Preferences hold numbers and lists of the caller's making: one caller could fill any larger
+ * memory.
+ */
 const MAXIMUM_PREFERRED_CLASSES = 1_000;
 
 /** @param now gives milliseconds since the epoch; called only where a policy reads the time. */
-export function createDecider(table: RoutingTable, policies: PolicySet, now: () => number): Decider {
+export function createDecider(
+  table: RoutingTable,
+  policies: PolicySet,
+  now: () => number,
+): Decider {
   const clock = policies.readsTime ? now : undefined;
   const identityClasses = new WeakMap<Identity, string>();
   const plain = new Map<string, Decision>();
@@ -32,7 +45,12 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
     const known = identityClasses.get(identity);
     if (known !== undefined) return known;
     const { routes = null, operations = null } = identity.narrowed ?? {};
-    const made = JSON.stringify([identity.workspace, keyInput(table, identity), routes, operations]);
+    const made = JSON.stringify([
+      identity.workspace,
+      keyInput(table, identity),
+      routes,
+      operations,
+    ]);
     identityClasses.set(identity, made);
     return made;
   };
@@ -59,9 +77,15 @@ export function createDecider(table: RoutingTable, policies: PolicySet, now: () 
   };
 }
 
-/** Names that the table does not have are the caller's text, of any length: a key made of them would fill the memory. */
+/**
+ * Names that the table does not have are the caller's text, of any length: a key made of them would
+ * fill the memory.
+ */
 function isWorthKeeping(decision: Decision): boolean {
-  return decision.route !== "" && !(decision.outcome === "deny" && decision.denial.reason === "unknown_preference");
+  return (
+    decision.route !== "" &&
+    !(decision.outcome === "deny" && decision.denial.reason === "unknown_preference")
+  );
 }
 
 /** Instants with the same line are in the same window. */
@@ -70,7 +94,10 @@ function timeClass(at: number): string {
   return `${day} ${hour}\n`;
 }
 
-/** Every member of a question but the budget, in one line; two questions with the same line are the same question. */
+/**
+ * Every member of a question but the budget, in one line; two questions with the same line are the
+ * same question.
+ */
 function questionClass({ model, shape, preferences }: Question): string {
   const requested = preferences === null ? "" : canonicalJson(preferences);
   return `${model}\n${shapeClass(shape)}\n${requested}`;

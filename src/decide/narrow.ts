@@ -7,8 +7,9 @@ import type { Trace } from "./trace.ts";
 type Filter = (candidate: Candidate) => boolean;
 
 /**
- * Leaves out the candidates that the caller excludes, before the approvals: an excluded endpoint is not eligible and needs no approval. Preferences never
- * add a candidate (docs/dispatch.md#preferences-of-the-caller).
+ * Leaves out the candidates that the caller excludes, before the approvals: an excluded endpoint is
+ * not eligible and needs no approval. Preferences never add a candidate
+ * (docs/dispatch.md#preferences-of-the-caller).
  */
 export function applyPreferences(
   table: RoutingTable,
@@ -17,7 +18,8 @@ export function applyPreferences(
   candidates: readonly Candidate[],
   trace: Trace,
 ): readonly Candidate[] {
-  const unknown = preferences === null ? null : unknownName(table, workspace, candidates, preferences);
+  const unknown =
+    preferences === null ? null : unknownName(table, workspace, candidates, preferences);
   if (unknown !== null) {
     refuse(table, trace, unknown, "unknown_preference");
     return candidates;
@@ -26,7 +28,9 @@ export function applyPreferences(
   for (const [member, keeps] of preferenceFilters(table, preferences ?? {})) {
     const kept = remaining.filter(keeps);
     if (kept.length === remaining.length) continue;
-    const failing = remaining.filter((candidate) => !keeps(candidate)).map((candidate) => candidate.endpoint.id);
+    const failing = remaining
+      .filter((candidate) => !keeps(candidate))
+      .map((candidate) => candidate.endpoint.id);
     trace.record({
       policy: "preferences",
       revision: table.revision,
@@ -49,14 +53,21 @@ export function applyPreferences(
 
 const MEASURED = ["sort", "preferred_max_latency", "preferred_min_throughput"] as const;
 
-/** What needs measurements cannot be seen in a plan, which knows none; the decision says where it takes effect instead of passing it over. */
+/**
+ * What needs measurements cannot be seen in a plan, which knows none; the decision says where it
+ * takes effect instead of passing it over.
+ */
 function recordMeasured(
   table: RoutingTable,
   preferences: ProviderPreferences | null,
   member: (typeof MEASURED)[number],
   trace: Trace,
 ): void {
-  if (preferences?.[member] === undefined || (member === "sort" && preferences.sort?.by === "price")) return;
+  if (
+    preferences?.[member] === undefined ||
+    (member === "sort" && preferences.sort?.by === "price")
+  )
+    return;
   trace.record({
     policy: "preferences",
     revision: table.revision,
@@ -91,17 +102,25 @@ function preferenceFilters(
 ): readonly (readonly [keyof ProviderPreferences, Filter])[] {
   const filters: [keyof ProviderPreferences, Filter][] = [];
   const { only, ignore, region, max_price: maximum } = preferences;
-  if (only !== undefined) filters.push(["only", ({ endpoint }) => only.includes(endpoint.provider)]);
-  if (ignore !== undefined) filters.push(["ignore", ({ endpoint }) => !ignore.includes(endpoint.provider)]);
+  if (only !== undefined)
+    filters.push(["only", ({ endpoint }) => only.includes(endpoint.provider)]);
+  if (ignore !== undefined)
+    filters.push(["ignore", ({ endpoint }) => !ignore.includes(endpoint.provider)]);
   if (region !== undefined) {
     const wanted = new Set(region.flatMap((name) => regionsNamed(table, name) ?? []));
     filters.push(["region", ({ endpoint }) => wanted.has(endpoint.region)]);
   }
   if (preferences.data_collection !== "allow") {
-    filters.push(["data_collection", ({ endpoint }) => table.providers[endpoint.provider]?.trainsOnData === false]);
+    filters.push([
+      "data_collection",
+      ({ endpoint }) => table.providers[endpoint.provider]?.trainsOnData === false,
+    ]);
   }
   if (preferences.zdr === true) {
-    filters.push(["zdr", ({ endpoint }) => table.providers[endpoint.provider]?.retention === "none"]);
+    filters.push([
+      "zdr",
+      ({ endpoint }) => table.providers[endpoint.provider]?.retention === "none",
+    ]);
   }
   if (maximum !== undefined) {
     // An endpoint without a price cannot be shown to be cheap enough.
@@ -118,9 +137,11 @@ function preferenceFilters(
 }
 
 /**
- * The first member that names something the workspace does not have; a typo must not read as "exclude everything". A workspace has the providers and
- * regions that it may use: if another tenant's gave another answer, the difference would reveal which exist. `ignore` and `region` may also name what
- * the requested route has, because a denial names it; a provider that is not approved can never answer, so `only` and `order` may not.
+ * The first member that names something the workspace does not have; a typo must not read as
+ * "exclude everything". A workspace has the providers and regions that it may use: if another
+ * tenant's gave another answer, the difference would reveal which exist. `ignore` and `region` may
+ * also name what the requested route has, because a denial names it; a provider that is not
+ * approved can never answer, so `only` and `order` may not.
  */
 function unknownName(
   table: RoutingTable,
@@ -129,13 +150,16 @@ function unknownName(
   preferences: ProviderPreferences,
 ): keyof ProviderPreferences | null {
   const isApproved = (name: string): boolean => approve.providers.includes(name);
-  const isOnRoute = (name: string): boolean => candidates.some(({ endpoint }) => endpoint.provider === name);
+  const isOnRoute = (name: string): boolean =>
+    candidates.some(({ endpoint }) => endpoint.provider === name);
   for (const member of ["order", "only"] as const) {
     if (preferences[member]?.every(isApproved) === false) return member;
   }
-  if (preferences.ignore?.every((name) => isApproved(name) || isOnRoute(name)) === false) return "ignore";
+  if (preferences.ignore?.every((name) => isApproved(name) || isOnRoute(name)) === false)
+    return "ignore";
   const isRegion = (region: string): boolean =>
-    approve.regions.includes(region) || candidates.some(({ endpoint }) => endpoint.region === region);
+    approve.regions.includes(region) ||
+    candidates.some(({ endpoint }) => endpoint.region === region);
   const isKnown = (name: string): boolean => regionsNamed(table, name)?.some(isRegion) === true;
   return preferences.region?.some((name) => !isKnown(name)) === true ? "region" : null;
 }
@@ -151,11 +175,13 @@ export function regionsNamed(table: RoutingTable, name: string): readonly string
 }
 
 /**
- * The order of trying: the caller's `order` first, then `sort`, otherwise the table's order. Stable; no candidate comes or goes unless the caller wants a
- * single endpoint: then the first tier is left, of which dispatch tries one.
+ * The order of trying: the caller's `order` first, then `sort`, otherwise the table's order.
+ * Stable; no candidate comes or goes unless the caller wants a single endpoint: then the first tier
+ * is left, of which dispatch tries one.
  *
- * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What a sort by latency or throughput chooses
- * among is a tier: within the caller's `order` all candidates, or (`partition: model`) those of one model.
+ * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What
+ * a sort by latency or throughput chooses among is a tier: within the caller's `order` all
+ * candidates, or (`partition: model`) those of one model.
  */
 export function orderCandidates(
   preferences: ProviderPreferences | null,
@@ -166,10 +192,15 @@ export function orderCandidates(
   return preferences.allow_fallbacks === false ? (tiersOf(ordered)[0] ?? []) : ordered;
 }
 
-function reorder({ order, sort }: ProviderPreferences, candidates: readonly Candidate[]): readonly Candidate[] {
+function reorder(
+  { order, sort }: ProviderPreferences,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
   const balance = sort === undefined ? undefined : MEASURED_BALANCE[sort.by];
   if (sort !== undefined && balance !== undefined) {
-    const tiers = ranksIn(order, candidates).flatMap((group) => (sort.partition === "none" ? [group] : byModel(group)));
+    const tiers = ranksIn(order, candidates).flatMap((group) =>
+      sort.partition === "none" ? [group] : byModel(group),
+    );
     return planOf(tiers, balance);
   }
   if (order === undefined && sort === undefined) return candidates;
@@ -178,23 +209,39 @@ function reorder({ order, sort }: ProviderPreferences, candidates: readonly Cand
   return planOf(single, "order");
 }
 
-/** The cheapest first; of every model its own, models in the order of their first candidate, unless the caller compares them too. */
-function byPrice({ partition }: SortPreference, candidates: readonly Candidate[]): readonly Candidate[] {
+/**
+ * The cheapest first; of every model its own, models in the order of their first candidate, unless
+ * the caller compares them too.
+ */
+function byPrice(
+  { partition }: SortPreference,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
   const groups = partition === "none" ? [candidates] : byModel(candidates);
-  return groups.flatMap((group) => group.toSorted((left, right) => totalPrice(left) - totalPrice(right)));
+  return groups.flatMap((group) =>
+    group.toSorted((left, right) => totalPrice(left) - totalPrice(right)),
+  );
 }
 
 /** How a tier is shared whose order is measured; a sort by price is none. */
-const MEASURED_BALANCE: Readonly<Partial<Record<SortKey, Balance>>> = { latency: "latency", throughput: "throughput" };
+const MEASURED_BALANCE: Readonly<Partial<Record<SortKey, Balance>>> = {
+  latency: "latency",
+  throughput: "throughput",
+};
 
-/** The candidates of each provider of `order`, then all others; all together where there is no order. */
+/**
+ * The candidates of each provider of `order`, then all others; all together where there is no
+ * order.
+ */
 function ranksIn(
   order: readonly string[] | undefined,
   candidates: readonly Candidate[],
 ): readonly (readonly Candidate[])[] {
   if (order === undefined) return [candidates];
   const listed = order.filter((provider, index) => order.indexOf(provider) === index);
-  const named = listed.map((provider) => candidates.filter(({ endpoint }) => endpoint.provider === provider));
+  const named = listed.map((provider) =>
+    candidates.filter(({ endpoint }) => endpoint.provider === provider),
+  );
   return [...named, candidates.filter(({ endpoint }) => !order.includes(endpoint.provider))];
 }
 

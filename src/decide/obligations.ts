@@ -12,8 +12,9 @@ export interface Obliged {
 }
 
 /**
- * Of several limits the smallest wins, of several regions the one of the policy that comes first. A preferred region goes
- * before the order that the caller requested, which still holds within the region and outside of it. Tiers come back numbered without holes.
+ * Of several limits the smallest wins, of several regions the one of the policy that comes first. A
+ * preferred region goes before the order that the caller requested, which still holds within the
+ * region and outside of it. Tiers come back numbered without holes.
  */
 export function applyObligations(
   table: RoutingTable,
@@ -42,7 +43,10 @@ export function applyObligations(
   };
 }
 
-/** Stable. Equals of which only some are in the region are equals no more: dispatch would mix them again. */
+/**
+ * Stable. Equals of which only some are in the region are equals no more: dispatch would mix them
+ * again.
+ */
 function preferringRegions(
   tiers: readonly (readonly Candidate[])[],
   preferred: readonly (readonly string[])[],
@@ -52,14 +56,16 @@ function preferringRegions(
     return index === -1 ? preferred.length : index;
   };
   const ranks = [...preferred.keys(), preferred.length];
-  return ranks.flatMap((index) => tiers.map((tier) => tier.filter((candidate) => rank(candidate) === index)));
+  return ranks.flatMap((index) =>
+    tiers.map((tier) => tier.filter((candidate) => rank(candidate) === index)),
+  );
 }
 
 /**
  * An obligation as a line of the decision.
  *
- * @param outcome what its slot's obligations made of the request: what is for an enforced slot, what would be for a
- * candidate; `null` where the request is denied, so that nothing acts on it.
+ * @param outcome what its slot's obligations made of the request: what is for an enforced slot,
+ * what would be for a candidate; `null` where the request is denied, so that nothing acts on it.
  */
 export function obligationTraceOf(
   table: RoutingTable,
@@ -73,7 +79,15 @@ export function obligationTraceOf(
       (kind === "prefer_region" && hasRegion(table, outcome.candidates, value)));
   const { id, slot } = policy;
   const effect = !acts ? "none" : slot === "enforced" ? "applied" : "would_apply";
-  return { policy: id, revision: revisionText(policy), slot, obligation: name, kind, value, effect };
+  return {
+    policy: id,
+    revision: revisionText(policy),
+    slot,
+    obligation: name,
+    kind,
+    value,
+    effect,
+  };
 }
 
 function hasRegion(table: RoutingTable, candidates: readonly Candidate[], name: string): boolean {
@@ -82,5 +96,8 @@ function hasRegion(table: RoutingTable, candidates: readonly Candidate[], name: 
 }
 
 export function sameEdits(left: RequestEdits, right: RequestEdits): boolean {
-  return left.maxOutputTokens === right.maxOutputTokens && left.stripFields.join() === right.stripFields.join();
+  return (
+    left.maxOutputTokens === right.maxOutputTokens &&
+    left.stripFields.join() === right.stripFields.join()
+  );
 }

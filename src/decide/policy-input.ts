@@ -12,7 +12,10 @@ interface Circumstances {
   readonly budget: BudgetStep;
 }
 
-/** Everything that a policy can read of a request: names of the table, enums, booleans and buckets (docs/policies.md#what-a-policy-may-read). */
+/**
+ * Everything that a policy can read of a request: names of the table, enums, booleans and buckets
+ * (docs/policies.md#what-a-policy-may-read).
+ */
 export function policyInput(
   table: RoutingTable,
   workspace: WorkspaceRow,
@@ -46,7 +49,10 @@ export function requestInput({ needs, stream, context, maxOutput, reasoningEffor
   return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }
 
-/** The attributes of a key. A value outside the vocabulary becomes `other`, so that inputs stay finite. */
+/**
+ * The attributes of a key. A value outside the vocabulary becomes `other`, so that inputs stay
+ * finite.
+ */
 export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["key"] {
   const { environments, workloads, owners, labels } = table.vocabulary;
   const { owner = "" } = identity;
@@ -60,7 +66,9 @@ export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["
 
 function knownDimensions(table: RoutingTable, requested: number | null): number {
   if (requested === null) return 0;
-  return Object.values(table.models).some((model) => model.dimensions.includes(requested)) ? requested : 0;
+  return Object.values(table.models).some((model) => model.dimensions.includes(requested))
+    ? requested
+    : 0;
 }
 
 function policyCandidate(table: RoutingTable, { endpoint, rank }: Candidate): PolicyCandidate {
@@ -77,6 +85,8 @@ function policyCandidate(table: RoutingTable, { endpoint, rank }: Candidate): Po
     capabilities: endpoint.capabilities,
     signature_family: table.models[endpoint.model]?.signatureFamily ?? "none",
     latency_class: endpoint.latencyClass ?? "unspecified",
-    ...(endpoint.price === null ? {} : { price: { input: endpoint.price.input, output: endpoint.price.output } }),
+    ...(endpoint.price === null
+      ? {}
+      : { price: { input: endpoint.price.input, output: endpoint.price.output } }),
   };
 }

@@ -6,10 +6,12 @@ const DAY = 24 * HOUR;
 const BUCKET = 24 / HOUR_BUCKETS.length;
 
 /**
- * The window that an instant falls in. UTC has no daylight saving time: a day is 24 hours, and a quarter of it a bucket.
+ * The window that an instant falls in. UTC has no daylight saving time: a day is 24 hours, and a
+ * quarter of it a bucket.
  *
  * @param at milliseconds since the epoch.
- * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide anything.
+ * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide
+ * anything.
  */
 export function timeWindow(at: number): PolicyTime {
   if (!Number.isFinite(at)) throw new RangeError("timeWindow: the clock gives no time");
@@ -21,7 +23,10 @@ export function timeWindow(at: number): PolicyTime {
   return { day: weekday < 5 ? "weekday" : "weekend", hour };
 }
 
-/** What stands in for the time where no policy reads it, so that requests of different hours are the same question. */
+/**
+ * What stands in for the time where no policy reads it, so that requests of different hours are the
+ * same question.
+ */
 export const ANY_TIME: PolicyTime = Object.freeze({ day: "weekday", hour: "morning" });
 
 /** Not negative, unlike `%`. */

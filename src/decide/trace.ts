@@ -1,6 +1,9 @@
 import type { ConstraintTrace, Denial } from "../canon/decision.ts";
 
-/** Collects what each constraint said. The first enforced denial in the order of checking is the one in the client's error. */
+/**
+ * Collects what each constraint said. The first enforced denial in the order of checking is the one
+ * in the client's error.
+ */
 export class Trace {
   readonly entries: ConstraintTrace[] = [];
   denial: Denial | null = null;

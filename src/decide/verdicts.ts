@@ -8,10 +8,14 @@ interface Applied {
 }
 
 /**
- * Filters first, all together; then gates and `require_all` over the remaining candidates. The order of policies can therefore change which denial is named,
- * and never whether there is one. Every verdict but `pass` denies (docs/policies.md#a-policy).
+ * Filters first, all together; then gates and `require_all` over the remaining candidates. The
+ * order of policies can therefore change which denial is named, and never whether there is one.
+ * Every verdict but `pass` denies (docs/policies.md#a-policy).
  */
-export function applyVerdicts(candidates: readonly Candidate[], verdicts: readonly PolicyVerdict[]): Applied {
+export function applyVerdicts(
+  candidates: readonly Candidate[],
+  verdicts: readonly PolicyVerdict[],
+): Applied {
   let remaining = candidates;
   for (const verdict of verdicts) {
     if (verdict.effect === "filter" && verdict.verdict === "fail") {
@@ -19,9 +23,12 @@ export function applyVerdicts(candidates: readonly Candidate[], verdicts: readon
     }
   }
   for (const verdict of verdicts) {
-    if (closes(verdict, remaining)) return { candidates: remaining, denial: denialOf(verdict, remaining) };
+    if (closes(verdict, remaining))
+      return { candidates: remaining, denial: denialOf(verdict, remaining) };
   }
-  const first = verdicts.find((verdict) => verdict.effect === "filter" && verdict.verdict === "fail");
+  const first = verdicts.find(
+    (verdict) => verdict.effect === "filter" && verdict.verdict === "fail",
+  );
   if (remaining.length === 0 && first !== undefined) {
     return { candidates: remaining, denial: denialOf(first, candidates) };
   }

@@ -1,9 +1,18 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { FinishReason, InferenceEvent, Citation, OpenBlock, TokenLogprob } from "../canon/generate/event.ts";
+import type {
+  FinishReason,
+  InferenceEvent,
+  Citation,
+  OpenBlock,
+  TokenLogprob,
+} from "../canon/generate/event.ts";
 import { answerFailure } from "./answer-failure.ts";
 
-/** Gathers the events of one answer of a provider, those of its blocks in between. Its terminal event is made once, and is the last. */
+/**
+ * Gathers the events of one answer of a provider, those of its blocks in between. Its terminal
+ * event is made once, and is the last.
+ */
 export abstract class AnswerEvents {
   protected readonly blocks = new BlockSequencer();
   readonly #dropped = new Set<DroppedField>();
@@ -33,23 +42,34 @@ export abstract class AnswerEvents {
   }
 
   /**
-   * Ends the answer, after its open blocks. It ends as failed where a call is in pieces that do not belong together, and where an answer of which nothing is left
-   * has no proper end. With output an unknown reason is an end too: the answer is paid for, and whether it is whole is unknown.
+   * Ends the answer, after its open blocks. It ends as failed where a call is in pieces that do not
+   * belong together, and where an answer of which nothing is left has no proper end. With output an
+   * unknown reason is an end too: the answer is paid for, and whether it is whole is unknown.
    */
   protected finish(reason: FinishReason, stopSequence: string | null = null): void {
     if (this.#over) return;
     const isUnknown = reason === "other" || reason === "pause";
     const { blocks } = this;
     if (blocks.torn) return this.fail(answerFailure("malformed", "torn_tool_call"));
-    if (blocks.empty && isUnknown) return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (blocks.empty && isUnknown)
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     if (blocks.empty && this.#dropped.has("unknown_content_dropped"))
       return this.fail(answerFailure("malformed", "unexpected_output_item"));
     blocks.closeAll();
     this.flush();
     if (isUnknown) this.drop("finish_reason_unknown");
-    // Some protocols have one reason for answers with calls and without; others have one that a named tool choice does not change.
-    const ended = isUnknown ? "other" : reason === "stop" && blocks.hasCalls ? "tool_calls" : reason;
-    this.#events.push({ type: "finish", reason: ended, stopSequence: ended === "stop_sequence" ? stopSequence : null });
+    // Some protocols have one reason for answers with calls and without; others have one that a
+    // named tool choice does not change.
+    const ended = isUnknown
+      ? "other"
+      : reason === "stop" && blocks.hasCalls
+        ? "tool_calls"
+        : reason;
+    this.#events.push({
+      type: "finish",
+      reason: ended,
+      stopSequence: ended === "stop_sequence" ? stopSequence : null,
+    });
     this.#over = true;
   }
 
@@ -84,8 +104,14 @@ export function failedAnswer(failure: UpstreamFailure): readonly InferenceEvent[
   return [{ type: "failure", failure }];
 }
 
-/** The answer to a count of tokens: nothing was generated. @param input `null`: it has no count, so it is none. */
-export function countedTokens(input: number | null, cacheRead: number | null = null): readonly InferenceEvent[] {
+/**
+ * The answer to a count of tokens: nothing was generated. @param input `null`: it has no count, so
+ * it is none.
+ */
+export function countedTokens(
+  input: number | null,
+  cacheRead: number | null = null,
+): readonly InferenceEvent[] {
   if (input === null) return failedAnswer(answerFailure("malformed"));
   return [
     { type: "start", model: null },
@@ -94,7 +120,10 @@ export function countedTokens(input: number | null, cacheRead: number | null = n
   ];
 }
 
-/** One piece of a block. `key` distinguishes blocks of one kind where a provider does; blocks of different kinds are always different. */
+/**
+ * One piece of a block. `key` distinguishes blocks of one kind where a provider does; blocks of
+ * different kinds are always different.
+ */
 type Delta =
   | { readonly type: "text"; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
   | { readonly type: "refusal"; readonly text: string }
@@ -110,9 +139,10 @@ interface WaitingBlock {
 }
 
 /**
- * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent` require, in any order that a provider sends them. A tool call
- * is closed only when its arguments are whole JSON or the answer ends; pieces of other blocks wait until then, so that interleaved calls stay whole
- * (docs/protocols.md#blocks-of-a-stream).
+ * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent`
+ * require, in any order that a provider sends them. A tool call is closed only when its arguments
+ * are whole JSON or the answer ends; pieces of other blocks wait until then, so that interleaved
+ * calls stay whole (docs/protocols.md#blocks-of-a-stream).
  */
 export class BlockSequencer {
   #events: InferenceEvent[] = [];
@@ -125,7 +155,9 @@ export class BlockSequencer {
   #torn = false;
   hasCalls = false;
 
-  /** A piece arrived for a tool call that had been closed; the answer cannot be written as blocks. */
+  /**
+   * A piece arrived for a tool call that had been closed; the answer cannot be written as blocks.
+   */
   get torn(): boolean {
     return this.#torn;
   }
@@ -153,12 +185,20 @@ export class BlockSequencer {
   }
 
   reasoning(text: string, summary: boolean, key = ""): void {
-    if (text !== "") this.#add(`reasoning ${key}`, { kind: "reasoning", summary }, { type: "reasoning", text });
+    if (text !== "")
+      this.#add(`reasoning ${key}`, { kind: "reasoning", summary }, { type: "reasoning", text });
   }
 
-  /** Signs the reasoning block of the key; opens an empty one where there is none (redacted reasoning). */
+  /**
+   * Signs the reasoning block of the key; opens an empty one where there is none (redacted
+   * reasoning).
+   */
   signature(signature: string, family: string, key = ""): void {
-    this.#add(`reasoning ${key}`, { kind: "reasoning", summary: false }, { type: "signature", signature, family });
+    this.#add(
+      `reasoning ${key}`,
+      { kind: "reasoning", summary: false },
+      { type: "signature", signature, family },
+    );
   }
 
   citation(citation: Citation, key = ""): void {
@@ -183,7 +223,10 @@ export class BlockSequencer {
     this.#advance();
   }
 
-  /** Ends the block that is live, so that the next piece of its kind begins another. Pieces that wait may follow. */
+  /**
+   * Ends the block that is live, so that the next piece of its kind begins another. Pieces that
+   * wait may follow.
+   */
   close(): void {
     if (this.#live === null) return;
     this.#closeLive();
@@ -246,7 +289,8 @@ export class BlockSequencer {
     if (live === null) return;
     if (live.block.kind === "tool_call") {
       // A call without arguments is a call with none: every surface says so with an empty object.
-      if (this.#document.isEmpty) this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
+      if (this.#document.isEmpty)
+        this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
       this.#closedTools.add(live.key);
     }
     this.#events.push({ type: "close", index: this.#index });
@@ -255,8 +299,9 @@ export class BlockSequencer {
 }
 
 /**
- * Notices when an object or a list that arrives in pieces is whole, by its brackets: each character is looked at once, however many pieces there
- * are. Text that is not JSON is whole or not by the same rule; its reader finds out.
+ * Notices when an object or a list that arrives in pieces is whole, by its brackets: each character
+ * is looked at once, however many pieces there are. Text that is not JSON is whole or not by the
+ * same rule; its reader finds out.
  */
 class JsonDocument {
   #depth = 0;

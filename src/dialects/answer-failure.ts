@@ -7,8 +7,9 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
 }
 
 /**
- * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`, `messages.2.content`): its name, and its position in a list. What
- * follows may be the caller's own text (names of a schema) and is left out. Nothing where there is no such path.
+ * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`,
+ * `messages.2.content`): its name, and its position in a list. What follows may be the caller's own
+ * text (names of a schema) and is left out. Nothing where there is no such path.
  */
 export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
   const match =
@@ -35,7 +36,10 @@ export function kindOfStatus(status: number): FailureKind {
   return status >= 500 ? "server_error" : "rejected";
 }
 
-/** What can be wrong with an answer that said 200. The codes reach clients and the evidence; they hold nothing of the content. */
+/**
+ * What can be wrong with an answer that said 200. The codes reach clients and the evidence; they
+ * hold nothing of the content.
+ */
 export const ANSWER_FAULTS = {
   not_json: "the answer is not JSON, or not an object",
   missing_results: "there is no list of results",
@@ -45,10 +49,13 @@ export const ANSWER_FAULTS = {
   vector_malformed: "a vector is neither a list of numbers nor base64 of them",
   vector_not_finite: "a vector has a value that is not a finite number",
   dimension_mixed: "the vectors are not of one length",
-  dimension_wrong: "the vectors have neither the requested length nor the one that routes.yaml gives the model",
+  dimension_wrong:
+    "the vectors have neither the requested length nor the one that routes.yaml gives the model",
   score_invalid: "a score is not a finite number",
-  category_unknown: "the answer has a category that neither the protocol nor the model's `moderation_categories` has",
-  category_missing: "the answer lacks a category that the protocol, or the model's `moderation_categories`, has",
+  category_unknown:
+    "the answer has a category that neither the protocol nor the model's `moderation_categories` has",
+  category_missing:
+    "the answer lacks a category that the protocol, or the model's `moderation_categories`, has",
   verdict_invalid: "a verdict is neither true nor false, or contradicts those of its categories",
   input_unjudged: "an image was sent, and the answer does not say that it was judged",
 } as const satisfies Record<string, string>;

@@ -1,9 +1,17 @@
 import type { Capability } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { BodyReader } from "../canon/request.ts";
-import { type Percentiles, type ProviderPreferences, SORT_KEYS, type SortKey } from "../canon/preferences.ts";
+import {
+  type Percentiles,
+  type ProviderPreferences,
+  SORT_KEYS,
+  type SortKey,
+} from "../canon/preferences.ts";
 
-/** Characters of a prompt without turns that distinguish conversations: they grow at the end, and all of it would change with every request. */
+/**
+ * Characters of a prompt without turns that distinguish conversations: they grow at the end, and
+ * all of it would change with every request.
+ */
 const PROMPT_HEAD = 1_024;
 
 /** Tokens of one that is given as numbers. */
@@ -12,18 +20,25 @@ const PROMPT_HEAD_TOKENS = 256;
 /** Instructions before the first turn that are looked at. */
 const MOST_INSTRUCTIONS = 8;
 
-/** The caller's own name for a conversation, which providers' caches get; `null` where there is none. */
+/**
+ * The caller's own name for a conversation, which providers' caches get; `null` where there is
+ * none.
+ */
 function conversationName({ prompt_cache_key: name }: JsonObject): string | null {
   return typeof name === "string" && name !== "" ? endsOf(name) : null;
 }
 
 /**
- * What the requests of a conversation have in common however long it grows: its first turn, and the instructions before it. The turn comes first, so that long
- * instructions, which many conversations share, do not use up the text. Tools are left out: they are long, and change between turns.
+ * What the requests of a conversation have in common however long it grows: its first turn, and the
+ * instructions before it. The turn comes first, so that long instructions, which many conversations
+ * share, do not use up the text. Tools are left out: they are long, and change between turns.
  *
  * @param turns a list, or one text. @param instructions of the whole conversation.
  */
-export function turnsOpening(turns: JsonValue | undefined, instructions?: JsonValue): string | null {
+export function turnsOpening(
+  turns: JsonValue | undefined,
+  instructions?: JsonValue,
+): string | null {
   const opening = Array.isArray(turns) ? firstTurn(turns) : headOf(turns);
   return summaryOf(instructions === undefined ? opening : [...opening, instructions]);
 }
@@ -54,11 +69,17 @@ function headOf(prompt: JsonValue | undefined): readonly JsonValue[] {
   return typeof items[0] === "number" ? [items.slice(0, PROMPT_HEAD_TOKENS)] : headOf(items[0]);
 }
 
-/** Longest text that counts whole, and what is taken of both ends of a longer one, such as an image. Characters. */
+/**
+ * Longest text that counts whole, and what is taken of both ends of a longer one, such as an image.
+ * Characters.
+ */
 const WHOLE_TEXT = 8_192;
 const TEXT_END = 4_096;
 
-/** Characters that count, and levels that are looked into: a request may be large and deep, and its beginning is enough. */
+/**
+ * Characters that count, and levels that are looked into: a request may be large and deep, and its
+ * beginning is enough.
+ */
 const LONGEST_SUMMARY = 65_536;
 const DEEPEST = 32;
 
@@ -80,7 +101,8 @@ class Summary {
   add(value: JsonValue | undefined, depth: number): void {
     if (this.#text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
     if (typeof value === "string") {
-      // With its length before it, a text cannot pass for the end of one and the beginning of the next.
+      // With its length before it, a text cannot pass for the end of one and the beginning of the
+      // next.
       this.#text += `${value.length}"${endsOf(value)}`;
     } else if (isJsonObject(value)) {
       this.#text += "{";
@@ -110,7 +132,10 @@ const DOCUMENT = 131_072;
 const FRAME = 64;
 const TOOL_FRAME = 1_024;
 
-/** The most tokens of input beyond one for each byte: of what has no bytes in the body (pictures by address, documents) an allowance is added. */
+/**
+ * The most tokens of input beyond one for each byte: of what has no bytes in the body (pictures by
+ * address, documents) an allowance is added.
+ */
 function inputAllowance(body: JsonObject, needs: readonly Capability[]): number {
   const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
   return frame + (bringsMedia(needs) ? mediaAllowance(body) : 0);
@@ -138,7 +163,10 @@ function bringsMedia(needs: readonly Capability[]): boolean {
   return needs.some((capability) => MEDIA.has(capability));
 }
 
-/** Types of parts, over all protocols of products, whose number of tokens does not follow from their bytes. */
+/**
+ * Types of parts, over all protocols of products, whose number of tokens does not follow from their
+ * bytes.
+ */
 const PICTURES: ReadonlySet<string> = new Set(["image", "image_url", "input_image"]);
 const DOCUMENTS: ReadonlySet<string> = new Set([
   "document",
@@ -150,7 +178,12 @@ const DOCUMENTS: ReadonlySet<string> = new Set([
   "video_url",
 ]);
 
-const MEDIA: ReadonlySet<Capability> = new Set(["image_input", "audio_input", "video_input", "file_input"]);
+const MEDIA: ReadonlySet<Capability> = new Set([
+  "image_input",
+  "audio_input",
+  "video_input",
+  "file_input",
+]);
 
 function mediaAllowance(value: JsonValue | undefined): number {
   if (typeof value !== "object" || value === null) return 0;
@@ -168,21 +201,25 @@ function allowanceOf(type: JsonValue | undefined): number {
 const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens", "max_output_tokens"] as const;
 
 /**
- * The largest output limit of all protocols that generate. A route may forward members that the surface does not have, and a provider may read them: nothing less
- * than what it may make is reserved.
+ * The largest output limit of all protocols that generate. A route may forward members that the
+ * surface does not have, and a provider may read them: nothing less than what it may make is
+ * reserved.
  */
 function outputLimit(body: JsonObject): number | null {
   let limit = Number.NEGATIVE_INFINITY;
   for (const name of OUTPUT_LIMITS) {
     const value = body[name];
-    if (typeof value === "number" && Number.isFinite(value)) limit = Math.max(limit, Math.ceil(value));
+    if (typeof value === "number" && Number.isFinite(value))
+      limit = Math.max(limit, Math.ceil(value));
   }
   return limit > 0 ? limit : null;
 }
 
 /** Answers to one prompt, by the members of all protocols for the same reason. */
 function choices({ n, best_of: bestOf }: JsonObject): number {
-  const many = [n, bestOf].map((value) => (typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1));
+  const many = [n, bestOf].map((value) =>
+    typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1,
+  );
   return Math.max(1, ...many);
 }
 
@@ -203,7 +240,9 @@ export const INPUT_BODY: BodyReader = {
   conversationOpening: ({ input }) => turnsOpening(input),
 };
 
-/** Brings a validated `provider` member to its one written form; `null` where nothing was requested. */
+/**
+ * Brings a validated `provider` member to its one written form; `null` where nothing was requested.
+ */
 export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
   const {
@@ -218,7 +257,9 @@ export function parsePreferences(value: JsonValue | undefined): ProviderPreferen
     ...plain,
     ...(sort === undefined ? {} : { sort: parseSort(sort) }),
     ...(region === undefined ? {} : { region: textList(region) }),
-    ...(preferred_max_latency === undefined ? {} : { preferred_max_latency: parsePercentiles(preferred_max_latency) }),
+    ...(preferred_max_latency === undefined
+      ? {}
+      : { preferred_max_latency: parsePercentiles(preferred_max_latency) }),
     ...(preferred_min_throughput === undefined
       ? {}
       : { preferred_min_throughput: parsePercentiles(preferred_min_throughput) }),
@@ -243,6 +284,8 @@ function textList(value: JsonValue): readonly string[] {
 function parsePercentiles(value: JsonValue): Percentiles {
   if (typeof value === "number") return { p50: value };
   const object: JsonObject = isJsonObject(value) ? value : {};
-  const numbers = Object.entries(object).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  const numbers = Object.entries(object).filter(
+    (entry): entry is [string, number] => typeof entry[1] === "number",
+  );
   return Object.fromEntries(numbers);
 }

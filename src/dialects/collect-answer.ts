@@ -4,7 +4,9 @@ import type { AnswerBlock, Answer } from "../canon/generate/answer.ts";
 import type { TokenUsage } from "../canon/generate/usage.ts";
 import { mergeUsage } from "./json.ts";
 
-/** Joins events to the answer that they describe: a stream and a whole answer give the same result. */
+/**
+ * Joins events to the answer that they describe: a stream and a whole answer give the same result.
+ */
 class AnswerCollector {
   readonly #blocks: AnswerBlock[] = [];
   #model: string | null = null;
@@ -81,7 +83,10 @@ function emptyBlock(block: OpenBlock): AnswerBlock {
   }
 }
 
-/** A delta of another kind than its block breaks a law; it changes nothing here, and the laws' tests find it. */
+/**
+ * A delta of another kind than its block breaks a law; it changes nothing here, and the laws' tests
+ * find it.
+ */
 function extend(block: AnswerBlock, delta: Delta): void {
   if (block.kind === "text" && delta.type === "text") {
     block.text += delta.text;

@@ -1,18 +1,25 @@
-/** Longest media type that is looked for at the head of a data URL; what is longer is none (RFC 6838 allows 127 a side). */
+/**
+ * Longest media type that is looked for at the head of a data URL; what is longer is none (RFC 6838
+ * allows 127 a side).
+ */
 const MAXIMUM_HEAD = 300;
 
 const MARK = ";base64,";
 
 /**
- * The media type and the base64 text of a `data:` URL (RFC 2397); `null` for every other URL, and for data URLs with parameters, which say nothing
- * of an image.
+ * The media type and the base64 text of a `data:` URL (RFC 2397); `null` for every other URL, and
+ * for data URLs with parameters, which say nothing of an image.
  */
-export function readDataUrl(url: string): { readonly mediaType: string; readonly data: string } | null {
+export function readDataUrl(
+  url: string,
+): { readonly mediaType: string; readonly data: string } | null {
   if (!url.startsWith("data:")) return null;
   const mark = url.slice(0, MAXIMUM_HEAD).indexOf(MARK);
   if (mark === -1) return null;
   const mediaType = url.slice("data:".length, mark).replace(/^(image\/[^;]+);.*$/i, "$1");
-  return /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? { mediaType, data: url.slice(mark + MARK.length) } : null;
+  return /^[\w.+-]+\/[\w.+-]+$/.test(mediaType)
+    ? { mediaType, data: url.slice(mark + MARK.length) }
+    : null;
 }
 
 export function printDataUrl(mediaType: string, data: string): string {

@@ -27,11 +27,17 @@ export interface DialectFacts {
   readonly flags: Readonly<Record<string, FlagFacts>>;
   /** Whether providers may want `api_version` in the query of every call; not where absent. */
   readonly takesApiVersion?: boolean;
-  /** Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or more. */
+  /**
+   * Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or
+   * more.
+   */
   readonly maxBatch?: number;
   /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
   readonly demandsOutputLimit: boolean;
-  /** What its providers require of requests that generate; absent of a protocol that generates nothing. */
+  /**
+   * What its providers require of requests that generate; absent of a protocol that generates
+   * nothing.
+   */
   readonly requires?: RequestRules;
 }
 
@@ -50,7 +56,10 @@ export interface FlagFacts {
   readonly maxBatch?: number;
   /** The provider's row must have `api_version`. */
   readonly demandsApiVersion?: boolean;
-  /** Flags of the same dialect that contradict this one; no provider can have both. Said once for a pair. */
+  /**
+   * Flags of the same dialect that contradict this one; no provider can have both. Said once for a
+   * pair.
+   */
   readonly excludes?: readonly string[];
 }
 
@@ -65,7 +74,10 @@ export const UNARY_FACTS = {
   demandsOutputLimit: false,
 } as const satisfies Partial<DialectFacts>;
 
-/** How providers of a wire protocol are called, for each of the protocol's operations (`DialectFacts.operations`). */
+/**
+ * How providers of a wire protocol are called, for each of the protocol's operations
+ * (`DialectFacts.operations`).
+ */
 export interface Dialect extends Partial<Record<ModelOperation, unknown>> {
   readonly generate?: Upstream;
   readonly embed?: UnaryUpstream<EmbedRequest, EmbedResult>;
@@ -73,7 +85,10 @@ export interface Dialect extends Partial<Record<ModelOperation, unknown>> {
   readonly moderate?: UnaryUpstream<ModerateRequest, ModerateResult>;
 }
 
-/** A wire protocol's row: its facts, and its translator. Checking a configuration needs the facts only, so it does not load translators. */
+/**
+ * A wire protocol's row: its facts, and its translator. Checking a configuration needs the facts
+ * only, so it does not load translators.
+ */
 export interface DialectRow extends DialectFacts {
   readonly load: () => Promise<{ readonly dialect: Dialect }>;
 }

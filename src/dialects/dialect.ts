@@ -36,14 +36,21 @@ interface SurfaceContract {
 
 /** What every surface does with a body before anything is decided. */
 export interface RequestReader {
-  /** The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every other is translated for. */
+  /**
+   * The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every
+   * other is translated for.
+   */
   readonly dialect: string;
   /**
    * Reads a body that the surface's schema has accepted.
    *
    * @param bytes size of the body as it arrived; the context bucket is estimated from it.
    */
-  readonly parse: (body: JsonObject, bytes: number, headers: ProtocolHeaders) => InferenceRequest | ServiceError;
+  readonly parse: (
+    body: JsonObject,
+    bytes: number,
+    headers: ProtocolHeaders,
+  ) => InferenceRequest | ServiceError;
   /** The 400 for members that the route does not take; `null` where it takes all. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
   /** Headers that belong to the protocol; absent where it has none. */
@@ -87,40 +94,53 @@ export interface Ending {
 }
 
 /**
- * Makes the client's stream from the provider's. A state machine: synchronous, without I/O, with exactly one ending (docs/architecture.md#streams).
+ * Makes the client's stream from the provider's. A state machine: synchronous, without I/O, with
+ * exactly one ending (docs/architecture.md#streams).
  */
 export interface AnswerStream {
   /** Takes bytes as they arrive; gives the whole events to send. An empty list: wait for more. */
   push(chunk: Uint8Array): readonly Uint8Array[];
   /**
-   * Set as soon as the provider has said something: a character of text or reasoning, a call's name or arguments, a citation, data, or why the
-   * answer ended. Pings, comments and bare beginnings say nothing: a provider that fails before this can be replaced, as long as the events given
-   * so far have not been sent. What a surface cannot print counts too, so this may be set while there is nothing to send.
+   * Set as soon as the provider has said something: a character of text or reasoning, a call's name
+   * or arguments, a citation, data, or why the answer ended. Pings, comments and bare beginnings
+   * say nothing: a provider that fails before this can be replaced, as long as the events given so
+   * far have not been sent. What a surface cannot print counts too, so this may be set while there
+   * is nothing to send.
    */
   readonly hasOutput: boolean;
   /**
-   * UTF-16 code units of output so far: text, reasoning, names and arguments of calls. The limits of a stream that is cut, or that the provider did
-   * not count, are settled by it.
+   * UTF-16 code units of output so far: text, reasoning, names and arguments of calls. The limits
+   * of a stream that is cut, or that the provider did not count, are settled by it.
    */
   readonly outputCharacters: number;
   /** Set as soon as the stream is known to have gone wrong; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
-  /** Set as soon as the upstream has said that nothing more follows; what it sends after that is not part of the answer. */
+  /**
+   * Set as soon as the upstream has said that nothing more follows; what it sends after that is not
+   * part of the answer.
+   */
   readonly done: boolean;
-  /** The upstream's bytes have ended, or it is `done`. Gives what must still be sent to close the stream properly. */
+  /**
+   * The upstream's bytes have ended, or it is `done`. Gives what must still be sent to close the
+   * stream properly.
+   */
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** What is known of tokens so far, for a stream that is given up. */
   readonly usage: TokenUsage | null;
   /** What was changed in the answer so far; nothing where absent. */
   readonly edits?: EditSet;
   /**
-   * The end of a stream that has begun and cannot be finished: the failure of its protocol, and never a normal end (docs/protocols.md#how-a-stream-ends). It
-   * continues the events given so far, so it is for a client that has received them. Last call.
+   * The end of a stream that has begun and cannot be finished: the failure of its protocol, and
+   * never a normal end (docs/protocols.md#how-a-stream-ends). It continues the events given so far,
+   * so it is for a client that has received them. Last call.
    */
   fail(error: ServiceError): Uint8Array;
 }
 
-/** A whole JSON answer as the client gets it, judged. `bytes` count where there is no failure, or the failure is final and they are not empty. */
+/**
+ * A whole JSON answer as the client gets it, judged. `bytes` count where there is no failure, or
+ * the failure is final and they are not empty.
+ */
 export interface WholeAnswer {
   readonly ending: Ending;
   readonly bytes: Uint8Array;
@@ -134,7 +154,10 @@ export interface AnswerContext {
   readonly answerId: string;
   /** What to call the model where the upstream does not say. */
   readonly model: string;
-  /** Who can read what the model signs; `null` where its row does not say. Relays tag signatures with it. */
+  /**
+   * Who can read what the model signs; `null` where its row does not say. Relays tag signatures
+   * with it.
+   */
   readonly signatureFamily: string | null;
   /** Seconds since the epoch. */
   readonly now: () => number;
@@ -147,7 +170,10 @@ export interface AnswerReading {
   readonly parseAnswer: (bytes: Uint8Array) => readonly InferenceEvent[];
 }
 
-/** Surface and endpoint speak the same dialect: the request is edited, the answer is relayed as it is. */
+/**
+ * Surface and endpoint speak the same dialect: the request is edited, the answer is relayed as it
+ * is.
+ */
 export interface Relay {
   /** Path after the provider's base URL. */
   readonly path: (endpoint: EndpointRow) => string;
@@ -159,16 +185,25 @@ export interface Relay {
     edits: RequestEdits,
   ) => EditedRequest;
   readonly observe: (context: AnswerContext) => AnswerStream;
-  /** Judges a whole JSON answer; its bytes go on as they came unless the surface promises more than providers keep. */
+  /**
+   * Judges a whole JSON answer; its bytes go on as they came unless the surface promises more than
+   * providers keep.
+   */
   readonly readAnswer: (bytes: Uint8Array, context: AnswerContext) => WholeAnswer;
-  /** Reads answers to write them anew, where the provider's flags require it; `null` where they are relayed, as all are where this is absent. */
+  /**
+   * Reads answers to write them anew, where the provider's flags require it; `null` where they are
+   * relayed, as all are where this is absent.
+   */
   readonly reading?: (context: AnswerContext, target: Target) => AnswerReading | null;
 }
 
 /** A surface's body in canon, and what canon could not take in. */
 export interface CanonicalRequest {
   readonly request: GenerateRequest;
-  /** Registered names of members that were taken out (identity, policy, unknown ones on a route that strips them). */
+  /**
+   * Registered names of members that were taken out (identity, policy, unknown ones on a route that
+   * strips them).
+   */
   readonly stripped: readonly string[];
   /** Each once. */
   readonly dropped: readonly DroppedField[];
@@ -177,22 +212,28 @@ export interface CanonicalRequest {
 /** The surface's half of a translation. */
 export interface Translation {
   /**
-   * The request in canon. Every leaf of the body is taken in, recorded or refused by name; a route that forwards unknown members cannot
-   * forward them to another protocol, so they are refused.
+   * The request in canon. Every leaf of the body is taken in, recorded or refused by name; a route
+   * that forwards unknown members cannot forward them to another protocol, so they are refused.
    */
   readonly toCanon: (
     request: InferenceRequest,
     unknownFields: UnknownFields,
     edits: RequestEdits,
   ) => CanonicalRequest | ServiceError;
-  /** Finish reasons that no request of this surface can cause: an answer with one is a failure and is not printed. None where absent. */
+  /**
+   * Finish reasons that no request of this surface can cause: an answer with one is a failure and
+   * is not printed. None where absent.
+   */
   readonly impossibleEnds?: readonly FinishReason[];
   /**
-   * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends properly is a failure: nothing of it would be left. None
-   * where absent.
+   * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends
+   * properly is a failure: nothing of it would be left. None where absent.
    */
   readonly unsaid?: readonly OpenBlock["kind"][];
-  /** The surface has a call's arguments as an object: an answer with other ones that ends properly is a failure. */
+  /**
+   * The surface has a call's arguments as an object: an answer with other ones that ends properly
+   * is a failure.
+   */
   readonly parsesArguments?: boolean;
   readonly renderStream: (context: AnswerContext) => EventRenderer;
   readonly renderAnswer: (
@@ -204,8 +245,9 @@ export interface Translation {
 /** Prints events in a surface's grammar. */
 export interface EventRenderer {
   /**
-   * What goes to the client because of one event; each item is one whole server-sent event. `finish` prints all that ends the stream, `[DONE]` included where
-   * the surface has it. `failure` is never pushed: `fail` is called instead.
+   * What goes to the client because of one event; each item is one whole server-sent event.
+   * `finish` prints all that ends the stream, `[DONE]` included where the surface has it. `failure`
+   * is never pushed: `fail` is called instead.
    */
   push(event: InferenceEvent): readonly Uint8Array[];
   /** Every dropped field of the surface so far, each once. */
@@ -241,8 +283,9 @@ export interface OutgoingRequest {
 }
 
 /**
- * One request to a cloud that serves a protocol's models and wraps the protocol in its own: other paths, members and framing around the same
- * requests, answers and events. The wrapping goes on last and comes off first, so neither relays nor translations know of it.
+ * One request to a cloud that serves a protocol's models and wraps the protocol in its own: other
+ * paths, members and framing around the same requests, answers and events. The wrapping goes on
+ * last and comes off first, so neither relays nor translations know of it.
  */
 export interface HostedRequest extends OutgoingRequest {
   /** Registered names of members that the cloud does not take; they stand in the evidence. */
@@ -260,13 +303,24 @@ export interface HostedRequest extends OutgoingRequest {
 /** A dialect as a provider speaks it, for requests that came in another. */
 export interface Upstream {
   /**
-   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for what only the last look finds, such as a
-   * value of the wrong range; it is a 400 that names what cannot be said.
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
+   * what only the last look finds, such as a value of the wrong range; it is a 400 that names what
+   * cannot be said.
    */
   readonly format: (request: GenerateRequest, target: Target) => FormattedRequest | ServiceError;
-  /** @param answerId `AnswerContext.answerId`, of which ids are made for calls that the provider gave none that another answer's call cannot have. */
-  readonly parseStream: (request: GenerateRequest, target: Target, answerId?: string) => EventParser;
-  /** A whole JSON answer as the events that a stream of it would be; ends with `finish` or `failure`. @param answerId as for `parseStream`. */
+  /**
+   * @param answerId `AnswerContext.answerId`, of which ids are made for calls that the provider
+   * gave none that another answer's call cannot have.
+   */
+  readonly parseStream: (
+    request: GenerateRequest,
+    target: Target,
+    answerId?: string,
+  ) => EventParser;
+  /**
+   * A whole JSON answer as the events that a stream of it would be; ends with `finish` or
+   * `failure`. @param answerId as for `parseStream`.
+   */
   readonly parseAnswer: (
     bytes: Uint8Array,
     request: GenerateRequest,
@@ -275,16 +329,28 @@ export interface Upstream {
   ) => readonly InferenceEvent[];
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
-  /** Content type of the dialect's streams, lower case, without parameters; `text/event-stream` where absent. */
+  /**
+   * Content type of the dialect's streams, lower case, without parameters; `text/event-stream`
+   * where absent.
+   */
   readonly streamType?: string;
-  /** Wraps a request as the provider's flags say; `null` where the provider takes the dialect as it is, as all do where this is absent. */
+  /**
+   * Wraps a request as the provider's flags say; `null` where the provider takes the dialect as it
+   * is, as all do where this is absent.
+   */
   readonly host?: (request: OutgoingRequest, target: Target) => HostedRequest | null;
 }
 
-/** Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold over everything it ever gives. */
+/**
+ * Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold
+ * over everything it ever gives.
+ */
 export interface EventParser {
   /** Nothing follows a `finish` or a `failure`. */
   push(chunk: Uint8Array): readonly InferenceEvent[];
-  /** The bytes have ended. Gives the terminal event where none was given: a `failure`, unless the dialect's end proves the answer whole. */
+  /**
+   * The bytes have ended. Gives the terminal event where none was given: a `failure`, unless the
+   * dialect's end proves the answer whole.
+   */
   end(): readonly InferenceEvent[];
 }

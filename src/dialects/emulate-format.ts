@@ -16,17 +16,25 @@ export interface FormatEmulation {
 
 const NAME = "json_response";
 
-/** Of an answer in JSON without a schema: without a sentence, models call the tool without arguments. */
+/**
+ * Of an answer in JSON without a schema: without a sentence, models call the tool without
+ * arguments.
+ */
 const ANY_OBJECT = {
-  description: "Gives the final answer as one JSON object. The members of the object are the arguments of this call.",
+  description:
+    "Gives the final answer as one JSON object. The members of the object are the arguments of this call.",
   schema: { type: "object", properties: {}, additionalProperties: true },
 };
 
 /**
- * Sends a response format as a tool whose arguments are the answer (docs/protocols.md#schemas-as-tools). Where the request has tools of its own, the model
- * must call one of them or this one; otherwise it must call this one.
+ * Sends a response format as a tool whose arguments are the answer
+ * (docs/protocols.md#schemas-as-tools). Where the request has tools of its own, the model must call
+ * one of them or this one; otherwise it must call this one.
  */
-export function emulateFormat(request: GenerateRequest, endpoint: Pick<EndpointRow, "features">): FormatEmulation {
+export function emulateFormat(
+  request: GenerateRequest,
+  endpoint: Pick<EndpointRow, "features">,
+): FormatEmulation {
   const { format, tools } = request;
   if (format === null) throw new Error("emulateFormat: a request without a response format");
   const { description, schema } = format.kind === "json_object" ? ANY_OBJECT : format;
@@ -45,15 +53,18 @@ export function emulateFormat(request: GenerateRequest, endpoint: Pick<EndpointR
       tools: [...tools, tool],
       toolChoice: tools.length === 0 ? { mode: "named", name } : { mode: "required" },
       // One call is one answer; a second would be a second answer.
-      parallelToolCalls: endpoint.features.includes("parallel_tool_calls_off") ? false : request.parallelToolCalls,
+      parallelToolCalls: endpoint.features.includes("parallel_tool_calls_off")
+        ? false
+        : request.parallelToolCalls,
     },
     unfold: () => new Unfolding(name),
   };
 }
 
 /**
- * Makes the tool call's arguments the answer's text again. An answer that is not exactly one document is none: text that is no JSON object, text beside the
- * call, or a second call of the tool, makes the answer a failure instead of something that looks like JSON and is not.
+ * Makes the tool call's arguments the answer's text again. An answer that is not exactly one
+ * document is none: text that is no JSON object, text beside the call, or a second call of the
+ * tool, makes the answer a failure instead of something that looks like JSON and is not.
  */
 class Unfolding implements EventFilter {
   readonly #name: string;

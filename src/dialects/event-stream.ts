@@ -4,7 +4,10 @@ import { textOf } from "./json.ts";
 
 /** An answer as a stream of server-sent events. */
 export interface EventStream {
-  /** JSON Schema of the data of each event, the last one's and our error's included; `[DONE]` is no JSON and has none. */
+  /**
+   * JSON Schema of the data of each event, the last one's and our error's included; `[DONE]` is no
+   * JSON and has none.
+   */
   readonly events: JsonObject;
   /** Whether events have names (`event:`); each is the `type` of its data. */
   readonly isNamed: boolean;
@@ -35,8 +38,9 @@ export function eventSchema(type: string, { title, description, members }: Event
 }
 
 /**
- * The schema of all events of a protocol that distinguishes them by `type`: one component for each type, and one for every other type,
- * because a provider of the same protocol may have types of its own, and the router relays them unchanged.
+ * The schema of all events of a protocol that distinguishes them by `type`: one component for each
+ * type, and one for every other type, because a provider of the same protocol may have types of its
+ * own, and the router relays them unchanged.
  *
  * @param name of the component, such as `ResponseEvent`.
  * @param byType each with a title, which is the name of its component.
@@ -50,7 +54,11 @@ export function eventUnion(name: string, byType: Readonly<Record<string, JsonObj
     title: name,
     description: "Data of an event. `type` is also the name of the event.",
     anyOf: [
-      { title: `Known${name}`, oneOf: Object.values(byType), discriminator: { propertyName: "type", mapping } },
+      {
+        title: `Known${name}`,
+        oneOf: Object.values(byType),
+        discriminator: { propertyName: "type", mapping },
+      },
       {
         title: `Other${name}`,
         ...complete(

@@ -32,7 +32,10 @@ import type { Dialect } from "./dialect-facts.ts";
 import type { ModelOperation } from "../canon/operation.ts";
 import type { PreparedTranslation } from "./translate-request.ts";
 
-/** One request's way to one endpoint and back: what is sent, and how the answer becomes the client's. Relay and translation look the same from here. */
+/**
+ * One request's way to one endpoint and back: what is sent, and how the answer becomes the
+ * client's. Relay and translation look the same from here.
+ */
 export interface ExchangePlan {
   /** Path after the provider's base URL. */
   readonly path: string;
@@ -45,13 +48,19 @@ export interface ExchangePlan {
   readonly edits: EditSet;
   /** Dropped fields of the request; those of the answer come with its ending. */
   readonly dropped: readonly DroppedField[];
-  /** Whether a whole stream ends with counts of tokens: its protocol always sends them, or they were requested. */
+  /**
+   * Whether a whole stream ends with counts of tokens: its protocol always sends them, or they were
+   * requested.
+   */
   readonly expectsUsage: boolean;
   /** Content type of the upstream's streams, lower case, without parameters. */
   readonly streamType: string;
   readonly stream: () => AnswerStream;
   readonly answer: (bytes: Uint8Array) => WholeAnswer;
-  /** The stream that a whole answer is, from a provider that does not stream: all of it comes with its end. */
+  /**
+   * The stream that a whole answer is, from a provider that does not stream: all of it comes with
+   * its end.
+   */
   readonly streamOfAnswer: (bytes: Uint8Array) => AnswerStream;
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
@@ -60,7 +69,10 @@ export interface ExchangePlan {
 interface ExchangeOptions {
   readonly surface: Surface;
   readonly request: InferenceRequest;
-  /** `null` where the request is relayed: the endpoint speaks the surface's dialect and has the response format. */
+  /**
+   * `null` where the request is relayed: the endpoint speaks the surface's dialect and has the
+   * response format.
+   */
   readonly prepared: PreparedTranslation | null;
   readonly route: RouteRow;
   readonly edits: RequestEdits;
@@ -68,30 +80,40 @@ interface ExchangeOptions {
 }
 
 /**
- * Prepares the exchange with an endpoint: translates where the request was prepared for that, and relays otherwise
- * (docs/architecture.md#translation).
+ * Prepares the exchange with an endpoint: translates where the request was prepared for that, and
+ * relays otherwise (docs/architecture.md#translation).
  *
  * @param upstream the endpoint's dialect.
  */
-export function planExchange(options: ExchangeOptions, target: Target, upstream: Upstream): ExchangePlan {
+export function planExchange(
+  options: ExchangeOptions,
+  target: Target,
+  upstream: Upstream,
+): ExchangePlan {
   const { prepared } = options;
   const { unsent } = options.request.headers;
-  const open = prepared === null ? relayed(options, target, upstream) : translated(options, prepared, target, upstream);
+  const open =
+    prepared === null
+      ? relayed(options, target, upstream)
+      : translated(options, prepared, target, upstream);
   const plan = hosted(open, target, upstream);
   return unsent === undefined ? plan : { ...plan, stripped: [...plan.stripped, ...unsent] };
 }
 
 /** A way to an endpoint that takes the dialect as it is. */
-type UnhostedPlan = OutgoingRequest & Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
+type UnhostedPlan = OutgoingRequest &
+  Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
 
 /** Adds the wrapping that the provider's flags or its version of the interface require. */
 function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): ExchangePlan {
   const { flags, apiVersion } = target.provider;
-  const host = flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
+  const host =
+    flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
   const expectsUsage = !flags.includes("no_stream_options");
   if (host === null) {
     const { streamType = EVENT_STREAM, readError } = upstream;
-    // Member by member: the engine makes such an object at once, and one that is spread together step by step.
+    // Member by member: the engine makes such an object at once, and one that is spread together
+    // step by step.
     return {
       path: open.path,
       headers: open.headers,
@@ -197,15 +219,28 @@ function translated(
 }
 
 /** The events of a whole answer as a stream, which has nothing before its end. */
-function streamOf({ translation }: Surface, context: AnswerContext, end: EventParser["end"]): AnswerStream {
+function streamOf(
+  { translation }: Surface,
+  context: AnswerContext,
+  end: EventParser["end"],
+): AnswerStream {
   return new TranslatedStream({ push: () => [], end }, translation.renderStream(context));
 }
 
-function wholeAnswer(events: readonly InferenceEvent[], surface: Surface, context: AnswerContext): WholeAnswer {
+function wholeAnswer(
+  events: readonly InferenceEvent[],
+  surface: Surface,
+  context: AnswerContext,
+): WholeAnswer {
   const answer = collectAnswer(events);
   const dropped = events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
   if (answer.finish === null) {
-    const failure = answer.failure ?? { kind: "malformed", status: null, retryAfter: null, code: null };
+    const failure = answer.failure ?? {
+      kind: "malformed",
+      status: null,
+      retryAfter: null,
+      code: null,
+    };
     return { ending: { failure, finish: null, usage: answer.usage, dropped }, bytes: EMPTY };
   }
   const rendered = surface.translation.renderAnswer(answer, context);
@@ -224,12 +259,18 @@ const EVENT_STREAM = "text/event-stream";
 /** The model is always named anew where the protocol is another. */
 const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
 const ANSWER_REWRITTEN: EditSet = editSet("answer_rewritten");
-/** Not frozen: it stands in records, and the engine serialises an object with a frozen list in twice the time. */
+/**
+ * Not frozen: it stands in records, and the engine serialises an object with a frozen list in twice
+ * the time.
+ */
 const NONE: readonly DroppedField[] = [];
 const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
-/** The whole answer as the client gets it; one that cannot be read or printed (nested beyond the stack) is malformed. */
+/**
+ * The whole answer as the client gets it; one that cannot be read or printed (nested beyond the
+ * stack) is malformed.
+ */
 export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): WholeAnswer {
   try {
     return exchangePlan.answer(received);
@@ -242,22 +283,34 @@ export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): 
 /**
  * How a stream ended whose bytes have ended; one that cannot be closed is malformed.
  *
- * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's mark the stream is whole only if its counts have come, which
- *   providers send last.
+ * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's
+ *   mark the stream is whole only if its counts have come, which providers send last.
  */
-export function judgedEnd(stream: AnswerStream, mayBeCut: boolean): ReturnType<AnswerStream["end"]> {
+export function judgedEnd(
+  stream: AnswerStream,
+  mayBeCut: boolean,
+): ReturnType<AnswerStream["end"]> {
   const lacksMark = !stream.done;
   try {
     const { ending, events } = stream.end();
     const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;
-    return isCut ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] } : { ending, events };
+    return isCut
+      ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] }
+      : { ending, events };
   } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: stream.usage, dropped: [] };
+    const ending = {
+      failure: failureOf("malformed"),
+      finish: null,
+      usage: stream.usage,
+      dropped: [],
+    };
     return { ending, events: [] };
   }
 }
 
-const loaded = Object.entries(DIALECTS).map(async ([name, { load }]) => [name, (await load()).dialect] as const);
+const loaded = Object.entries(DIALECTS).map(
+  async ([name, { load }]) => [name, (await load()).dialect] as const,
+);
 
 const UPSTREAMS: ReadonlyMap<string, Dialect> = new Map(await Promise.all(loaded));
 
@@ -271,6 +324,7 @@ export function upstreamFor<Operation extends ModelOperation>(
   dialect: string,
 ): NonNullable<Dialect[Operation]> {
   const upstream = UPSTREAMS.get(dialect)?.[operation];
-  if (upstream === undefined) throw new Error(`dialects: ${dialect} has no translator for ${operation}`);
+  if (upstream === undefined)
+    throw new Error(`dialects: ${dialect} has no translator for ${operation}`);
   return upstream;
 }

@@ -11,25 +11,43 @@ import { parsePreferences } from "./body-reader.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText, textOf } from "./json.ts";
 
 /**
- * The class of a member of a request (docs/protocols.md#classes-of-request-members).
- * `core`: shapes the answer; `capability`: requires something that a route and a workspace must approve; `region`: says where content may be processed, which the
- * routing table decides; `state`: requests that content is stored, refused unless its value turns that off; `egress`: lets a provider call other servers;
- * `identity`: identifies the caller's user, taken out before the request leaves; `hint`: may help, may be ignored by a provider;
- * `ours`: read by the router, never sent.
+ * The class of a member of a request (docs/protocols.md#classes-of-request-members). `core`: shapes
+ * the answer; `capability`: requires something that a route and a workspace must approve; `region`:
+ * says where content may be processed, which the routing table decides; `state`: requests that
+ * content is stored, refused unless its value turns that off; `egress`: lets a provider call other
+ * servers; `identity`: identifies the caller's user, taken out before the request leaves; `hint`:
+ * may help, may be ignored by a provider; `ours`: read by the router, never sent.
  */
-type FieldClass = "core" | "capability" | "region" | "state" | "egress" | "identity" | "hint" | "ours";
+type FieldClass =
+  | "core"
+  | "capability"
+  | "region"
+  | "state"
+  | "egress"
+  | "identity"
+  | "hint"
+  | "ours";
 
 interface FieldFacts {
   readonly class: FieldClass;
-  /** The capability that the member needs when it has a value; finer rules stand in the dialect's parser. */
+  /**
+   * The capability that the member needs when it has a value; finer rules stand in the dialect's
+   * parser.
+   */
   readonly needs?: Capability;
-  /** The feature that the member uses when it has a value; finer rules stand in the dialect's parser. */
+  /**
+   * The feature that the member uses when it has a value; finer rules stand in the dialect's
+   * parser.
+   */
   readonly uses?: Feature;
 }
 
 export type FieldRegistry = Readonly<Record<string, FieldFacts>>;
 
-/** Top-level members of a body that the registry does not know, in the body's order. `undefined`-free, so cheap on the hot path. */
+/**
+ * Top-level members of a body that the registry does not know, in the body's order.
+ * `undefined`-free, so cheap on the hot path.
+ */
 export function unknownFields(registry: FieldRegistry, body: object): readonly string[] {
   let unknown: string[] | null = null;
   for (const name in body) {
@@ -38,7 +56,10 @@ export function unknownFields(registry: FieldRegistry, body: object): readonly s
   return unknown ?? NONE;
 }
 
-/** Not frozen, as all lists that stand in records: the engine serialises an object with a frozen list in twice the time. */
+/**
+ * Not frozen, as all lists that stand in records: the engine serialises an object with a frozen
+ * list in twice the time.
+ */
 const NONE: readonly string[] = [];
 
 /** The registered name nearest to a mistyped one (at most two edits away), or `null`. */
@@ -57,8 +78,9 @@ function nearestField(registry: FieldRegistry, name: string): string | null {
 }
 
 /**
- * Whether a value says no more than its absence would: null, an empty list, or an object that holds nothing but such members. Client libraries that know the
- * members of many vendors send back what they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
+ * Whether a value says no more than its absence would: null, an empty list, or an object that holds
+ * nothing but such members. Client libraries that know the members of many vendors send back what
+ * they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
  */
 export function saysNothing(value: JsonValue | undefined): boolean {
   if (value === null || value === undefined) return true;
@@ -71,7 +93,10 @@ export function saysNothing(value: JsonValue | undefined): boolean {
   return !isEmpty;
 }
 
-/** Copies that client libraries parse out of a text and send back beside it, and members that may be the text. */
+/**
+ * Copies that client libraries parse out of a text and send back beside it, and members that may be
+ * the text.
+ */
 const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
   // openai and openai-node: calls of strict functions; parsed messages and their texts.
   parsed_arguments: ["arguments"],
@@ -80,7 +105,10 @@ const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
   parsed_output: ["text"],
 };
 
-/** Whether a member repeats another one: the role of its message, or what a text beside it says in JSON. */
+/**
+ * Whether a member repeats another one: the role of its message, or what a text beside it says in
+ * JSON.
+ */
 function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
   const value = object[name];
   if (name === "role") return value === role;
@@ -119,7 +147,9 @@ function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObje
     changed = true;
     members.push([name, member]);
   }
-  return changed ? Object.fromEntries(members.filter(([, member]) => member !== undefined)) : object;
+  return changed
+    ? Object.fromEntries(members.filter(([, member]) => member !== undefined))
+    : object;
 }
 
 /** Whether an object holds a member that says something and is not among `known`. */
@@ -128,23 +158,33 @@ export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>)
   return false;
 }
 
-/** A member's name as an error may write it: the caller's text is not repeated where it does not look like one. */
+/**
+ * A member's name as an error may write it: the caller's text is not repeated where it does not
+ * look like one.
+ */
 export function shownName(name: string): string {
   return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
 }
 
 /**
- * Refuses unknown members with a 400, where the route does not say `strip` or `forward`. Names are quoted only when they look like one.
+ * Refuses unknown members with a 400, where the route does not say `strip` or `forward`. Names are
+ * quoted only when they look like one.
  *
  * @param protocol what the surface is called in a sentence, such as `responses`.
  */
-export function refusingUnknown(registry: FieldRegistry, protocol: string): RequestReader["refuseUnknown"] {
+export function refusingUnknown(
+  registry: FieldRegistry,
+  protocol: string,
+): RequestReader["refuseUnknown"] {
   return (body, mode) => {
     if (mode !== "reject") return null;
     const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
     if (name === undefined) return null;
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
-      return invalidRequest("unknown_field", `The request has a member that ${protocol} requests do not have`);
+      return invalidRequest(
+        "unknown_field",
+        `The request has a member that ${protocol} requests do not have`,
+      );
     }
     const near = nearestField(registry, name);
     const hint = near === null ? "" : `; did you mean ${near}?`;
@@ -152,12 +192,15 @@ export function refusingUnknown(registry: FieldRegistry, protocol: string): Requ
   };
 }
 
-/** Bytes of JSON per token, on average, in English text; only the context bucket is made from it. */
+/**
+ * Bytes of JSON per token, on average, in English text; only the context bucket is made from it.
+ */
 const BYTES_PER_TOKEN = 4;
 
 /**
- * What one walk over a body finds besides canon: what the body requires of models and of wire protocols, and what canon leaves out of it. The walk is
- * made for every request; for a request that is translated it is made again, with the checks that only a translation needs.
+ * What one walk over a body finds besides canon: what the body requires of models and of wire
+ * protocols, and what canon leaves out of it. The walk is made for every request; for a request
+ * that is translated it is made again, with the checks that only a translation needs.
  */
 export class RequestReading {
   /** Few of each: a set for every request would cost more than it finds. */
@@ -174,9 +217,15 @@ export class RequestReading {
   readonly dropped = new Set<DroppedField>();
   /** The first refusal; `null` where there is none. */
   refusal: ServiceError | null = null;
-  /** The 400 for the first item, block or part of a type that the protocol's table does not have; a route that forwards unknown fields takes it. */
+  /**
+   * The 400 for the first item, block or part of a type that the protocol's table does not have; a
+   * route that forwards unknown fields takes it.
+   */
   unknownKind: ServiceError | null = null;
-  /** The 400 for what an unknown member holds, on a route that forwards it; elsewhere it never leaves. */
+  /**
+   * The 400 for what an unknown member holds, on a route that forwards it; elsewhere it never
+   * leaves.
+   */
   unforwardable: ServiceError | null = null;
   /** The body is going to an endpoint of another protocol. */
   readonly forTranslation: boolean;
@@ -208,7 +257,10 @@ export class RequestReading {
     if (this.forTranslation) this.#calls.set(id, (this.#calls.get(id) ?? 0) + 1);
   }
 
-  /** Notes a result. One that answers no call, or a call that has a result, every other protocol refuses. @param path of the call's id. */
+  /**
+   * Notes a result. One that answers no call, or a call that has a result, every other protocol
+   * refuses. @param path of the call's id.
+   */
   answered(id: string, path: string): void {
     if (!this.forTranslation) return;
     const calls = this.#calls.get(id) ?? 0;
@@ -236,17 +288,24 @@ export class RequestReading {
       } else if (role === undefined) {
         this.dropped.add("empty_member_dropped");
       } else {
-        this.replace(object, name, undefined, isEmpty ? "empty_member_dropped" : "repeated_member_dropped");
+        this.replace(
+          object,
+          name,
+          undefined,
+          isEmpty ? "empty_member_dropped" : "repeated_member_dropped",
+        );
       }
     }
     return unknown;
   }
 
   /**
-   * Notes `feature`, the protocol itself, where the object holds a member that is not among `known`.
+   * Notes `feature`, the protocol itself, where the object holds a member that is not among
+   * `known`.
    *
-   * @param role of the message that holds the object, for objects of the history: members that say nothing or repeat another one are left out there, for
-   *   providers of the same protocol too, which refuse them as unknown (OpenAI, Anthropic, Mistral).
+   * @param role of the message that holds the object, for objects of the history: members that say
+   *   nothing or repeat another one are left out there, for providers of the same protocol too,
+   *   which refuse them as unknown (OpenAI, Anthropic, Mistral).
    * @returns whether there was none.
    */
   useUnknown(
@@ -261,8 +320,16 @@ export class RequestReading {
     return name === null;
   }
 
-  /** Sends a member of the history otherwise, whatever protocol the provider speaks. @param value `undefined`: not at all. */
-  replace(object: JsonObject, name: string, value: JsonValue | undefined, field: DroppedField): void {
+  /**
+   * Sends a member of the history otherwise, whatever protocol the provider speaks. @param value
+   * `undefined`: not at all.
+   */
+  replace(
+    object: JsonObject,
+    name: string,
+    value: JsonValue | undefined,
+    field: DroppedField,
+  ): void {
     this.dropped.add(field);
     const changes = (this.#changes ??= new Map());
     const own = changes.get(object) ?? new Map<string, JsonValue | undefined>();
@@ -273,10 +340,17 @@ export class RequestReading {
   /** The request with what `replace` changed. */
   applied(request: InferenceRequest): InferenceRequest {
     if (this.#changes === null) return request;
-    return { ...request, body: objectWithChanges(request.body, this.#changes), dropped: this.#replaced };
+    return {
+      ...request,
+      body: objectWithChanges(request.body, this.#changes),
+      dropped: this.#replaced,
+    };
   }
 
-  /** Notes what top-level members require by having a value. A number too large for a double is refused by name. */
+  /**
+   * Notes what top-level members require by having a value. A number too large for a double is
+   * refused by name.
+   */
   noteFields(body: JsonObject, registry: FieldRegistry): void {
     for (const name in body) {
       const value = body[name];
@@ -284,7 +358,9 @@ export class RequestReading {
       const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
       if (facts === undefined) continue;
       if (typeof value === "object" && JSON.isRawJSON(value)) {
-        this.refuse(invalidRequest("invalid_type", `${name} must not be a number of this size`, name));
+        this.refuse(
+          invalidRequest("invalid_type", `${name} must not be a number of this size`, name),
+        );
       }
       if (Array.isArray(value) && value.length === 0) continue;
       if (facts.needs !== undefined) this.need(facts.needs, name);
@@ -317,7 +393,10 @@ function sorted<Name extends string>(names: readonly Name[]): readonly Name[] {
 }
 
 /** What a surface adds to a reading of its own body. */
-interface ParsedBody extends Pick<InferenceRequest, "body" | "headers" | "reader" | "includeUsage"> {
+interface ParsedBody extends Pick<
+  InferenceRequest,
+  "body" | "headers" | "reader" | "includeUsage"
+> {
   readonly operation: RequestShape["operation"];
   readonly stream: boolean;
   /** Tokens; `null` where the body sets no limit. */
@@ -339,7 +418,10 @@ export const UNSPECIFIED = {
 } as const satisfies Partial<ParsedBody>;
 
 /** What a body requires, how large it is, what it prefers; or the first refusal of the reading. */
-export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): InferenceRequest | ServiceError {
+export function inferenceRequest(
+  reading: RequestReading,
+  parsed: ParsedBody,
+): InferenceRequest | ServiceError {
   if (reading.refusal !== null) return reading.refusal;
   const { body, headers, reader, includeUsage } = parsed;
   const { model } = body;
@@ -367,8 +449,13 @@ export function inferenceRequest(reading: RequestReading, parsed: ParsedBody): I
   });
 }
 
-/** The 400 for what the route does not relay. @param route `undefined` where the caller sees none. */
-export function refusedKind(request: InferenceRequest, route: RouteRow | undefined): ServiceError | null {
+/**
+ * The 400 for what the route does not relay. @param route `undefined` where the caller sees none.
+ */
+export function refusedKind(
+  request: InferenceRequest,
+  route: RouteRow | undefined,
+): ServiceError | null {
   const refused = route?.unknownFields === "forward" ? request.unforwardable : request.unknownKind;
   if (refused === null || refused === undefined || route === undefined) return null;
   return invalidRequest(refused.code, refused.message, refused.param ?? undefined);

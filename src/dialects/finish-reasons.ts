@@ -4,15 +4,18 @@ import type { JsonValue } from "../canon/json.ts";
 import { answerFailure } from "./answer-failure.ts";
 
 /**
- * Why answers end, by the value that a provider gives (docs/protocols.md#finish-reasons), in lower case. One table for all protocols: servers and gateways of
- * one protocol send values of another (`end_turn` in chat completions, `stop` in messages), and no two protocols give one value two meanings.
+ * Why answers end, by the value that a provider gives (docs/protocols.md#finish-reasons), in lower
+ * case. One table for all protocols: servers and gateways of one protocol send values of another
+ * (`end_turn` in chat completions, `stop` in messages), and no two protocols give one value two
+ * meanings.
  */
 const ENDS: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   end_turn: "stop",
   complete: "stop",
   completed: "stop",
-  // Together, and servers on Text Generation Inference (https://huggingface.co/docs/text-generation-inference/reference/api_reference).
+  // Together, and servers on Text Generation Inference
+  // (https://huggingface.co/docs/text-generation-inference/reference/api_reference).
   eos: "stop",
   eos_token: "stop",
   end: "stop",
@@ -67,7 +70,10 @@ const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> 
   malformed_tool_use: ["malformed", "malformed_tool_use"],
 };
 
-/** The reason that a value stands for; `other` for an unknown one, `null` where there is none (no text, empty, or `"null"`, which DashScope sends). */
+/**
+ * The reason that a value stands for; `other` for an unknown one, `null` where there is none (no
+ * text, empty, or `"null"`, which DashScope sends).
+ */
 export function finishReason(value: JsonValue | undefined): FinishReason | null {
   if (typeof value !== "string" || value === "" || value === "null") return null;
   const known = value.toLowerCase();

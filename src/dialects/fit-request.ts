@@ -19,12 +19,16 @@ import type { EventFilter } from "./translated-stream.ts";
 import { closedSchema, filledSchema, NO_PARAMETERS, type SchemaRules } from "./fit-schema.ts";
 
 /**
- * What the providers of one wire protocol require of every request (docs/translation.md#what-providers-require).
- * One table a protocol, in its `facts.ts`, each row with its source. Some rules are the same everywhere and have no row:
- * results follow their calls, ids of calls are unique, functions have an object schema, base64 has no white space.
+ * What the providers of one wire protocol require of every request
+ * (docs/translation.md#what-providers-require). One table a protocol, in its `facts.ts`, each row
+ * with its source. Some rules are the same everywhere and have no row: results follow their calls,
+ * ids of calls are unique, functions have an object schema, base64 has no white space.
  */
 export interface RequestRules {
-  /** Names of functions. Every form takes up to 64 letters, digits and underscores that begin with an underscore. */
+  /**
+   * Names of functions. Every form takes up to 64 letters, digits and underscores that begin with
+   * an underscore.
+   */
   readonly toolName: RegExp;
   /** Ids of calls. Every form takes what `toolName` must take. */
   readonly callId: RegExp;
@@ -58,7 +62,11 @@ export function fitting(print: Upstream["format"], rules: RequestRules): Upstrea
     const printed = print(fitted, target);
     if ("code" in printed) return printed;
     for (const field of printed.dropped) fit.dropped.add(field);
-    return { ...printed, dropped: [...fit.dropped], ...(fit.names.size > 0 && { names: fit.names }) };
+    return {
+      ...printed,
+      dropped: [...fit.dropped],
+      ...(fit.names.size > 0 && { names: fit.names }),
+    };
   };
 }
 
@@ -94,10 +102,15 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["image/x-png", "image/png"],
 ]);
 
-/** Characters that may not stand in base64; each is looked for alone, because that costs least in long texts. */
+/**
+ * Characters that may not stand in base64; each is looked for alone, because that costs least in
+ * long texts.
+ */
 const WHITE_SPACE = ["\n", "\r", " ", "\t"] as const;
 
-/** Least `top_p` beside reasoning (platform.claude.com, Extended thinking, Feature compatibility). */
+/**
+ * Least `top_p` beside reasoning (platform.claude.com, Extended thinking, Feature compatibility).
+ */
 const LEAST_TOP_P_WITH_REASONING = 0.95;
 
 /** The fitting of one request. */
@@ -179,7 +192,8 @@ class Fit {
     toolChoice,
     parallelToolCalls,
   }: GenerateRequest): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
-    if (tools.length > 0) return { tools: tools.map((tool) => this.#tool(tool)), toolChoice, parallelToolCalls };
+    if (tools.length > 0)
+      return { tools: tools.map((tool) => this.#tool(tool)), toolChoice, parallelToolCalls };
     if (toolChoice !== null || parallelToolCalls !== null) this.dropped.add("hint_dropped");
     return { tools, toolChoice: null, parallelToolCalls: null };
   }
@@ -193,7 +207,10 @@ class Fit {
     if (!isStrict) return { ...tool, parameters };
     // At the top, an object without members is a function without arguments.
     const { properties } = tool.parameters;
-    const closed = closedSchema({ ...tool.parameters, type: "object", properties: properties ?? {} }, schemas);
+    const closed = closedSchema(
+      { ...tool.parameters, type: "object", properties: properties ?? {} },
+      schemas,
+    );
     if (closed === null) {
       this.dropped.add("strictness_dropped");
       return { ...tool, parameters, strict: null };
@@ -249,20 +266,32 @@ class Fit {
   #turn(turn: Turn): Turn | null {
     switch (turn.role) {
       case "system":
-        return this.#filled({ ...turn, content: turn.content.filter((part) => this.#isTaken(part)) }, turn);
+        return this.#filled(
+          { ...turn, content: turn.content.filter((part) => this.#isTaken(part)) },
+          turn,
+        );
       case "user":
         return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
       case "assistant":
-        return this.#filled({ ...turn, content: turn.content.filter((part) => this.#isTaken(part)) }, turn);
+        return this.#filled(
+          { ...turn, content: turn.content.filter((part) => this.#isTaken(part)) },
+          turn,
+        );
       case "tool":
         return {
           ...turn,
-          results: turn.results.map((result) => ({ ...result, content: this.#input(result.content) })),
+          results: turn.results.map((result) => ({
+            ...result,
+            content: this.#input(result.content),
+          })),
         };
     }
   }
 
-  #filled<Kept extends Exclude<Turn, { role: "tool" }>>(kept: Kept, { role, content }: Kept): Kept | null {
+  #filled<Kept extends Exclude<Turn, { role: "tool" }>>(
+    kept: Kept,
+    { role, content }: Kept,
+  ): Kept | null {
     if (kept.content.length > 0) return kept;
     if (content.length === 0 && role !== "assistant") this.dropped.add("empty_text_dropped");
     return null;
@@ -271,13 +300,15 @@ class Fit {
   #isTaken(part: AssistantPart): boolean {
     if (part.kind === "reasoning") {
       const { text, signature } = part;
-      const isTaken = signature !== null || (text.trim() !== "" && this.#rules.takesReasoning(this.#target));
+      const isTaken =
+        signature !== null || (text.trim() !== "" && this.#rules.takesReasoning(this.#target));
       if (!isTaken) this.dropped.add("unsigned_reasoning_dropped");
       return isTaken;
     }
     if (part.kind === "tool_call") return true;
     const { refusedText } = this.#rules;
-    const isTaken = refusedText === null || (refusedText === "blank" ? part.text.trim() : part.text) !== "";
+    const isTaken =
+      refusedText === null || (refusedText === "blank" ? part.text.trim() : part.text) !== "";
     if (!isTaken) {
       this.dropped.add("empty_text_dropped");
       if (part.kind === "text" && part.cache !== null) this.dropped.add("cache_mark_dropped");
@@ -305,8 +336,9 @@ class Fit {
   }
 
   /**
-   * Puts each result directly after the turn of its call, and gives calls ids that are unique and that the protocol
-   * takes. A conversation of which nothing was left stays as it came, for the provider to judge.
+   * Puts each result directly after the turn of its call, and gives calls ids that are unique and
+   * that the protocol takes. A conversation of which nothing was left stays as it came, for the
+   * provider to judge.
    */
   #ordered(turns: readonly Turn[], all: readonly Turn[]): readonly Turn[] {
     if (turns.every(({ role }) => role === "system")) {
@@ -332,7 +364,9 @@ class Fit {
         continue;
       }
       caller = renamed.length;
-      renamed.push(turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, caller) } : turn);
+      renamed.push(
+        turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, caller) } : turn,
+      );
     }
     if (ids.rewritten) this.dropped.add("call_ids_rewritten");
     const ordered = this.#answered(answers.get(-1) ?? []);
@@ -344,17 +378,25 @@ class Fit {
     return ordered;
   }
 
-  /** Results as turns: one of the tools, and one of the user with the files that may not stand in results. */
+  /**
+   * Results as turns: one of the tools, and one of the user with the files that may not stand in
+   * results.
+   */
   #answered(results: readonly ToolResult[]): Turn[] {
     if (results.length === 0) return [];
     if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
     const files: InputPart[] = [];
     const left = results.map((result, index) => {
-      const apart = result.content.filter((part): part is ImagePart | FilePart => part.kind !== "text");
+      const apart = result.content.filter(
+        (part): part is ImagePart | FilePart => part.kind !== "text",
+      );
       if (apart.length === 0) return result;
       files.push(textPart(`Files of tool result ${index + 1}:`), ...apart);
       const texts = result.content.filter((part): part is TextPart => part.kind === "text");
-      return { ...result, content: texts.length > 0 ? texts : [textPart("The files of this result follow.")] };
+      return {
+        ...result,
+        content: texts.length > 0 ? texts : [textPart("The files of this result follow.")],
+      };
     });
     const tool: Turn = { role: "tool", results: left };
     if (files.length === 0) return [tool];
@@ -398,9 +440,10 @@ const KEPT_OF_NAME = 55;
 const KEPT_OF_ID = 31;
 
 /**
- * A name of the protocol's form instead of one that is not. It depends on nothing but the name, unless another name has
- * it already, so that the requests of one conversation get equal names and prompt caches keep working. The end of
- * the name is kept: names of MCP tools begin with the server's.
+ * A name of the protocol's form instead of one that is not. It depends on nothing but the name,
+ * unless another name has it already, so that the requests of one conversation get equal names and
+ * prompt caches keep working. The end of the name is kept: names of MCP tools begin with the
+ * server's.
  */
 function madeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
   const plain = name.replaceAll(FOREIGN, "_").slice(-kept);
@@ -440,7 +483,8 @@ class CallIds {
     this.#used = new Set();
     for (const turn of turns) {
       if (turn.role !== "assistant") continue;
-      for (const part of turn.content) if (part.kind === "tool_call" && form.test(part.id)) this.#used.add(part.id);
+      for (const part of turn.content)
+        if (part.kind === "tool_call" && form.test(part.id)) this.#used.add(part.id);
     }
   }
 
@@ -449,7 +493,10 @@ class CallIds {
       if (part.kind !== "tool_call") return part;
       const calls = this.#open.get(part.id);
       const isFirst = calls === undefined;
-      const id = isFirst && this.#form.test(part.id) ? part.id : madeName(part.id, this.#form, this.#used, KEPT_OF_ID);
+      const id =
+        isFirst && this.#form.test(part.id)
+          ? part.id
+          : madeName(part.id, this.#form, this.#used, KEPT_OF_ID);
       this.#used.add(id);
       this.rewritten ||= id !== part.id;
       if (isFirst) this.#open.set(part.id, [{ id, position }]);
@@ -458,7 +505,10 @@ class CallIds {
     });
   }
 
-  /** The call that a result of this id answers: the first without a result; `null` where there is none. */
+  /**
+   * The call that a result of this id answers: the first without a result; `null` where there is
+   * none.
+   */
   answer(id: string): SentCall | null {
     return this.#open.get(id)?.shift() ?? null;
   }

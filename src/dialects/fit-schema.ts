@@ -11,9 +11,19 @@ export interface SchemaRules {
   readonly refusedBounds: readonly string[];
 }
 
-/** Members that hold a schema or a list of them, and those that hold schemas by name (JSON Schema 2020-12, core, 10 and 11). */
-const NESTED: ReadonlySet<string> = new Set("items additionalProperties anyOf oneOf allOf prefixItems".split(" "));
-const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "patternProperties"]);
+/**
+ * Members that hold a schema or a list of them, and those that hold schemas by name (JSON Schema
+ * 2020-12, core, 10 and 11).
+ */
+const NESTED: ReadonlySet<string> = new Set(
+  "items additionalProperties anyOf oneOf allOf prefixItems".split(" "),
+);
+const NAMED: ReadonlySet<string> = new Set([
+  "properties",
+  "$defs",
+  "definitions",
+  "patternProperties",
+]);
 
 /** The schema of a function without arguments, for protocols that demand one. */
 export const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
@@ -53,26 +63,33 @@ function changedMembers(value: JsonValue | undefined, change: Change): JsonValue
 }
 
 /**
- * The schema of a function's arguments with the members that providers demand and that change nothing: `type` at its
- * top, `properties` of objects, `items` of arrays. OpenAI: "object schema missing properties", "array schema missing
- * items" (github.com/github/copilot-cli/issues/2223, github.com/langchain-ai/langchain-mcp-adapters/issues/137).
+ * The schema of a function's arguments with the members that providers demand and that change
+ * nothing: `type` at its top, `properties` of objects, `items` of arrays. OpenAI: "object schema
+ * missing properties", "array schema missing items" (github.com/github/copilot-cli/issues/2223,
+ * github.com/langchain-ai/langchain-mcp-adapters/issues/137).
  */
 export function filledSchema(schema: JsonObject): JsonObject {
   const fitted = changed(schema, (one) => {
-    if (one["type"] === "object" && one["properties"] === undefined) return { ...one, properties: {} };
-    const isBare = one["type"] === "array" && one["items"] === undefined && one["prefixItems"] === undefined;
+    if (one["type"] === "object" && one["properties"] === undefined)
+      return { ...one, properties: {} };
+    const isBare =
+      one["type"] === "array" && one["items"] === undefined && one["prefixItems"] === undefined;
     return isBare ? { ...one, items: {} } : one;
   });
   if (fitted["type"] === "object") return fitted;
-  return { ...(fitted["properties"] === undefined && { properties: {} }), ...fitted, type: "object" };
+  return {
+    ...(fitted["properties"] === undefined && { properties: {} }),
+    ...fitted,
+    type: "object",
+  };
 }
 
 /**
- * A schema as constrained decoding takes it: every object closed, refused bounds as text. What satisfies it satisfies
- * the caller's schema, but for the bounds.
+ * A schema as constrained decoding takes it: every object closed, refused bounds as text. What
+ * satisfies it satisfies the caller's schema, but for the bounds.
  *
- * @returns `null` where that cannot be: an object has members that it does not name, or optional ones where all must
- *   be required.
+ * @returns `null` where that cannot be: an object has members that it does not name, or optional
+ *   ones where all must be required.
  */
 export function closedSchema(
   schema: JsonObject,
@@ -81,7 +98,9 @@ export function closedSchema(
   const dropped = new Set<DroppedField>();
   let isClosable = true;
   const close: Change = (one) => {
-    const bounds = refusedBounds.filter((name) => one[name] !== undefined && !isTakenBound(name, one[name]));
+    const bounds = refusedBounds.filter(
+      (name) => one[name] !== undefined && !isTakenBound(name, one[name]),
+    );
     const described = bounds.length === 0 ? one : asText(one, bounds);
     if (bounds.length > 0) dropped.add("schema_bounds_as_text");
     const { type, properties, additionalProperties: more, required, allOf } = described;
@@ -89,7 +108,8 @@ export function closedSchema(
     if (Array.isArray(allOf) && allOf.length > 1) isClosable = false;
     if (type !== "object" && !isJsonObject(properties)) return described;
     const names = isJsonObject(properties) ? Object.keys(properties) : [];
-    isClosable &&= more === false || (isJsonObject(properties) && (more === undefined || more === true));
+    isClosable &&=
+      more === false || (isJsonObject(properties) && (more === undefined || more === true));
     const all: readonly JsonValue[] = Array.isArray(required) ? required : [];
     isClosable &&= !requiresAll || names.every((name) => all.includes(name));
     if (more === false) return described;
@@ -109,5 +129,8 @@ function asText(schema: JsonObject, bounds: readonly string[]): JsonObject {
   const text = bounds.map((name) => `${name}: ${JSON.stringify(schema[name])}`).join(", ");
   const { description, ...rest } = schema;
   const kept = Object.fromEntries(Object.entries(rest).filter(([name]) => !bounds.includes(name)));
-  return { ...kept, description: typeof description === "string" ? `${description} (${text})` : `(${text})` };
+  return {
+    ...kept,
+    description: typeof description === "string" ? `${description} (${text})` : `(${text})`,
+  };
 }

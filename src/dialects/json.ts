@@ -3,7 +3,10 @@ import type { TokenUsage } from "../canon/generate/usage.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Parses a caller's bytes as JSON, as `parseExactJsonText` does; `undefined` where they are not UTF-8 or not JSON. */
+/**
+ * Parses a caller's bytes as JSON, as `parseExactJsonText` does; `undefined` where they are not
+ * UTF-8 or not JSON.
+ */
 export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
   try {
     return parseExactJsonText(strict.decode(bytes));
@@ -13,24 +16,35 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
 }
 
 /**
- * Parses text as JSON; `undefined` where it is not. The engine's error is discarded because it quotes the text, which must
- * not reach a log. A number that a double cannot hold (2⁵³ + 1, 1e999) is kept as its text in a raw JSON object: it is printed again as it came, and has no
- * type that a schema accepts.
+ * Parses text as JSON; `undefined` where it is not. The engine's error is discarded because it
+ * quotes the text, which must not reach a log. A number that a double cannot hold (2⁵³ + 1, 1e999)
+ * is kept as its text in a raw JSON object: it is printed again as it came, and has no type that a
+ * schema accepts.
  */
 export function parseExactJsonText(text: string): JsonValue | undefined {
   try {
     const value = parseJson(text);
     // Reviving recurses; what is nested more deeply than this is refused by every contract.
-    if (!mayHaveSuspicious(text) || !SUSPICIOUS_NUMBER.test(text) || isDeeperThan(value, MAXIMUM_DEPTH)) return value;
+    if (
+      !mayHaveSuspicious(text) ||
+      !SUSPICIOUS_NUMBER.test(text) ||
+      isDeeperThan(value, MAXIMUM_DEPTH)
+    )
+      return value;
     return parseJson(text, (_name, member, { source }) =>
-      typeof member === "number" && source !== undefined && !isHeld(member, source) ? JSON.rawJSON(source) : member,
+      typeof member === "number" && source !== undefined && !isHeld(member, source)
+        ? JSON.rawJSON(source)
+        : member,
     );
   } catch {
     return undefined;
   }
 }
 
-/** Whether some object in a JSON text names a member twice: parsers differ in which of the two they take. @param bytes of valid JSON. */
+/**
+ * Whether some object in a JSON text names a member twice: parsers differ in which of the two they
+ * take. @param bytes of valid JSON.
+ */
 export function repeatsMember(bytes: Uint8Array): boolean {
   const open: (Set<unknown> | null)[] = [];
   for (const [token, colon] of strict.decode(bytes).matchAll(STRUCTURE)) {
@@ -50,7 +64,10 @@ export function repeatsMember(bytes: Uint8Array): boolean {
 /** Brackets, and strings with the colon that makes one a member's name. */
 const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g;
 
-/** Parses an upstream's bytes as JSON, as `parseJsonText` does; `undefined` where they are not UTF-8 either. */
+/**
+ * Parses an upstream's bytes as JSON, as `parseJsonText` does; `undefined` where they are not UTF-8
+ * either.
+ */
 export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
   try {
     return parseJsonText(strict.decode(bytes));
@@ -60,14 +77,14 @@ export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
 }
 
 /**
- * Sixteen digits or an exponent of three, where a value may begin. It may hit inside a string and only costs time there; it never
- * misses, because shorter numbers survive the way through a double.
+ * Sixteen digits or an exponent of three, where a value may begin. It may hit inside a string and
+ * only costs time there; it never misses, because shorter numbers survive the way through a double.
  */
 const SUSPICIOUS_NUMBER = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]{0,14}[eE][+-]?\d{3})/;
 
 /**
- * Whether {@link SUSPICIOUS_NUMBER} may hit a number: all that it hits has three digits in a row, which the engine finds in a quarter of the time, and few
- * texts have many of them.
+ * Whether {@link SUSPICIOUS_NUMBER} may hit a number: all that it hits has three digits in a row,
+ * which the engine finds in a quarter of the time, and few texts have many of them.
  */
 function mayHaveSuspicious(text: string): boolean {
   let rows = 0;
@@ -76,8 +93,14 @@ function mayHaveSuspicious(text: string): boolean {
   for (let row = THREE_DIGITS.exec(text); row !== null; row = THREE_DIGITS.exec(text)) {
     const { 0: digits, index } = row;
     rows += 1;
-    // Of sixteen digits with a point among them, eight stand in a row. An exponent of three digits follows its letter and perhaps a sign.
-    if (rows > MOST_ROWS || digits.length >= 8 || EXPONENT.test(text.slice(Math.max(0, index - 2), index))) return true;
+    // Of sixteen digits with a point among them, eight stand in a row. An exponent of three digits
+    // follows its letter and perhaps a sign.
+    if (
+      rows > MOST_ROWS ||
+      digits.length >= 8 ||
+      EXPONENT.test(text.slice(Math.max(0, index - 2), index))
+    )
+      return true;
   }
   return false;
 }
@@ -85,29 +108,44 @@ function mayHaveSuspicious(text: string): boolean {
 const THREE_DIGITS = /\d{3,}/g;
 const EXPONENT = /[eE][+-]?$/;
 
-/** In a text with more numbers than this the expression itself is quicker than looking at each of them. */
+/**
+ * In a text with more numbers than this the expression itself is quicker than looking at each of
+ * them.
+ */
 const MOST_ROWS = 16;
 
-/** Nested more deeply than this, JSON is not for us: walking it or printing it could overflow the stack. */
+/**
+ * Nested more deeply than this, JSON is not for us: walking it or printing it could overflow the
+ * stack.
+ */
 export const MAXIMUM_DEPTH = 500;
 
-/** Whether printing the double gives the number of the text again. Fractions may lose digits beyond a double's precision. */
+/**
+ * Whether printing the double gives the number of the text again. Fractions may lose digits beyond
+ * a double's precision.
+ */
 function isHeld(value: number, source: string): boolean {
   if (Number.isSafeInteger(value) && value !== 0) return true;
   if (!Number.isFinite(value)) return false;
   if (value === 0) return significantDigits(source) === "";
-  return Math.abs(value) < Number.MAX_SAFE_INTEGER || significantDigits(source) === significantDigits(String(value));
+  return (
+    Math.abs(value) < Number.MAX_SAFE_INTEGER ||
+    significantDigits(source) === significantDigits(String(value))
+  );
 }
 
-/** The digits of a number without sign, point, exponent, and zeros at both ends; two nearby numbers are equal when these are. */
+/**
+ * The digits of a number without sign, point, exponent, and zeros at both ends; two nearby numbers
+ * are equal when these are.
+ */
 function significantDigits(number: string): string {
   const [mantissa = ""] = number.split(/[eE]/, 1);
   return mantissa.replaceAll(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
 }
 
 /**
- * Parses text as JSON, to be read and not to be sent on; numbers are doubles. `undefined` where it is not JSON, or is nested
- * more deeply than any answer.
+ * Parses text as JSON, to be read and not to be sent on; numbers are doubles. `undefined` where it
+ * is not JSON, or is nested more deeply than any answer.
  */
 export function parseJsonText(text: string): JsonValue | undefined {
   try {
@@ -119,7 +157,10 @@ export function parseJsonText(text: string): JsonValue | undefined {
   }
 }
 
-/** Whether a value is nested more deeply than `limit`; serialising or walking such a value would overflow the stack. */
+/**
+ * Whether a value is nested more deeply than `limit`; serialising or walking such a value would
+ * overflow the stack.
+ */
 export function isDeeperThan(value: JsonValue | undefined, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit === 0) return true;
@@ -136,7 +177,10 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
   return Array.isArray(value);
 }
 
-/** The member that an object itself has, never one of its prototype; `undefined` where it has none, or the value is no object. */
+/**
+ * The member that an object itself has, never one of its prototype; `undefined` where it has none,
+ * or the value is no object.
+ */
 export function memberIn(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
@@ -147,7 +191,10 @@ export function listIn(value: JsonValue | undefined, name: string): readonly Jso
   return Array.isArray(list) ? list : null;
 }
 
-/** A count of an answer; `null` where there is none, or a number that counts nothing: Bedrock says -1 for what it does not know. */
+/**
+ * A count of an answer; `null` where there is none, or a number that counts nothing: Bedrock says
+ * -1 for what it does not know.
+ */
 export function readCount(value: JsonValue | undefined): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
@@ -181,8 +228,9 @@ export function textIn(value: JsonValue | undefined, name: string): string | nul
 }
 
 /**
- * All that was generated, of a count that should have reasoning in it. Some providers count reasoning beside it (recorded: xAI, Gemini's chat completions): the
- * total of the answer shows it, or reasoning that is more than the whole.
+ * All that was generated, of a count that should have reasoning in it. Some providers count
+ * reasoning beside it (recorded: xAI, Gemini's chat completions): the total of the answer shows it,
+ * or reasoning that is more than the whole.
  *
  * @param counted tokens, as the provider names them. @param input all that was read.
  */
@@ -194,10 +242,17 @@ export function wholeOutput(
 ): number | null {
   if (counted === null) return null;
   const rest = total === null || input === null ? 0 : total - input;
-  return Math.max(counted, rest, reasoning !== null && reasoning > counted ? counted + reasoning : 0);
+  return Math.max(
+    counted,
+    rest,
+    reasoning !== null && reasoning > counted ? counted + reasoning : 0,
+  );
 }
 
-/** What `later` says, and what only `earlier` said: providers spread their counts over several events. */
+/**
+ * What `later` says, and what only `earlier` said: providers spread their counts over several
+ * events.
+ */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;
   const merged = {

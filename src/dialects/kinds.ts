@@ -7,11 +7,19 @@ import { type FieldRegistry, type RequestReading, saysNothing, shownName } from 
 /** Capability that a value of this `type` needs; `null` where it only carries content. */
 export type TypeNeeds = Readonly<Record<string, Capability | null>>;
 
-/** Values of one protocol that mean the same wherever they stand in a body (docs/decisions/0041-native-bodies-are-read-by-kind.md). */
+/**
+ * Values of one protocol that mean the same wherever they stand in a body
+ * (docs/decisions/0041-native-bodies-are-read-by-kind.md).
+ */
 export interface Kinds {
-  /** The feature of what only this protocol has: a body without it holds nothing that canon does not, and is not read again. `null`: every body is read. */
+  /**
+   * The feature of what only this protocol has: a body without it holds nothing that canon does
+   * not, and is not read again. `null`: every body is read.
+   */
   readonly native: Feature | null;
-  /** Capability of a type of tools, empty where a definition has none; `null` for an unknown one. */
+  /**
+   * Capability of a type of tools, empty where a definition has none; `null` for an unknown one.
+   */
   readonly toolNeeds: (type: string) => Capability | null;
   /** Types of all other objects. */
   readonly types: TypeNeeds;
@@ -45,7 +53,10 @@ const OPAQUE: ReadonlySet<string> = new Set([
   "schema",
 ]);
 
-/** Objects that record what an earlier answer did: the names in them make no provider fetch or call anything. */
+/**
+ * Objects that record what an earlier answer did: the names in them make no provider fetch or call
+ * anything.
+ */
 const RECORDS: ReadonlySet<string> = new Set([
   "bash_code_execution_output",
   "code_execution_output",
@@ -58,9 +69,11 @@ const RECORDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Members that need a capability wherever they have a value that does not turn them off. Those of other vendors: OpenRouter (`plugins`, `reasoning`), xAI
- * (`search_parameters`), Groq (`search_settings`), Alibaba Cloud (`enable_search`, `thinking_budget`), vLLM (`chat_template_kwargs.enable_thinking`,
- * `thinking_token_budget`), llama.cpp (`reasoning_budget`), Google (`thinking_level`), Azure (`data_sources`).
+ * Members that need a capability wherever they have a value that does not turn them off. Those of
+ * other vendors: OpenRouter (`plugins`, `reasoning`), xAI (`search_parameters`), Groq
+ * (`search_settings`), Alibaba Cloud (`enable_search`, `thinking_budget`), vLLM
+ * (`chat_template_kwargs.enable_thinking`, `thinking_token_budget`), llama.cpp
+ * (`reasoning_budget`), Google (`thinking_level`), Azure (`data_sources`).
  */
 const NAME_NEEDS: Readonly<Record<string, Capability>> = {
   effort: "reasoning",
@@ -82,7 +95,10 @@ const NAME_NEEDS: Readonly<Record<string, Capability>> = {
   functions: "tools",
 };
 
-/** Members that let the provider choose among models: its own, OpenRouter's (`models`, `preset`) and LiteLLM's. */
+/**
+ * Members that let the provider choose among models: its own, OpenRouter's (`models`, `preset`) and
+ * LiteLLM's.
+ */
 const OTHER_MODELS: ReadonlySet<string> = new Set([
   "model",
   "models",
@@ -96,7 +112,10 @@ const OTHER_MODELS: ReadonlySet<string> = new Set([
 
 const KEPT_ANSWER = "would make the provider keep the answer; leave it out";
 
-/** Members that name content or machines kept at a provider, or have it keep some, and what to do instead. xAI: `deferred`. */
+/**
+ * Members that name content or machines kept at a provider, or have it keep some, and what to do
+ * instead. xAI: `deferred`.
+ */
 const STORED: Readonly<Record<string, string>> = {
   background: KEPT_ANSWER,
   conversation: "names a conversation kept at the provider; send the messages themselves",
@@ -112,16 +131,24 @@ const STORED: Readonly<Record<string, string>> = {
   file_id: "names a file kept at the provider; send the file itself",
   file_ids: "names files kept at the provider; send the files themselves",
   previous_response_id: "names an answer kept at the provider; send the messages themselves",
-  skill_id: "names a skill kept at the provider; send the skill itself, where the tool takes it inline",
+  skill_id:
+    "names a skill kept at the provider; send the skill itself, where the tool takes it inline",
   vector_store_ids: "names documents kept at the provider; send what they hold",
 };
 
 /**
- * Reads a body by kind, at any depth: tools, efforts, references to stored content and names of models need the same approvals, or are refused alike, in a
- * position that the walk of the protocol does not know. A member that the registry lacks is always read, the others where the body holds something beyond
- * canon. A refusal within an unknown member counts only where the route forwards it.
+ * Reads a body by kind, at any depth: tools, efforts, references to stored content and names of
+ * models need the same approvals, or are refused alike, in a position that the walk of the protocol
+ * does not know. A member that the registry lacks is always read, the others where the body holds
+ * something beyond canon. A refusal within an unknown member counts only where the route forwards
+ * it.
  */
-export function readKinds(body: JsonObject, registry: FieldRegistry, kinds: Kinds, reading: RequestReading): void {
+export function readKinds(
+  body: JsonObject,
+  registry: FieldRegistry,
+  kinds: Kinds,
+  reading: RequestReading,
+): void {
   const isNative = kinds.native === null || reading.has(kinds.native);
   for (const name in body) {
     const isKnown = Object.hasOwn(registry, name);
@@ -143,7 +170,10 @@ class KindsWalk {
     this.#isKnown = isKnown;
   }
 
-  /** @param owner `type` of the nearest object around the member that has one; empty in the body itself. */
+  /**
+   * @param owner `type` of the nearest object around the member that has one; empty in the body
+   * itself.
+   */
   member(object: JsonObject, name: string, owner: string): void {
     const value = object[name];
     if (value === null || value === undefined || OPAQUE.has(name)) return;
@@ -169,7 +199,8 @@ class KindsWalk {
     } else if (isJsonObject(value)) {
       const { type = null } = value;
       if (typeof type === "string") this.#type(type, isDefinition);
-      else if (isDefinition && !RECORDS.has(owner)) this.#type(type === null ? "" : "?", isDefinition);
+      else if (isDefinition && !RECORDS.has(owner))
+        this.#type(type === null ? "" : "?", isDefinition);
       for (const name in value) this.member(value, name, typeof type === "string" ? type : owner);
     }
   }
@@ -181,13 +212,15 @@ class KindsWalk {
     const needs = isDefinition || known === undefined ? toolNeeds(type) : known;
     if (needs !== null) this.#reading.need(needs, this.#print("type"));
     else if (isDefinition) this.#refuse(unknownTool(type, this.#print("type")));
-    else if (known === undefined && this.#isKnown) this.#reading.unknownKind ??= unknownType(this.#print("type"));
+    else if (known === undefined && this.#isKnown)
+      this.#reading.unknownKind ??= unknownType(this.#print("type"));
   }
 
   /** A member that means the same in every object. */
   #name(name: string, value: JsonValue): void {
     const needs = Object.hasOwn(NAME_NEEDS, name) ? NAME_NEEDS[name] : undefined;
-    if (needs !== undefined && !isOff(value) && !this.#isContent(name, value)) this.#reading.need(needs, this.#print());
+    if (needs !== undefined && !isOff(value) && !this.#isContent(name, value))
+      this.#reading.need(needs, this.#print());
     const parent = this.#path.at(-2);
     if (parent === "reasoning" && name === "mode" && value !== "standard")
       this.#reading.need("reasoning", this.#print());
@@ -213,7 +246,10 @@ class KindsWalk {
     else this.#reading.unforwardable ??= error;
   }
 
-  /** The model is OpenAI's own check of a text (`moderation.model` of its SDK): it sees the text as the provider does, and writes nothing. */
+  /**
+   * The model is OpenAI's own check of a text (`moderation.model` of its SDK): it sees the text as
+   * the provider does, and writes nothing.
+   */
   #isOwnModeration(model: JsonValue): boolean {
     const isOwn = typeof model === "string" && model.startsWith("omni-moderation-");
     return isOwn && this.#path.length === 2 && this.#path[0] === "moderation";
@@ -229,7 +265,8 @@ class KindsWalk {
 
 /** Whether the value of a setting turns it off, in any vendor's way. */
 function isOff(value: JsonValue): boolean {
-  if (!isJsonObject(value)) return value === false || value === 0 || value === "none" || saysNothing(value);
+  if (!isJsonObject(value))
+    return value === false || value === 0 || value === "none" || saysNothing(value);
   return value["type"] === "disabled" || value["enabled"] === false || value["effort"] === "none";
 }
 

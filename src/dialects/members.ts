@@ -6,8 +6,8 @@ import { saysNothing, shownName } from "./fields.ts";
 import { untranslatable } from "./translate-request.ts";
 
 /**
- * The record of one translation: every leaf of a body is read by a mapping or is listed here, so that none is dropped without a record
- * (docs/translation.md#nothing-disappears).
+ * The record of one translation: every leaf of a body is read by a mapping or is listed here, so
+ * that none is dropped without a record (docs/translation.md#nothing-disappears).
  */
 export class TranslationRecord {
   readonly dropped = new Set<DroppedField>();
@@ -46,7 +46,10 @@ export class TranslationRecord {
   }
 }
 
-/** Reads the members of one object of a body and notices those that were not read. `null` counts as absent, as in all four protocols. */
+/**
+ * Reads the members of one object of a body and notices those that were not read. `null` counts as
+ * absent, as in all four protocols.
+ */
 export class Members {
   readonly #object: JsonObject;
   readonly #path: string;
@@ -86,7 +89,9 @@ export class Members {
   number(name: string): number | null {
     const value = this.take(name);
     if (value === undefined) return null;
-    return typeof value === "number" ? value : this.#wrongType(name, "a number that a double can hold");
+    return typeof value === "number"
+      ? value
+      : this.#wrongType(name, "a number that a double can hold");
   }
 
   flag(name: string): boolean | null {
@@ -102,7 +107,9 @@ export class Members {
     const known = values.find((oneOf) => oneOf === value);
     if (known !== undefined) return known;
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest("invalid_value", `${path} must be one of ${values.join(", ")}`, path));
+    this.#record.refuse(
+      invalidRequest("invalid_value", `${path} must be one of ${values.join(", ")}`, path),
+    );
     return null;
   }
 

@@ -43,7 +43,10 @@ export interface ProtocolFamily {
   readonly narrowedError: (type: JsonObject, code: JsonObject) => JsonObject;
   /** An error of the contract's document. */
   readonly errorExample: (error: DocumentedError, requestId: string) => JsonObject;
-  /** Request headers of the vendor's SDKs that are never sent to a provider, and recorded: lower case. */
+  /**
+   * Request headers of the vendor's SDKs that are never sent to a provider, and recorded: lower
+   * case.
+   */
   readonly unsentHeaders: readonly string[];
   /** Headers that show what is left of a limit, names and values by turns. */
   readonly limitHeaders: (measure: LimitMeasure, limit: RemainingLimit) => readonly string[];

@@ -3,8 +3,9 @@ import type { ModelReasoning } from "../canon/table.ts";
 import type { AssistantTurn, Turn } from "../canon/generate/message.ts";
 
 /**
- * The effort to request instead of a budget: that of the largest budget in the model's table that is not above the requested one, or of
- * the smallest entry. Only efforts that the model accepts count, and never `none`: a caller with a budget wants reasoning.
+ * The effort to request instead of a budget: that of the largest budget in the model's table that
+ * is not above the requested one, or of the smallest entry. Only efforts that the model accepts
+ * count, and never `none`: a caller with a budget wants reasoning.
  *
  * @param budget tokens.
  * @param supported the dialect's efforts, for a model whose row names none.
@@ -18,7 +19,9 @@ export function effortOfBudget(
   const taken = table?.efforts ?? supported;
   const entries = REASONING_EFFORTS.flatMap((effort) => {
     const tokens = table?.budgets?.[effort];
-    return tokens === undefined || effort === "none" || !taken.includes(effort) ? [] : [{ effort, tokens }];
+    return tokens === undefined || effort === "none" || !taken.includes(effort)
+      ? []
+      : [{ effort, tokens }];
   }).toSorted((left, right) => left.tokens - right.tokens);
   return (entries.findLast(({ tokens }) => tokens <= budget) ?? entries[0])?.effort ?? null;
 }
@@ -39,9 +42,11 @@ export function budgetOfEffort(
 }
 
 /**
- * Whether the request goes on with an answer that the model began without signed reasoning: its tools have answered, and the first thing that
- * it said after the last user's message is not reasoning. Models that think within a budget refuse to think in the middle of such an answer
- * ("Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020, pydantic/pydantic-ai#2040).
+ * Whether the request goes on with an answer that the model began without signed reasoning: its
+ * tools have answered, and the first thing that it said after the last user's message is not
+ * reasoning. Models that think within a budget refuse to think in the middle of such an answer
+ * ("Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020,
+ * pydantic/pydantic-ai#2040).
  */
 export function continuesUnthought(turns: readonly Turn[]): boolean {
   let begun: AssistantTurn | null = null;

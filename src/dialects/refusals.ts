@@ -8,29 +8,42 @@ interface Refusal {
   readonly param?: string;
 }
 
-/** @param param the member, where the sentence names none. A group of `beginning` is the member's name. */
+/**
+ * @param param the member, where the sentence names none. A group of `beginning` is the member's
+ * name.
+ */
 type Row = readonly [code: string, beginning: RegExp, param?: string];
 
 /**
- * Beginnings of error messages, for errors whose own code is absent or too general. One table for all
- * protocols, because gateways repeat the messages of the providers behind them. A row matches from
- * the first letter after the wrappers of {@link WRAPPERS}: what follows may quote the prompt.
+ * Beginnings of error messages, for errors whose own code is absent or too general. One table for
+ * all protocols, because gateways repeat the messages of the providers behind them. A row matches
+ * from the first letter after the wrappers of {@link WRAPPERS}: what follows may quote the prompt.
  */
 const BEGINNINGS: readonly Row[] = [
   // Cohere, platform documentation, "Errors": above the model's output limit.
   ["max_tokens_exceeded", /^too many tokens: max tokens must/i, "max_tokens"],
   // Anthropic and Bedrock: API error reference; Converse `ValidationException`.
   ["max_tokens_exceeded", /^\d+ > \d+, which is the maximum allowed number of output tokens/],
-  ["max_tokens_exceeded", /^The maximum tokens you requested exceeds the model limit/i, "max_tokens"],
+  [
+    "max_tokens_exceeded",
+    /^The maximum tokens you requested exceeds the model limit/i,
+    "max_tokens",
+  ],
   // OpenAI (community.openai.com), Groq, DeepSeek, Alibaba: the range of one member.
-  ["max_tokens_exceeded", /^'?(max_(?:completion_)?tokens)'? is too large: \d+\. This model supports at most/],
+  [
+    "max_tokens_exceeded",
+    /^'?(max_(?:completion_)?tokens)'? is too large: \d+\. This model supports at most/,
+  ],
   ["max_tokens_exceeded", /^[`']?(max_(?:completion_)?tokens)[`']? must be less than or equal to/],
   ["max_tokens_exceeded", /^Invalid (max_tokens) value, the valid range/],
   ["max_tokens_exceeded", /^Range of (max_tokens) should be/],
 
   // OpenAI, Azure, DeepSeek, vLLM (github.com/vllm-project/vllm/issues/20409), llama-cpp-python;
   // "endpoint" is OpenRouter's, "prompt" xAI's.
-  ["context_length_exceeded", /^This (?:model|endpoint)['’]s maximum (?:context|prompt) length is/i],
+  [
+    "context_length_exceeded",
+    /^This (?:model|endpoint)['’]s maximum (?:context|prompt) length is/i,
+  ],
   [
     "context_length_exceeded",
     /^'max_tokens' or 'max_completion_tokens' is too large: \d+\. This model's maximum context/,
@@ -44,7 +57,10 @@ const BEGINNINGS: readonly Row[] = [
     /^The (?:decoder |encoder )?prompt \((?:total )?length \d+\) is (?:longer than|too long)/i,
   ],
   // SGLang, managers/tokenizer_manager.py; Together repeats the first.
-  ["context_length_exceeded", /^The input \(\d+ tokens\) is longer than the model's context length/i],
+  [
+    "context_length_exceeded",
+    /^The input \(\d+ tokens\) is longer than the model's context length/i,
+  ],
   ["context_length_exceeded", /^Requested token count exceeds the model's maximum context length/i],
   // SGLang, NVIDIA NIM, DeepInfra, Poolside.
   [
@@ -52,17 +68,32 @@ const BEGINNINGS: readonly Row[] = [
     /^(?:Requested )?input length \(?\d+(?: tokens)?\)? (?:tokens )?exceeds (?:the |model's )?max/i,
   ],
   // llama.cpp, tools/server: `exceed_context_size_error`, and prompts to embed.
-  ["context_length_exceeded", /^(?:the )?request (?:\(\d+ tokens\) )?exceeds the available context size/i],
+  [
+    "context_length_exceeded",
+    /^(?:the )?request (?:\(\d+ tokens\) )?exceeds the available context size/i,
+  ],
   ["context_length_exceeded", /^input (?:\(\d+ tokens\) )?is too large to process/i],
   // llama-cpp-python, LM Studio (lmstudio-bug-tracker), Ollama (server/routes.go), DS4.
   ["context_length_exceeded", /^Requested tokens \(\d+\) exceed context window/i],
-  ["context_length_exceeded", /^(?:The number of )?tokens to keep from the initial prompt is greater/i],
-  ["context_length_exceeded", /^Trying to keep the first \d+ tokens when context (?:the )?overflows/i],
+  [
+    "context_length_exceeded",
+    /^(?:The number of )?tokens to keep from the initial prompt is greater/i,
+  ],
+  [
+    "context_length_exceeded",
+    /^Trying to keep the first \d+ tokens when context (?:the )?overflows/i,
+  ],
   ["context_length_exceeded", /^Cannot truncate prompt with n_keep/],
-  ["context_length_exceeded", /^(?:The )?(?:maximum )?context (?:length|size|window) (?:has been |was )?exceeded/i],
+  [
+    "context_length_exceeded",
+    /^(?:The )?(?:maximum )?context (?:length|size|window) (?:has been |was )?exceeded/i,
+  ],
   ["context_length_exceeded", /^Reached context length of \d+ tokens/i],
   ["context_length_exceeded", /^prompt too long; exceeded (?:max )?context length/i],
-  ["context_length_exceeded", /^(?:the )?input (?:length )?exceeds (?:the |maximum )context length/i],
+  [
+    "context_length_exceeded",
+    /^(?:the )?input (?:length )?exceeds (?:the |maximum )context length/i,
+  ],
   ["context_length_exceeded", /^Prompt has [\d,]+ tokens, but the configured context size is/],
   // TGI and TEI, router/src/validation.rs; Together repeats the first.
   ["context_length_exceeded", /^`inputs` tokens \+ `max_new_tokens` must be/],
@@ -76,12 +107,18 @@ const BEGINNINGS: readonly Row[] = [
   ["context_length_exceeded", /^Prompt exceeds (?:the )?max(?:imum)? length/i],
   // Alibaba Model Studio, "Error messages"; IBM watsonx.
   ["context_length_exceeded", /^Range of input length should be/],
-  ["context_length_exceeded", /^the number of input tokens \d+ cannot exceed the total tokens limit/i],
+  [
+    "context_length_exceeded",
+    /^the number of input tokens \d+ cannot exceed the total tokens limit/i,
+  ],
   // GitHub Copilot and GitHub Models.
   ["context_length_exceeded", /^prompt token count of \d+ exceeds the limit/],
   ["context_length_exceeded", /^Request body too large for \S{1,80} model\. Max size: \d+ tokens/],
   // Gemini and Vertex.
-  ["context_length_exceeded", /^(?:the |request |Unable to submit request because the )input token count/i],
+  [
+    "context_length_exceeded",
+    /^(?:the |request |Unable to submit request because the )input token count/i,
+  ],
   // Bedrock; the second and third are Amazon's own models.
   ["context_length_exceeded", /^input is too long/i],
   ["context_length_exceeded", /^input tokens exceeded/i],
@@ -96,15 +133,22 @@ const BEGINNINGS: readonly Row[] = [
   ["request_too_large", /^Request too large for model/i],
   ["request_too_large", /^Request payload size exceeds the limit/i],
   ["request_too_large", /^Requested \d+ tokens, max \d+ tokens per request/],
-  ["request_too_large", /^Request to model '[^']{1,80}' failed\. The max allowed tokens per submitted batch/],
+  [
+    "request_too_large",
+    /^Request to model '[^']{1,80}' failed\. The max allowed tokens per submitted batch/,
+  ],
 
-  // Azure content filter; OpenAI; DeepSeek; Moonshot; Alibaba; OpenRouter (403); Anthropic; xAI (403).
+  // Azure content filter; OpenAI; DeepSeek; Moonshot; Alibaba; OpenRouter (403); Anthropic; xAI
+  // (403).
   ["content_filter", /^The response was filtered due to the prompt triggering/],
   ["content_policy_violation", /^Your request was rejected as a result of our safety system/],
   ["invalid_prompt", /^Invalid prompt: your prompt was flagged/i],
   ["content_policy_violation", /^Content Exists Risk/i],
   ["content_policy_violation", /^The request was rejected because it was considered high risk/i],
-  ["content_policy_violation", /^(?:Input|Output|Input or output) (?:text )?data may contain inappropriate content/i],
+  [
+    "content_policy_violation",
+    /^(?:Input|Output|Input or output) (?:text )?data may contain inappropriate content/i,
+  ],
   ["content_policy_violation", /^[\w./:-]{1,100} requires moderation on /],
   ["content_filter", /^Output blocked by content filtering policy/],
   ["content_policy_violation", /^Content violates usage guidelines/],
@@ -112,7 +156,10 @@ const BEGINNINGS: readonly Row[] = [
   // Anthropic, Bedrock, Gemini: an image that cannot be read, or is too large.
   ["image_too_large", /^image exceeds \d+ ?MB maximum/],
   ["image_too_large", /^At least one of the image dimensions exceed/],
-  ["invalid_image", /^(?:Could not process|Unable to process input|Failed to (?:load|open)) ?image/i],
+  [
+    "invalid_image",
+    /^(?:Could not process|Unable to process input|Failed to (?:load|open)) ?image/i,
+  ],
   ["invalid_image", /^Provided image is not valid/],
   ["invalid_image_format", /^You uploaded an unsupported image/],
   ["invalid_image_format", /^Unsupported (?:MIME type|image (?:media )?(?:type|format))/i],
@@ -127,8 +174,9 @@ const BEGINNINGS: readonly Row[] = [
   ["image_not_supported", /^this model is missing data required for image input/],
   ["image_not_supported", /^messages\[\d+\]: unknown variant `image_url`/],
 
-  // Accounts without credit: Anthropic (400), DeepSeek and OpenRouter (402), LiteLLM (400), xAI (403),
-  // Alibaba (400), Moonshot (403), MiniMax (code 1008), Together (402), Hugging Face (402), Fireworks (412).
+  // Accounts without credit: Anthropic (400), DeepSeek and OpenRouter (402), LiteLLM (400), xAI
+  // (403), Alibaba (400), Moonshot (403), MiniMax (code 1008), Together (402), Hugging Face (402),
+  // Fireworks (412).
   ["insufficient_quota", /^Your credit balance is too low/],
   ["insufficient_quota", /^You have reached your specified API usage limits/],
   ["insufficient_quota", /^insufficient (?:balance|credits?|funds)/i],
@@ -163,8 +211,14 @@ const BEGINNINGS: readonly Row[] = [
   // Anthropic: the path before these is a wrapper.
   ["unknown_parameter", /^Extra inputs are not permitted(?:, field: '([\w.]+)')?/],
   ["missing_required_parameter", /^Field required/],
-  ["unsupported_parameter", /^`(\w+)` is (?:deprecated|not supported) (?:for|on|by|with) this model/],
-  ["unsupported_value", /^`(\w+)` (?:may only be set to|must be (?:unset|greater|less)|and `\w+` cannot both)/],
+  [
+    "unsupported_parameter",
+    /^`(\w+)` is (?:deprecated|not supported) (?:for|on|by|with) this model/,
+  ],
+  [
+    "unsupported_value",
+    /^`(\w+)` (?:may only be set to|must be (?:unset|greater|less)|and `\w+` cannot both)/,
+  ],
   // Cohere v2, Groq, Gemini.
   ["unknown_parameter", /^unknown field: parameter ['"]?(\w+)['"]? is not a valid field/],
   ["unknown_parameter", /^property '([\w.]+)' is unsupported/],
@@ -216,8 +270,9 @@ export const REQUEST_FAILURES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Codes and types of chat completions and of servers that speak it; only these reach a client. Names
- * without a second are codes that OpenAI publishes. Any number of Zhipu's (docs.z.ai, "Error codes") is text.
+ * Codes and types of chat completions and of servers that speak it; only these reach a client.
+ * Names without a second are codes that OpenAI publishes. Any number of Zhipu's (docs.z.ai, "Error
+ * codes") is text.
  */
 export const REFUSAL_CODES: ReadonlyMap<string, string> = new Map([
   ...[
@@ -254,7 +309,9 @@ export const REFUSAL_CODES: ReadonlyMap<string, string> = new Map([
   ["max_tokens_per_request", "request_too_large"], // OpenAI, embeddings
 ]);
 
-/** LiteLLM's exceptions (litellm/exceptions.py): the class stands at the beginning of the message. */
+/**
+ * LiteLLM's exceptions (litellm/exceptions.py): the class stands at the beginning of the message.
+ */
 const CLASSES: ReadonlyMap<string, string> = new Map([
   ["ContextWindowExceededError", "context_length_exceeded"],
   ["ContentPolicyViolationError", "content_policy_violation"],
@@ -297,9 +354,12 @@ function ofMessage(message: string): Partial<Refusal> | null {
     if (exception !== undefined) return { code: exception };
     for (const [code, beginning, fixed] of BEGINNINGS) {
       const match = beginning.exec(text);
-      if (match !== null) return { code, ...(namedMember(match[1] ?? fixed) ?? namedMember(param)) };
+      if (match !== null)
+        return { code, ...(namedMember(match[1] ?? fixed) ?? namedMember(param)) };
     }
-    const wrapper = WRAPPERS.map((each) => each.exec(text)?.[0]).find((found) => found !== undefined);
+    const wrapper = WRAPPERS.map((each) => each.exec(text)?.[0]).find(
+      (found) => found !== undefined,
+    );
     const path = wrapper === undefined ? PATH.exec(text) : null;
     if (wrapper === undefined && path === null) break;
     param ??= path?.[1];
@@ -326,12 +386,13 @@ function ofValidator(detail: readonly JsonValue[]): Partial<Refusal> | null {
 
 /**
  * Reads an error in any of the forms in which servers write one: a text, a message, a validator's
- * list, or another server's error inside (`error`, `detail`, OpenRouter's `metadata.raw`). Codes are of
- * closed lists; `param` is untrusted (`UpstreamFailure.param`). Nothing else of it is kept.
+ * list, or another server's error inside (`error`, `detail`, OpenRouter's `metadata.raw`). Codes
+ * are of closed lists; `param` is untrusted (`UpstreamFailure.param`). Nothing else of it is kept.
  */
 function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> | null {
   if (typeof error === "string") return ofMessage(error);
-  if (Array.isArray(error)) return ofValidator(error) ?? (depth > 3 ? null : readRefusal(error[0], depth + 1));
+  if (Array.isArray(error))
+    return ofValidator(error) ?? (depth > 3 ? null : readRefusal(error[0], depth + 1));
   if (!isJsonObject(error) || depth > 3) return null;
   const { metadata, param } = error;
   const inner = isJsonObject(metadata) ? metadata["raw"] : undefined;
@@ -344,7 +405,9 @@ function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> 
   return named;
 }
 
-/** The HTTP status that an error without one of its own reports in its body: a number, or digits. */
+/**
+ * The HTTP status that an error without one of its own reports in its body: a number, or digits.
+ */
 function reportedStatus({ code, status, status_code: other }: JsonObject): number | null {
   for (const value of [code, status, other]) {
     const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
@@ -357,7 +420,11 @@ function reportedStatus({ code, status, status_code: other }: JsonObject): numbe
  * Makes a failure of an answer with an error status. @param code the protocol's own code, where the
  * message has no finer meaning.
  */
-export function refusedAnswer(status: number, error: JsonValue | undefined, code: string | null): UpstreamFailure {
+export function refusedAnswer(
+  status: number,
+  error: JsonValue | undefined,
+  code: string | null,
+): UpstreamFailure {
   return { kind: kindOfStatus(status), status, retryAfter: null, code, ...readRefusal(error) };
 }
 
@@ -367,9 +434,19 @@ export function refusedFrame(error: JsonValue | undefined, code: string | null):
   return { kind: "error_frame", status, retryAfter: null, code: readRefusal(error)?.code ?? code };
 }
 
-/** Settings that protocols name differently: a refusal names the provider's, the caller knows its own. */
+/**
+ * Settings that protocols name differently: a refusal names the provider's, the caller knows its
+ * own.
+ */
 const SYNONYMS: readonly (readonly string[])[] = [
-  ["max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens"],
+  [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+    "maxTokens",
+    "max_new_tokens",
+  ],
   ["stop", "stop_sequences", "stopSequences"],
   ["top_p", "topP", "p"],
   ["top_k", "topK", "k"],
@@ -377,7 +454,14 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ["frequency_penalty", "frequencyPenalty"],
   ["presence_penalty", "presencePenalty"],
   ["tool_choice", "toolChoice", "toolConfig"],
-  ["reasoning_effort", "reasoningEffort", "reasoning", "thinking", "thinkingConfig", "output_config"],
+  [
+    "reasoning_effort",
+    "reasoningEffort",
+    "reasoning",
+    "thinking",
+    "thinkingConfig",
+    "output_config",
+  ],
   ["response_format", "text", "output_format", "output_config"],
 ];
 

@@ -15,7 +15,10 @@ import { saysNothing, type FieldRegistry } from "./fields.ts";
 /** Ends an event whose provider left the blank line out. */
 const BLANK_LINE = new TextEncoder().encode("\n\n");
 
-/** Observes a stream of server-sent events on its way to a caller of the same protocol, one whole event at a time. */
+/**
+ * Observes a stream of server-sent events on its way to a caller of the same protocol, one whole
+ * event at a time.
+ */
 export abstract class RelayedStream implements AnswerStream {
   readonly #framer = new SseFramer();
   protected finish: FinishReason | null = null;
@@ -50,9 +53,16 @@ export abstract class RelayedStream implements AnswerStream {
   abstract fail(error: ServiceError): Uint8Array;
 
   /** Reads one event that has data, and adds to `events` what goes to the client because of it. */
-  protected abstract relay(bytes: Uint8Array, data: string, name: string | null, events: Uint8Array[]): void;
+  protected abstract relay(
+    bytes: Uint8Array,
+    data: string,
+    name: string | null,
+    events: Uint8Array[],
+  ): void;
 
-  /** The provider's bytes have ended: judges whether the answer is whole, and adds what closes it. */
+  /**
+   * The provider's bytes have ended: judges whether the answer is whole, and adds what closes it.
+   */
   protected abstract close(events: Uint8Array[]): void;
 
   protected refuse(kind: FailureKind): void {
@@ -84,8 +94,9 @@ const LABELS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The number of UTF-16 code units of text in the given members of an object, and beneath them. Providers open streams, blocks and items with every
- * member that there could be, empty; 0 means that there is no output yet.
+ * The number of UTF-16 code units of text in the given members of an object, and beneath them.
+ * Providers open streams, blocks and items with every member that there could be, empty; 0 means
+ * that there is no output yet.
  */
 export function outputCharacters(value: JsonValue | undefined, members: readonly string[]): number {
   if (!isJsonObject(value)) return 0;
@@ -106,7 +117,10 @@ export function charactersIn(value: JsonValue | undefined): number {
   return sum;
 }
 
-/** A body on its way to a provider of the same protocol; what has been done so far is the same in all protocols. */
+/**
+ * A body on its way to a provider of the same protocol; what has been done so far is the same in
+ * all protocols.
+ */
 interface EditedBody {
   readonly body: Record<string, JsonValue | undefined>;
   readonly stripped: string[];
@@ -116,8 +130,10 @@ interface EditedBody {
 const MODEL_REPLACED = editSet("model_replaced");
 
 /**
- * The caller's members that a provider may see, under the provider's name for the model: our own and the identity members are taken out, unknown
- * ones where the route strips them, and what policies oblige us to take out. Everything else travels as it came, members of nested objects included.
+ * The caller's members that a provider may see, under the provider's name for the model: our own
+ * and the identity members are taken out, unknown ones where the route strips them, and what
+ * policies oblige us to take out. Everything else travels as it came, members of nested objects
+ * included.
  */
 export function editedBody(
   registry: FieldRegistry,
@@ -133,26 +149,47 @@ export function editedBody(
     const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
     if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
-    } else if (stripFields.includes(name) || (facts?.uses === "seed" && !endpoint.nativeFeatures.includes("seed"))) {
+    } else if (
+      stripFields.includes(name) ||
+      (facts?.uses === "seed" && !endpoint.nativeFeatures.includes("seed"))
+    ) {
       stripped.push(name);
     } else if (facts?.class !== "ours") {
       setMember(body, name, request.body[name]);
     }
   }
   body["model"] = endpoint.upstreamModel;
-  return { body, stripped, edits: request.model === endpoint.upstreamModel ? NO_EDITS : MODEL_REPLACED };
+  return {
+    body,
+    stripped,
+    edits: request.model === endpoint.upstreamModel ? NO_EDITS : MODEL_REPLACED,
+  };
 }
 
-/** A route that refuses unknown members lets pass only those that say nothing: providers refuse some of them all the same. */
+/**
+ * A route that refuses unknown members lets pass only those that say nothing: providers refuse some
+ * of them all the same.
+ */
 function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
   return mode === "strip" || (mode === "reject" && saysNothing(value));
 }
 
 /**
- * An object with a prototype: without one the engine keeps a table of the members, and prints it three times as slowly. So `__proto__` is defined, to travel
- * as a member and not to become the prototype.
+ * An object with a prototype: without one the engine keeps a table of the members, and prints it
+ * three times as slowly. So `__proto__` is defined, to travel as a member and not to become the
+ * prototype.
  */
-function setMember(body: Record<string, JsonValue | undefined>, name: string, value: JsonValue | undefined): void {
+function setMember(
+  body: Record<string, JsonValue | undefined>,
+  name: string,
+  value: JsonValue | undefined,
+): void {
   if (name !== "__proto__") body[name] = value;
-  else Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true });
+  else
+    Object.defineProperty(body, name, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
 }

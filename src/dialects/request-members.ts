@@ -3,13 +3,17 @@ import { type JsonObject, isJsonObject, type JsonValue } from "../canon/json.ts"
 import { SORT_KEYS } from "../canon/preferences.ts";
 
 /**
- * Keyword of our request schemas for rules that the surface's parser enforces, with codes and sentences that a schema validator does not have.
- * The validator passes over it; the contract shows what stands in it as ordinary keywords, so that a client's own validation refuses the same bodies.
- * `test/contract/always-refused.test.ts` compares the two.
+ * Keyword of our request schemas for rules that the surface's parser enforces, with codes and
+ * sentences that a schema validator does not have. The validator passes over it; the contract shows
+ * what stands in it as ordinary keywords, so that a client's own validation refuses the same
+ * bodies. `test/contract/always-refused.test.ts` compares the two.
  */
 export const PARSER_RULES = "parserRules";
 
-/** A member that may only be absent, null or false: everything else requests that a provider stores something. */
+/**
+ * A member that may only be absent, null or false: everything else requests that a provider stores
+ * something.
+ */
 export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
 
 /** A member that may only be absent or null. */
@@ -27,8 +31,8 @@ const EMPTY_MEMBER = {
 } as const;
 
 /**
- * Members that the schema does not list are refused where they hold something, unless the operator's route says `unknown_fields: strip` or
- * `forward`.
+ * Members that the schema does not list are refused where they hold something, unless the
+ * operator's route says `unknown_fields: strip` or `forward`.
  */
 export const NO_UNKNOWN = { additionalProperties: EMPTY_MEMBER } as const;
 
@@ -53,7 +57,9 @@ const published = new WeakMap<JsonObject, JsonObject>();
 function publishedObject(schema: JsonObject): JsonObject {
   const { [PARSER_RULES]: rules, ...rest } = schema;
   const own = isJsonObject(rules) ? { ...rest, ...rules } : rest;
-  return Object.fromEntries(Object.entries(own).map(([name, value]) => [name, publishedValue(value)]));
+  return Object.fromEntries(
+    Object.entries(own).map(([name, value]) => [name, publishedValue(value)]),
+  );
 }
 
 function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
@@ -61,14 +67,19 @@ function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
   return isJsonObject(value) ? publishedSchema(value) : value;
 }
 
-/** What schemas of requests are most often made of. Clients that print whole objects send members that they do not use as null. */
+/**
+ * What schemas of requests are most often made of. Clients that print whole objects send members
+ * that they do not use as null.
+ */
 export const NULLABLE_FLAG = { type: ["boolean", "null"] } as const;
 export const NULLABLE_OBJECT = { type: ["object", "null"] } as const;
 
 export const nullableNumber = (minimum: number, maximum: number) =>
   ({ type: ["number", "null"], minimum, maximum }) as const;
 
-/** The most tokens of an answer that a model can be configured with; JSON has no largest integer. */
+/**
+ * The most tokens of an answer that a model can be configured with; JSON has no largest integer.
+ */
 export const LARGEST_COUNT = 1_000_000_000;
 
 /** A token of a prompt that the caller tokenised. */
@@ -77,7 +88,8 @@ export const TOKEN = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as 
 export const nullableInteger = (minimum: number, maximum: number = LARGEST_COUNT) =>
   ({ type: ["integer", "null"], minimum, maximum }) as const;
 
-export const nullable = <Schema extends JsonObject>(schema: Schema) => ({ anyOf: [schema, { type: "null" }] }) as const;
+export const nullable = <Schema extends JsonObject>(schema: Schema) =>
+  ({ anyOf: [schema, { type: "null" }] }) as const;
 
 /** The first member of every body, and the last. */
 export const MODEL = { type: "string", minLength: 1, maxLength: 256 } as const;
@@ -135,9 +147,13 @@ const percentiles = {
 } as const;
 const price = { type: "number", minimum: 0 } as const;
 
-/** JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). An unknown member is an error: a typo must not widen. */
+/**
+ * JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). An unknown
+ * member is an error: a typo must not widen.
+ */
 export const PROVIDER_PREFERENCES_SCHEMA = {
-  description: "Narrows or reorders what the routing table and the policies allow; never widens it.",
+  description:
+    "Narrows or reorders what the routing table and the policies allow; never widens it.",
   type: ["object", "null"],
   additionalProperties: false,
   properties: {
@@ -152,11 +168,17 @@ export const PROVIDER_PREFERENCES_SCHEMA = {
           type: "object",
           required: ["by"],
           additionalProperties: false,
-          properties: { by: { enum: SORT_KEYS }, partition: { enum: ["model", "none"], default: "model" } },
+          properties: {
+            by: { enum: SORT_KEYS },
+            partition: { enum: ["model", "none"], default: "model" },
+          },
         },
       ],
     },
-    region: { anyOf: [{ type: "string", maxLength: 128 }, names], description: "Regions or region groups." },
+    region: {
+      anyOf: [{ type: "string", maxLength: 128 }, names],
+      description: "Regions or region groups.",
+    },
     max_price: {
       description: "US dollars per million tokens; `request` per call.",
       type: "object",
@@ -167,6 +189,9 @@ export const PROVIDER_PREFERENCES_SCHEMA = {
     zdr: { type: "boolean", description: "Only providers with zero data retention." },
     preferred_max_latency: { ...percentiles, description: "Seconds to the first token." },
     preferred_min_throughput: { ...percentiles, description: "Tokens per second." },
-    require_parameters: { const: true, description: "Always true here: nothing is dropped in silence." },
+    require_parameters: {
+      const: true,
+      description: "Always true here: nothing is dropped in silence.",
+    },
   },
 } as const;

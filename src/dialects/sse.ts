@@ -3,18 +3,27 @@ import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
 import { answerFailure } from "./answer-failure.ts";
 
-/** The longest single event that is waited for; an upstream that sends more without an event's end is broken. 16 MiB. */
+/**
+ * The longest single event that is waited for; an upstream that sends more without an event's end
+ * is broken. 16 MiB.
+ */
 export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Cuts a byte stream into server-sent events (WHATWG HTML §9.2.6) without changing a byte: what comes out, joined, is what went in.
- * An event ends with an empty line; lines end with LF, CRLF or CR. Splits may fall anywhere, inside a CRLF or a UTF-8 sequence too.
+ * Cuts a byte stream into server-sent events (WHATWG HTML §9.2.6) without changing a byte: what
+ * comes out, joined, is what went in. An event ends with an empty line; lines end with LF, CRLF or
+ * CR. Splits may fall anywhere, inside a CRLF or a UTF-8 sequence too.
  */
 export class SseFramer {
-  /** Bytes of the event that has not ended; only the first `#length` count. It grows by doubling: an event may come in thousands of pieces. */
+  /**
+   * Bytes of the event that has not ended; only the first `#length` count. It grows by doubling: an
+   * event may come in thousands of pieces.
+   */
   #buffer: Uint8Array = EMPTY;
   #length = 0;
-  /** Where the search for the end of the pending event goes on, so that no byte is looked at twice. */
+  /**
+   * Where the search for the end of the pending event goes on, so that no byte is looked at twice.
+   */
   #searched = 0;
 
   /** Bytes of an event that has not ended yet. */
@@ -22,7 +31,10 @@ export class SseFramer {
     return this.#length;
   }
 
-  /** The events that `chunk` completes, each with its blank line; views into the given bytes where possible. */
+  /**
+   * The events that `chunk` completes, each with its blank line; views into the given bytes where
+   * possible.
+   */
   push(chunk: Uint8Array): readonly Uint8Array[] {
     // The most common piece of a stream: one event with its data, or its name and its data.
     if (this.#length === 0 && isOneEvent(chunk)) return [chunk];
@@ -69,7 +81,10 @@ export class SseFramer {
   }
 }
 
-/** What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive. Events of blank data are not dispatched (§9.2.6). */
+/**
+ * What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive.
+ * Events of blank data are not dispatched (§9.2.6).
+ */
 interface SseEvent {
   /** The event's name; `null` where it has none. */
   readonly event: string | null;
@@ -83,14 +98,19 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
 /**
- * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard says. An event that is not UTF-8 has one
- * replacement character as data, which is malformed in every protocol: among other text it would be taken for text that the provider sent.
+ * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard
+ * says. An event that is not UTF-8 has one replacement character as data, which is malformed in
+ * every protocol: among other text it would be taken for text that the provider sent.
  */
 export function parseSseEvent(bytes: Uint8Array): SseEvent {
   const text = decodedEvent(bytes);
   if (text === null) return { event: null, data: "\ufffd" };
   // The overwhelmingly common event: one data line.
-  if (text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === text.length - 2) {
+  if (
+    text.startsWith("data: ") &&
+    text.endsWith("\n\n") &&
+    text.indexOf("\n") === text.length - 2
+  ) {
     const data = text.slice(6, -2);
     return { event: null, data: data.endsWith("\r") ? data.slice(0, -1) : data };
   }
@@ -118,17 +138,28 @@ function decodedEvent(bytes: Uint8Array): string | null {
   }
 }
 
-/** The common event of protocols whose events have names: its name, one data line, LF only. `null` for any other. */
+/**
+ * The common event of protocols whose events have names: its name, one data line, LF only. `null`
+ * for any other.
+ */
 function parseNamedEvent(text: string): SseEvent | null {
   if (!text.startsWith("event: ") || text.includes("\r")) return null;
   const end = text.indexOf("\n");
-  if (!text.startsWith("data: ", end + 1) || text.indexOf("\n", end + 1) !== text.length - 2) return null;
-  return text.endsWith("\n\n") ? { event: text.slice(7, end), data: text.slice(end + 7, -2) } : null;
+  if (!text.startsWith("data: ", end + 1) || text.indexOf("\n", end + 1) !== text.length - 2)
+    return null;
+  return text.endsWith("\n\n")
+    ? { event: text.slice(7, end), data: text.slice(end + 7, -2) }
+    : null;
 }
 
-/** One event for a client: LF only, one data line (docs/protocols.md#server-sent-events). `data` must not hold a line break. */
+/**
+ * One event for a client: LF only, one data line (docs/protocols.md#server-sent-events). `data`
+ * must not hold a line break.
+ */
 export function formatSseEvent(data: string, event: string | null = null): Uint8Array {
-  return encoder.encode(event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
+  return encoder.encode(
+    event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`,
+  );
 }
 
 /** One or two lines that end with LF, and their blank line: nothing else is in the chunk. */
@@ -139,7 +170,10 @@ function isOneEvent(chunk: Uint8Array): boolean {
   return first === end || (first > 0 && first + 1 !== end && chunk.indexOf(LF, first + 1) === end);
 }
 
-/** Finds line ends. Each kind is looked for once and remembered, so that a chunk of many events is not searched to its end for each of them. */
+/**
+ * Finds line ends. Each kind is looked for once and remembered, so that a chunk of many events is
+ * not searched to its end for each of them.
+ */
 class LineEnds {
   readonly #bytes: Uint8Array;
   #feed: number;
@@ -154,7 +188,8 @@ class LineEnds {
   /** Index of the first LF or CR at or after `from`, or -1. `from` never goes back. */
   next(from: number): number {
     if (this.#feed !== -1 && this.#feed < from) this.#feed = this.#bytes.indexOf(LF, from);
-    if (this.#carriage !== -1 && this.#carriage < from) this.#carriage = this.#bytes.indexOf(CR, from);
+    if (this.#carriage !== -1 && this.#carriage < from)
+      this.#carriage = this.#bytes.indexOf(CR, from);
     if (this.#feed === -1 || this.#carriage === -1) return Math.max(this.#feed, this.#carriage);
     return Math.min(this.#feed, this.#carriage);
   }
@@ -169,8 +204,14 @@ function endOfEvent(bytes: Uint8Array, from: number, ends: LineEnds): number {
     const second = bytes[next];
     if (second === LF || second === CR) {
       const end = afterLineEnd(bytes, next);
-      // A CR in the last position may be half of a CRLF; the rest decides. Where lines end with CR alone, the reader must not wait for a LF that never comes.
-      return second === CR && end === bytes.length && bytes[end - 1] === CR && bytes[next - 1] === LF ? -1 : end;
+      // A CR in the last position may be half of a CRLF; the rest decides. Where lines end with CR
+      // alone, the reader must not wait for a LF that never comes.
+      return second === CR &&
+        end === bytes.length &&
+        bytes[end - 1] === CR &&
+        bytes[next - 1] === LF
+        ? -1
+        : end;
     }
     lineEnd = ends.next(next);
   }
@@ -191,7 +232,10 @@ interface AnswerReader {
   drain(): readonly InferenceEvent[];
 }
 
-/** Reads server-sent events as one dialect's answer. Where the dialect's own events end it, bytes that end before them were cut off. */
+/**
+ * Reads server-sent events as one dialect's answer. Where the dialect's own events end it, bytes
+ * that end before them were cut off.
+ */
 export abstract class SseEventParser<Reader extends AnswerReader> implements EventParser {
   readonly #framer = new SseFramer();
   protected readonly reader: Reader;
@@ -203,7 +247,8 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
   push(chunk: Uint8Array): readonly InferenceEvent[] {
     if (this.reader.over) return NONE;
     for (const event of this.#framer.push(chunk)) this.#read(event);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.reader.fail(answerFailure("too_large"));
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES)
+      this.reader.fail(answerFailure("too_large"));
     return this.reader.drain();
   }
 

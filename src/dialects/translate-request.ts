@@ -21,8 +21,8 @@ export interface CanonReader {
 }
 
 /**
- * A parsed request in canon, or the 400 that names the member which canon does not hold. What only the protocol itself has was noted when the body
- * was parsed (`native`); such a body is refused.
+ * A parsed request in canon, or the 400 that names the member which canon does not hold. What only
+ * the protocol itself has was noted when the body was parsed (`native`); such a body is refused.
  */
 export function canonicalRequest(
   { native, registry, read, hints }: CanonReader,
@@ -36,7 +36,8 @@ export function canonicalRequest(
   for (const field of request.dropped ?? []) reading.dropped.add(field);
   const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
   const made = read(body, reading);
-  const maxOutputTokens = made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
+  const maxOutputTokens =
+    made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
   const canon = { ...made, maxOutputTokens, hints: hints(body, reading) };
   if (reading.refusal !== null) return reading.refusal;
   return { request: canon, stripped, dropped: [...reading.dropped].toSorted() };
@@ -50,8 +51,9 @@ interface KeptMembers {
 }
 
 /**
- * Takes out members that identify the user, those that a policy takes out, and unknown ones on a route that strips them. Other unknown members are
- * refused by name: a route that forwards them cannot forward them to another protocol.
+ * Takes out members that identify the user, those that a policy takes out, and unknown ones on a
+ * route that strips them. Other unknown members are refused by name: a route that forwards them
+ * cannot forward them to another protocol.
  */
 function keptMembers(
   registry: FieldRegistry,
@@ -83,8 +85,9 @@ function isAbsent(body: JsonObject, name: string): boolean {
 }
 
 /**
- * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or `null`. A decision sends no such request to an endpoint
- * of another protocol, but it may send one to an endpoint that lacks the requested response format.
+ * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or
+ * `null`. A decision sends no such request to an endpoint of another protocol, but it may send one
+ * to an endpoint that lacks the requested response format.
  */
 function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceError | null {
   const path = paths.get(feature);
@@ -102,7 +105,10 @@ export function untranslatable(path: string, mode: UnknownFields): ServiceError 
   return invalidRequest("unknown_field", sentence, path);
 }
 
-/** The smaller of the limit that the caller set and the one that a policy sets, tokens; `null` where there is neither. */
+/**
+ * The smaller of the limit that the caller set and the one that a policy sets, tokens; `null` where
+ * there is neither.
+ */
 function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits): number | null {
   return limit === null || cap === null ? (limit ?? cap) : Math.min(limit, cap);
 }
@@ -122,7 +128,10 @@ export interface PreparedTranslation {
   readonly dropped: readonly DroppedField[];
 }
 
-/** Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer could find. */
+/**
+ * Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer
+ * could find.
+ */
 export function prepareTranslation(
   canonical: CanonicalRequest,
   route: RouteRow,
@@ -131,7 +140,9 @@ export function prepareTranslation(
   upstream: Upstream,
 ): PreparedTranslation | ServiceError {
   const { endpoint } = target;
-  const emulation = emulatesFormat(route, shape, endpoint) ? emulateFormat(canonical.request, endpoint) : null;
+  const emulation = emulatesFormat(route, shape, endpoint)
+    ? emulateFormat(canonical.request, endpoint)
+    : null;
   const { request, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, endpoint);
   const stop = request.stop.filter(takenStop(endpoint));
   const stops = request.stop.filter((one) => one !== "" && !stop.includes(one));
@@ -144,24 +155,42 @@ export function prepareTranslation(
   if (keepsFirstCall) dropped.push("single_call_unspoken");
   if (lacksSeed) dropped.push("seed_dropped");
   if (stops.length > 0) dropped.push("stops_by_router");
-  return { sent, formatted, emulation, keepsFirstCall, stops, stripped: canonical.stripped, dropped };
+  return {
+    sent,
+    formatted,
+    emulation,
+    keepsFirstCall,
+    stops,
+    stripped: canonical.stripped,
+    dropped,
+  };
 }
 
 /** Stop sequences of any protocol that takes some. */
 const COMMON_STOPS = 4;
 
 /** Whether an endpoint takes the stop sequence at a position. */
-function takenStop({ features }: Pick<EndpointRow, "features">): (stop: string, index: number) => boolean {
+function takenStop({
+  features,
+}: Pick<EndpointRow, "features">): (stop: string, index: number) => boolean {
   if (!features.includes("stop_sequences")) return () => false;
   const most = features.includes("stop_sequences_over_4") ? Infinity : COMMON_STOPS;
   const takesBlank = features.includes("stop_sequences_blank");
   return (stop, index) => index < most && (takesBlank || stop.trim() !== "");
 }
 
-/** Whether the endpoint cannot get the request as it is, although it speaks the caller's protocol. */
-export function needsTranslation(route: RouteRow, shape: RequestShape, endpoint: EndpointRow): boolean {
+/**
+ * Whether the endpoint cannot get the request as it is, although it speaks the caller's protocol.
+ */
+export function needsTranslation(
+  route: RouteRow,
+  shape: RequestShape,
+  endpoint: EndpointRow,
+): boolean {
   if (emulatesFormat(route, shape, endpoint)) return true;
-  return shape.features.some((feature) => STOPS.has(feature) && !endpoint.nativeFeatures.includes(feature));
+  return shape.features.some(
+    (feature) => STOPS.has(feature) && !endpoint.nativeFeatures.includes(feature),
+  );
 }
 
 const STOPS: ReadonlySet<Feature> = new Set<Feature>([
@@ -170,12 +199,18 @@ const STOPS: ReadonlySet<Feature> = new Set<Feature>([
   "stop_sequences_blank",
 ]);
 
-/** What a choice that names a tool of the request requires of an endpoint: where there is no other tool, it is the demand to call one. */
+/**
+ * What a choice that names a tool of the request requires of an endpoint: where there is no other
+ * tool, it is the demand to call one.
+ */
 export function namedToolFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
 }
 
-/** What switching parallel calls off requires of an endpoint: with one tool, calls beyond the first can be left out of an answer. */
+/**
+ * What switching parallel calls off requires of an endpoint: with one tool, calls beyond the first
+ * can be left out of an answer.
+ */
 export function singleCallFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
 }
@@ -184,17 +219,24 @@ function isOne(tools: JsonValue | undefined): boolean {
   return Array.isArray(tools) && tools.length === 1;
 }
 
-/** A request in the values that an endpoint supports, and whether its answers may hold more calls than were requested. */
+/**
+ * A request in the values that an endpoint supports, and whether its answers may hold more calls
+ * than were requested.
+ */
 interface OneToolRequest {
   readonly request: GenerateRequest;
   readonly keepsFirstCall: boolean;
 }
 
 /** Replaces values that the endpoint does not have by values that mean the same with one tool. */
-export function forOneTool(request: GenerateRequest, { features }: Pick<EndpointRow, "features">): OneToolRequest {
+export function forOneTool(
+  request: GenerateRequest,
+  { features }: Pick<EndpointRow, "features">,
+): OneToolRequest {
   const { tools, toolChoice, parallelToolCalls } = request;
   if (tools.length !== 1) return { request, keepsFirstCall: false };
-  const keepsFirstCall = parallelToolCalls === false && !features.includes("parallel_tool_calls_off");
+  const keepsFirstCall =
+    parallelToolCalls === false && !features.includes("parallel_tool_calls_off");
   const isUnnamed = toolChoice?.mode === "named" && !features.includes("tool_choice_named");
   if (!keepsFirstCall && !isUnnamed) return { request, keepsFirstCall };
   return {

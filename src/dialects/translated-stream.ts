@@ -32,9 +32,15 @@ export class TranslatedStream implements AnswerStream {
 
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
     const events = this.done || this.failure !== null ? NONE : this.#render(this.#parser.end());
-    if (!this.done) this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
+    if (!this.done)
+      this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
     for (const field of this.#renderer.dropped) this.#dropped.add(field);
-    const ending = { failure: this.failure, finish: this.#finish, usage: this.usage, dropped: [...this.#dropped] };
+    const ending = {
+      failure: this.failure,
+      finish: this.#finish,
+      usage: this.usage,
+      dropped: [...this.#dropped],
+    };
     return { ending, events };
   }
 
@@ -89,7 +95,8 @@ function isOutput(event: InferenceEvent): boolean {
 }
 
 function charactersOf(event: InferenceEvent): number {
-  if (event.type === "text" || event.type === "refusal" || event.type === "reasoning") return event.text.length;
+  if (event.type === "text" || event.type === "refusal" || event.type === "reasoning")
+    return event.text.length;
   return event.type === "arguments" ? event.json.length : 0;
 }
 
@@ -101,7 +108,10 @@ type EndRules = Pick<Translation, "impossibleEnds" | "unsaid" | "parsesArguments
 /** Ends that read as the end of a whole answer on every surface. */
 const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
 
-/** Changes the events of one answer; in batches that the parser makes, the last of which ends with the answer's end. */
+/**
+ * Changes the events of one answer; in batches that the parser makes, the last of which ends with
+ * the answer's end.
+ */
 export interface EventFilter {
   events(events: readonly InferenceEvent[]): readonly InferenceEvent[];
 }
@@ -204,8 +214,10 @@ export class FirstCall implements EventFilter {
 }
 
 /**
- * Ends an answer at the first of some stop sequences in its text, as providers do: the sequence itself is no part of it. Text that may be the beginning of
- * one waits for what follows, also over the pieces of a stream. What the provider sends after it is not read, but for counts that are there already.
+ * Ends an answer at the first of some stop sequences in its text, as providers do: the sequence
+ * itself is no part of it. Text that may be the beginning of one waits for what follows, also over
+ * the pieces of a stream. What the provider sends after it is not read, but for counts that are
+ * there already.
  */
 export class StopCut implements EventFilter {
   readonly #stops: readonly string[];
@@ -228,7 +240,8 @@ export class StopCut implements EventFilter {
         if (event.type === "close") this.#release(event.index, this.#held.length, left);
         left.push(event);
       }
-      if (this.#ended) left.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
+      if (this.#ended)
+        left.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
     }
     return left;
   }
@@ -245,7 +258,10 @@ export class StopCut implements EventFilter {
       return;
     }
     this.#release(index, found.at, left);
-    left.push({ type: "close", index }, { type: "finish", reason: "stop_sequence", stopSequence: found.stop });
+    left.push(
+      { type: "close", index },
+      { type: "finish", reason: "stop_sequence", stopSequence: found.stop },
+    );
     this.#ended = true;
   }
 

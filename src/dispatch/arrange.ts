@@ -3,7 +3,12 @@ import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { Percentiles, ProviderPreferences } from "../canon/preferences.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
-import { isDrawn, orderTier, type Circumstances as TierCircumstances, type StickyKeyOf } from "./balance.ts";
+import {
+  isDrawn,
+  orderTier,
+  type Circumstances as TierCircumstances,
+  type StickyKeyOf,
+} from "./balance.ts";
 import { PERCENTILES, type EndpointTracker } from "./endpoint-tracker.ts";
 import type { HealthState } from "./health.ts";
 
@@ -18,7 +23,10 @@ interface ArrangedPlan {
   readonly inService: number;
 }
 
-/** What the arrangement looks at in a request; `body` is empty where a simulation has only the shape of one. */
+/**
+ * What the arrangement looks at in a request; `body` is empty where a simulation has only the shape
+ * of one.
+ */
 type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader"> & {
   readonly shape: Pick<RequestShape, "stream">;
 };
@@ -33,8 +41,10 @@ interface Arranger {
 }
 
 /**
- * The plan in the order in which to try it now: what was decided says where a request may go, what is measured says where it goes first. Where the request is
- * to find out whether an endpoint has recovered, others leave that endpoint out meanwhile: do not call this for a request that will not be made.
+ * The plan in the order in which to try it now: what was decided says where a request may go, what
+ * is measured says where it goes first. Where the request is to find out whether an endpoint has
+ * recovered, others leave that endpoint out meanwhile: do not call this for a request that will not
+ * be made.
  */
 export function arrangedPlan(
   arranger: Arranger,
@@ -60,7 +70,10 @@ export interface ForeseenPlan {
   readonly isByChance: boolean;
 }
 
-/** What {@link arrangedPlan} would give for a request that is not made: the same measurements and the same function, and nothing is reserved. */
+/**
+ * What {@link arrangedPlan} would give for a request that is not made: the same measurements and
+ * the same function, and nothing is reserved.
+ */
 export function foreseenPlan(
   arranger: Arranger,
   decision: RouteDecision,
@@ -71,11 +84,17 @@ export function foreseenPlan(
   const wishes = wishesOf(arranger, decision, route, request, headers);
   const circumstances = circumstancesOf(arranger.endpoints, wishes, performance.now(), Math.random);
   const arrangement = arrange(decision.plan, circumstances);
-  return { order: arrangement.order, isByChance: isArrangedByChance(decision.plan, arrangement, circumstances) };
+  return {
+    order: arrangement.order,
+    isByChance: isArrangedByChance(decision.plan, arrangement, circumstances),
+  };
 }
 
 /** What the route, the caller and the policies say of the order. */
-type Wishes = Pick<Circumstances, "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey" | "isStream">;
+type Wishes = Pick<
+  Circumstances,
+  "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey" | "isStream"
+>;
 
 function wishesOf(
   { stickyKeyOf }: Arranger,
@@ -87,10 +106,19 @@ function wishesOf(
   const isSticky = decision.plan.some(({ balance }) => balance === "sticky");
   const stickyKey = isSticky ? stickyKeyOf(request, sessionOf(headers)) : null;
   const { preferences, shape } = request;
-  return { maxEjectedShare, isOrdered: isOrdered(decision, request), preferences, stickyKey, isStream: shape.stream };
+  return {
+    maxEjectedShare,
+    isOrdered: isOrdered(decision, request),
+    preferences,
+    stickyKey,
+    isStream: shape.stream,
+  };
 }
 
-/** Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints. @param random from 0 up to, and without, 1. */
+/**
+ * Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints.
+ * @param random from 0 up to, and without, 1.
+ */
 export function arrangeCall(
   endpoints: ArrangedEndpoints,
   plan: readonly Candidate[],
@@ -118,7 +146,9 @@ export function circumstancesOf(
   };
 }
 
-/** A policy that prefers a region has spoken after the caller; so has the caller who gave an order. */
+/**
+ * A policy that prefers a region has spoken after the caller; so has the caller who gave an order.
+ */
 function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest): boolean {
   return (
     preferences?.order !== undefined ||
@@ -137,10 +167,15 @@ function sessionOf(headers: IncomingHttpHeaders): string | null {
 /** What the order of a plan depends on, as of now. */
 export interface Circumstances extends TierCircumstances {
   readonly healthStateOf: (endpointId: string) => HealthState;
-  /** Largest share of the plan that may be put last for its health, 0 to 1; one candidate never is. */
+  /**
+   * Largest share of the plan that may be put last for its health, 0 to 1; one candidate never is.
+   */
   readonly maxEjectedShare: number;
   readonly preferences: ProviderPreferences | null;
-  /** A policy or the caller has said which endpoints come first: what the caller prefers acts inside the tiers only. */
+  /**
+   * A policy or the caller has said which endpoints come first: what the caller prefers acts inside
+   * the tiers only.
+   */
   readonly isOrdered: boolean;
 }
 
@@ -148,7 +183,10 @@ export interface Circumstances extends TierCircumstances {
 interface SetAside {
   readonly candidate: Candidate;
   readonly why: "ejected" | "rate_limited" | "unsupported";
-  /** When it may come back, on the caller's clock; past where another request or the active probe is just trying it, or this one has better to do. */
+  /**
+   * When it may come back, on the caller's clock; past where another request or the active probe is
+   * just trying it, or this one has better to do.
+   */
   readonly until: number;
 }
 
@@ -157,18 +195,22 @@ interface Arrangement {
   readonly order: readonly Candidate[];
   /** Those at the end of `order`, in that order. */
   readonly out: readonly SetAside[];
-  /** The first of `order` where this request finds out whether it has recovered; `null` where it does not. */
+  /**
+   * The first of `order` where this request finds out whether it has recovered; `null` where it
+   * does not.
+   */
   readonly trial: Candidate | null;
 }
 
 /**
- * Puts a plan in the order in which to try it: each tier by its balance, what misses the caller's preferred speeds behind the rest, what is out for its
- * health last. No candidate is added or lost.
+ * Puts a plan in the order in which to try it: each tier by its balance, what misses the caller's
+ * preferred speeds behind the rest, what is out for its health last. No candidate is added or lost.
  */
 export function arrange(plan: readonly Candidate[], circumstances: Circumstances): Arrangement {
   if (plan.length < 2) return { order: plan, out: [], trial: null };
   // Most routes: a primary with fallbacks, and a caller who prefers nothing.
-  if (circumstances.preferences === null && hasOnePerTier(plan)) return byHealth(plan, circumstances);
+  if (circumstances.preferences === null && hasOnePerTier(plan))
+    return byHealth(plan, circumstances);
   const tiers = tiersOf(plan).map((tier) => orderTier(tier, circumstances));
   const quickFirst = circumstances.isOrdered
     ? tiers.flatMap((tier) => byPreferredSpeed(tier, circumstances))
@@ -177,7 +219,8 @@ export function arrange(plan: readonly Candidate[], circumstances: Circumstances
 }
 
 /**
- * Whether chance decides a part of the order that {@link arrange} gives: under the same measurements the next call may have another one.
+ * Whether chance decides a part of the order that {@link arrange} gives: under the same
+ * measurements the next call may have another one.
  *
  * @param out of the arrangement: candidates at its end have no part in a draw.
  */
@@ -210,9 +253,16 @@ function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] 
   return tiers;
 }
 
-/** Behind all other candidates: where no order is set, a quick fallback is better for the caller than a slow primary. */
-function byPreferredSpeed(plan: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
-  const { preferred_max_latency: latency, preferred_min_throughput: throughput } = circumstances.preferences ?? {};
+/**
+ * Behind all other candidates: where no order is set, a quick fallback is better for the caller
+ * than a slow primary.
+ */
+function byPreferredSpeed(
+  plan: readonly Candidate[],
+  circumstances: Circumstances,
+): readonly Candidate[] {
+  const { preferred_max_latency: latency, preferred_min_throughput: throughput } =
+    circumstances.preferences ?? {};
   if (latency === undefined && throughput === undefined) return plan;
   const misses = ({ endpoint }: Candidate): boolean => {
     const measures = circumstances.measuresOf(endpoint.id);
@@ -252,14 +302,19 @@ function isLess(tokensPerSecond: number, required: number): boolean {
 }
 
 /**
- * A half-open endpoint keeps its position: the request that goes there first has its trial. Behind another candidate the trial is not reserved: the
- * first request that gets there has it.
+ * A half-open endpoint keeps its position: the request that goes there first has its trial. Behind
+ * another candidate the trial is not reserved: the first request that gets there has it.
  */
-function byHealth(plan: readonly Candidate[], { healthStateOf, maxEjectedShare }: Circumstances): Arrangement {
+function byHealth(
+  plan: readonly Candidate[],
+  { healthStateOf, maxEjectedShare }: Circumstances,
+): Arrangement {
   // Nearly always: then there is nothing to put aside.
   if (plan.every(({ endpoint }) => healthStateOf(endpoint.id).state === "healthy"))
     return { order: plan, out: [], trial: null };
-  const healthStates = new Map(plan.map((candidate) => [candidate, healthStateOf(candidate.endpoint.id)]));
+  const healthStates = new Map(
+    plan.map((candidate) => [candidate, healthStateOf(candidate.endpoint.id)]),
+  );
   const limit = mostAside(plan.length, maxEjectedShare);
   const aside = longestOut(plan, healthStates, limit);
   const inOrder: Candidate[] = [];
@@ -267,7 +322,8 @@ function byHealth(plan: readonly Candidate[], { healthStateOf, maxEjectedShare }
   for (const candidate of plan) {
     const healthState = healthStates.get(candidate);
     if (aside.has(candidate)) continue;
-    if (healthState?.state === "half_open" && !healthState.isTaken && inOrder.length === 0) trial = candidate;
+    if (healthState?.state === "half_open" && !healthState.isTaken && inOrder.length === 0)
+      trial = candidate;
     inOrder.push(candidate);
   }
   const out = plan
@@ -281,7 +337,10 @@ function mostAside(size: number, share: number): number {
   return Math.min(Math.floor(share * size + 1e-9), size - 1);
 }
 
-/** The candidates that are out, as many as may be: those that come back soonest keep their positions, of equals the better ranked. */
+/**
+ * The candidates that are out, as many as may be: those that come back soonest keep their
+ * positions, of equals the better ranked.
+ */
 function longestOut(
   plan: readonly Candidate[],
   healthStates: ReadonlyMap<Candidate, HealthState>,
@@ -290,13 +349,17 @@ function longestOut(
   const out = plan.flatMap((candidate): readonly SetAside[] => {
     const healthState = healthStates.get(candidate);
     if (healthState === undefined || healthState.state === "healthy") return [];
-    if (healthState.state !== "half_open") return [{ candidate, why: healthState.state, until: healthState.until }];
+    if (healthState.state !== "half_open")
+      return [{ candidate, why: healthState.state, until: healthState.until }];
     return healthState.isTaken ? [{ candidate, why: "ejected", until: healthState.until }] : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
-  // A rate limit and a missing path are always respected; the share bounds only endpoints that are out for their failures.
+  // A rate limit and a missing path are always respected; the share bounds only endpoints that are
+  // out for their failures.
   const limited = longest.filter(({ why }) => why !== "ejected").slice(0, plan.length - 1);
   const ill = longest.filter(({ why }) => why === "ejected");
   const left = Math.min(limit, plan.length - 1 - limited.length);
-  return new Map([...limited, ...ill.slice(0, Math.max(left, 0))].map((entry) => [entry.candidate, entry]));
+  return new Map(
+    [...limited, ...ill.slice(0, Math.max(left, 0))].map((entry) => [entry.candidate, entry]),
+  );
 }

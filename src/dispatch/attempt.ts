@@ -16,7 +16,10 @@ import type { ExchangePlan } from "../dialects/exchange-plan.ts";
 export interface WalkJob {
   /** In the order to try them; at least one. */
   readonly plan: readonly Candidate[];
-  /** How many of them, from the first, are in service: those behind are out for their health, and tried last. */
+  /**
+   * How many of them, from the first, are in service: those behind are out for their health, and
+   * tried last.
+   */
   readonly inService: number;
   readonly connections: ReadonlyMap<string, Connection>;
   /** On the clock of `performance.now()`. */
@@ -25,7 +28,10 @@ export interface WalkJob {
   readonly maxAttempts: number;
   /** A request that its provider may have read is sent to the same provider again. */
   readonly resends: boolean;
-  /** Milliseconds without an answer after which a second candidate is called as well; never where `null` or absent. */
+  /**
+   * Milliseconds without an answer after which a second candidate is called as well; never where
+   * `null` or absent.
+   */
   readonly hedgeAfter?: number | null;
   /** From 0 to 1; spreads repetitions. */
   readonly random: () => number;
@@ -40,9 +46,14 @@ export interface WalkJob {
 /** How one candidate fared. */
 export interface CallEnd<Answer> extends CallTraceEnd {
   readonly answer: Answer | null;
-  /** When the client was sent its first byte; after that no other candidate is tried. On the clock of `performance.now()`. */
+  /**
+   * When the client was sent its first byte; after that no other candidate is tried. On the clock
+   * of `performance.now()`.
+   */
   readonly firstByteAt: number | null;
-  /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
+  /**
+   * Milliseconds from the request sent to the first output; `null` where there was none to measure.
+   */
   readonly firstToken: number | null;
   /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
   readonly wholeAnswer?: number | undefined;
@@ -79,7 +90,10 @@ export interface AttemptReport {
 /** The calls of one walk. */
 export interface Calls<Answer> {
   prepare(candidate: Candidate, connection: Connection): Attempt<Answer>;
-  /** Each candidate's turn, once it is over. The report's duration is that of the call alone. @param queued milliseconds before it. */
+  /**
+   * Each candidate's turn, once it is over. The report's duration is that of the call alone. @param
+   * queued milliseconds before it.
+   */
   report(report: AttemptReport, queued: number): void;
 }
 
@@ -89,7 +103,15 @@ export function notTried(
   code: string | null = null,
 ): CallEnd<never> & { readonly failure: UpstreamFailure } {
   const failure = { ...failureOf(kind), code };
-  return { failure, status: null, finish: null, usage: null, answer: null, firstByteAt: null, firstToken: null };
+  return {
+    failure,
+    status: null,
+    finish: null,
+    usage: null,
+    answer: null,
+    firstByteAt: null,
+    firstToken: null,
+  };
 }
 
 /** Of a call that ended in an exception: nothing is learnt of its candidate. */
@@ -98,8 +120,9 @@ export const ABANDONED = notTried("abandoned");
 /** A request's decision on its way to the disk. */
 export interface Recording {
   /**
-   * Resolves with `null` when the decision is on disk; nothing may be sent to the client before. Where it resolves with an error nothing is sent at all,
-   * calls are given up, and the outcome is `failed` without an error. Never rejects.
+   * Resolves with `null` when the decision is on disk; nothing may be sent to the client before.
+   * Where it resolves with an error nothing is sent at all, calls are given up, and the outcome is
+   * `failed` without an error. Never rejects.
    */
   readonly result: Promise<ServiceError | null>;
   /** An answer waits: the decision is written now. */
@@ -112,7 +135,8 @@ export interface RelayJob extends WalkJob {
   /** The way to a candidate. */
   readonly exchangePlanFor: (candidate: Candidate) => ExchangePlan;
   /**
-   * The request's tokens count against a limit: a stream whose client disconnects is read on for a moment, until the provider reports its count.
+   * The request's tokens count against a limit: a stream whose client disconnects is read on for a
+   * moment, until the provider reports its count.
    */
   readonly countsTokens: boolean;
   /** Largest answer that is collected, bytes. A stream may have eight times as many. */
@@ -123,12 +147,19 @@ export interface RelayJob extends WalkJob {
    *
    * @param known what was changed in its request and, as far as it has been read, in its answer.
    */
-  readonly answerHeaders: (candidate: Candidate, attempt: number, known: AnswerEdits) => readonly string[];
+  readonly answerHeaders: (
+    candidate: Candidate,
+    attempt: number,
+    known: AnswerEdits,
+  ) => readonly string[];
 }
 
 export interface RelayOutcome {
   readonly terminal: "completed" | "incomplete" | "failed" | "client_closed";
-  /** The error that the client must still be sent, where nothing has been sent; `null` where the answer has been sent. */
+  /**
+   * The error that the client must still be sent, where nothing has been sent; `null` where the
+   * answer has been sent.
+   */
   readonly error: ServiceError | null;
   readonly attempts: readonly AttemptReport[];
   readonly finish: FinishReason | null;
@@ -147,7 +178,10 @@ export interface RelayOutcome {
   readonly edits: EditSet;
 }
 
-/** The client's side of an exchange. One implementation over a node response, one in memory for tests. */
+/**
+ * The client's side of an exchange. One implementation over a node response, one in memory for
+ * tests.
+ */
 export interface ClientAnswer {
   /** The client has disconnected, or the answer has ended. */
   readonly closed: boolean;

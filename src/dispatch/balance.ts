@@ -8,7 +8,10 @@ import type { InferenceRequest } from "../canon/request.ts";
 export interface Circumstances {
   /** `null`: nothing is known of the endpoint yet. */
   readonly measuresOf: (endpointId: string) => Measures | null;
-  /** The request is for a stream: its latency is the time to the first token, else to the whole answer. */
+  /**
+   * The request is for a stream: its latency is the time to the first token, else to the whole
+   * answer.
+   */
   readonly isStream: boolean;
   /** What keeps a conversation at one endpoint; `null`: nothing does. */
   readonly stickyKey: string | null;
@@ -21,8 +24,9 @@ export interface Circumstances {
 type Ordering = (tier: readonly Candidate[], circumstances: Circumstances) => readonly Candidate[];
 
 /**
- * An endpoint that was not measured counts as good as the best one measured, or it would never be measured. Equals among what is measured share at
- * random, by weight: if the first of them won every tie, it alone would get traffic while nothing is known. Equal prices keep the file's order.
+ * An endpoint that was not measured counts as good as the best one measured, or it would never be
+ * measured. Equals among what is measured share at random, by weight: if the first of them won
+ * every tie, it alone would get traffic while nothing is known. Equal prices keep the file's order.
  */
 const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
   order: (tier) => tier,
@@ -37,7 +41,8 @@ const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
 };
 
 /**
- * Whether chance decides the order of these candidates of a tier: two calls under the same measurements may then go to different ones first.
+ * Whether chance decides the order of these candidates of a tier: two calls under the same
+ * measurements may then go to different ones first.
  *
  * @param present those of `tier` that are in service, in any order.
  */
@@ -71,23 +76,35 @@ export function isDrawn(
 }
 
 /** Whether the draw decides between two of them: their measure is equal, and both have a weight. */
-function hasEquals(present: readonly Candidate[], measure: (candidate: Candidate) => number): boolean {
+function hasEquals(
+  present: readonly Candidate[],
+  measure: (candidate: Candidate) => number,
+): boolean {
   const drawable = present.filter(({ weight }) => weight > 0);
   return new Set(drawable.map(measure)).size < drawable.length;
 }
 
 /** The candidates of one tier in the order in which to try them. */
-export function orderTier(tier: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
+export function orderTier(
+  tier: readonly Candidate[],
+  circumstances: Circumstances,
+): readonly Candidate[] {
   const [first] = tier;
-  return first === undefined || tier.length === 1 ? tier : ORDERINGS[first.balance](tier, circumstances);
+  return first === undefined || tier.length === 1
+    ? tier
+    : ORDERINGS[first.balance](tier, circumstances);
 }
 
 /**
- * Draws by weight without putting back: each candidate's exponential waiting time at the rate of its weight, the shortest first (Efraimidis and Spirakis
- * 2006). With numbers that depend on a key instead of chance, it is weighted rendezvous hashing: a key's order of the others stays when one leaves. A
- * weight of 0 comes after all others.
+ * Draws by weight without putting back: each candidate's exponential waiting time at the rate of
+ * its weight, the shortest first (Efraimidis and Spirakis 2006). With numbers that depend on a key
+ * instead of chance, it is weighted rendezvous hashing: a key's order of the others stays when one
+ * leaves. A weight of 0 comes after all others.
  */
-function drawn(tier: readonly Candidate[], uniform: (candidate: Candidate) => number): readonly Candidate[] {
+function drawn(
+  tier: readonly Candidate[],
+  uniform: (candidate: Candidate) => number,
+): readonly Candidate[] {
   return ascending(tier, (candidate) => {
     const wait = -Math.log(1 - uniform(candidate));
     return candidate.weight > 0 ? wait / candidate.weight : Infinity;
@@ -106,7 +123,8 @@ function totalPrice({ endpoint: { price } }: Candidate): number {
 }
 
 /**
- * Power of two choices: of two at random, the one that will probably answer first. If every request went to the very best, all would be there at once.
+ * Power of two choices: of two at random, the one that will probably answer first. If every request
+ * went to the very best, all would be there at once.
  */
 function byLatency(tier: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const { random } = circumstances;
@@ -126,7 +144,10 @@ function byLatency(tier: readonly Candidate[], circumstances: Circumstances): re
   ];
 }
 
-/** Milliseconds; without this least time, calls in flight would weigh nothing where a peak has faded away. */
+/**
+ * Milliseconds; without this least time, calls in flight would weigh nothing where a peak has faded
+ * away.
+ */
 const LEAST_WAIT = 1;
 
 /** The recent latency, times the calls that would be under way. */
@@ -144,7 +165,10 @@ function expectedWaits(
   };
 }
 
-function byThroughput(tier: readonly Candidate[], { measuresOf, now, random }: Circumstances): readonly Candidate[] {
+function byThroughput(
+  tier: readonly Candidate[],
+  { measuresOf, now, random }: Circumstances,
+): readonly Candidate[] {
   return ascending(drawn(tier, random), slownessOf(tier, measuresOf, now));
 }
 
@@ -156,7 +180,8 @@ function slownessOf(
 ): (candidate: Candidate) => number {
   const slowness = new Map<Candidate, number | null>();
   for (const candidate of tier) {
-    const rate = measuresOf(candidate.endpoint.id)?.throughput.percentile(PERCENTILES.p50, now) ?? null;
+    const rate =
+      measuresOf(candidate.endpoint.id)?.throughput.percentile(PERCENTILES.p50, now) ?? null;
     slowness.set(candidate, rate === null ? null : -rate);
   }
   const best = least([...slowness.values()]) ?? 0;
@@ -170,7 +195,10 @@ function least(values: readonly (number | null)[]): number | null {
 }
 
 /** Stable; each candidate is judged once, so that one judged by chance keeps its position. */
-function ascending(tier: readonly Candidate[], measure: (candidate: Candidate) => number): readonly Candidate[] {
+function ascending(
+  tier: readonly Candidate[],
+  measure: (candidate: Candidate) => number,
+): readonly Candidate[] {
   return tier
     .map((candidate) => ({ candidate, value: measure(candidate) }))
     .toSorted((left, right) => (left.value < right.value ? -1 : left.value > right.value ? 1 : 0))
@@ -178,16 +206,21 @@ function ascending(tier: readonly Candidate[], measure: (candidate: Candidate) =
 }
 
 /**
- * What keeps a conversation at one endpoint: the caller's own name for it, else the session header's value, else what all its requests begin with. `null` where the
- * request has nothing of the kind.
+ * What keeps a conversation at one endpoint: the caller's own name for it, else the session
+ * header's value, else what all its requests begin with. `null` where the request has nothing of
+ * the kind.
  *
  * @param session the session header's value; `null` where there is none.
  */
-export type StickyKeyOf = (request: Pick<InferenceRequest, "body" | "reader">, session: string | null) => string | null;
+export type StickyKeyOf = (
+  request: Pick<InferenceRequest, "body" | "reader">,
+  session: string | null,
+) => string | null;
 
 /**
- * Makes keys that say nothing of what they were made from: a keyed digest, whose secret dies with the process. Equal requests have equal keys only under one
- * secret; replicas that shall agree where a conversation goes are given the same one.
+ * Makes keys that say nothing of what they were made from: a keyed digest, whose secret dies with
+ * the process. Equal requests have equal keys only under one secret; replicas that shall agree
+ * where a conversation goes are given the same one.
  */
 export function stickyKeys(secret: Uint8Array = randomBytes(32)): StickyKeyOf {
   return ({ body, reader }, session) => {

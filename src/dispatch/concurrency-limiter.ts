@@ -7,8 +7,8 @@ export type Release = () => void;
 type Settle = (release: Release | null) => void;
 
 /**
- * A limit on calls under way, with a bounded queue before it. First come, first served: a later call is not let in before those that wait,
- * so no call waits for ever behind a stream of others.
+ * A limit on calls under way, with a bounded queue before it. First come, first served: a later
+ * call is not let in before those that wait, so no call waits for ever behind a stream of others.
  */
 export class ConcurrencyLimiter {
   #limit: number;
@@ -43,11 +43,13 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * A free slot at once, or the next one that is this caller's turn. `null` where the queue is full, at the end of the queue's longest wait or at the
-   * deadline, and after an abort: an aborted signal takes its waiter out of the queue in the same turn.
+   * A free slot at once, or the next one that is this caller's turn. `null` where the queue is
+   * full, at the end of the queue's longest wait or at the deadline, and after an abort: an aborted
+   * signal takes its waiter out of the queue in the same turn.
    *
-   * A free slot is given after the deadline too: the call then fails by the deadline, not by a limit that was not reached. A signal that is
-   * aborted after a slot was given changes nothing: the slot is the caller's to give back.
+   * A free slot is given after the deadline too: the call then fails by the deadline, not by a
+   * limit that was not reached. A signal that is aborted after a slot was given changes nothing:
+   * the slot is the caller's to give back.
    *
    * @param deadline on the clock of `performance.now()`.
    */
@@ -60,8 +62,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * For a reload: applies to calls from now on. Those that have entered or wait stay, with the longest wait that they came with; a raised limit
-   * lets the first of them in at once.
+   * For a reload: applies to calls from now on. Those that have entered or wait stay, with the
+   * longest wait that they came with; a raised limit lets the first of them in at once.
    */
   setLimits(limit: number, queue: QueueSettings): void {
     this.#limit = limit;
@@ -130,24 +132,34 @@ export function limiterOf(
   endpoints: readonly EndpointRow[],
 ): (endpoint: EndpointRow) => EndpointLimiter {
   const limiters = new Map(
-    endpoints.map(({ id }): [string, EndpointLimiter] => [id, endpointLimiter(provider, own.get(id) ?? null)]),
+    endpoints.map(({ id }): [string, EndpointLimiter] => [
+      id,
+      endpointLimiter(provider, own.get(id) ?? null),
+    ]),
   );
   return ({ id }) => {
     const found = limiters.get(id);
     // Let through as one without a limit, it would go unnoticed.
-    if (found === undefined) throw new Error("connections: an endpoint of another table or provider");
+    if (found === undefined)
+      throw new Error("connections: an endpoint of another table or provider");
     return found;
   };
 }
 
-/** The way through both limits, or through the provider's alone where the endpoint has none of its own. */
-export function endpointLimiter(provider: ConcurrencyLimiter, endpoint: ConcurrencyLimiter | null): EndpointLimiter {
+/**
+ * The way through both limits, or through the provider's alone where the endpoint has none of its
+ * own.
+ */
+export function endpointLimiter(
+  provider: ConcurrencyLimiter,
+  endpoint: ConcurrencyLimiter | null,
+): EndpointLimiter {
   return endpoint === null ? provider : new TwoLimiters(endpoint, provider);
 }
 
 /**
- * The endpoint first: a call that waits for its slot has none of the provider's, which its other endpoints can use. All calls enter in this order, so no
- * two can wait for each other.
+ * The endpoint first: a call that waits for its slot has none of the provider's, which its other
+ * endpoints can use. All calls enter in this order, so no two can wait for each other.
  */
 class TwoLimiters implements EndpointLimiter {
   readonly #endpoint: ConcurrencyLimiter;
@@ -190,10 +202,11 @@ interface Node<Value> {
 }
 
 /**
- * The values in flight, where thousands come and go each second, or wait: a linked list, in the order of arrival.
+ * The values in flight, where thousands come and go each second, or wait: a linked list, in the
+ * order of arrival.
  *
- * Not a Set or a Map: the tables that one of those outgrows keep what stood in them until the engine collects its old
- * space, and with it everything that a request holds.
+ * Not a Set or a Map: the tables that one of those outgrows keep what stood in them until the
+ * engine collects its old space, and with it everything that a request holds.
  */
 export class InFlightList<Value> {
   readonly #ends: Node<Value> = { value: null, before: null, after: null };
@@ -218,7 +231,10 @@ export class InFlightList<Value> {
     return () => this.#remove(node);
   }
 
-  /** Calls with each value, in the order in which they came; not with those that are removed or added meanwhile. */
+  /**
+   * Calls with each value, in the order in which they came; not with those that are removed or
+   * added meanwhile.
+   */
   each(call: (value: Value) => void): void {
     const nodes: Node<Value>[] = [];
     for (let node = this.#ends.after; node !== null; node = node.after) nodes.push(node);

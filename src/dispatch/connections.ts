@@ -24,45 +24,63 @@ export interface Connection {
   readonly simulated: boolean;
   /** Calls go through a forward proxy. */
   readonly proxied: boolean;
-  /** Shared by every connection to the provider, so that a reload does not double its limit; the limits are those of the table that came last. */
+  /**
+   * Shared by every connection to the provider, so that a reload does not double its limit; the
+   * limits are those of the table that came last.
+   */
   readonly limiter: ConcurrencyLimiter;
   /** Limits of the provider's endpoints that have one of their own, by endpoint id. */
   readonly endpointLimiters: ReadonlyMap<string, ConcurrencyLimiter>;
   /**
-   * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and the provider's.
+   * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and
+   * the provider's.
    *
-   * @throws {Error} for a row that is none of this table's and provider's; that is a bug of the caller.
+   * @throws {Error} for a row that is none of this table's and provider's; that is a bug of the
+   * caller.
    */
   readonly limiterOf: (endpoint: EndpointRow) => EndpointLimiter;
 }
 
-/** How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves it out. */
+/**
+ * How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves
+ * it out.
+ */
 export interface Access {
   readonly secret: string | null;
   /** Scheme and host of the simulated upstream that stands in for the provider. */
   readonly simulatedOrigin: string | null;
-  /** The way to credentials that are made for each call, where the provider has such; called unless one is in use already. */
+  /**
+   * The way to credentials that are made for each call, where the provider has such; called unless
+   * one is in use already.
+   */
   readonly makeAuthorize?: () => Authorize | null;
 }
 
 /**
- * Connection pools by provider, shared by all tables of a process. Providers at one origin have a pool each, so that none can take another's connections. A
- * table releases its pools when its last request has ended, and a pool is closed when no table uses it. So a reload keeps connections warm and closes
- * none that is in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
+ * Connection pools by provider, shared by all tables of a process. Providers at one origin have a
+ * pool each, so that none can take another's connections. A table releases its pools when its last
+ * request has ended, and a pool is closed when no table uses it. So a reload keeps connections warm
+ * and closes none that is in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
   readonly #findProxy: FindProxy | null;
-  readonly #pools = new Shared<Pools>(({ kept, fresh }) => Promise.all([kept.close(), fresh.close()]));
+  readonly #pools = new Shared<Pools>(({ kept, fresh }) =>
+    Promise.all([kept.close(), fresh.close()]),
+  );
   /** By provider id. */
   readonly #limiters = new Shared<ConcurrencyLimiter>();
   /** By endpoint id; only endpoints with a limit of their own have one. */
   readonly #endpointLimiters = new Shared<ConcurrencyLimiter>();
-  /** Shared too, so that a reload does not request new tokens, nor lose valid ones while their issuer is down. */
+  /**
+   * Shared too, so that a reload does not request new tokens, nor lose valid ones while their
+   * issuer is down.
+   */
   readonly #authorizers = new Shared<Authorize | null>();
 
   /**
-   * @param resolve looks up the addresses of a provider's host; the machine's resolver unless given.
+   * @param resolve looks up the addresses of a provider's host; the machine's resolver unless
+   * given.
    * @param findProxy forward proxies of calls; none unless given.
    */
   constructor(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
@@ -70,29 +88,52 @@ export class ConnectionPools {
     this.#findProxy = findProxy;
   }
 
-  /** Connections for every provider that `access` gives a way to. Call `release` once, when they are no longer used. */
+  /**
+   * Connections for every provider that `access` gives a way to. Call `release` once, when they are
+   * no longer used.
+   */
   acquire(
     table: RoutingTable,
     access: (provider: ProviderRow) => Access | null,
-  ): { readonly connections: ReadonlyMap<string, Connection>; readonly release: () => Promise<void> } {
+  ): {
+    readonly connections: ReadonlyMap<string, Connection>;
+    readonly release: () => Promise<void>;
+  } {
     const connections = new Map<string, Connection>();
     const taken: Release[] = [];
     const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
       if (way === null) continue;
-      connections.set(provider.id, this.#connect(provider, endpoints.get(provider.id) ?? [], way, taken));
+      connections.set(
+        provider.id,
+        this.#connect(provider, endpoints.get(provider.id) ?? [], way, taken),
+      );
     }
-    return { connections, release: async () => void (await Promise.all(taken.map((release) => release()))) };
+    return {
+      connections,
+      release: async () => void (await Promise.all(taken.map((release) => release()))),
+    };
   }
 
-  #connect(provider: ProviderRow, endpoints: readonly EndpointRow[], way: Access, taken: Release[]): Connection {
+  #connect(
+    provider: ProviderRow,
+    endpoints: readonly EndpointRow[],
+    way: Access,
+    taken: Release[],
+  ): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
     // Where we have put the stand-in ourselves, the row does not say how far to reach.
     const reach = way.simulatedOrigin === null ? reachOf(provider) : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
-    const limiter = takeLimiter(this.#limiters, provider.id, provider.maxConcurrency, provider.queue, taken);
+    const limiter = takeLimiter(
+      this.#limiters,
+      provider.id,
+      provider.maxConcurrency,
+      provider.queue,
+      taken,
+    );
     const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, taken);
     const authorize = this.#authorize(provider, way, taken);
     const { timeouts } = provider;
@@ -128,7 +169,10 @@ export class ConnectionPools {
     const limiters = new Map<string, ConcurrencyLimiter>();
     for (const { id, maxConcurrency } of endpoints) {
       if (maxConcurrency === null) continue;
-      limiters.set(id, takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, taken));
+      limiters.set(
+        id,
+        takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, taken),
+      );
     }
     return limiters;
   }
@@ -143,7 +187,9 @@ export class ConnectionPools {
   /** Ends every connection, also those in use. For the end of the process. */
   async destroy(): Promise<void> {
     this.#authorizers.clear();
-    await Promise.all(this.#pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]));
+    await Promise.all(
+      this.#pools.clear().flatMap(({ kept, fresh }) => [kept.destroy(), fresh.destroy()]),
+    );
   }
 }
 
@@ -168,8 +214,16 @@ function takeLimiter(
   return limiter;
 }
 
-/** @param pipelining 1: connections carry one call after the other; 0: each carries one call and is closed. */
-function openPool(origin: string, provider: ProviderRow, pipelining: 0 | 1, connect: buildConnector.connector): Pool {
+/**
+ * @param pipelining 1: connections carry one call after the other; 0: each carries one call and is
+ * closed.
+ */
+function openPool(
+  origin: string,
+  provider: ProviderRow,
+  pipelining: 0 | 1,
+  connect: buildConnector.connector,
+): Pool {
   return new Pool(origin, {
     connections: provider.maxConcurrency,
     pipelining,
@@ -181,13 +235,23 @@ function openPool(origin: string, provider: ProviderRow, pipelining: 0 | 1, conn
   });
 }
 
-/** Plain http stays inside: what answers to the name outside would get prompts and keys that everybody between could read. */
+/**
+ * Plain http stays inside: what answers to the name outside would get prompts and keys that
+ * everybody between could read.
+ */
 function reachOf({ network, plaintext }: ProviderRow): Reach {
   return plaintext === true ? "inside" : (network ?? "public");
 }
 
 function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {
-  const headers = ["content-type", "application/json", "accept-encoding", "identity", "user-agent", "signalbox"];
+  const headers = [
+    "content-type",
+    "application/json",
+    "accept-encoding",
+    "identity",
+    "user-agent",
+    "signalbox",
+  ];
   // A stand-in gets no credentials: they are not its to see.
   if (provider.auth.kind === "header" && way.secret !== null && way.simulatedOrigin === null) {
     headers.push(provider.auth.header, `${provider.auth.prefix}${way.secret}`);
@@ -208,7 +272,9 @@ class Shared<Value> {
     this.#close = close;
   }
 
-  /** The value under the key, made where none is in use. @param taken gets the way to give it back. */
+  /**
+   * The value under the key, made where none is in use. @param taken gets the way to give it back.
+   */
   take(key: string, taken: Release[], make: () => Value): Value {
     const known = this.#entries.get(key);
     const entry = known ?? { value: make(), users: 0 };
@@ -241,5 +307,10 @@ export interface OutgoingRequest {
   readonly body: string;
 }
 
-/** Gives the headers that authenticate a call, names and values by turns. Rejects where there are none; the reason must not be shown. */
-export type Authorize = (request: OutgoingRequest) => readonly string[] | Promise<readonly string[]>;
+/**
+ * Gives the headers that authenticate a call, names and values by turns. Rejects where there are
+ * none; the reason must not be shown.
+ */
+export type Authorize = (
+  request: OutgoingRequest,
+) => readonly string[] | Promise<readonly string[]>;

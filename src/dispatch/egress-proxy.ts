@@ -9,11 +9,16 @@ export interface FindProxy {
   (target: Target): URL | null;
   /** The proxies in use: scheme, host and port, without credentials. */
   readonly origins: readonly string[];
-  /** The same for libraries that take variables of an environment, with the proxies' credentials. */
+  /**
+   * The same for libraries that take variables of an environment, with the proxies' credentials.
+   */
   readonly variables: Readonly<Record<"HTTPS_PROXY" | "HTTP_PROXY" | "NO_PROXY", string>>;
 }
 
-/** Codes of errors of connections through a proxy. `auth`: it requires other credentials (407). `failed`: it cannot be reached, or does not open the tunnel. */
+/**
+ * Codes of errors of connections through a proxy. `auth`: it requires other credentials (407).
+ * `failed`: it cannot be reached, or does not open the tunnel.
+ */
 export const PROXY_ERRORS = { auth: "SBX_PROXY_AUTH", failed: "SBX_PROXY_FAILED" } as const;
 
 class ProxyError extends Error {
@@ -27,18 +32,24 @@ class ProxyError extends Error {
 }
 
 /**
- * Reads `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`; the lower-case name wins, as in curl (https://curl.se/docs/manpage.html#ENVIRONMENT).
+ * Reads `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`; the lower-case name wins, as in curl
+ * (https://curl.se/docs/manpage.html#ENVIRONMENT).
  *
  * @returns `null` where neither names a proxy.
- * @throws {TypeError} naming the variable whose value is no http or https URL; never its value, which may hold a password.
+ * @throws {TypeError} naming the variable whose value is no http or https URL; never its value,
+ * which may hold a password.
  */
-export function proxyFromEnvironment(environment: Readonly<Record<string, string | undefined>>): FindProxy | null {
-  const read = (name: string): string => environment[name.toLowerCase()] || (environment[name] ?? "");
+export function proxyFromEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+): FindProxy | null {
+  const read = (name: string): string =>
+    environment[name.toLowerCase()] || (environment[name] ?? "");
   const proxyOf = (name: string): URL | null => {
     const text = read(name);
     if (text === "") return null;
     const url = URL.parse(text.includes("://") ? text : `http://${text}`);
-    if (url === null || !/^https?:$/.test(url.protocol)) throw new TypeError(`${name}: not an http or https URL`);
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw new TypeError(`${name}: not an http or https URL`);
     return url;
   };
   const [ofHttps, ofHttp] = [proxyOf("HTTPS_PROXY"), proxyOf("HTTP_PROXY")];
@@ -54,7 +65,11 @@ export function proxyFromEnvironment(environment: Readonly<Record<string, string
     const isExempt = exempt.some((entry) => covers(entry, bare, portOf(target)));
     return isExempt ? null : target.protocol === "https:" ? secure : plain;
   };
-  const variables = { HTTPS_PROXY: secure.href, HTTP_PROXY: plain.href, NO_PROXY: read("NO_PROXY") };
+  const variables = {
+    HTTPS_PROXY: secure.href,
+    HTTP_PROXY: plain.href,
+    NO_PROXY: read("NO_PROXY"),
+  };
   return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))], variables });
 }
 
@@ -66,7 +81,10 @@ function originOf(url: URL): string {
   return `${url.protocol}//${url.hostname}:${portOf(url)}`;
 }
 
-/** `example.com`, `.example.com` and `*.example.com` cover the name and all below it; `*` all; a port limits an entry. */
+/**
+ * `example.com`, `.example.com` and `*.example.com` cover the name and all below it; `*` all; a
+ * port limits an entry.
+ */
 function covers(entry: string, hostname: string, port: string): boolean {
   if (entry === "*") return true;
   const [, name = "", only] = /^\[?((?:[^:\]]*|[0-9a-f:.]*))\]?(?::(\d+))?$/.exec(entry) ?? [];
@@ -76,9 +94,11 @@ function covers(entry: string, hostname: string, port: string): boolean {
 }
 
 /**
- * Opens a tunnel through the proxy (CONNECT, RFC 9110 §9.3.6) for plain http too, so that requests and their credentials look the same to the provider.
+ * Opens a tunnel through the proxy (CONNECT, RFC 9110 §9.3.6) for plain http too, so that requests
+ * and their credentials look the same to the provider.
  *
- * @param connect connects to the target over the tunnel's socket. @param timeout until the tunnel stands, milliseconds.
+ * @param connect connects to the target over the tunnel's socket. @param timeout until the tunnel
+ * stands, milliseconds.
  */
 export function throughProxy(
   find: FindProxy,
@@ -93,7 +113,8 @@ export function throughProxy(
         if (options.protocol === "https:") connect({ ...options, httpSocket: socket }, callback);
         else callback(null, socket);
       },
-      (error: unknown) => callback(error instanceof ProxyError ? error : new ProxyError("failed"), null),
+      (error: unknown) =>
+        callback(error instanceof ProxyError ? error : new ProxyError("failed"), null),
     );
   };
 }
@@ -103,18 +124,25 @@ export function proxiedFetch(
   find: FindProxy,
   timeout: number,
 ): (url: string, options: RequestInit) => Promise<Response> {
-  const dispatcher = new Agent({ connect: throughProxy(find, buildConnector({ timeout }), timeout) });
+  const dispatcher = new Agent({
+    connect: throughProxy(find, buildConnector({ timeout }), timeout),
+  });
   return (url, options) => fetch(url, { ...options, dispatcher });
 }
 
 async function openTunnel(proxy: URL, target: string, timeout: number) {
   const { origin, username, password } = proxy;
   const client = new Client(origin, { connect: { timeout } });
-  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString("base64");
+  const credentials = Buffer.from(
+    `${decodeURIComponent(username)}:${decodeURIComponent(password)}`,
+  ).toString("base64");
   const { statusCode, socket } = await client
     .connect({
       path: target,
-      headers: { host: target, ...(username !== "" && { "proxy-authorization": `Basic ${credentials}` }) },
+      headers: {
+        host: target,
+        ...(username !== "" && { "proxy-authorization": `Basic ${credentials}` }),
+      },
       signal: AbortSignal.timeout(timeout),
     })
     .catch((error: unknown) => {

@@ -6,7 +6,9 @@ import { Health, HEALTHY, type HealthState } from "./health.ts";
 /** What a call has shown of the endpoint where it went. */
 export interface CallOutcome {
   readonly failure: UpstreamFailure | null;
-  /** Milliseconds from the request sent to the first output; `null` where there was none to measure. */
+  /**
+   * Milliseconds from the request sent to the first output; `null` where there was none to measure.
+   */
   readonly firstToken: number | null;
   /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
   readonly wholeAnswer?: number | undefined;
@@ -21,17 +23,27 @@ interface TrackedEndpoint {
   isRetired: boolean;
 }
 
-/** Called when an endpoint is taken out of service and when it is back. @param ejections times that it was taken out. */
-type HealthListener = (endpointId: string, change: "ejected" | "readmitted", ejections: number, kind: CallKind) => void;
+/**
+ * Called when an endpoint is taken out of service and when it is back. @param ejections times that
+ * it was taken out.
+ */
+type HealthListener = (
+  endpointId: string,
+  change: "ejected" | "readmitted",
+  ejections: number,
+  kind: CallKind,
+) => void;
 
 /** Receives how calls go. */
 export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "end">;
 
 /**
- * Health and measurements of the endpoints for one kind of calls (`of` gives those of another kind), from the calls of this process alone. They outlive tables:
- * an endpoint whose id stays keeps them.
+ * Health and measurements of the endpoints for one kind of calls (`of` gives those of another
+ * kind), from the calls of this process alone. They outlive tables: an endpoint whose id stays
+ * keeps them.
  *
- * All times are milliseconds on one clock that never goes back (`performance.now()`), given with every call.
+ * All times are milliseconds on one clock that never goes back (`performance.now()`), given with
+ * every call.
  */
 export class EndpointTracker {
   readonly #endpoints = new Map<string, TrackedEndpoint>();
@@ -41,7 +53,10 @@ export class EndpointTracker {
   /** Every kind that has been used, this one among them; all its trackers share the map. */
   readonly #byKind: Map<CallKind, EndpointTracker>;
 
-  /** @param settingsOf the settings in force now; `null` for endpoints that the table no longer has, whose health then means nothing. */
+  /**
+   * @param settingsOf the settings in force now; `null` for endpoints that the table no longer has,
+   * whose health then means nothing.
+   */
   constructor(
     settingsOf: (endpointId: string) => HealthSettings | null,
     changed: HealthListener = () => {},
@@ -56,7 +71,10 @@ export class EndpointTracker {
 
   /** Health and measurements for another kind of calls. */
   of(kind: CallKind): EndpointTracker {
-    return this.#byKind.get(kind) ?? new EndpointTracker(this.#settingsOf, this.#changed, kind, this.#byKind);
+    return (
+      this.#byKind.get(kind) ??
+      new EndpointTracker(this.#settingsOf, this.#changed, kind, this.#byKind)
+    );
   }
 
   /** The kinds of calls that the endpoint has had, in the order of `CALL_KINDS`. */
@@ -76,7 +94,9 @@ export class EndpointTracker {
     return settings === null ? HEALTHY : tracked.health.healthState(settings, now);
   }
 
-  /** One request is to find out whether the endpoint has recovered; others leave it out meanwhile. */
+  /**
+   * One request is to find out whether the endpoint has recovered; others leave it out meanwhile.
+   */
   claimTrial(endpointId: string, now: number): void {
     this.#endpoints.get(endpointId)?.health.claimTrial(now);
   }
@@ -88,7 +108,10 @@ export class EndpointTracker {
     tracked.health.begin(now);
   }
 
-  /** A call has brought its first output; an endpoint on trial is readmitted without waiting for the end of a long answer. */
+  /**
+   * A call has brought its first output; an endpoint on trial is readmitted without waiting for the
+   * end of a long answer.
+   */
   answering(endpointId: string, now: number): void {
     this.#watched(endpointId, (health) => health.answering(now));
   }
@@ -102,7 +125,8 @@ export class EndpointTracker {
     const { failure } = outcome;
     if (settings !== null) {
       this.#watched(endpointId, (health) => {
-        // Servers that generate often lack the path that counts. Of other calls a 404 is a mistake in the configuration.
+        // Servers that generate often lack the path that counts. Of other calls a 404 is a mistake
+        // in the configuration.
         if (this.#kind === "count_tokens" && failure?.kind === "not_found") health.lacksPath(now);
         else health.end(failure, settings, now);
       });
@@ -110,7 +134,10 @@ export class EndpointTracker {
     this.#dropIfDone(endpointId, tracked);
   }
 
-  /** For people to read. Measures are `null` where there are none. @param isStream the kind of requests whose latency is meant. */
+  /**
+   * For people to read. Measures are `null` where there are none. @param isStream the kind of
+   * requests whose latency is meant.
+   */
   status(endpointId: string, now: number, isStream = true) {
     const { health, measures } = this.#endpoints.get(endpointId) ?? UNUSED;
     const latency = measures.latency(isStream);
@@ -131,7 +158,10 @@ export class EndpointTracker {
         age: latency.age(now),
       },
       /** Tokens per second. */
-      throughput: { p50: measures.throughput.percentile(PERCENTILES.p50, now), age: measures.throughput.age(now) },
+      throughput: {
+        p50: measures.throughput.percentile(PERCENTILES.p50, now),
+        age: measures.throughput.age(now),
+      },
       in_flight: measures.inFlight,
     };
   }
@@ -142,7 +172,8 @@ export class EndpointTracker {
   }
 
   /**
-   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe ends: until then no request tries it, and it is not due.
+   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe
+   * ends: until then no request tries it, and it is not due.
    */
   takeProbes(now: number): readonly string[] {
     const due = new Set<string>();
@@ -162,7 +193,10 @@ export class EndpointTracker {
     }
   }
 
-  /** Forgets every endpoint but these; one with calls under way once they have ended, so that they are not counted to a namesake. */
+  /**
+   * Forgets every endpoint but these; one with calls under way once they have ended, so that they
+   * are not counted to a namesake.
+   */
   retain(endpointIds: Iterable<string>): void {
     const kept = new Set(endpointIds);
     for (const { tracker, tracked, endpointId } of this.#all()) {
@@ -173,7 +207,8 @@ export class EndpointTracker {
 
   *#all() {
     for (const tracker of this.#byKind.values()) {
-      for (const [endpointId, tracked] of tracker.#endpoints) yield { tracker, tracked, endpointId };
+      for (const [endpointId, tracked] of tracker.#endpoints)
+        yield { tracker, tracked, endpointId };
     }
   }
 
@@ -182,14 +217,20 @@ export class EndpointTracker {
     if (health === undefined) return;
     const { isOut, timesEjected } = health;
     act(health);
-    if (health.timesEjected > timesEjected) this.#changed(endpointId, "ejected", health.timesEjected, this.#kind);
-    else if (isOut && !health.isOut) this.#changed(endpointId, "readmitted", health.timesEjected, this.#kind);
+    if (health.timesEjected > timesEjected)
+      this.#changed(endpointId, "ejected", health.timesEjected, this.#kind);
+    else if (isOut && !health.isOut)
+      this.#changed(endpointId, "readmitted", health.timesEjected, this.#kind);
   }
 
   #tracked(endpointId: string): TrackedEndpoint {
     const known = this.#endpoints.get(endpointId);
     if (known !== undefined) return known;
-    const tracked: TrackedEndpoint = { health: new Health(), measures: new Measures(), isRetired: false };
+    const tracked: TrackedEndpoint = {
+      health: new Health(),
+      measures: new Measures(),
+      isRetired: false,
+    };
     this.#endpoints.set(endpointId, tracked);
     return tracked;
   }
@@ -200,15 +241,19 @@ export class EndpointTracker {
 }
 
 /**
- * Milliseconds in which a peak falls to a third (1/e). Answers of models take seconds and come by the minute: what fades faster is forgotten before the
- * next request can use it, and what does not fade keeps an endpoint from ever being tried again.
+ * Milliseconds in which a peak falls to a third (1/e). Answers of models take seconds and come by
+ * the minute: what fades faster is forgotten before the next request can use it, and what does not
+ * fade keeps an endpoint from ever being tried again.
  */
 export const FADE = 60_000;
 
 /** Percentiles that callers may set bounds for, as shares. */
 export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
 
-/** What has been measured at one endpoint. A value that was not measured is `null`, never a number that could be taken for one. */
+/**
+ * What has been measured at one endpoint. A value that was not measured is `null`, never a number
+ * that could be taken for one.
+ */
 export class Measures {
   /** Milliseconds to the first token. */
   readonly firstToken = new Latencies();
@@ -227,7 +272,10 @@ export class Measures {
     this.#inFlight += 1;
   }
 
-  end({ firstToken, wholeAnswer, tokensPerSecond }: Omit<CallOutcome, "failure">, now: number): void {
+  end(
+    { firstToken, wholeAnswer, tokensPerSecond }: Omit<CallOutcome, "failure">,
+    now: number,
+  ): void {
     this.#inFlight = Math.max(this.#inFlight - 1, 0);
     if (isSample(firstToken)) this.firstToken.add(firstToken, now);
     if (isSample(wholeAnswer)) this.wholeAnswer.add(wholeAnswer, now);
@@ -240,7 +288,10 @@ export class Measures {
   }
 }
 
-/** A call that took no time at all has no rate, and one bad number would stand in every average after it. */
+/**
+ * A call that took no time at all has no rate, and one bad number would stand in every average
+ * after it.
+ */
 function isSample(value: number | null | undefined): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
@@ -249,7 +300,8 @@ function isSample(value: number | null | undefined): value is number {
 export const CAPACITY = 256;
 
 /**
- * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow once and therefore is not called would be slow for ever.
+ * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow
+ * once and therefore is not called would be slow for ever.
  */
 export const OLDEST = 600_000;
 
@@ -278,8 +330,9 @@ export class RecentSamples {
   }
 
   /**
-   * The value that this share of the samples is at least as good as (nearest rank): the 0.9 of a latency is a high one, the 0.9 of a throughput a
-   * low one, so that a higher percentile is the stricter promise either way. `null`: nothing has been measured lately.
+   * The value that this share of the samples is at least as good as (nearest rank): the 0.9 of a
+   * latency is a high one, the 0.9 of a throughput a low one, so that a higher percentile is the
+   * stricter promise either way. `null`: nothing has been measured lately.
    *
    * @param share above 0, up to 1.
    */
@@ -300,7 +353,8 @@ export class RecentSamples {
     let start = Math.max(end - CAPACITY, 0);
     while (start < end && this.#timeOf(start) + OLDEST <= now) start += 1;
     const values = new Float64Array(end - start);
-    for (let index = start; index < end; index += 1) values[index - start] = this.#values[index % CAPACITY] ?? 0;
+    for (let index = start; index < end; index += 1)
+      values[index - start] = this.#values[index % CAPACITY] ?? 0;
     values.sort();
     this.#sorted = this.#better === "lower" ? values : values.toReversed();
     this.#sortedUntil = start < end ? this.#timeOf(start) + OLDEST : Infinity;
@@ -328,8 +382,8 @@ class Latencies extends RecentSamples {
   }
 
   /**
-   * Milliseconds: an average over time that a higher sample raises at once and that fades while none comes, so that an endpoint that was slow is called
-   * again some day.
+   * Milliseconds: an average over time that a higher sample raises at once and that fades while
+   * none comes, so that an endpoint that was slow is called again some day.
    */
   recent(now: number): number | null {
     return this.#peak === null ? null : this.#peak * this.#remaining(now);
@@ -341,4 +395,8 @@ class Latencies extends RecentSamples {
 }
 
 /** Of an endpoint that was never called. */
-const UNUSED: TrackedEndpoint = { health: new Health(), measures: new Measures(), isRetired: false };
+const UNUSED: TrackedEndpoint = {
+  health: new Health(),
+  measures: new Measures(),
+  isRetired: false,
+};

@@ -7,9 +7,15 @@ import { failureOfTransport } from "./failures.ts";
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Receives the events of one upstream call. Every call ends with exactly one of `end` and `fail`; nothing is called after it. */
+/**
+ * Receives the events of one upstream call. Every call ends with exactly one of `end` and `fail`;
+ * nothing is called after it.
+ */
 export interface ExchangeListener {
-  /** @param endsWithConnection nothing but the end of the connection marks the end of the answer (RFC 9112 §6.3, item 8): a lost one looks the same. */
+  /**
+   * @param endsWithConnection nothing but the end of the connection marks the end of the answer
+   * (RFC 9112 §6.3, item 8): a lost one looks the same.
+   */
   headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void;
   data(chunk: Uint8Array): void;
   end(): void;
@@ -23,18 +29,25 @@ export interface ExchangeRequest {
   readonly timeouts: Timeouts;
   /** When the whole request must have ended, on the clock of `performance.now()`. */
   readonly deadline: number;
-  /** The answer is a stream whose first output is due in time (`Timeouts.firstToken`); the listener calls `outputBegan` when it has come. */
+  /**
+   * The answer is a stream whose first output is due in time (`Timeouts.firstToken`); the listener
+   * calls `outputBegan` when it has come.
+   */
   readonly awaitsOutput: boolean;
 }
 
-/** How long an answer whose last event has been read may take to end before its connection is given up, milliseconds. */
+/**
+ * How long an answer whose last event has been read may take to end before its connection is given
+ * up, milliseconds.
+ */
 const DRAIN_TIME = 100;
 
 const METHOD = "POST";
 
 /**
- * A request that was sent over a connection that had been idle, and that was lost within this time without a byte of an answer, is taken to have met a
- * connection that the provider had closed: the provider has not read it. Later than a round trip could take it may have been read. Milliseconds.
+ * A request that was sent over a connection that had been idle, and that was lost within this time
+ * without a byte of an answer, is taken to have met a connection that the provider had closed: the
+ * provider has not read it. Later than a round trip could take it may have been read. Milliseconds.
  */
 const STALE_TIME = 2_000;
 
@@ -57,13 +70,22 @@ export class Exchange implements CarriedCall {
   #timer: NodeJS.Timeout | null = null;
   #sawHeaders = false;
   #ended = false;
-  /** The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks at it. */
+  /**
+   * The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks
+   * at it.
+   */
   #silenceEnds: number;
   /** When the first output of the stream is due; `Infinity` where none is waited for. */
   #outputDue: number;
-  /** When the provider's own time for one attempt has passed. The request's deadline may come before. */
+  /**
+   * When the provider's own time for one attempt has passed. The request's deadline may come
+   * before.
+   */
   #attemptEnds: number;
-  /** Since when the client does not read: the provider's silence is not its fault. `null` while it does. */
+  /**
+   * Since when the client does not read: the provider's silence is not its fault. `null` while it
+   * does.
+   */
   #pausedAt: number | null = null;
 
   constructor(connection: Connection, request: ExchangeRequest, listener: ExchangeListener) {
@@ -93,7 +115,8 @@ export class Exchange implements CarriedCall {
     try {
       credentials = await authorize({ method: METHOD, path, headers, body });
     } catch {
-      // The error may hold a token or the name of a file. The kind of failure is enough for an operator.
+      // The error may hold a token or the name of a file. The kind of failure is enough for an
+      // operator.
       return this.#fail({ kind: "auth", status: null, retryAfter: null, code: null });
     }
     if (this.#ended) return;
@@ -121,8 +144,8 @@ export class Exchange implements CarriedCall {
   }
 
   /**
-   * Nothing more is wanted, but the answer is about to end: reads its rest away, so that the connection can be used again, and
-   * cancels it where it goes on. Nothing is reported.
+   * Nothing more is wanted, but the answer is about to end: reads its rest away, so that the
+   * connection can be used again, and cancels it where it goes on. Nothing is reported.
    */
   drain(): void {
     if (this.#ended) return;
@@ -180,14 +203,20 @@ export class Exchange implements CarriedCall {
     this.#sawByte = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
     if (this.#ended) return;
-    // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Every other interim answer is ignored, and does not count as an answer in time.
+    // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Every other interim answer
+    // is ignored, and does not count as an answer in time.
     if (status === SWITCHING_PROTOCOLS) return this.#refuse();
     if (status < 200) return;
     this.#sawHeaders = true;
     this.#silenceEnds = performance.now() + this.#request.timeouts.idle;
-    const isFramed = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    const isFramed =
+      headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
     this.#listener.headers(status, headers, !isFramed && this.#carrier?.framesAnswers !== true);
   }
 
@@ -217,13 +246,22 @@ export class Exchange implements CarriedCall {
   }
 
   #leaveConnection(): void {
-    // A new connection for the second try counts a call that it did not begin; that count is of no use to it.
+    // A new connection for the second try counts a call that it did not begin; that count is of no
+    // use to it.
     if (this.begun) this.#carrier?.end();
   }
 
-  /** The request was lost on a connection that its other end had closed before, as far as can be seen; once for one call. */
+  /**
+   * The request was lost on a connection that its other end had closed before, as far as can be
+   * seen; once for one call.
+   */
   get #metClosedConnection(): boolean {
-    return !this.#resent && this.#overIdle && !this.#sawByte && performance.now() - this.#sentAt < STALE_TIME;
+    return (
+      !this.#resent &&
+      this.#overIdle &&
+      !this.#sawByte &&
+      performance.now() - this.#sentAt < STALE_TIME
+    );
   }
 
   #refuse(): void {

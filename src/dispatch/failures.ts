@@ -29,7 +29,10 @@ export function hasCalledProvider(failure: UpstreamFailure): boolean {
   return !hasTrait(failure.kind, "uncalled");
 }
 
-/** The client's error for a plan whose attempts all failed; the last cause decides it, and every attempt is named. */
+/**
+ * The client's error for a plan whose attempts all failed; the last cause decides it, and every
+ * attempt is named.
+ */
 export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const last = attempts.findLast(({ failure }) => hasCalledProvider(failure));
   if (last === undefined) {
@@ -38,9 +41,12 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   }
   const { failure } = last;
   if (failure.kind === "rejected") return rejected(failure);
-  if (failure.kind === "server_stopping" || failure.kind === "key_revoked") return stoppedError(failure.kind);
+  if (failure.kind === "server_stopping" || failure.kind === "key_revoked")
+    return stoppedError(failure.kind);
   const { kind, retryAfter } = failure;
-  const named = attempts.map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`).join(", ");
+  const named = attempts
+    .map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`)
+    .join(", ");
   const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${named}.${longWait(retryAfter)}`;
   // A later try begins with the first endpoint again: one failure that may pass is enough.
   const mayPass = attempts.some((attempt) => mayPassLater(attempt.failure));
@@ -50,7 +56,8 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
   const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
   const called = attempts.filter((attempt) => hasCalledProvider(attempt.failure));
-  // Clients wait after a 429 as they do at the provider, which only helps where every endpoint reported it.
+  // Clients wait after a 429 as they do at the provider, which only helps where every endpoint
+  // reported it.
   const isAlike = endpoints === 1 || called.every((attempt) => attempt.failure.kind === kind);
   const code = isAlike && kind === "rate_limited" ? "upstream_rate_limited" : null;
   if (endpoints > 1 && code === null) return codedError("upstream_exhausted", message, more);
@@ -63,10 +70,15 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
 const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
 
 function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
-  return final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code));
+  return (
+    final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code))
+  );
 }
 
-/** Longest wait that a provider requests and that is passed on where no retry is worth its while, milliseconds. */
+/**
+ * Longest wait that a provider requests and that is passed on where no retry is worth its while,
+ * milliseconds.
+ */
 const LONGEST_STATED = 600_000;
 
 /** A wait that is too long for `retry-after` stands in the message. */
@@ -76,7 +88,10 @@ function longWait(retryAfter: number | null): string {
 }
 
 function sentenceOf({ kind, code }: UpstreamFailure): string {
-  const said = code !== null && Object.hasOwn(FAILURE_CODE_SENTENCES, code) ? FAILURE_CODE_SENTENCES[code] : undefined;
+  const said =
+    code !== null && Object.hasOwn(FAILURE_CODE_SENTENCES, code)
+      ? FAILURE_CODE_SENTENCES[code]
+      : undefined;
   return said ?? FAILURES[kind].sentence;
 }
 
@@ -88,7 +103,10 @@ function saturated(): ServiceError {
   );
 }
 
-/** Of a request that was let in and that the router itself has ended. Another one, or the same in a moment, can be answered where the server stops. */
+/**
+ * Of a request that was let in and that the router itself has ended. Another one, or the same in a
+ * moment, can be answered where the server stops.
+ */
 export function stoppedError(reason: StopReason): ServiceError {
   if (reason === "server_stopping") {
     return codedError(
@@ -115,15 +133,25 @@ const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   string_above_max_length: "a text in it is too long",
 };
 
-/** The vendors' own wording: agents shorten their conversation because of it, and not because of the code. */
+/**
+ * The vendors' own wording: agents shorten their conversation because of it, and not because of the
+ * code.
+ */
 const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
 
 /** The caller's own mistake, described without the provider's text. */
-function rejected({ code: reported, status: given, param, flag, added }: UpstreamFailure): ServiceError {
+function rejected({
+  code: reported,
+  status: given,
+  param,
+  flag,
+  added,
+}: UpstreamFailure): ServiceError {
   const code = reported ?? "upstream_rejected";
   const status = given ?? 400;
   const fault = Object.hasOwn(MEMBER_FAULTS, code) ? MEMBER_FAULTS[code] : undefined;
-  const about = param === undefined ? "" : `, at ${param}${fault === undefined ? "" : `: ${fault}`}`;
+  const about =
+    param === undefined ? "" : `, at ${param}${fault === undefined ? "" : `: ${fault}`}`;
   const isTooLong = code === "context_length_exceeded";
   const sentence =
     `The provider refused the request as invalid (status ${status}${reported === null ? "" : `, code ${reported}`})` +
@@ -133,11 +161,15 @@ function rejected({ code: reported, status: given, param, flag, added }: Upstrea
 }
 
 function addedBy(flag: string | undefined): string {
-  const fix = flag === undefined ? "use another provider" : `set the flag ${flag} in the provider's row`;
+  const fix =
+    flag === undefined ? "use another provider" : `set the flag ${flag} in the provider's row`;
   return `The router added this member; for the operator: ${fix}.`;
 }
 
-/** Codes for a faulty request, of the dialects' closed lists, besides those of {@link MEMBER_FAULTS}. */
+/**
+ * Codes for a faulty request, of the dialects' closed lists, besides those of
+ * {@link MEMBER_FAULTS}.
+ */
 const REQUEST_FAULTS = [
   "context_length_exceeded",
   "max_tokens_exceeded",
@@ -175,19 +207,27 @@ interface SentRequest {
 }
 
 /**
- * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake would be sent to every endpoint, and eject them all for
- * all callers. A code for a faulty request shows it, or a member of the request that is named; `model` is the operator's. The member's name is kept where the
- * caller has sent it, or where the router added it.
+ * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake
+ * would be sent to every endpoint, and eject them all for all callers. A code for a faulty request
+ * shows it, or a member of the request that is named; `model` is the operator's. The member's name
+ * is kept where the caller has sent it, or where the router added it.
  */
-export function refusedRequest(failure: UpstreamFailure, { body, callers, dialect }: SentRequest): UpstreamFailure {
+export function refusedRequest(
+  failure: UpstreamFailure,
+  { body, callers, dialect }: SentRequest,
+): UpstreamFailure {
   const { param, ...bare } = failure;
   const { kind, status, code } = bare;
   // Some providers report an empty account as the caller's mistake.
-  if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code)) return { ...bare, kind: "auth" };
+  if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code))
+    return { ...bare, kind: "auth" };
   const name = param?.replace(/\[\d+\]$/, "") ?? "model";
-  const known = Object.hasOwn(callers, name) ? param : synonymsOf(name).find((other) => Object.hasOwn(callers, other));
+  const known = Object.hasOwn(callers, name)
+    ? param
+    : synonymsOf(name).find((other) => Object.hasOwn(callers, other));
   const isSent = name !== "model" && (known !== undefined || isMemberOf(body, name));
-  const flag = isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
+  const flag =
+    isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
   const isAdded = isSent && known === undefined && (flag !== undefined || ADDED_MEMBERS.has(name));
   const reported = known ?? (isAdded ? name : undefined);
   const named = {
@@ -198,7 +238,9 @@ export function refusedRequest(failure: UpstreamFailure, { body, callers, dialec
   if (kind === "rejected") return { ...bare, ...named };
   // A 401 is about credentials, whatever it names.
   if (!hasTrait(kind, "callers") || status === 401) return bare;
-  const isFault = REPORTED_KINDS.get(code) === "rejected" || (isSent && (kind === "not_found" || kind === "auth"));
+  const isFault =
+    REPORTED_KINDS.get(code) === "rejected" ||
+    (isSent && (kind === "not_found" || kind === "auth"));
   return isFault ? { ...bare, ...named, kind: "rejected" } : bare;
 }
 
@@ -206,7 +248,9 @@ export function refusedRequest(failure: UpstreamFailure, { body, callers, dialec
 const MEMBER_CODES: ReadonlySet<string> = new Set(["unsupported_parameter", "unknown_parameter"]);
 
 function flagThatOmits(member: string, dialect: string): string | undefined {
-  const flags: Readonly<Record<string, FlagFacts>> = isDialectName(dialect) ? DIALECTS[dialect].flags : {};
+  const flags: Readonly<Record<string, FlagFacts>> = isDialectName(dialect)
+    ? DIALECTS[dialect].flags
+    : {};
   return Object.keys(flags).find((flag) => flags[flag]?.omits?.includes(member) === true);
 }
 
@@ -216,13 +260,17 @@ function isMemberOf(body: string, name: string): boolean {
 }
 
 /**
- * An error event for what an error status would have said: by its code, or by the status that it reports itself. Otherwise one caller's prompt that is too
- * long would be sent to every endpoint, and eject them all.
+ * An error event for what an error status would have said: by its code, or by the status that it
+ * reports itself. Otherwise one caller's prompt that is too long would be sent to every endpoint,
+ * and eject them all.
  */
 export function reportedFailure(failure: UpstreamFailure): UpstreamFailure {
   const { kind, code, status } = failure;
   if (kind !== "error_frame") return failure;
-  return { ...failure, kind: REPORTED_KINDS.get(code) ?? (status === null ? kind : kindOfStatus(status)) };
+  return {
+    ...failure,
+    kind: REPORTED_KINDS.get(code) ?? (status === null ? kind : kindOfStatus(status)),
+  };
 }
 
 const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {
@@ -245,7 +293,8 @@ const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {
 };
 
 /**
- * Makes a failure of an error of the HTTP client. Only its code is read: messages hold host names and what the other side said.
+ * Makes a failure of an error of the HTTP client. Only its code is read: messages hold host names
+ * and what the other side said.
  *
  * @param sawHeaders whether the answer had begun; a lost connection then means a cut answer.
  */
@@ -266,7 +315,8 @@ function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";
   // The client leaves the code out where the answer does not even begin like HTTP.
   if (error instanceof errors.HTTPParserError) return "HPE_";
-  // An answer with status 101 and the headers of an upgrade; the code is that of every lost connection.
+  // An answer with status 101 and the headers of an upgrade; the code is that of every lost
+  // connection.
   if (error instanceof errors.SocketError && error.message === "bad upgrade") return "HPE_";
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   const code = "code" in error ? error.code : undefined;

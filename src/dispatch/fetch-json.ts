@@ -11,8 +11,8 @@ const LONGEST_WAIT = 5_000;
 const LONGEST_ANSWER = 256 * 1024;
 
 /**
- * Fetches JSON documents. It follows no redirect, so what routes.yaml says is what is called; it connects to addresses within reach only; each call has a
- * connection of its own.
+ * Fetches JSON documents. It follows no redirect, so what routes.yaml says is what is called; it
+ * connects to addresses within reach only; each call has a connection of its own.
  *
  * @param findProxy forward proxies of the calls.
  */
@@ -38,14 +38,20 @@ export function jsonFetcher(findProxy: FindProxy | null = null): FetchJson {
   };
 }
 
-/** undici's own `fetch` would add the headers of a browser, and refuse ports that servers may have. */
+/**
+ * undici's own `fetch` would add the headers of a browser, and refuse ports that servers may have.
+ */
 function fetchOver(agent: Agent, { origin, pathname, search }: URL): typeof fetch {
   return async () => {
     const { statusCode, body } = await agent.request({
       origin,
       path: pathname + search,
       method: "GET",
-      headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "signalbox" },
+      headers: {
+        accept: "application/json",
+        "accept-encoding": "identity",
+        "user-agent": "signalbox",
+      },
       signal: AbortSignal.timeout(LONGEST_WAIT),
     });
     const chunks: Uint8Array[] = [];
@@ -57,7 +63,9 @@ function fetchOver(agent: Agent, { origin, pathname, search }: URL): typeof fetc
       chunks.push(chunk);
     }
     // A response of 204 or 304 cannot have a body.
-    return statusCode === 200 ? new Response(Buffer.concat(chunks)) : new Response(null, { status: 502 });
+    return statusCode === 200
+      ? new Response(Buffer.concat(chunks))
+      : new Response(null, { status: 502 });
   };
 }
 

@@ -12,8 +12,9 @@ import { PlanWalk } from "./plan-walk.ts";
 import { Siblings, UnaryAttempt, type PartAnswer } from "./unary-attempt.ts";
 
 /**
- * One request whose parts are to be answered, each by the first candidate of the plan that can. The bound of attempts is each part's. A stop order only
- * keeps calls from beginning: those under way are ended by {@link Gathering.cancel}.
+ * One request whose parts are to be answered, each by the first candidate of the plan that can. The
+ * bound of attempts is each part's. A stop order only keeps calls from beginning: those under way
+ * are ended by {@link Gathering.cancel}.
  */
 export interface GatherJob extends WalkJob {
   readonly task: UnaryTask;
@@ -22,7 +23,10 @@ export interface GatherJob extends WalkJob {
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
   readonly targetOf: (candidate: Candidate) => Target;
-  /** Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times as many. */
+  /**
+   * Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times as
+   * many.
+   */
   readonly maxAnswerBytes: number;
 }
 
@@ -43,7 +47,10 @@ export interface Gathered {
   readonly attempts: readonly AttemptReport[];
   /** How many calls were made. */
   readonly calls: number;
-  /** The candidates that gave the answers which are kept, each once, in the order of the first part that each gave. */
+  /**
+   * The candidates that gave the answers which are kept, each once, in the order of the first part
+   * that each gave.
+   */
   readonly answeredBy: readonly Candidate[];
   readonly dropped: readonly DroppedField[];
   /** What providers counted of each part that was answered, kept or not. */
@@ -52,12 +59,16 @@ export interface Gathered {
   readonly ended: StopReason | null;
 }
 
-/** Parts of one request under way at once: enough to hide latency, too few to keep other requests from a provider. */
+/**
+ * Parts of one request under way at once: enough to hide latency, too few to keep other requests
+ * from a provider.
+ */
 const PARTS_AT_ONCE = 4;
 
 /**
- * Gets the parts of one request, each by itself: a part that fails is tried again or elsewhere while the others keep what they have. All-or-nothing
- * unless the caller takes gaps: the first part that has failed for good ends the others.
+ * Gets the parts of one request, each by itself: a part that fails is tried again or elsewhere
+ * while the others keep what they have. All-or-nothing unless the caller takes gaps: the first part
+ * that has failed for good ends the others.
  */
 export class Gathering {
   readonly #job: GatherJob;
@@ -155,7 +166,16 @@ export class Gathering {
           const translated = candidate.endpoint.dialect !== ownDialect;
           const call = part.callTo(targetOf(candidate));
           const most = maxAnswerBytes;
-          return new UnaryAttempt(candidate, call, callersBody, connection, deadline, most, translated, siblings);
+          return new UnaryAttempt(
+            candidate,
+            call,
+            callersBody,
+            connection,
+            deadline,
+            most,
+            translated,
+            siblings,
+          );
         },
         report: (report) => {
           siblings.add(report);
@@ -179,12 +199,16 @@ export class Gathering {
     for (const walk of this.#running) walk.stop(cause, "end");
   }
 
-  /** The error of the part that failed first, with its inputs; where the caller took gaps, of the first part: all have failed. */
+  /**
+   * The error of the part that failed first, with its inputs; where the caller took gaps, of the
+   * first part: all have failed.
+   */
   #error(): ServiceError {
     const { parts } = this.#job.task;
     const [first] = this.#ends;
     const index = this.#failure?.index ?? 0;
-    const error = this.#failure?.error ?? (first !== undefined && "failure" in first ? first.failure : null);
+    const error =
+      this.#failure?.error ?? (first !== undefined && "failure" in first ? first.failure : null);
     const part = parts[index];
     const end = parts.at(-1);
     if (error === null || part === undefined || end === undefined)
@@ -192,7 +216,8 @@ export class Gathering {
     const total = end.first + end.count;
     if (total === 1) return error;
     // Where gaps were allowed, nothing at all has come.
-    const [from, to] = this.#failure === null ? [0, total - 1] : [part.first, part.first + part.count - 1];
+    const [from, to] =
+      this.#failure === null ? [0, total - 1] : [part.first, part.first + part.count - 1];
     const inputs = from === to ? `Input ${from}` : `Inputs ${from} to ${to}`;
     return { ...error, message: `${error.message} ${inputs} had no result, so none is given.` };
   }

@@ -6,35 +6,55 @@ export type HealthState =
   | { readonly state: "healthy" }
   | { readonly state: "ejected" | "rate_limited" | "unsupported"; readonly until: number }
   /**
-   * Its time out is over since `until`, and one call shall find out whether it has recovered. `isTaken`: another request has that call, or the
-   * active probe's.
+   * Its time out is over since `until`, and one call shall find out whether it has recovered.
+   * `isTaken`: another request has that call, or the active probe's.
    */
   | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
 
-export const HEALTH_STATES = ["healthy", "ejected", "rate_limited", "half_open", "unsupported"] as const;
+export const HEALTH_STATES = [
+  "healthy",
+  "ejected",
+  "rate_limited",
+  "half_open",
+  "unsupported",
+] as const;
 
 export const HEALTHY: HealthState = { state: "healthy" };
 
-/** How long an endpoint is left alone that is out of quota and does not say for how long, milliseconds. */
+/**
+ * How long an endpoint is left alone that is out of quota and does not say for how long,
+ * milliseconds.
+ */
 export const DEFAULT_RATE_LIMIT = 5_000;
 
-/** How long a server is taken to lack a path that it answered with `not_found`, milliseconds: an update may bring the path. */
+/**
+ * How long a server is taken to lack a path that it answered with `not_found`, milliseconds: an
+ * update may bring the path.
+ */
 export const UNSUPPORTED_TIME = 3_600_000;
 
-/** How long a trial is kept for a request that has not begun it, milliseconds: a request may end before it gets there. */
+/**
+ * How long a trial is kept for a request that has not begun it, milliseconds: a request may end
+ * before it gets there.
+ */
 export const TRIAL_CLAIM = 5_000;
 
 /** Good calls in a row that take an endpoint back before its time. */
 const SUCCESSES_TO_READMIT = 3;
 
-/** Beyond so many ejections in a row a longer one is always the longest; the power of two stays a finite number. */
+/**
+ * Beyond so many ejections in a row a longer one is always the longest; the power of two stays a
+ * finite number.
+ */
 const MOST_DOUBLINGS = 30;
 
 /**
- * The health of one endpoint, from its calls: outlier ejection with a trial before readmission. A machine without a clock.
+ * The health of one endpoint, from its calls: outlier ejection with a trial before readmission. A
+ * machine without a clock.
  *
- * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly began before, and a hundred calls that fail together are
- * one outage, not a hundred. Afterwards the first call or probe to end decides, by either.
+ * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly
+ * began before, and a hundred calls that fail together are one outage, not a hundred. Afterwards
+ * the first call or probe to end decides, by either.
  */
 export class Health {
   #failuresInARow = 0;
@@ -74,9 +94,12 @@ export class Health {
 
   healthState(settings: HealthSettings, now: number): HealthState {
     const ejectedUntil = this.#ejectedUntil;
-    if (this.#unsupportedUntil > now) return { state: "unsupported", until: this.#unsupportedUntil };
-    if (ejectedUntil !== null && ejectedUntil > now) return { state: "ejected", until: ejectedUntil };
-    if (this.#rateLimitedUntil > now) return { state: "rate_limited", until: this.#rateLimitedUntil };
+    if (this.#unsupportedUntil > now)
+      return { state: "unsupported", until: this.#unsupportedUntil };
+    if (ejectedUntil !== null && ejectedUntil > now)
+      return { state: "ejected", until: ejectedUntil };
+    if (this.#rateLimitedUntil > now)
+      return { state: "rate_limited", until: this.#rateLimitedUntil };
     if (ejectedUntil === null) return HEALTHY;
     const isTaken = settings.probe !== null || this.#trialUntil > now;
     return { state: "half_open", until: ejectedUntil, isTaken };
@@ -87,12 +110,17 @@ export class Health {
     this.#trialUntil = now + TRIAL_CLAIM;
   }
 
-  /** A call begins. To an endpoint whose time out is over it is the trial, for as long as it takes. */
+  /**
+   * A call begins. To an endpoint whose time out is over it is the trial, for as long as it takes.
+   */
   begin(now: number): void {
     if (this.#isHalfOpen(now)) this.#trialUntil = Infinity;
   }
 
-  /** A call has brought output: enough to readmit the endpoint, though the answer may go on for minutes. */
+  /**
+   * A call has brought output: enough to readmit the endpoint, though the answer may go on for
+   * minutes.
+   */
   answering(now: number): void {
     if (this.#isHalfOpen(now)) this.#readmit(now);
   }
@@ -105,8 +133,10 @@ export class Health {
         this.#failuresInARow = 0;
         if (this.#ejectedUntil === null) return this.#windowFor(settings).add(false, now);
         this.#successesWhileOut += 1;
-        // It is called although it is out where no other candidate is left. A success that began before the ejection looks alike, so a few together are needed.
-        if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT) this.#readmit(now);
+        // It is called although it is out where no other candidate is left. A success that began
+        // before the ejection looks alike, so a few together are needed.
+        if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT)
+          this.#readmit(now);
         return;
       case "ill":
         this.#latestFailure = failure?.kind ?? null;
@@ -166,7 +196,10 @@ export class Health {
     this.#successesWhileOut = 0;
   }
 
-  /** One ejection is forgotten for each of the longest that the endpoint has been well: who falls ill every minute stays out longer each time. */
+  /**
+   * One ejection is forgotten for each of the longest that the endpoint has been well: who falls
+   * ill every minute stays out longer each time.
+   */
   #forgiveEjections(settings: HealthSettings, now: number): void {
     const spans = Math.floor((now - this.#readmittedAt) / Math.max(settings.longestEjection, 1));
     this.#ejections = Math.max(this.#ejections - spans, 0);
@@ -206,7 +239,10 @@ function isTooMuch(
   return failureRatio > 0 && calls >= minimumCalls && failures >= failureRatio * calls;
 }
 
-/** Into so many pieces the window is cut: it slides by a tenth of itself, and its memory does not depend on the traffic. */
+/**
+ * Into so many pieces the window is cut: it slides by a tenth of itself, and its memory does not
+ * depend on the traffic.
+ */
 const BUCKETS = 10;
 
 /** Calls and failures of the last while. */
@@ -244,7 +280,8 @@ export class FailureWindow {
 
   #slide(now: number): void {
     const current = Math.floor(now / this.#width);
-    // A bucket is forgotten once, however long no call came; a clock that stands still or steps back forgets nothing.
+    // A bucket is forgotten once, however long no call came; a clock that stands still or steps
+    // back forgets nothing.
     const from = Math.max(this.#newest + 1, current - BUCKETS + 1);
     for (let bucket = from; bucket <= current; bucket += 1) {
       const slot = bucket % BUCKETS;

@@ -1,10 +1,16 @@
 import { FAILURES, type RetryAction, type UpstreamFailure } from "../canon/failure.ts";
 import { hasCalledProvider } from "./failures.ts";
 
-/** Code of a candidate that was passed over because its calls were taken and another candidate was fresh: its queue has not been tried yet. */
+/**
+ * Code of a candidate that was passed over because its calls were taken and another candidate was
+ * fresh: its queue has not been tried yet.
+ */
 export const NOT_WAITED = "not_waited";
 
-/** Codes of answers that the same provider would give again: what it makes of the request has no form in the caller's protocol. */
+/**
+ * Codes of answers that the same provider would give again: what it makes of the request has no
+ * form in the caller's protocol.
+ */
 const GIVEN_AGAIN: ReadonlySet<string> = new Set([
   "unexpected_output_item",
   "missing_finish_reason",
@@ -15,9 +21,13 @@ const GIVEN_AGAIN: ReadonlySet<string> = new Set([
 /**
  * A timeout that the provider itself reported (408) was quick.
  *
- * @param resends the route allows that a request which the provider may have read is sent to it again.
+ * @param resends the route allows that a request which the provider may have read is sent to it
+ * again.
  */
-export function retryActionFor({ kind, status, code, final, added }: UpstreamFailure, resends = false): RetryAction {
+export function retryActionFor(
+  { kind, status, code, final, added }: UpstreamFailure,
+  resends = false,
+): RetryAction {
   if (final === true) return "stop";
   if (added === true) return "elsewhere";
   if (kind === "reset" && resends) return "again";
@@ -40,7 +50,9 @@ const TRIES = 2;
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
-/** A longer `Retry-After` is not waited for: the caller gets an error with it instead. Milliseconds. */
+/**
+ * A longer `Retry-After` is not waited for: the caller gets an error with it instead. Milliseconds.
+ */
 const LONGEST_WAIT = 30_000;
 
 interface Destination {
@@ -56,8 +68,9 @@ function isFresh(destination: Destination | undefined): boolean {
 }
 
 /**
- * The way of one request, or of one part of a batch, through its plan: every candidate once, in order; then once more those whose failures may
- * have passed, the one that is ready first before the others. A machine: no clock, no timer, no randomness of its own.
+ * The way of one request, or of one part of a batch, through its plan: every candidate once, in
+ * order; then once more those whose failures may have passed, the one that is ready first before
+ * the others. A machine: no clock, no timer, no randomness of its own.
  */
 export class Itinerary {
   readonly #count: number;
@@ -82,7 +95,10 @@ export class Itinerary {
     this.#resends = resends;
   }
 
-  /** Whether a candidate that is worth trying has not been tried yet: the request does not wait in a queue while there is one. */
+  /**
+   * Whether a candidate that is worth trying has not been tried yet: the request does not wait in a
+   * queue while there is one.
+   */
   hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
     for (let destination = 0; destination < this.#count; destination += 1) {
       const mayBeTried = this.#known.length === 0 || isFresh(this.#known[destination]);
@@ -92,11 +108,15 @@ export class Itinerary {
   }
 
   get #destinations(): Destination[] {
-    while (this.#known.length < this.#count) this.#known.push({ tries: 0, closed: false, readyAt: 0 });
+    while (this.#known.length < this.#count)
+      this.#known.push({ tries: 0, closed: false, readyAt: 0 });
     return this.#known;
   }
 
-  /** Takes the next fresh candidate for a call beside the one that is under way; it is not tried again. `null` where there is none to spare. */
+  /**
+   * Takes the next fresh candidate for a call beside the one that is under way; it is not tried
+   * again. `null` where there is none to spare.
+   */
   takeFresh(isWorthTrying: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
     const destination = this.#destinations.findIndex(
@@ -111,7 +131,8 @@ export class Itinerary {
   }
 
   /**
-   * What follows the failure of the candidate that was last given; the first candidate is 0. `null`: the request has failed.
+   * What follows the failure of the candidate that was last given; the first candidate is 0.
+   * `null`: the request has failed.
    *
    * @param now milliseconds. @param random from 0 to 1.
    */
@@ -124,7 +145,8 @@ export class Itinerary {
     if (action === "stop" || this.#attempts >= this.#maxAttempts) return null;
     failed.closed = action === "elsewhere" || failed.tries >= TRIES;
     // The queue lets the request in as soon as a slot is free; a pause could only be longer.
-    const pause = failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
+    const pause =
+      failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
     const fresh = this.#destinations.findIndex(isFresh);
     return this.#go(fresh === -1 ? this.#readiest() : fresh, now);
@@ -143,7 +165,8 @@ export class Itinerary {
   #readiest(): number | null {
     let best: number | null = null;
     for (const [index, { closed, readyAt }] of this.#destinations.entries()) {
-      if (!closed && (best === null || readyAt < (this.#destinations[best]?.readyAt ?? 0))) best = index;
+      if (!closed && (best === null || readyAt < (this.#destinations[best]?.readyAt ?? 0)))
+        best = index;
     }
     return best;
   }

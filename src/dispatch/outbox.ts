@@ -4,15 +4,23 @@ import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 /** Events that may wait for the decision to be on disk before the upstream is paused, bytes. */
 const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
-/** Events without output that may wait for the first that has some; beyond them the answer is taken to have begun. Bytes. */
+/**
+ * Events without output that may wait for the first that has some; beyond them the answer is taken
+ * to have begun. Bytes.
+ */
 const MAXIMUM_HELD_BYTES = 64 * 1024;
 
-/** How long events without output are held while more of them arrive: a client behind a proxy needs the keep-alives. Milliseconds. */
+/**
+ * How long events without output are held while more of them arrive: a client behind a proxy needs
+ * the keep-alives. Milliseconds.
+ */
 const LONGEST_HOLD = 10_000;
 
 /**
- * The bytes of one streamed attempt on their way to the client. The commit point (docs/dispatch.md#the-commit-point) is here: nothing is sent before the
- * decision is on disk and the stream has output, so that a stream which fails at once can still be replaced (compare BerriAI/litellm#38610).
+ * The bytes of one streamed attempt on their way to the client. The commit point
+ * (docs/dispatch.md#the-commit-point) is here: nothing is sent before the decision is on disk and
+ * the stream has output, so that a stream which fails at once can still be replaced (compare
+ * BerriAI/litellm#38610).
  */
 export class Outbox {
   readonly #client: ClientAnswer;
@@ -25,7 +33,10 @@ export class Outbox {
   #released = false;
   #committed = false;
 
-  /** @param isDurable the decision is on disk already. @param commit sends status and headers; called once, before the first byte. */
+  /**
+   * @param isDurable the decision is on disk already. @param commit sends status and headers;
+   * called once, before the first byte.
+   */
   constructor(client: ClientAnswer, recording: Recording, isDurable: boolean, commit: () => void) {
     this.#recording = recording;
     this.#durable = isDurable;
@@ -36,7 +47,8 @@ export class Outbox {
   /**
    * Takes events in their order.
    *
-   * @returns false where the upstream should pause until `onDrain`, or until the decision is on disk.
+   * @returns false where the upstream should pause until `onDrain`, or until the decision is on
+   * disk.
    */
   add(events: readonly Uint8Array[]): boolean {
     if (events.length === 0) return true;
@@ -89,15 +101,19 @@ export class Outbox {
   }
 }
 
-/** How long a stream is read after its client has disconnected. Its slot of `concurrency` is taken as long, and its refusals have a `Retry-After` of one second. Milliseconds. */
+/**
+ * How long a stream is read after its client has disconnected. Its slot of `concurrency` is taken
+ * as long, and its refusals have a `Retry-After` of one second. Milliseconds.
+ */
 const READ_ON_TIME = 1_000;
 
 /** How much of it. Bytes. */
 const READ_ON_BYTES = 256 * 1024;
 
 /**
- * Reads a stream whose client has disconnected, until the provider gives its usage or a bound is reached. Providers count at the end: without this, a client
- * that closes the connection before the last event would not be charged for what it took.
+ * Reads a stream whose client has disconnected, until the provider gives its usage or a bound is
+ * reached. Providers count at the end: without this, a client that closes the connection before the
+ * last event would not be charged for what it took.
  */
 export class ReadOn {
   readonly #stream: AnswerStream;

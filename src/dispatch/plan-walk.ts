@@ -1,7 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Candidate } from "../canon/decision.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import { ABANDONED, notTried, type Attempt, type CallEnd, type Calls, type WalkJob } from "./attempt.ts";
+import {
+  ABANDONED,
+  notTried,
+  type Attempt,
+  type CallEnd,
+  type Calls,
+  type WalkJob,
+} from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { Itinerary, NOT_WAITED, retryActionFor, type Step } from "./itinerary.ts";
 import type { FailedAttempt } from "./failures.ts";
@@ -27,8 +34,8 @@ const RANKS: Readonly<Record<StopCause, number>> = {
 const NO_HEADERS: readonly string[] = [];
 
 /**
- * Tries the candidates of a plan in the order of its itinerary: pauses between attempts, waits in queues, and calls a second candidate beside a slow one
- * where the route allows it.
+ * Tries the candidates of a plan in the order of its itinerary: pauses between attempts, waits in
+ * queues, and calls a second candidate beside a slow one where the route allows it.
  */
 export class PlanWalk<Answer> {
   readonly #job: WalkJob;
@@ -107,7 +114,11 @@ export class PlanWalk<Answer> {
   }
 
   /** The first answer of two candidates, where the first is slow; otherwise the one candidate's. */
-  async #hedged(candidate: Candidate, itinerary: Itinerary, hedgeAfter: number): Promise<CallEnd<Answer>> {
+  async #hedged(
+    candidate: Candidate,
+    itinerary: Itinerary,
+    hedgeAfter: number,
+  ): Promise<CallEnd<Answer>> {
     const turn = this.#takeTurn();
     const first = Promise.resolve(this.#try(candidate, true, turn));
     const patience = new AbortController();
@@ -131,20 +142,30 @@ export class PlanWalk<Answer> {
   readonly #isWorthTrying = (destination: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[destination];
-    return candidate !== undefined && destination < inService && connections.has(candidate.endpoint.provider);
+    return (
+      candidate !== undefined &&
+      destination < inService &&
+      connections.has(candidate.endpoint.provider)
+    );
   };
 
   /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
-  #try(candidate: Candidate, hasOther: boolean, turn: Turn<Answer>): CallEnd<Answer> | Promise<CallEnd<Answer>> {
+  #try(
+    candidate: Candidate,
+    hasOther: boolean,
+    turn: Turn<Answer>,
+  ): CallEnd<Answer> | Promise<CallEnd<Answer>> {
     if (this.#stop !== null) return notTried(this.#stop.cause);
     const startedAt = performance.now();
     // It would be too late: that is no call, and no line of the evidence.
     if (startedAt >= this.#job.deadline) return notTried("timeout_total");
     const connection = this.#job.connections.get(candidate.endpoint.provider);
-    if (connection === undefined) return this.#passBy(candidate, false, notTried("credentials_missing"), startedAt);
+    if (connection === undefined)
+      return this.#passBy(candidate, false, notTried("credentials_missing"), startedAt);
     const limiter = connection.limiterOf(candidate.endpoint);
     const release = limiter.tryEnter();
-    if (release === null) return this.#tryLater(candidate, connection, limiter, hasOther, turn, startedAt);
+    if (release === null)
+      return this.#tryLater(candidate, connection, limiter, hasOther, turn, startedAt);
     // In the turn in which the slot is taken: siblings that find it taken must see by whom.
     this.#siblings?.callBegins(connection.provider.id);
     return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
@@ -163,24 +184,39 @@ export class PlanWalk<Answer> {
     const release = await this.#waitFor(limiter, provider, hasOther, turn);
     const why = this.stopped?.cause ?? (turn.isOver ? "abandoned" : null);
     const end = why === null ? notTried("saturated", hasOther ? NOT_WAITED : null) : notTried(why);
-    if (release === null) return why === null ? this.#passBy(candidate, connection.simulated, end, startedAt) : end;
-    if (why === null) return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
+    if (release === null)
+      return why === null ? this.#passBy(candidate, connection.simulated, end, startedAt) : end;
+    if (why === null)
+      return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
     // It was ended in the moment in which a slot became free: no provider was called.
     release();
     this.#siblings?.callEnds(provider);
     return end;
   }
 
-  #passBy(candidate: Candidate, simulated: boolean, end: CallEnd<Answer>, turnStartedAt: number): CallEnd<Answer> {
+  #passBy(
+    candidate: Candidate,
+    simulated: boolean,
+    end: CallEnd<Answer>,
+    turnStartedAt: number,
+  ): CallEnd<Answer> {
     const { failure } = end;
-    const report = { candidate, simulated, proxied: false, translated: false, failure, status: null, duration: 0 };
+    const report = {
+      candidate,
+      simulated,
+      proxied: false,
+      translated: false,
+      failure,
+      status: null,
+      duration: 0,
+    };
     this.#calls.report(report, performance.now() - turnStartedAt);
     return end;
   }
 
   /**
-   * A slot among the endpoint's calls, by its queue; `null` where there is none. Calls of this very request are waited for without a queue: one of them
-   * will end in a moment.
+   * A slot among the endpoint's calls, by its queue; `null` where there is none. Calls of this very
+   * request are waited for without a queue: one of them will end in a moment.
    */
   async #waitFor(
     limiter: EndpointLimiter,
@@ -189,7 +225,12 @@ export class PlanWalk<Answer> {
     turn: Turn<Answer>,
   ): Promise<Release | null> {
     let release: Release | null = null;
-    while (release === null && this.#stop === null && !turn.isOver && this.#siblings?.hasCallTo(provider) === true) {
+    while (
+      release === null &&
+      this.#stop === null &&
+      !turn.isOver &&
+      this.#siblings?.hasCallTo(provider) === true
+    ) {
       await this.#siblings.nextEnd();
       release = limiter.tryEnter();
     }
@@ -223,13 +264,26 @@ export class PlanWalk<Answer> {
         turn.attempt = null;
         duration = performance.now() - startedAt;
         const { failure, firstToken, wholeAnswer } = end;
-        const measured = { failure, firstToken, wholeAnswer, tokensPerSecond: tokensPerSecond(end, duration) };
+        const measured = {
+          failure,
+          firstToken,
+          wholeAnswer,
+          tokensPerSecond: tokensPerSecond(end, duration),
+        };
         endpoints.end(id, measured, startedAt + duration);
         trace?.end(end);
       }
       const { failure, status } = end;
       const { simulated, proxied } = connection;
-      const report = { candidate, simulated, proxied, translated: attempt.translated, failure, status, duration };
+      const report = {
+        candidate,
+        simulated,
+        proxied,
+        translated: attempt.translated,
+        failure,
+        status,
+        duration,
+      };
       if (end.unsent !== true) this.#calls.report(report, startedAt - turnStartedAt);
       return end;
     } finally {
@@ -258,14 +312,15 @@ function pause(milliseconds: number, exit: AbortSignal): Promise<void> {
 }
 
 /**
- * The first of two that settles the matter: an answer, or a failure after which nothing helps; otherwise the first one's. `failed`: how the second went
- * wrong, where it did.
+ * The first of two that settles the matter: an answer, or a failure after which nothing helps;
+ * otherwise the first one's. `failed`: how the second went wrong, where it did.
  */
 async function settledEnd<End extends CallEnd<unknown>>(
   first: Promise<End>,
   second: Promise<End>,
 ): Promise<{ readonly end: End; readonly failed: UpstreamFailure | null }> {
-  const isSettled = ({ failure }: End): boolean => failure === null || retryActionFor(failure) === "stop";
+  const isSettled = ({ failure }: End): boolean =>
+    failure === null || retryActionFor(failure) === "stop";
   const winner = await Promise.race([
     first.then((end) => ({ end, failed: null })),
     second.then((end) => ({ end, failed: end.failure })),
@@ -275,7 +330,9 @@ async function settledEnd<End extends CallEnd<unknown>>(
   return { end: isSettled(secondEnd) ? secondEnd : firstEnd, failed: secondEnd.failure };
 }
 
-/** @param duration milliseconds of the whole call. @returns `null` where the provider did not count. */
+/**
+ * @param duration milliseconds of the whole call. @returns `null` where the provider did not count.
+ */
 function tokensPerSecond({ firstToken, usage }: CallEnd<unknown>, duration: number): number | null {
   const tokens = usage?.output ?? 0;
   // A whole answer shows its tokens at once: its time is all that there is.

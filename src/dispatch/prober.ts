@@ -15,15 +15,17 @@ const LOOK = 1_000;
 const PROBE_TIME = 5_000;
 
 /**
- * Probes endpoints that are out of service and whose provider has a `health.probe`. Any answer below 500 means that the provider is back; its body is
- * not read.
+ * Probes endpoints that are out of service and whose provider has a `health.probe`. Any answer
+ * below 500 means that the provider is back; its body is not read.
  *
  * @param ground gives what is in force now. @returns stops the probes.
  */
 export function startProber(endpoints: EndpointTracker, ground: () => ProbeGround): () => void {
   const timer = setInterval(() => {
     for (const endpointId of endpoints.takeProbes(performance.now())) {
-      void probe(ground(), endpointId).then((isThere) => endpoints.probed(endpointId, isThere, performance.now()));
+      void probe(ground(), endpointId).then((isThere) =>
+        endpoints.probed(endpointId, isThere, performance.now()),
+      );
     }
   }, LOOK);
   // A process that has nothing else to do may end.
@@ -34,7 +36,8 @@ export function startProber(endpoints: EndpointTracker, ground: () => ProbeGroun
 /** Never rejects: any error means that the provider is not back. */
 async function probe({ table, connections }: ProbeGround, endpointId: string): Promise<boolean> {
   const endpoint: EndpointRow | undefined = table.endpoints[endpointId];
-  const provider: ProviderRow | undefined = endpoint === undefined ? undefined : table.providers[endpoint.provider];
+  const provider: ProviderRow | undefined =
+    endpoint === undefined ? undefined : table.providers[endpoint.provider];
   const path = provider?.health.probe?.path;
   const connection = provider === undefined ? undefined : connections.get(provider.id);
   if (provider === undefined || path === undefined || connection === undefined) return false;
@@ -43,7 +46,11 @@ async function probe({ table, connections }: ProbeGround, endpointId: string): P
     const { createFetch } = await import("ofetch");
     const call = createFetch({ fetch: fetchOver(connection, path) });
     const headers = await credentials(connection, path);
-    const { status } = await call.raw(connection.origin, { headers, retry: 0, ignoreResponseError: true });
+    const { status } = await call.raw(connection.origin, {
+      headers,
+      retry: 0,
+      ignoreResponseError: true,
+    });
     return status < 500;
   } catch {
     return false;
@@ -51,8 +58,9 @@ async function probe({ table, connections }: ProbeGround, endpointId: string): P
 }
 
 /**
- * `fetch` of one path through the provider's own connections, so that a probe reaches no further than a call, and follows no redirect. undici's own `fetch`
- * would add the headers of a browser, and refuse ports that calls may use.
+ * `fetch` of one path through the provider's own connections, so that a probe reaches no further
+ * than a call, and follows no redirect. undici's own `fetch` would add the headers of a browser,
+ * and refuse ports that calls may use.
  */
 function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof fetch {
   return async (_origin, { headers } = {}) => {
@@ -71,7 +79,12 @@ function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof
 async function credentials(connection: Connection, path: string): Promise<[string, string][]> {
   const own = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
   if (connection.authorize === undefined) return own;
-  const request = { method: "GET", path: `${connection.pathPrefix}${path}`, headers: [], body: "" } as const;
+  const request = {
+    method: "GET",
+    path: `${connection.pathPrefix}${path}`,
+    headers: [],
+    body: "",
+  } as const;
   return [...own, ...pairs(await connection.authorize(request))];
 }
 
@@ -80,6 +93,7 @@ const UNSENT: ReadonlySet<string> = new Set(["content-type", "accept-encoding"])
 
 function pairs(flat: readonly string[]): [string, string][] {
   const made: [string, string][] = [];
-  for (let index = 0; index + 1 < flat.length; index += 2) made.push([flat[index] ?? "", flat[index + 1] ?? ""]);
+  for (let index = 0; index + 1 < flat.length; index += 2)
+    made.push([flat[index] ?? "", flat[index + 1] ?? ""]);
   return made;
 }

@@ -4,7 +4,12 @@ import type { JsonObject } from "../canon/json.ts";
 import type { Attempt, CallEnd } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { refusedRequest } from "./failures.ts";
-import { Exchange, type ExchangeListener, type ExchangeRequest, type ResponseHeaders } from "./exchange.ts";
+import {
+  Exchange,
+  type ExchangeListener,
+  type ExchangeRequest,
+  type ResponseHeaders,
+} from "./exchange.ts";
 import type { StopCause } from "./stop-order.ts";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 
@@ -20,7 +25,10 @@ interface ProviderRequest extends ExchangeRequest {
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
-/** One call to an endpoint, whatever is done with its answer: the answer without its encoding, bounded in size, and the reading of error answers. */
+/**
+ * One call to an endpoint, whatever is done with its answer: the answer without its encoding,
+ * bounded in size, and the reading of error answers.
+ */
 export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<Answer> {
   abstract readonly translated: boolean;
   protected readonly exchange: Exchange;
@@ -99,7 +107,10 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
 
   /** The bytes have ended. */
   protected close(): void {
-    const answer = new AnswerBytes(this.#chunks, this.#decompressor === null && this.exchange.ownsChunks);
+    const answer = new AnswerBytes(
+      this.#chunks,
+      this.#decompressor === null && this.exchange.ownsChunks,
+    );
     if (this.status === 200) this.whole(answer);
     else this.#refuse(answer.whole);
   }
@@ -137,8 +148,9 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
 const MAXIMUM = 3_600_000;
 
 /**
- * Reads how long an upstream wants its clients to wait, in milliseconds from `now` (milliseconds since the epoch): `retry-after-ms`, or
- * `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` without a usable value.
+ * Reads how long an upstream wants its clients to wait, in milliseconds from `now` (milliseconds
+ * since the epoch): `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 §10.2.3).
+ * `null` without a usable value.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -188,18 +200,28 @@ interface Decompressor {
 interface Listener {
   data(chunk: Uint8Array): void;
   end(): void;
-  /** `malformed`: the bytes are not what the header said; `too_large`: they say far more than was sent (a decompression bomb). */
+  /**
+   * `malformed`: the bytes are not what the header said; `too_large`: they say far more than was
+   * sent (a decompression bomb).
+   */
   broken(kind: "malformed" | "too_large"): void;
 }
 
-// An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not by its compression.
+// An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not
+// by its compression.
 const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+const BROTLI = {
+  flush: constants.BROTLI_OPERATION_FLUSH,
+  finishFlush: constants.BROTLI_OPERATION_FLUSH,
+};
 
 /** Bytes that any answer may become. The largest event that is waited for has as many. */
 const FREE_BYTES = 16 * 1024 * 1024;
 
-/** Bytes that each compressed byte may become beyond that. Answers of models have ten at the most; a bomb has a thousand (gzip) or a million (Brotli). */
+/**
+ * Bytes that each compressed byte may become beyond that. Answers of models have ten at the most; a
+ * bomb has a thousand (gzip) or a million (Brotli).
+ */
 const MOST_EXPANSION = 100;
 
 /**

@@ -21,7 +21,12 @@ export class ProviderClient extends Client {
   readonly #connection: ConnectionState;
 
   constructor(origin: URL, options: Client.Options, connect: buildConnector.connector) {
-    const connection: ConnectionState = { used: false, running: 0, multiplexed: false, ownsReads: false };
+    const connection: ConnectionState = {
+      used: false,
+      running: 0,
+      multiplexed: false,
+      ownsReads: false,
+    };
     super(origin, {
       ...options,
       connect: (target, callback) => {
@@ -45,17 +50,26 @@ export class ProviderClient extends Client {
     return this.#connection.multiplexed;
   }
 
-  /** Whatever has been read of the connection since the call began is in memory that nothing else uses. */
+  /**
+   * Whatever has been read of the connection since the call began is in memory that nothing else
+   * uses.
+   */
   get ownsReads(): boolean {
     return this.#connection.ownsReads;
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  override dispatch(
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+  ): boolean {
     if (isCarried(handler)) handler.carriedBy(this);
     return super.dispatch(options, handler);
   }
 
-  /** A call begins. @returns whether the connection had been idle after earlier calls: its other end may have closed it meanwhile. */
+  /**
+   * A call begins. @returns whether the connection had been idle after earlier calls: its other end
+   * may have closed it meanwhile.
+   */
   begin(): boolean {
     const { used, running } = this.#connection;
     this.#connection.used = true;
@@ -92,9 +106,11 @@ const LF = 10;
 const CR = 13;
 
 /**
- * Notes whether reads of a connection of HTTP/1.1 have memory of their own, and lets a provider send `100 Continue` to a request that did not ask for it: a client must be able to parse and may ignore any 1xx (RFC 9110 §15.2), but
- * undici resets the connection on 100 alone. The status is read as 102, which undici ignores like 103. No other byte changes, and nothing after
- * the head of the final answer is looked at.
+ * Notes whether reads of a connection of HTTP/1.1 have memory of their own, and lets a provider
+ * send `100 Continue` to a request that did not ask for it: a client must be able to parse and may
+ * ignore any 1xx (RFC 9110 §15.2), but undici resets the connection on 100 alone. The status is
+ * read as 102, which undici ignores like 103. No other byte changes, and nothing after the head of
+ * the final answer is looked at.
  */
 function followReads(socket: Socket, connection: ConnectionState): void {
   const heads = new InterimHeads();
@@ -104,11 +120,13 @@ function followReads(socket: Socket, connection: ConnectionState): void {
     const chunk: unknown = read(size);
     if (!(chunk instanceof Uint8Array)) return chunk;
     // Node joins small pieces in memory that it shares out.
-    if (chunk.length < Buffer.poolSize >>> 1 && chunk.length !== chunk.buffer.byteLength) connection.ownsReads = false;
+    if (chunk.length < Buffer.poolSize >>> 1 && chunk.length !== chunk.buffer.byteLength)
+      connection.ownsReads = false;
     if (heads.expected) heads.pass(chunk);
     return chunk;
   };
-  // Calls do not share a connection of HTTP/1.1: what is written is a request, and what is read next is the head of its answer.
+  // Calls do not share a connection of HTTP/1.1: what is written is a request, and what is read
+  // next is the head of its answer.
   const expecting = (...parameters: Parameters<typeof write>): boolean => {
     heads.expect();
     return write(...parameters);
@@ -176,7 +194,10 @@ class InterimHeads {
   }
 }
 
-/** How far connections may reach: `public`: into the internet alone; `private`: into networks of one's own too; `inside`: into these alone; `any`: where the router itself has chosen the address. */
+/**
+ * How far connections may reach: `public`: into the internet alone; `private`: into networks of
+ * one's own too; `inside`: into these alone; `any`: where the router itself has chosen the address.
+ */
 export type Reach = "public" | "private" | "inside" | "any";
 
 /** Code of the error of a connection that was not made because of where it would have led. */
@@ -188,13 +209,16 @@ class AddressRefusedError extends Error {
 }
 
 /**
- * Connections that only go where the row of a provider lets them. The address that the socket is about to be connected to is checked at every connection, so a name that resolves
- * to another address than a moment ago (DNS rebinding) gains nothing.
+ * Connections that only go where the row of a provider lets them. The address that the socket is
+ * about to be connected to is checked at every connection, so a name that resolves to another
+ * address than a moment ago (DNS rebinding) gains nothing.
  *
  * @param timeout until a connection stands, milliseconds.
  * @param resolve looks up the addresses of a name.
- * @param allowsHttp2 HTTP/2 is spoken with providers that offer it; its connections cannot be had for one call alone.
- * @param findProxy forward proxies; they resolve names themselves, so only written addresses and reserved names are judged where one is used.
+ * @param allowsHttp2 HTTP/2 is spoken with providers that offer it; its connections cannot be had
+ * for one call alone.
+ * @param findProxy forward proxies; they resolve names themselves, so only written addresses and
+ * reserved names are judged where one is used.
  */
 export function guardedConnector(
   timeout: number,
@@ -203,23 +227,35 @@ export function guardedConnector(
   allowsHttp2 = true,
   findProxy: FindProxy | null = null,
 ): buildConnector.connector {
-  const direct = buildConnector({ timeout, lookup: guardedLookup(reach, resolve), allowH2: allowsHttp2 });
-  const connect = findProxy === null || reach === "any" ? direct : throughProxy(findProxy, direct, timeout);
+  const direct = buildConnector({
+    timeout,
+    lookup: guardedLookup(reach, resolve),
+    allowH2: allowsHttp2,
+  });
+  const connect =
+    findProxy === null || reach === "any" ? direct : throughProxy(findProxy, direct, timeout);
   return (options, callback) => {
     // An address that is written out is connected to without a look-up, so it is judged here.
     const kind = hostKind(options.hostname);
-    if (kind !== null && !mayReach(reach, kind)) callback(new AddressRefusedError("address refused"), null);
+    if (kind !== null && !mayReach(reach, kind))
+      callback(new AddressRefusedError("address refused"), null);
     else connect(options, callback);
   };
 }
 
-/** A look-up that answers addresses within reach only. One address beyond it refuses all: a name that resolves to both is taken for an attack. */
+/**
+ * A look-up that answers addresses within reach only. One address beyond it refuses all: a name
+ * that resolves to both is taken for an attack.
+ */
 export function guardedLookup(reach: Reach, resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, options, (error, address, family) => {
       if (error !== null) return callback(error, address, family);
-      const found: readonly Pick<LookupAddress, "address">[] = Array.isArray(address) ? address : [{ address }];
-      if (found.every((one) => mayReach(reach, addressKind(one.address)))) return callback(null, address, family);
+      const found: readonly Pick<LookupAddress, "address">[] = Array.isArray(address)
+        ? address
+        : [{ address }];
+      if (found.every((one) => mayReach(reach, addressKind(one.address))))
+        return callback(null, address, family);
       callback(new AddressRefusedError("address refused"), address, family);
     });
   };

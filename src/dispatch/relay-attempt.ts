@@ -14,13 +14,21 @@ import type { StopCause } from "./stop-order.ts";
 import { ReadOn, Outbox } from "./outbox.ts";
 import { ProviderCall } from "./provider-call.ts";
 
-/** A stream has a frame around every few characters: it may have this many times the bytes of an answer in one piece. */
+/**
+ * A stream has a frame around every few characters: it may have this many times the bytes of an
+ * answer in one piece.
+ */
 const STREAM_FACTOR = 8;
 
 /** The first line of a server-sent event. */
 const EVENT_BEGINS = /^\s*(?:data|event|id|retry)?:/;
 
-const EVENT_STREAM = ["content-type", "text/event-stream; charset=utf-8", "cache-control", "no-cache"];
+const EVENT_STREAM = [
+  "content-type",
+  "text/event-stream; charset=utf-8",
+  "cache-control",
+  "no-cache",
+];
 
 /** What is known of an answer besides its end. */
 export interface RelayedAnswer {
@@ -28,7 +36,10 @@ export interface RelayedAnswer {
   readonly dropped: readonly DroppedField[];
   /** What was changed in the answer besides dropped fields. */
   readonly edits: EditSet;
-  /** Characters of output of a stream, as far as it was read; `null` for an answer in one piece and where none arrived. */
+  /**
+   * Characters of output of a stream, as far as it was read; `null` for an answer in one piece and
+   * where none arrived.
+   */
   readonly outputCharacters: number | null;
 }
 
@@ -43,7 +54,9 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly #exchangePlan: ExchangePlan;
   readonly #client: ClientAnswer;
   #stream: AnswerStream | null = null;
-  /** A stream that ends without its protocol's mark may have been cut, unless its usage has come. */
+  /**
+   * A stream that ends without its protocol's mark may have been cut, unless its usage has come.
+   */
   #mayBeCut = false;
   #collected = 0;
   /** The bytes of a stream on their way to the client; made with the stream. */
@@ -54,7 +67,10 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** Milliseconds to the whole answer that is no stream. */
   #wholeAnswer: number | undefined;
   #firstByteAt: number | null = null;
-  /** An answer that is whole: its end, and the way to send it. It waits for the decision to be on disk. */
+  /**
+   * An answer that is whole: its end, and the way to send it. It waits for the decision to be on
+   * disk.
+   */
   #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
   #unsent = false;
   /** Of a stream whose client has left; `null` while the client is there. */
@@ -72,7 +88,9 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     super(connection, {
       path: `${connection.pathPrefix}${exchangePlan.path}`,
       headers:
-        exchangePlan.headers.length === 0 ? connection.headers : [...connection.headers, ...exchangePlan.headers],
+        exchangePlan.headers.length === 0
+          ? connection.headers
+          : [...connection.headers, ...exchangePlan.headers],
       body: exchangePlan.body,
       timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
       deadline: job.deadline,
@@ -89,7 +107,10 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#isDurable = isDurable;
   }
 
-  /** What has begun is ended in its own grammar, what has not is answered with an error. A whole answer only waits for the disk. */
+  /**
+   * What has begun is ended in its own grammar, what has not is answered with an error. A whole
+   * answer only waits for the disk.
+   */
   stop(cause: StopCause): void {
     if (cause === "client_closed") this.#clientLeft();
     else if (cause === "abandoned") this.#abandon();
@@ -98,13 +119,17 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #clientLeft(): void {
-    const stream = this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
+    const stream =
+      this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
     if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
     this.#readOn = new ReadOn(stream, (ending) => this.#giveUp("client_closed", ending));
     this.exchange.resume();
   }
 
-  /** The decision is not on disk in time: nothing may be sent. What the provider has answered by now is reported nevertheless. */
+  /**
+   * The decision is not on disk in time: nothing may be sent. What the provider has answered by now
+   * is reported nevertheless.
+   */
   #abandon(): void {
     if (this.ended) return;
     if (this.#readOn !== null) return this.#readOn.stop();
@@ -134,10 +159,14 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     );
   }
 
-  /** Some providers name another content type than that of their stream (https://github.com/ollama/ollama/issues/8991). */
+  /**
+   * Some providers name another content type than that of their stream
+   * (https://github.com/ollama/ollama/issues/8991).
+   */
   #isUnnamedStream(chunk: Uint8Array): boolean {
     const { streamType } = this.#exchangePlan;
-    const isExpected = this.status === 200 && this.#job.request.shape.stream && this.#collected === 0;
+    const isExpected =
+      this.status === 200 && this.#job.request.shape.stream && this.#collected === 0;
     if (!isExpected || streamType !== "text/event-stream") return false;
     return EVENT_BEGINS.test(
       Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 16)).toString("latin1"),
@@ -151,7 +180,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   protected override take(chunk: Uint8Array): void {
     if (this.#readOn !== null) return this.#readOn.take(chunk);
-    if (this.#stream === null && this.#isUnnamedStream(chunk)) this.#begin(this.#exchangePlan.stream());
+    if (this.#stream === null && this.#isUnnamedStream(chunk))
+      this.#begin(this.#exchangePlan.stream());
     if (this.#stream === null) return super.take(chunk);
     this.#collected += chunk.length;
     if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.break("too_large");
@@ -159,7 +189,8 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     try {
       events = this.#stream.push(chunk);
     } catch {
-      // Whatever an upstream can send that a machine of ours cannot bear must not end more than its own request.
+      // Whatever an upstream can send that a machine of ours cannot bear must not end more than its
+      // own request.
       return this.break("malformed");
     }
     this.#relayEvents(this.#stream, events);
@@ -189,21 +220,26 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const failure = ending.failure && reportedFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
     this.#send({ ...ending, failure }, () => {
-      this.#commit(["content-type", "application/json", "content-length", String(bytes.length)], ending);
+      this.#commit(
+        ["content-type", "application/json", "content-length", String(bytes.length)],
+        ending,
+      );
       this.#client.end(bytes);
     });
   }
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
     if (this.#outbox?.add(events) === false) this.exchange.pause();
-    // Before the output is let go: where both came at once, another candidate may still give the answer.
+    // Before the output is let go: where both came at once, another candidate may still give the
+    // answer.
     if (stream.failure !== null) {
       this.exchange.cancel();
       return this.fail(stream.failure);
     }
     if (stream.hasOutput) this.#outputBegins();
     if (stream.done) {
-      // The client need not wait for the upstream to hang up, and nothing that still comes is part of the answer.
+      // The client need not wait for the upstream to hang up, and nothing that still comes is part
+      // of the answer.
       this.exchange.drain();
       this.#endStream(stream);
     }
@@ -259,12 +295,16 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
   }
 
-  /** After the first byte the failure is said in the stream's own grammar; before it the plan goes on. */
+  /**
+   * After the first byte the failure is said in the stream's own grammar; before it the plan goes
+   * on.
+   */
   fail(reported: UpstreamFailure): void {
     if (this.ended) return;
     if (this.#readOn !== null) return this.#readOn.stop();
     if (reported.kind === "timeout_idle" && this.#stream !== null) {
-      // Some providers keep the connection open after the end of a protocol without a last mark; the counts prove it.
+      // Some providers keep the connection open after the end of a protocol without a last mark;
+      // the counts prove it.
       const end = judgedEnd(this.#stream, true);
       this.exchange.cancel();
       if (end.ending.failure === null) return this.#sendEnd(end);
@@ -278,21 +318,35 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /** @param answer what is known of changes in the answer by now. */
-  #commit(headers: readonly string[], answer: Partial<Pick<Ending, "dropped" | "edits">> = {}): void {
+  #commit(
+    headers: readonly string[],
+    answer: Partial<Pick<Ending, "dropped" | "edits">> = {},
+  ): void {
     this.#firstByteAt = performance.now();
     const known = withAnswer(this.#exchangePlan, answer);
-    this.#client.start(200, headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)));
+    this.#client.start(
+      200,
+      headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)),
+    );
   }
 
   /** @param answered the end of an answer that is whole. */
-  #finish(failure: UpstreamFailure | null, usage: TokenUsage | null, answered: Partial<Ending> = {}): void {
+  #finish(
+    failure: UpstreamFailure | null,
+    usage: TokenUsage | null,
+    answered: Partial<Ending> = {},
+  ): void {
     const outputCharacters = this.#stream?.outputCharacters ?? null;
     this.finish({
       failure,
       status: this.status,
       finish: answered.finish ?? null,
       usage,
-      answer: { dropped: answered.dropped ?? [], edits: answered.edits ?? NO_EDITS, outputCharacters },
+      answer: {
+        dropped: answered.dropped ?? [],
+        edits: answered.edits ?? NO_EDITS,
+        outputCharacters,
+      },
       firstByteAt: this.#firstByteAt,
       firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
       wholeAnswer: this.#wholeAnswer,
@@ -301,7 +355,10 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 }
 
-/** Whether a whole answer goes to the client: one that has failed does where the failure is the answer. @param bytes what there is to pass on. */
+/**
+ * Whether a whole answer goes to the client: one that has failed does where the failure is the
+ * answer. @param bytes what there is to pass on.
+ */
 function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
   return failure === null || (failure.final === true && bytes.length > 0);
 }

@@ -3,7 +3,14 @@ import type { ServiceError } from "../canon/error.ts";
 import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
 import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { AttemptReport, CallEnd, Calls, RelayJob, RelayOutcome, ClientAnswer } from "./attempt.ts";
+import type {
+  AttemptReport,
+  CallEnd,
+  Calls,
+  RelayJob,
+  RelayOutcome,
+  ClientAnswer,
+} from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { failureError, stoppedError, hasCalledProvider } from "./failures.ts";
 import type { StopReason } from "./stop-order.ts";
@@ -11,8 +18,9 @@ import { PlanWalk, type WalkStop } from "./plan-walk.ts";
 import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
 
 /**
- * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before the first byte to the client a failed call may be tried at
- * another candidate or again; after it the stream ends with the protocol's failure.
+ * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before
+ * the first byte to the client a failed call may be tried at another candidate or again; after it
+ * the stream ends with the protocol's failure.
  */
 export function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOutcome> {
   return new RelayRun(job, client).run();
@@ -48,12 +56,15 @@ class RelayRun implements Calls<RelayedAnswer> {
   }
 
   async run(): Promise<RelayOutcome> {
-    const forget = this.#job.stopOrder?.onGiven(({ reason, running }) => this.#walk.stop(reason, running));
+    const forget = this.#job.stopOrder?.onGiven(({ reason, running }) =>
+      this.#walk.stop(reason, running),
+    );
     try {
       const end = await this.#walk.run();
       const stopped = this.#walk.stopped;
       const isUnanswered = stopped !== null && stopped.cause !== stopped.ended;
-      if (end.failure !== null && end.firstByteAt === null && !isUnanswered) return await this.#failed();
+      if (end.failure !== null && end.firstByteAt === null && !isUnanswered)
+        return await this.#failed();
       return this.#ended(end, stopped);
     } finally {
       forget?.();
@@ -66,8 +77,18 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#dropped = union(this.#dropped, plan.dropped);
     this.#edits |= plan.edits;
     // Candidates that were not called are no attempts.
-    const number = 1 + this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
-    this.#attempt = new RelayAttempt(this.#job, candidate, connection, plan, number, this.#client, this.#isDurable);
+    const number =
+      1 +
+      this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
+    this.#attempt = new RelayAttempt(
+      this.#job,
+      candidate,
+      connection,
+      plan,
+      number,
+      this.#client,
+      this.#isDurable,
+    );
     return this.#attempt;
   }
 
@@ -80,8 +101,10 @@ class RelayRun implements Calls<RelayedAnswer> {
     const { failure, finish } = end;
     // A stream that was let run on can fail for a reason of its own.
     const reason = stopped !== null && failure?.kind === stopped.ended ? stopped.ended : null;
-    if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, end);
-    if (failure !== null || stopped?.cause === "abandoned") return this.#outcome("failed", null, reason, end);
+    if (stopped?.cause === "client_closed")
+      return this.#outcome("client_closed", null, reason, end);
+    if (failure !== null || stopped?.cause === "abandoned")
+      return this.#outcome("failed", null, reason, end);
     const isIncomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
     return this.#outcome(isIncomplete ? "incomplete" : "completed", null, null, end);
   }
@@ -93,7 +116,8 @@ class RelayRun implements Calls<RelayedAnswer> {
     await this.#job.recording.result;
     const stopped = this.#walk.stopped;
     const reason = stopped?.ended ?? null;
-    if (stopped?.cause === "client_closed") return this.#outcome("client_closed", null, reason, null);
+    if (stopped?.cause === "client_closed")
+      return this.#outcome("client_closed", null, reason, null);
     if (stopped?.cause === "abandoned") return this.#outcome("failed", null, reason, null);
     return this.#outcome(
       "failed",

@@ -4,10 +4,16 @@ import { InFlightList } from "./concurrency-limiter.ts";
 /** Why the router ends a request that it has let in. */
 export type StopReason = "server_stopping" | "key_revoked";
 
-/** Why no provider is called for a request any more: the router ends it, another part of it has failed or it cannot be recorded, or its client has left. */
+/**
+ * Why no provider is called for a request any more: the router ends it, another part of it has
+ * failed or it cannot be recorded, or its client has left.
+ */
 export type StopCause = StopReason | "abandoned" | "client_closed";
 
-/** The end of requests under way. Nothing new is begun for them; `running` says what becomes of a call that has begun. */
+/**
+ * The end of requests under way. Nothing new is begun for them; `running` says what becomes of a
+ * call that has begun.
+ */
 export interface Stop {
   readonly reason: StopReason;
   readonly running: "end" | "finish";
@@ -17,7 +23,8 @@ export interface Stop {
 export interface StopSource {
   readonly given: boolean;
   /**
-   * Calls back when an order is given; at once where one has been given. A request with several sources gets each of their orders.
+   * Calls back when an order is given; at once where one has been given. A request with several
+   * sources gets each of their orders.
    *
    * @returns its end; call it when the request has ended.
    */
@@ -27,7 +34,8 @@ export interface StopSource {
 const SERVER_STOPPING: Stop = Object.freeze({ reason: "server_stopping", running: "end" });
 
 /**
- * Ends the requests of a server, or of a key. What still runs when the order is given has had its time, and ends at once.
+ * Ends the requests of a server, or of a key. What still runs when the order is given has had its
+ * time, and ends at once.
  */
 export class StopOrder implements StopSource {
   readonly #listeners = new InFlightList<(stop: Stop) => void>();
@@ -78,17 +86,27 @@ class EitherStop implements StopSource {
 }
 
 /**
- * Ends the requests under way of a key that is revoked. Exchanged tokens carry the id of their key, so that their requests end with those of the key.
- * A key's expiry ends nothing: it was known when the request was let in.
+ * Ends the requests under way of a key that is revoked. Exchanged tokens carry the id of their key,
+ * so that their requests end with those of the key. A key's expiry ends nothing: it was known when
+ * the request was let in.
  */
 export class Revocations {
-  /** One for each key that has been used and is not revoked; as many as the key ring has keys, at most. */
+  /**
+   * One for each key that has been used and is not revoked; as many as the key ring has keys, at
+   * most.
+   */
   readonly #orders = new Map<string, StopOrder>();
   readonly #isRevoked: (keyId: string) => boolean;
   readonly #runningOf: (workspace: string) => Stop["running"];
 
-  /** @param runningOf what becomes of a workspace's running answers; called at a revocation, so that the setting of that moment counts. */
-  constructor(isRevoked: (keyId: string) => boolean, runningOf: (workspace: string) => Stop["running"]) {
+  /**
+   * @param runningOf what becomes of a workspace's running answers; called at a revocation, so that
+   * the setting of that moment counts.
+   */
+  constructor(
+    isRevoked: (keyId: string) => boolean,
+    runningOf: (workspace: string) => Stop["running"],
+  ) {
     this.#isRevoked = isRevoked;
     this.#runningOf = runningOf;
   }
@@ -98,7 +116,8 @@ export class Revocations {
     const known = this.#orders.get(keyId);
     if (known !== undefined) return known;
     const order = new StopOrder();
-    // Between the look at the key and this call it may have been revoked: the request would not be notified.
+    // Between the look at the key and this call it may have been revoked: the request would not be
+    // notified.
     if (this.#isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });
     else this.#orders.set(keyId, order);
     return order;
@@ -120,5 +139,7 @@ export function stopsOf(
 ): StopSource | undefined {
   const { stopOrder, revocations } = sources;
   const ofKey = revocations?.orderOf(keyId);
-  return stopOrder === undefined || ofKey === undefined ? (ofKey ?? stopOrder) : new EitherStop(stopOrder, ofKey);
+  return stopOrder === undefined || ofKey === undefined
+    ? (ofKey ?? stopOrder)
+    : new EitherStop(stopOrder, ofKey);
 }

@@ -29,7 +29,10 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   readonly #siblings: Siblings;
   #collected = 0;
 
-  /** @param callers the body as the caller sent it. @param deadline on the clock of `performance.now()`. */
+  /**
+   * @param callers the body as the caller sent it. @param deadline on the clock of
+   * `performance.now()`.
+   */
   constructor(
     candidate: Candidate,
     call: UnaryCall,
@@ -42,7 +45,11 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
   ) {
     super(connection, {
       path: `${connection.pathPrefix}${call.path}`,
-      headers: [...connection.headers, ...call.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
+      headers: [
+        ...connection.headers,
+        ...call.headers,
+        ...(connection.simulated ? (call.simulated ?? []) : []),
+      ],
       body: call.body,
       timeouts: connection.provider.timeouts,
       deadline,
@@ -75,19 +82,34 @@ export class UnaryAttempt extends ProviderCall<PartAnswer> {
     try {
       read = this.#call.read(bytes);
     } catch {
-      // Whatever an upstream can send that a reader of ours cannot bear must not end more than its own request.
+      // Whatever an upstream can send that a reader of ours cannot bear must not end more than its
+      // own request.
       return this.fail(failureOf("malformed"));
     }
     if ("kind" in read) this.fail(read);
-    else this.#finish(null, { candidate: this.#candidate, result: read, bytes, dropped: this.#call.dropped });
+    else
+      this.#finish(null, {
+        candidate: this.#candidate,
+        result: read,
+        bytes,
+        dropped: this.#call.dropped,
+      });
   }
 
   #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
     if (answer === null && !this.ended) this.#siblings.discard(this.#collected);
-    // The whole answer is the first output that there is to see; a call that was given up for a quicker one took at least so long.
+    // The whole answer is the first output that there is to see; a call that was given up for a
+    // quicker one took at least so long.
     const isTimed = failure === null || failure.kind === "abandoned";
     const firstToken = isTimed ? performance.now() - this.#startedAt : null;
-    const ended = { failure, status: this.status, answer, firstByteAt: null, finish: null, usage: null };
+    const ended = {
+      failure,
+      status: this.status,
+      answer,
+      firstByteAt: null,
+      finish: null,
+      usage: null,
+    };
     this.finish({ ...ended, firstToken, wholeAnswer: firstToken ?? undefined });
   }
 }
@@ -142,7 +164,10 @@ export class Siblings {
     });
   }
 
-  /** Counts calls that ended alike together: a batch of two thousand parts must not become two thousand lines of evidence. */
+  /**
+   * Counts calls that ended alike together: a batch of two thousand parts must not become two
+   * thousand lines of evidence.
+   */
   add(report: AttemptReport): void {
     const { candidate, failure, status } = report;
     if (failure === null || hasCalledProvider(failure)) this.#madeCalls += 1;

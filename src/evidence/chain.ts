@@ -22,7 +22,10 @@ export interface ChainRow extends ChainLink {
   readonly columns?: RowColumns;
 }
 
-/** What a row is found by, outside the chain: copies of what the records say that are stored together with it. */
+/**
+ * What a row is found by, outside the chain: copies of what the records say that are stored
+ * together with it.
+ */
 export interface RowColumns {
   /** Smallest and largest request id. */
   readonly lowest: string;
@@ -32,20 +35,27 @@ export interface RowColumns {
 }
 
 /**
- * The hash of the row at `position`: SHA-256 of the hash before it, the position, the kind and the record, each but the
- * last followed by a line feed. None of the first three can hold a line feed, so no two rows share a text.
+ * The hash of the row at `position`: SHA-256 of the hash before it, the position, the kind and the
+ * record, each but the last followed by a line feed. None of the first three can hold a line feed,
+ * so no two rows share a text.
  *
  * @param previous hash of the row before, 64 hexadecimal digits
  */
-export function chainHash(previous: string, position: number, kind: ChainKind | "policy", record: string): string {
+export function chainHash(
+  previous: string,
+  position: number,
+  kind: ChainKind | "policy",
+  record: string,
+): string {
   return digest("sha256", `${previous}\n${position}\n${kind}\n${record}`, "hex");
 }
 
 /**
- * Why a log does not verify. `gap`: a row is missing, repeated or out of order. `hash`: the row, or one before it,
- * is not what was written. `column`: what the row is looked up by is not what its record says, or a running request is
- * listed as ended or the other way round. `anchor`: the chain holds in itself but is not the one that was remembered. `end`: the log
- * ends before a remembered position.
+ * Why a log does not verify. `gap`: a row is missing, repeated or out of order. `hash`: the row, or
+ * one before it, is not what was written. `column`: what the row is looked up by is not what its
+ * record says, or a running request is listed as ended or the other way round. `anchor`: the chain
+ * holds in itself but is not the one that was remembered. `end`: the log ends before a remembered
+ * position.
  */
 export type ChainCause =
   | "gap"
@@ -66,18 +76,23 @@ export interface ChainFault {
 interface ChainStart {
   /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
   readonly from: ChainLink;
-  /** Positions remembered before, in this log or elsewhere. Those before `from` cannot be checked and are skipped. */
+  /**
+   * Positions remembered before, in this log or elsewhere. Those before `from` cannot be checked
+   * and are skipped.
+   */
   readonly remembered?: readonly ChainLink[];
 }
 
-/** Requests that have ended are remembered for finding repetitions; at most twice so many at a time. */
+/**
+ * Requests that have ended are remembered for finding repetitions; at most twice so many at a time.
+ */
 const ENDED_REMEMBERED = 200_000;
 
 /**
  * Verifies a log row by row, in constant memory for any length. After a fault it is of no more use.
  *
- * That a request id is not used twice is checked among those that run and the newest 200,000 that have ended; the
- * store's own unique index covers all of them.
+ * That a request id is not used twice is checked among those that run and the newest 200,000 that
+ * have ended; the store's own unique index covers all of them.
  */
 export class ChainVerifier {
   readonly #remembered = new Map<number, string[]>();
@@ -141,7 +156,8 @@ export class ChainVerifier {
   /** Call after the last row: whether the log reaches as far as was remembered. */
   end(): ChainFault | null {
     for (const position of this.#remembered.keys()) {
-      if (position > this.#head.position) return { position: this.#head.position + 1, cause: "end" };
+      if (position > this.#head.position)
+        return { position: this.#head.position + 1, cause: "end" };
     }
     return null;
   }
@@ -152,8 +168,14 @@ export class ChainVerifier {
     const facts = readFacts(row.record);
     if (facts === null) return "unreadable";
     const { requestId, workspace } = facts;
-    const decided = row.kind === "decision" ? { position: row.position, workspace } : this.#running.get(requestId);
-    const cause = row.kind === "decision" ? this.#decide(facts, row.position) : this.#settle(requestId, row.position);
+    const decided =
+      row.kind === "decision"
+        ? { position: row.position, workspace }
+        : this.#running.get(requestId);
+    const cause =
+      row.kind === "decision"
+        ? this.#decide(facts, row.position)
+        : this.#settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
     const { lowest, highest, workspaces } = row.columns;
     // The owner of an outcome is unknown once its decision was pruned.

@@ -3,40 +3,44 @@ import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
 export interface EvidenceStore extends EvidenceLog {
   /**
-   * Resolves when the record is on disk; it is written at the end of this turn of the event loop. Records that arrive
-   * together share one commit.
+   * Resolves when the record is on disk; it is written at the end of this turn of the event loop.
+   * Records that arrive together share one commit.
    *
-   * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded wait, or too many
-   * records wait already. The caller must not let the answer leave; the next call may succeed. The record may still be
-   * written, later: its outcome must be handed over in any case.
+   * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded
+   * wait, or too many records wait already. The caller must not let the answer leave; the next call
+   * may succeed. The record may still be written, later: its outcome must be handed over in any
+   * case.
    * @throws {DuplicateDecisionError} when there is a decision with this request id.
    */
   decide(record: DecisionRecord): Promise<void>;
   /**
-   * Hands a record over before an answer waits for it: it is written after a short delay, or when it is needed.
+   * Hands a record over before an answer waits for it: it is written after a short delay, or when
+   * it is needed.
    *
-   * @param settled called once, maybe before this returns: with `null` when the record is on disk, with an error as of
-   * `decide` when that is not known. The bounded wait begins when the record is needed.
+   * @param settled called once, maybe before this returns: with `null` when the record is on disk,
+   * with an error as of `decide` when that is not known. The bounded wait begins when the record is
+   * needed.
    */
   begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision;
   /**
-   * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then read `unknown`. An
-   * outcome whose decision is not on disk, or that has an outcome already, is counted in `health().lost` and not kept;
-   * that of a decision that was refused at once is not kept and not counted.
+   * Written in the next batch; lost by a crash at most for the newest batch, whose outcomes then
+   * read `unknown`. An outcome whose decision is not on disk, or that has an outcome already, is
+   * counted in `health().lost` and not kept; that of a decision that was refused at once is not
+   * kept and not counted.
    */
   settle(record: OutcomeRecord): void;
   /** Resolves when everything handed over so far is on disk. @throws {EvidenceUnavailableError} */
   flush(): Promise<void>;
   /**
-   * Newest last. An entry without an outcome is still running; where its process has died, or closed without settling
-   * it, the outcome says `unknown` with status 0.
+   * Newest last. An entry without an outcome is still running; where its process has died, or
+   * closed without settling it, the outcome says `unknown` with status 0.
    *
    * @throws {RangeError} for a limit or a sequence number out of range.
    */
   read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
   /**
-   * The newest entries of some workspaces that a test accepts, newest first. The search is bounded, whatever the log's size: a page may have fewer entries than
-   * wanted, and where it goes on.
+   * The newest entries of some workspaces that a test accepts, newest first. The search is bounded,
+   * whatever the log's size: a page may have fewer entries than wanted, and where it goes on.
    *
    * @throws {RangeError} for a limit out of range, and a cursor that no page ended with
    */
@@ -62,7 +66,9 @@ export interface EvidenceHealth {
   readonly lost: number;
   /** The newest row as last known to this process, without asking; `null` until it is. */
   readonly head: EvidenceHead | null;
-  /** How long the store has owed the confirmation of a write, milliseconds; 0 where it owes none. */
+  /**
+   * How long the store has owed the confirmation of a write, milliseconds; 0 where it owes none.
+   */
   readonly owing: number;
   /** Why everything is refused, where the database itself is no longer what this process wrote. */
   readonly fault?: EvidenceFault;
@@ -80,7 +86,10 @@ export interface EvidenceQuery {
 export interface EvidenceSearch {
   /** At least one. */
   readonly workspaces: readonly string[];
-  /** Arrival of the requests, milliseconds since the epoch, both included; `null`: from the first, to the newest. */
+  /**
+   * Arrival of the requests, milliseconds since the epoch, both included; `null`: from the first,
+   * to the newest.
+   */
   readonly from: number | null;
   readonly to: number | null;
   /** Where the page before ended; `null` for the first. */
@@ -109,37 +118,45 @@ export interface EvidenceEntry {
 }
 
 /**
- * The evidence as one append-only log whose rows are chained by hashes (`evidence/chain.ts`): the part of the store's
- * port that an auditor's tools and retention need.
+ * The evidence as one append-only log whose rows are chained by hashes (`evidence/chain.ts`): the
+ * part of the store's port that an auditor's tools and retention need.
  */
 export interface EvidenceLog {
   /** The newest row of the log, of every process. */
   head(): Promise<EvidenceHead>;
   /**
-   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at its end can be distinguished
-   * from a whole one. `null` where there is no such note.
+   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at
+   * its end can be distinguished from a whole one. `null` where there is no such note.
    */
   notedHead(): Promise<NotedHead | null>;
-  /** In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
+  /**
+   * In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position
+   * below 0.
+   */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
   /** Request ids of the decisions that the store has as not ended. */
   openRequests(): Promise<readonly string[]>;
   /** Batches of records that were written and are not there, before they were part of the log. */
   missing(): Promise<readonly MissingBatches[]>;
-  /** Processes that write the log, and those that were lost in the last hour; the oldest first. A process is there from its first decision on. */
+  /**
+   * Processes that write the log, and those that were lost in the last hour; the oldest first. A
+   * process is there from its first decision on.
+   */
   processes(): Promise<readonly EvidenceProcess[]>;
   /** Oldest first. Where rows were pruned, the log begins after one of them. */
   anchors(): Promise<readonly EvidenceAnchor[]>;
   /**
-   * Remembers the present head as an anchor; twice at one position is one anchor. `null` when the log is empty.
+   * Remembers the present head as an anchor; twice at one position is one anchor. `null` when the
+   * log is empty.
    *
    * @param now milliseconds since the epoch
    */
   anchor(now: number): Promise<EvidenceAnchor | null>;
   /**
-   * Deletes, in bounded steps between which appends go on, the longest prefix of rows older than `before` whose
-   * requests have ended, after writing an anchor at its end. No decision is parted from its outcome; only where requests
-   * have overlapped for a whole day without a pause, outcomes of the prefix's last requests may stay behind.
+   * Deletes, in bounded steps between which appends go on, the longest prefix of rows older than
+   * `before` whose requests have ended, after writing an anchor at its end. No decision is parted
+   * from its outcome; only where requests have overlapped for a whole day without a pause, outcomes
+   * of the prefix's last requests may stay behind.
    *
    * @param before milliseconds since the epoch. @param now likewise.
    */
@@ -195,9 +212,9 @@ export interface EvidenceAnchor extends ChainLink {
 export const LARGEST_LOG_PAGE = 10_000;
 
 /**
- * What happened to the database under a running process. `file_…`: to one of its files. `log_behind`: what is stored
- * ends before what this process knows as durable. `log_differs`: it is another log. `log_unreadable`: a separate
- * connection cannot read it.
+ * What happened to the database under a running process. `file_…`: to one of its files.
+ * `log_behind`: what is stored ends before what this process knows as durable. `log_differs`: it is
+ * another log. `log_unreadable`: a separate connection cannot read it.
  */
 export const EVIDENCE_FAULT_CAUSES = [
   "file_removed",
@@ -212,7 +229,10 @@ export type EvidenceFaultCause = (typeof EVIDENCE_FAULT_CAUSES)[number];
 
 export interface EvidenceFault {
   readonly cause: EvidenceFaultCause;
-  /** The file's name without its folder; `null` for a database without files of its own, such as PostgreSQL. */
+  /**
+   * The file's name without its folder; `null` for a database without files of its own, such as
+   * PostgreSQL.
+   */
   readonly file: string | null;
 }
 
@@ -234,13 +254,18 @@ const EVIDENCE_SENTENCES = {
   closed: "the evidence store has been closed",
 } as const satisfies Record<EvidenceUnavailableReason, string>;
 
-/** The decision is not known to be on disk, so the answer must not leave; the server says 503. Passes by itself. */
+/**
+ * The decision is not known to be on disk, so the answer must not leave; the server says 503.
+ * Passes by itself.
+ */
 export class EvidenceUnavailableError extends Error {
   override readonly name = "EvidenceUnavailableError";
   readonly reason: EvidenceUnavailableReason;
   /** @param owing how long the store has owed a confirmation, milliseconds */
   constructor(reason: EvidenceUnavailableReason, owing = 0) {
-    super(`${EVIDENCE_SENTENCES[reason]}${owing === 0 ? "" : ` for ${(owing / 1000).toFixed(1)} s`}`);
+    super(
+      `${EVIDENCE_SENTENCES[reason]}${owing === 0 ? "" : ` for ${(owing / 1000).toFixed(1)} s`}`,
+    );
     this.reason = reason;
   }
 }

@@ -11,7 +11,10 @@ export interface ExportHeader {
   readonly workspace: string | null;
 }
 
-/** The first line of an export of the policy log. It begins with the first row: what a row means follows from all before it. */
+/**
+ * The first line of an export of the policy log. It begins with the first row: what a row means
+ * follows from all before it.
+ */
 export type PolicyExportHeader = Pick<ExportHeader, "to">;
 
 /** One row of an export; `previous` is the hash of the row before it in the log. */
@@ -39,8 +42,13 @@ const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash }
 export function readHeader(line: string): ExportHeader | null {
   const value = parse(line);
   if (!isJsonObject(value) || value["format"] !== EVIDENCE_FORMAT) return null;
-  const [from, to, workspace] = [readPosition(value["from"]), readPosition(value["to"]), value["workspace"]];
-  if (from === null || to === null || (workspace !== null && typeof workspace !== "string")) return null;
+  const [from, to, workspace] = [
+    readPosition(value["from"]),
+    readPosition(value["to"]),
+    value["workspace"],
+  ];
+  if (from === null || to === null || (workspace !== null && typeof workspace !== "string"))
+    return null;
   return { from, to, workspace };
 }
 
@@ -49,7 +57,9 @@ export function readPolicyHeader(line: string): PolicyExportHeader | null {
   const value = parse(line);
   if (!isJsonObject(value) || value["format"] !== POLICY_FORMAT) return null;
   const [from, to] = [readPosition(value["from"]), readPosition(value["to"])];
-  return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null ? { to } : null;
+  return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null
+    ? { to }
+    : null;
 }
 
 function readPosition(value: JsonValue | undefined): ChainLink | null {
@@ -57,12 +67,14 @@ function readPosition(value: JsonValue | undefined): ChainLink | null {
   const { position, hash } = value;
   // Messages quote both.
   const isHash = typeof hash === "string" && /^[0-9a-f]{64}$/.test(hash);
-  return isHash && typeof position === "number" && Number.isSafeInteger(position) ? { position, hash } : null;
+  return isHash && typeof position === "number" && Number.isSafeInteger(position)
+    ? { position, hash }
+    : null;
 }
 
 /**
- * The record stands last and exactly as stored, so that the bytes that were hashed can be cut out of the line with any
- * tool; a JSON reader that writes it anew might change them.
+ * The record stands last and exactly as stored, so that the bytes that were hashed can be cut out
+ * of the line with any tool; a JSON reader that writes it anew might change them.
  */
 export function formatRow({
   previous,
@@ -85,7 +97,8 @@ const ROW =
 /** `null` for a line that is no row of the evidence. */
 export function readRow(line: string): ExportRow | null {
   const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
-  if ((kind !== "decision" && kind !== "outcome") || previous === undefined || hash === undefined) return null;
+  if ((kind !== "decision" && kind !== "outcome") || previous === undefined || hash === undefined)
+    return null;
   return { position: Number(position), kind, previous, hash, record: record ?? "" };
 }
 

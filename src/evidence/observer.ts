@@ -10,14 +10,21 @@ export interface EndedRequest {
 }
 
 /**
- * Observers of every request besides the evidence: metrics, logs, traces. They are made from the same records, so that they cannot say anything else.
- * Called on the way of a request: does not wait, and does not throw.
+ * Observers of every request besides the evidence: metrics, logs, traces. They are made from the
+ * same records, so that they cannot say anything else. Called on the way of a request: does not
+ * wait, and does not throw.
  */
 export interface RequestObserver {
   began(operation: DecisionRecord["operation"]): void;
-  /** Once for each `began`. @param request `null` where there is no record: the endpoint needs no key. */
+  /**
+   * Once for each `began`. @param request `null` where there is no record: the endpoint needs no
+   * key.
+   */
   ended(operation: DecisionRecord["operation"], request: EndedRequest | null): void;
-  /** One that never became a request of an endpoint: an unknown path or method, a malformed URL. No record says more of it. */
+  /**
+   * One that never became a request of an endpoint: an unknown path or method, a malformed URL. No
+   * record says more of it.
+   */
   unrouted?(status: number): void;
 }
 
@@ -37,4 +44,7 @@ export interface TraceHeaders {
 }
 
 /** A request begins. Does not wait, does not throw. */
-export type BeginTrace = (operation: DecisionRecord["operation"], headers: TraceHeaders) => RequestTrace;
+export type BeginTrace = (
+  operation: DecisionRecord["operation"],
+  headers: TraceHeaders,
+) => RequestTrace;

@@ -1,6 +1,9 @@
 import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
-/** What the record of a request says that had no shape and came to no plan: refused before a decision, answered by the router itself, or one of a sum. */
+/**
+ * What the record of a request says that had no shape and came to no plan: refused before a
+ * decision, answered by the router itself, or one of a sum.
+ */
 export const NO_DECISION = {
   plan: [],
   wouldDeny: [],

@@ -11,18 +11,25 @@ import type { MaximumPrice, SortPreference } from "../canon/preferences.ts";
 declare const identifier: unique symbol;
 
 /**
- * An identifier that our own configuration, table or generator made: never text that a client or a provider sent.
- * Records hold these, enums, numbers and booleans only; `test/evidence/record.test-d.ts` proves it over every member.
+ * An identifier that our own configuration, table or generator made: never text that a client or a
+ * provider sent. Records hold these, enums, numbers and booleans only;
+ * `test/evidence/record.test-d.ts` proves it over every member.
  */
 export type Identifier = string & { readonly [identifier]: true };
 
-/** The only way to make a {@link Identifier}; call it on ids of the table, of keys and of our own generators. */
+/**
+ * The only way to make a {@link Identifier}; call it on ids of the table, of keys and of our own
+ * generators.
+ */
 export function asIdentifier(text: string): Identifier {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only function that puts the brand on
   return text as Identifier;
 }
 
-/** How a request ended. Exactly one per request. `unknown`: the process died between decision and outcome. */
+/**
+ * How a request ended. Exactly one per request. `unknown`: the process died between decision and
+ * outcome.
+ */
 export const TERMINALS = [
   "completed",
   "incomplete",
@@ -34,7 +41,10 @@ export const TERMINALS = [
 ] as const;
 export type Terminal = (typeof TERMINALS)[number];
 
-/** Written before the first byte of an answer leaves (docs/evidence.md#when-it-is-written-and-what-a-crash-can-lose). */
+/**
+ * Written before the first byte of an answer leaves
+ * (docs/evidence.md#when-it-is-written-and-what-a-crash-can-lose).
+ */
 export interface DecisionRecord {
   readonly requestId: Identifier;
   /** Milliseconds since the epoch. */
@@ -49,9 +59,15 @@ export interface DecisionRecord {
   /** `answer`: the router answered by itself, without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Identifier;
-  /** Names the contents of policies and their slots that it was made with (`policySetId`); absent in older records. */
+  /**
+   * Names the contents of policies and their slots that it was made with (`policySetId`); absent in
+   * older records.
+   */
   readonly policySet?: Identifier;
-  /** Endpoint ids in the order that was decided; where a request went first, by balance and health, its `attempts` say. */
+  /**
+   * Endpoint ids in the order that was decided; where a request went first, by balance and health,
+   * its `attempts` say.
+   */
   readonly plan: readonly Identifier[];
   readonly policy: Identifier | null;
   readonly policyRevision: Identifier | null;
@@ -60,18 +76,30 @@ export interface DecisionRecord {
   readonly reason: Identifier | null;
   /** What shadow slots would have done. */
   readonly wouldDeny: readonly ShadowRecord[];
-  /** Shadow revisions that were evaluated, whatever the result: `wouldDeny` is a part of them. Absent in older records. */
+  /**
+   * Shadow revisions that were evaluated, whatever the result: `wouldDeny` is a part of them.
+   * Absent in older records.
+   */
   readonly shadows?: readonly ShadowRevision[];
-  /** Obligations that acted, or would have in a shadow slot; absent in records that were written before there were any. */
+  /**
+   * Obligations that acted, or would have in a shadow slot; absent in records that were written
+   * before there were any.
+   */
   readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
-  /** What the request required of the wire protocol; absent in records that were written before there was more than one. */
+  /**
+   * What the request required of the wire protocol; absent in records that were written before
+   * there was more than one.
+   */
   readonly features?: readonly Feature[];
   readonly stream: boolean;
   readonly context: TokenBucket;
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
-  /** Families of the table whose signed reasoning was in the history, sorted; absent where there was none. */
+  /**
+   * Families of the table whose signed reasoning was in the history, sorted; absent where there was
+   * none.
+   */
   readonly signatureFamilies?: readonly Identifier[];
   /** Requested length of vectors; absent where the request does not say. */
   readonly dimensions?: number;
@@ -87,13 +115,19 @@ export interface DecisionRecord {
   readonly labels?: readonly Identifier[];
   /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
-  /** SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by who has not. */
+  /**
+   * SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by
+   * who has not.
+   */
   readonly clientRequestDigest: Identifier | null;
   /** Id of the exchanged token by which the key was used; absent where the key itself was. */
   readonly token?: Identifier;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
-  /** How many refusals, all without an accepted key or all of one key, this record stands for, where there were too many for a record each; one where absent. */
+  /**
+   * How many refusals, all without an accepted key or all of one key, this record stands for, where
+   * there were too many for a record each; one where absent.
+   */
   readonly repeated?: number;
 }
 
@@ -107,9 +141,15 @@ export interface ChangeRecord {
   /** The key that a rotation replaces. */
   readonly replaces?: Identifier;
   readonly workspace?: Identifier; // Of the key; absent: the caller's.
-  /** Of a token that a workload gets: SHA-256 of the issuer and the subject of its JWT (docs/keys.md#workloads-without-keys). */
+  /**
+   * Of a token that a workload gets: SHA-256 of the issuer and the subject of its JWT
+   * (docs/keys.md#workloads-without-keys).
+   */
   readonly subject?: Identifier;
-  /** Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled back. */
+  /**
+   * Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled
+   * back.
+   */
   readonly content?: Identifier;
 }
 
@@ -165,9 +205,14 @@ export interface AttemptRecord {
   readonly translated?: boolean;
   readonly plaintext?: true; // The call was http without TLS in one's own network.
   readonly proxied?: true; // The call went through a forward proxy.
-  /** The flag of the provider's row that keeps the refused member out of its requests; absent where none does. */
+  /**
+   * The flag of the provider's row that keeps the refused member out of its requests; absent where
+   * none does.
+   */
   readonly flag?: Identifier;
-  /** How many calls of a batch ended like this; one where absent. `duration` is that of the longest. */
+  /**
+   * How many calls of a batch ended like this; one where absent. `duration` is that of the longest.
+   */
   readonly calls?: number;
 }
 
@@ -181,25 +226,40 @@ export interface OutcomeRecord {
   /** The unified finish reason, where the upstream said one. */
   readonly finish: Identifier | null;
   readonly attempts: readonly AttemptRecord[];
-  /** Registered names of request members that were taken out on the way (identity, unknown ones on a route that strips them). */
+  /**
+   * Registered names of request members that were taken out on the way (identity, unknown ones on a
+   * route that strips them).
+   */
   readonly stripped: readonly Identifier[];
   /** What translations of request and answer left out or changed; absent in older records. */
   readonly losses?: readonly DroppedField[];
-  /** Why the router itself ended the request, or kept it from calling anybody else; absent where it did not. */
+  /**
+   * Why the router itself ended the request, or kept it from calling anybody else; absent where it
+   * did not.
+   */
   readonly ended?: "server_stopping" | "key_revoked";
   /** What was changed in requests and answer besides; absent in older records. */
   readonly edits?: readonly Edit[];
-  /** Limits were settled by an estimate, because the upstream did not count all tokens; absent otherwise. */
+  /**
+   * Limits were settled by an estimate, because the upstream did not count all tokens; absent
+   * otherwise.
+   */
   readonly estimated?: true;
   /** Tokens; `null` where the upstream did not say. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cacheReadTokens: number | null;
-  /** Input that was written to a cache, and the part of it for an hour; absent where there was none, and in older records. */
+  /**
+   * Input that was written to a cache, and the part of it for an hour; absent where there was none,
+   * and in older records.
+   */
   readonly cacheWriteTokens?: number | undefined;
   readonly cacheWriteHourTokens?: number | undefined;
   readonly reasoningTokens: number | null;
-  /** Billionths of a US dollar; `null`: unknown. Absent: no provider carried out a call, or the record is older (docs/limits.md#what-a-request-costs). */
+  /**
+   * Billionths of a US dollar; `null`: unknown. Absent: no provider carried out a call, or the
+   * record is older (docs/limits.md#what-a-request-costs).
+   */
   readonly costNanoUsd?: number | null | undefined;
   /** Milliseconds from the request's arrival. */
   readonly firstByte: number | null;
@@ -208,7 +268,10 @@ export interface OutcomeRecord {
   readonly router: number;
 }
 
-/** Preferences that decide anything (docs/dispatch.md#preferences-of-the-caller). A name that the table does not have is {@link UNKNOWN_NAME}. */
+/**
+ * Preferences that decide anything (docs/dispatch.md#preferences-of-the-caller). A name that the
+ * table does not have is {@link UNKNOWN_NAME}.
+ */
 export interface PreferencesRecord {
   readonly order?: readonly Identifier[];
   readonly only?: readonly Identifier[];
@@ -221,12 +284,15 @@ export interface PreferencesRecord {
   readonly zdr?: boolean;
 }
 
-/** A name that the table does not have. No provider and no region can be called this: ids have no spaces. */
+/**
+ * A name that the table does not have. No provider and no region can be called this: ids have no
+ * spaces.
+ */
 export const UNKNOWN_NAME = asIdentifier("unknown name");
 
 /**
- * The endpoints that gave a request's answer, each once, in the order of its attempts: several where a batch was sent in parts. Empty where there was
- * no answer.
+ * The endpoints that gave a request's answer, each once, in the order of its attempts: several
+ * where a batch was sent in parts. Empty where there was no answer.
  */
 export function answeredBy({
   terminal,
@@ -245,21 +311,29 @@ export function answeredBy({
   return [...answering.values()];
 }
 
-/** Where a request ended, for people to read: the endpoints that answered, or else the one that was tried last. */
-export function endedAt(outcome: Pick<OutcomeRecord, "terminal" | "attempts">): readonly AttemptRecord[] {
+/**
+ * Where a request ended, for people to read: the endpoints that answered, or else the one that was
+ * tried last.
+ */
+export function endedAt(
+  outcome: Pick<OutcomeRecord, "terminal" | "attempts">,
+): readonly AttemptRecord[] {
   const answering = answeredBy(outcome);
   return answering.length > 0 ? answering : outcome.attempts.slice(-1);
 }
 
 /** The values of one member, each once, joined by commas; `null` where there are none. */
-export function namesOf(all: readonly AttemptRecord[], key: "endpoint" | "provider" | "region"): Identifier | null {
+export function namesOf(
+  all: readonly AttemptRecord[],
+  key: "endpoint" | "provider" | "region",
+): Identifier | null {
   const names = new Set(all.map((attempt) => attempt[key]));
   return names.size === 0 ? null : asIdentifier([...names].join(","));
 }
 
 /**
- * Divides what a provider counted among the endpoints that answered, by their calls: parts of a batch are of about one size, and only the sum is recorded.
- * The shares add up to `count`.
+ * Divides what a provider counted among the endpoints that answered, by their calls: parts of a
+ * batch are of about one size, and only the sum is recorded. The shares add up to `count`.
  *
  * @param count a whole number.
  */

@@ -1,4 +1,7 @@
-/** Writes whole numbers, texts and bytes one after the other, each with what is needed to read it back. */
+/**
+ * Writes whole numbers, texts and bytes one after the other, each with what is needed to read it
+ * back.
+ */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(512);
   #length = 0;
@@ -28,7 +31,10 @@ export class ByteWriter {
     this.#length += this.#bytes.write(value, this.#length, "utf8");
   }
 
-  /** The bytes written so far; the next write begins anew. Copy them at once: thousands of small arrays would cost more than their content. */
+  /**
+   * The bytes written so far; the next write begins anew. Copy them at once: thousands of small
+   * arrays would cost more than their content.
+   */
   flush(): Uint8Array {
     const written = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
@@ -54,7 +60,10 @@ export function numberLength(value: number): number {
   return length;
 }
 
-/** Reads what {@link ByteWriter} wrote. Bytes that it did not write make it throw a `RangeError`, or read wrong numbers, never past the end. */
+/**
+ * Reads what {@link ByteWriter} wrote. Bytes that it did not write make it throw a `RangeError`, or
+ * read wrong numbers, never past the end.
+ */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   #position = 0;

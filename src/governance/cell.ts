@@ -17,7 +17,10 @@ export class Addition {
   /** Index of the latency and its bucket by turns. */
   readonly measured: number[] = [];
 
-  /** @param amount fractions and what is below 0 are left out, because a provider's numbers are not ours. */
+  /**
+   * @param amount fractions and what is below 0 are left out, because a provider's numbers are not
+   * ours.
+   */
   count(counter: Counter, amount = 1): void {
     const whole = Math.trunc(amount);
     if (whole <= 0) return;
@@ -31,9 +34,15 @@ export class Addition {
   }
 }
 
-/** What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any order and grouping. */
+/**
+ * What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any
+ * order and grouping.
+ */
 export class Cell {
-  /** A copy of a plain array: cells are made by the thousand, and typed arrays of this size are outside the heap. */
+  /**
+   * A copy of a plain array: cells are made by the thousand, and typed arrays of this size are
+   * outside the heap.
+   */
   readonly #counts = NOTHING.slice();
   readonly #sketches: (QuantileSketch | null)[] = [null, null, null];
 
@@ -56,7 +65,9 @@ export class Cell {
     return this.#sketch(LATENCIES.indexOf(latency));
   }
 
-  /** Adds a cell from the bytes it was written as. @throws {RangeError} for bytes of another version */
+  /**
+   * Adds a cell from the bytes it was written as. @throws {RangeError} for bytes of another version
+   */
   addEncoded(bytes: Uint8Array): void {
     const reader = readerOf(bytes);
     for (let left = reader.number(); left > 0; left--) {
@@ -107,14 +118,20 @@ export class Cell {
   }
 }
 
-/** Adds a cell, from the bytes it was written as, to the one that is known by the same key. @throws {RangeError} */
+/**
+ * Adds a cell, from the bytes it was written as, to the one that is known by the same key. @throws
+ * {RangeError}
+ */
 export function addTo(cells: Map<string, Cell>, key: string, bytes: Uint8Array): void {
   const sum = cells.get(key) ?? new Cell();
   sum.addEncoded(bytes);
   cells.set(key, sum);
 }
 
-/** One count of a cell, from the bytes it was written as, without its latencies. @throws {RangeError} for bytes of another version */
+/**
+ * One count of a cell, from the bytes it was written as, without its latencies. @throws
+ * {RangeError} for bytes of another version
+ */
 export function encodedCount(bytes: Uint8Array, counter: Counter): number {
   const reader = readerOf(bytes);
   const wanted = COUNTER_NUMBERS[counter];

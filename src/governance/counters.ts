@@ -2,8 +2,8 @@ import type { FailureKind } from "../canon/failure.ts";
 import type { Terminal } from "../evidence/record.ts";
 
 /**
- * The numbers under which counts are stored. Never changed and never used again: stored cells have them. A terminal or a
- * failure without a number here does not compile.
+ * The numbers under which counts are stored. Never changed and never used again: stored cells have
+ * them. A terminal or a failure without a number here does not compile.
  */
 export const COUNTER_NUMBERS = {
   requests: 1,
@@ -68,8 +68,10 @@ export const COUNTER_NUMBERS = {
   Readonly<Record<string, number>>;
 
 /**
- * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests have token counts, `priced` ones a known cost; of the
- * two kinds the rest is counted in `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs are unpriced.
+ * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests
+ * have token counts, `priced` ones a known cost; of the two kinds the rest is counted in
+ * `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs
+ * are unpriced.
  */
 export type Counter = keyof typeof COUNTER_NUMBERS;
 

@@ -1,6 +1,9 @@
 import type { Facet } from "./increments.ts";
 
-/** Dimensions of a summary, and where their labels are; the workspace is added after the facet's own. */
+/**
+ * Dimensions of a summary, and where their labels are; the workspace is added after the facet's
+ * own.
+ */
 const LABELS = {
   operation: { facet: "traffic", position: 0 },
   route: { facet: "traffic", position: 1 },
@@ -25,7 +28,12 @@ const TIME_DIMENSIONS = ["day", "hour"] as const;
 export const DIMENSIONS: readonly Dimension[] = [...LABEL_DIMENSIONS, ...TIME_DIMENSIONS];
 
 /** Where the labels of spend by more than one of them are. */
-const SPEND_POSITIONS: Partial<Record<LabelDimension, number>> = { key: 0, route: 1, model: 2, workspace: -1 };
+const SPEND_POSITIONS: Partial<Record<LabelDimension, number>> = {
+  key: 0,
+  route: 1,
+  model: 2,
+  workspace: -1,
+};
 
 /** By what spend can be grouped: not by verdicts, which cost nothing. */
 export const SPEND_DIMENSIONS = [
@@ -43,7 +51,10 @@ export const SPEND_DIMENSIONS = [
 interface Grouped {
   readonly dimensions: readonly Dimension[];
   readonly maximum: number;
-  /** The combinations that are kept: dimensions of one line, with or without `workspace`, `day` or `hour`. */
+  /**
+   * The combinations that are kept: dimensions of one line, with or without `workspace`, `day` or
+   * `hour`.
+   */
   readonly families: string;
 }
 
@@ -72,7 +83,10 @@ export interface Grouping {
   readonly time: TimeDimension | null;
 }
 
-/** @param names as the caller wrote them. Gives a sentence for the caller where they cannot be had; it repeats none of them. */
+/**
+ * @param names as the caller wrote them. Gives a sentence for the caller where they cannot be had;
+ * it repeats none of them.
+ */
 export function readGrouping(
   names: readonly string[],
   of: keyof typeof GROUPED,
@@ -80,17 +94,22 @@ export function readGrouping(
   const { dimensions: known, maximum, families }: Grouped = GROUPED[of];
   const dimensions: Dimension[] = [];
   for (const name of names) {
-    if (!isDimension(name) || !known.includes(name)) return { problem: `group_by must be one of ${known.join(", ")}` };
+    if (!isDimension(name) || !known.includes(name))
+      return { problem: `group_by must be one of ${known.join(", ")}` };
     if (dimensions.includes(name)) return { problem: `group_by names ${name} twice; name it once` };
     dimensions.push(name);
   }
   if (dimensions.length > maximum) {
     return { problem: `group_by must name at most ${maximum} of ${known.join(", ")}` };
   }
-  const [time = null, ...moreTimes] = dimensions.filter((dimension) => !isLabelDimension(dimension));
+  const [time = null, ...moreTimes] = dimensions.filter(
+    (dimension) => !isLabelDimension(dimension),
+  );
   if (moreTimes.length > 0) return { problem: "group_by must name day or hour, not both" };
   const named = dimensions.filter((dimension) => isLabelDimension(dimension));
-  const facets = new Set(named.filter((dimension) => dimension !== "workspace").map((name) => LABELS[name].facet));
+  const facets = new Set(
+    named.filter((dimension) => dimension !== "workspace").map((name) => LABELS[name].facet),
+  );
   const [facet = "total", ...moreFacets] = facets;
   const one = (dimension: LabelDimension) => ({ dimension, position: LABELS[dimension].position });
   if (moreFacets.length === 0 && !(facet === "verdict" && named.includes("workspace"))) {
@@ -100,8 +119,11 @@ export function readGrouping(
     const position = SPEND_POSITIONS[dimension];
     return position === undefined ? [] : [{ dimension, position }];
   });
-  if (of === "spend" && labels.length === named.length) return { dimensions, facet: "spend", labels, time };
-  return { problem: `group_by can combine these, each with workspace, and day or hour: ${families}` };
+  if (of === "spend" && labels.length === named.length)
+    return { dimensions, facet: "spend", labels, time };
+  return {
+    problem: `group_by can combine these, each with workspace, and day or hour: ${families}`,
+  };
 }
 
 function isDimension(name: string): name is Dimension {

@@ -16,7 +16,10 @@ import { formatHour } from "./window.ts";
 export const MAXIMUM_GROUPS = 1_000;
 
 export interface Group {
-  /** Only the requested dimensions; `null`: of none, such as requests that called no provider. Days and hours are their start, RFC 3339. */
+  /**
+   * Only the requested dimensions; `null`: of none, such as requests that called no provider. Days
+   * and hours are their start, RFC 3339.
+   */
   readonly group: Readonly<Partial<Record<Dimension, Identifier | null>>>;
   readonly measures: Measures;
   readonly spend: SpendMeasures;
@@ -32,8 +35,9 @@ interface GroupCells {
 }
 
 /**
- * Adds up cells by group. What a group needs is kept for so many groups and no more: when there turn out to
- * be others, only sizes are added up from there on, and the cells are to be given again to a `Groups` that knows the winners.
+ * Adds up cells by group. What a group needs is kept for so many groups and no more: when there
+ * turn out to be others, only sizes are added up from there on, and the cells are to be given again
+ * to a `Groups` that knows the winners.
  */
 export class Groups {
   readonly #grouping: Grouping;
@@ -43,12 +47,18 @@ export class Groups {
   /** Labels repeat in every hour; so do the groups that they belong to. */
   readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
   #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
-  /** What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of the revisions in it. */
+  /**
+   * What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of
+   * the revisions in it.
+   */
   readonly #judged = new Map<string, number>();
 
   readonly #most: number;
 
-  /** @param most groups that are kept. @param winners keys of the groups to keep; `null`: not known yet. */
+  /**
+   * @param most groups that are kept. @param winners keys of the groups to keep; `null`: not known
+   * yet.
+   */
   constructor(grouping: Grouping, most: number, winners: ReadonlySet<string> | null = null) {
     this.#grouping = grouping;
     this.#most = most;
@@ -61,7 +71,9 @@ export class Groups {
   }
 
   add(hour: number, labels: string, cell: Uint8Array): void {
-    this.#group(hour, labels, readLabels, () => encodedCount(cell, "requests"))?.cell.addEncoded(cell);
+    this.#group(hour, labels, readLabels, () => encodedCount(cell, "requests"))?.cell.addEncoded(
+      cell,
+    );
   }
 
   /** The labels of a shadow's verdict have the revision in between. */
@@ -75,7 +87,8 @@ export class Groups {
     const perPolicy = this.#grouping.labels.every(({ dimension }) => dimension === "policy");
     // By policy a request counts once however many constraints it fails; finer, its verdicts count.
     if (perPolicy !== (verdict.length === 0)) return;
-    const size = (): number => encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
+    const size = (): number =>
+      encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
     const group = this.#group(hour, labels, () => [policy, ...verdict], size);
     if (group === null) return;
     group.shadow.add(labels, cell);
@@ -93,7 +106,11 @@ export class Groups {
       time === null
         ? largest
         : largest.toSorted((left, right) =>
-            (left.group[time] ?? "") < (right.group[time] ?? "") ? -1 : left.group[time] === right.group[time] ? 0 : 1,
+            (left.group[time] ?? "") < (right.group[time] ?? "")
+              ? -1
+              : left.group[time] === right.group[time]
+                ? 0
+                : 1,
           );
     return shown.map((cells) => ({
       group: cells.group,
@@ -140,7 +157,10 @@ export class Groups {
       this.#rank().add(time ?? "", part.key, size());
       return null;
     }
-    const group = time === null ? part.group : { ...part.group, [this.#grouping.time ?? "hour"]: asIdentifier(time) };
+    const group =
+      time === null
+        ? part.group
+        : { ...part.group, [this.#grouping.time ?? "hour"]: asIdentifier(time) };
     const made = {
       time: time ?? "",
       part: part.key,
@@ -165,7 +185,8 @@ export class Groups {
     values: readonly (Identifier | null)[],
   ): { readonly group: Group["group"]; readonly key: string } {
     const group: Partial<Record<Dimension, Identifier | null>> = {};
-    for (const { dimension, position } of this.#grouping.labels) group[dimension] = values.at(position) ?? null;
+    for (const { dimension, position } of this.#grouping.labels)
+      group[dimension] = values.at(position) ?? null;
     const part = { group, key: JSON.stringify(group) };
     this.#parts.set(labels, part);
     return part;

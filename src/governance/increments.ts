@@ -3,18 +3,30 @@ import { ByteReader, ByteWriter } from "./byte-stream.ts";
 import { Cell } from "./cell.ts";
 
 /**
- * By what requests are counted apart. Within a facet every combination of its labels has a cell, between facets there are
- * none: so the number of cells in an hour is a sum of short lists and not their product.
- * Labels: `total` none; `traffic` operation, route; `place` provider, region, model; `key` key; `verdict` policy, constraint,
- * reason of denials and refusals; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
- * revision, route; `spend` key, route, model, with what requests used and cost and nothing else. Databases hold no counts of the last two
- * from before they were added.
- * Stored increments name a facet by its index in this list: append new ones, and never remove one.
+ * By what requests are counted apart. Within a facet every combination of its labels has a cell,
+ * between facets there are none: so the number of cells in an hour is a sum of short lists and not
+ * their product. Labels: `total` none; `traffic` operation, route; `place` provider, region, model;
+ * `key` key; `verdict` policy, constraint, reason of denials and refusals; `shadow` policy,
+ * revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
+ * revision, route; `spend` key, route, model, with what requests used and cost and nothing else.
+ * Databases hold no counts of the last two from before they were added. Stored increments name a
+ * facet by its index in this list: append new ones, and never remove one.
  */
-export const FACETS = ["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route", "spend"] as const;
+export const FACETS = [
+  "total",
+  "traffic",
+  "place",
+  "key",
+  "verdict",
+  "shadow",
+  "shadow_route",
+  "spend",
+] as const;
 export type Facet = (typeof FACETS)[number];
 
-export type Labels = readonly (Identifier | null)[] | readonly [operation: string, route: Identifier | null];
+export type Labels =
+  | readonly (Identifier | null)[]
+  | readonly [operation: string, route: Identifier | null];
 
 /** One cell as stored. */
 export interface RollUpRow {
@@ -52,10 +64,16 @@ interface IncrementEntry {
 /** Cells that are to be added to those stored. */
 export class Increments {
   readonly #entries = new Map<string, IncrementEntry>();
-  /** By workspace, facet, hour and labels with a NUL after each, which no identifier has: JSON takes longer than counting. */
+  /**
+   * By workspace, facet, hour and labels with a NUL after each, which no identifier has: JSON takes
+   * longer than counting.
+   */
   readonly #cells = new Map<string, Cell>();
   readonly #together = new Map<object, readonly Cell[]>();
-  readonly #newest = new Map<object, Map<Facet, { readonly labels: Labels; readonly cell: Cell }>>();
+  readonly #newest = new Map<
+    object,
+    Map<Facet, { readonly labels: Labels; readonly cell: Cell }>
+  >();
 
   get size(): number {
     return this.#entries.size;
@@ -77,13 +95,17 @@ export class Increments {
     let newest = this.#newest.get(key);
     if (newest === undefined) this.#newest.set(key, (newest = new Map()));
     const known = newest.get(facet);
-    if (known !== undefined && labels.every((label, index) => label === known.labels[index])) return known.cell;
+    if (known !== undefined && labels.every((label, index) => label === known.labels[index]))
+      return known.cell;
     const cell = this.cell(workspace, facet, hour, labels);
     newest.set(facet, { labels, cell });
     return cell;
   }
 
-  /** Cells that belong together, made once for each `key`: finding them takes longer than counting in them. */
+  /**
+   * Cells that belong together, made once for each `key`: finding them takes longer than counting
+   * in them.
+   */
   cellsOf(key: object, make: () => readonly Cell[]): readonly Cell[] {
     const known = this.#together.get(key);
     if (known !== undefined) return known;
@@ -94,7 +116,9 @@ export class Increments {
 
   /** Sorted by key, so that two writers take the rows in one order. */
   entries(): readonly IncrementEntry[] {
-    return [...this.#entries].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, entry]) => entry);
+    return [...this.#entries]
+      .toSorted(([left], [right]) => (left < right ? -1 : 1))
+      .map(([, entry]) => entry);
   }
 
   /** All of it in one piece. */
@@ -118,8 +142,11 @@ export class Increments {
       const facet = FACETS[reader.number()];
       const hour = reader.number();
       const labels = reader.text();
-      if (facet === undefined) throw new RangeError("increments of a facet that this version does not know");
-      this.#entry(workspace === "" ? null : workspace, facet, hour, labels).cell.addEncoded(reader.bytes());
+      if (facet === undefined)
+        throw new RangeError("increments of a facet that this version does not know");
+      this.#entry(workspace === "" ? null : workspace, facet, hour, labels).cell.addEncoded(
+        reader.bytes(),
+      );
     }
   }
 

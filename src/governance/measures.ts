@@ -16,12 +16,16 @@ const percentileSchema = whole({
 /** A member for each of the names, in their order. */
 function each<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a member for each of the names
-  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Readonly<Record<Name, Value>>;
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Readonly<
+    Record<Name, Value>
+  >;
 }
 
 const counts = <Name extends string>(names: readonly Name[]) => each(names, () => COUNT);
 
-/** Verdicts of shadow revisions. Requests, except in groups by constraint or reason: verdicts there. */
+/**
+ * Verdicts of shadow revisions. Requests, except in groups by constraint or reason: verdicts there.
+ */
 export const SHADOW_VERDICTS = {
   would_deny: COUNT,
   newly_denied: COUNT,
@@ -29,7 +33,10 @@ export const SHADOW_VERDICTS = {
   indeterminate: COUNT,
 } as const;
 
-/** Numbers of a set of requests, as answers have them; `null` where they are not kept for the grouping. */
+/**
+ * Numbers of a set of requests, as answers have them; `null` where they are not kept for the
+ * grouping.
+ */
 export const MEASURES = whole({
   requests: COUNT,
   running: { type: ["integer", "null"], minimum: 0, description: "Decided, not ended." },
@@ -92,10 +99,17 @@ export function verdictMeasures(cell: Cell, shadow: ShadowMeasures): Measures {
 }
 
 export function shadowMeasures(cell: Cell, judged: number = cell.get("judged")): ShadowMeasures {
-  return { judged, ...each(["would_deny", "newly_denied", "would_narrow", "indeterminate"], (name) => cell.get(name)) };
+  return {
+    judged,
+    ...each(["would_deny", "newly_denied", "would_narrow", "indeterminate"], (name) =>
+      cell.get(name),
+    ),
+  };
 }
 
-function decisionMeasures(cell: Cell): Pick<Measures, "requests" | "allowed" | "answered" | "denied" | "refused"> {
+function decisionMeasures(
+  cell: Cell,
+): Pick<Measures, "requests" | "allowed" | "answered" | "denied" | "refused"> {
   return each(["requests", "allowed", "answered", "denied", "refused"], (name) => cell.get(name));
 }
 
@@ -116,7 +130,9 @@ function endMeasures(cell: Cell): EndMeasures {
       reasoning: cell.get("reasoning_tokens"),
       counted_requests: cell.get("metered"),
     },
-    latency_ms: each(["total", "first_byte", "router"], (name) => percentiles(cell.latencies(name))),
+    latency_ms: each(["total", "first_byte", "router"], (name) =>
+      percentiles(cell.latencies(name)),
+    ),
   };
 }
 
@@ -140,7 +156,10 @@ export const SPEND_MEASURES = whole({
     minimum: 0,
     description: "Sum of the known costs, US dollars by list price; `null`: no cost is known.",
   },
-  unpriced_requests: { ...COUNT, description: "Requests that a provider carried out and whose cost is unknown." },
+  unpriced_requests: {
+    ...COUNT,
+    description: "Requests that a provider carried out and whose cost is unknown.",
+  },
 });
 
 export type SpendMeasures = ValueOf<typeof SPEND_MEASURES>;
@@ -159,6 +178,7 @@ export function spendMeasures(cell: Cell): SpendMeasures {
     cache_read_tokens: cell.get("cache_read_tokens"),
     reasoning_tokens: cell.get("reasoning_tokens"),
     cost_usd: priced === 0 ? null : cell.get("cost_nano_usd") / NANO,
-    unpriced_requests: Math.max(0, cell.get("metered") - pricedAndMetered) + cell.get("unpriced_unmetered"),
+    unpriced_requests:
+      Math.max(0, cell.get("metered") - pricedAndMetered) + cell.get("unpriced_unmetered"),
   };
 }

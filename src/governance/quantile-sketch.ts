@@ -27,13 +27,17 @@ function valueOf(bucket: number): number {
 const MOST_ADDED = 256;
 
 /**
- * Counts of values in buckets whose bounds grow by a constant factor, so that every quantile is known to within
- * {@link RELATIVE_ERROR} whatever the distribution (Masson, Rim, Lee: "DDSketch", PVLDB 12(12), 2019). Two sketches added
- * are the sketch of both sets of values, in any order and grouping. Its size is bounded: 1,384 buckets, of which only those
- * with values take room when written.
+ * Counts of values in buckets whose bounds grow by a constant factor, so that every quantile is
+ * known to within {@link RELATIVE_ERROR} whatever the distribution (Masson, Rim, Lee: "DDSketch",
+ * PVLDB 12(12), 2019). Two sketches added are the sketch of both sets of values, in any order and
+ * grouping. Its size is bounded: 1,384 buckets, of which only those with values take room when
+ * written.
  */
 export class QuantileSketch {
-  /** Buckets of values that are not in `#counts` yet: most sketches see a few values and are written. */
+  /**
+   * Buckets of values that are not in `#counts` yet: most sketches see a few values and are
+   * written.
+   */
   #added: number[] = [];
   /** Counts of the buckets from `#first` on. */
   #counts = new Float64Array(0);
@@ -45,7 +49,10 @@ export class QuantileSketch {
     return this.#count;
   }
 
-  /** @param value finite, 0 or more; in units of the caller's choice of which a thousandth does not matter. */
+  /**
+   * @param value finite, 0 or more; in units of the caller's choice of which a thousandth does not
+   * matter.
+   */
   add(value: number): void {
     this.addBucket(bucketOf(value));
   }
@@ -57,10 +64,14 @@ export class QuantileSketch {
     if (this.#added.length >= MOST_ADDED) this.#settle();
   }
 
-  /** Adds what another sketch has seen, from the bytes it was written as. @throws {RangeError} for other bytes */
+  /**
+   * Adds what another sketch has seen, from the bytes it was written as. @throws {RangeError} for
+   * other bytes
+   */
   addEncoded(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    // Sketches are added by the ten thousand: calls and checks for each bucket would be most of the time.
+    // Sketches are added by the ten thousand: calls and checks for each bucket would be most of the
+    // time.
     let counts = this.#counts;
     let first = this.#first;
     let bucket = 0;
@@ -94,8 +105,8 @@ export class QuantileSketch {
   }
 
   /**
-   * The smallest value that at least `share` of all values do not exceed, within {@link RELATIVE_ERROR}; `null` for an
-   * empty sketch.
+   * The smallest value that at least `share` of all values do not exceed, within
+   * {@link RELATIVE_ERROR}; `null` for an empty sketch.
    *
    * @param share from 0 to 1.
    */
@@ -110,7 +121,10 @@ export class QuantileSketch {
     return valueOf(this.#first + this.#counts.length - 1);
   }
 
-  /** One form for one multiset of values: distance to the bucket before, and count, for each bucket that has values. */
+  /**
+   * One form for one multiset of values: distance to the bucket before, and count, for each bucket
+   * that has values.
+   */
   encode(): Uint8Array {
     const writer = new ByteWriter();
     for (const number of this.#numbers()) writer.number(number);
@@ -162,7 +176,10 @@ export class QuantileSketch {
     const end = this.#first + this.#counts.length;
     if (bucket >= this.#first && bucket < end) return;
     // Values cluster; free space on both sides saves most later copies.
-    const first = Math.max(0, Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 8);
+    const first = Math.max(
+      0,
+      Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 8,
+    );
     const counts = new Float64Array(Math.min(BUCKETS, Math.max(end, bucket + 64)) - first);
     counts.set(this.#counts, this.#counts.length === 0 ? 0 : this.#first - first);
     this.#first = first;

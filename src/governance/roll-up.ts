@@ -32,7 +32,12 @@ export function decisionFacts(decision: DecisionRecord): DecisionFacts {
   return { hour: Math.floor(at / HOUR), workspace, operation, route, keyId, outcome, repeated };
 }
 
-const OUTCOME_COUNTER = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" } as const;
+const OUTCOME_COUNTER = {
+  route: "allowed",
+  deny: "denied",
+  refuse: "refused",
+  answer: "answered",
+} as const;
 
 /** A text that is made each time is looked up more slowly than one that is there. */
 const TERMINAL_COUNTER = {
@@ -66,23 +71,32 @@ export function rollUpDecision(
     cell.add(request);
     cell.add(judged);
   }
-  const at = (facet: Facet, labels: Labels): Cell => increments.cell(facts.workspace, facet, facts.hour, labels);
+  const at = (facet: Facet, labels: Labels): Cell =>
+    increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
     at("verdict", [decision.policy, decision.constraint, decision.reason]).add(request);
   }
   for (const { policy, revision } of shadows) {
-    const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
+    const own = decision.wouldDeny.filter(
+      (one) => one.policy === policy && one.revision === revision,
+    );
     const ownJudged = judgedBy(own);
     at("shadow", [policy, revision]).add(ownJudged);
     at("shadow_route", [policy, revision, facts.route]).add(ownJudged);
     for (const one of own) {
-      at("shadow", [policy, revision, one.constraint, one.reason]).add(shadowAddition([one], isAllowed));
+      at("shadow", [policy, revision, one.constraint, one.reason]).add(
+        shadowAddition([one], isAllowed),
+      );
     }
   }
 }
 
 /** Adds what an outcome counts for, in the hour of its decision. */
-export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outcome: OutcomeRecord): void {
+export function rollUpOutcome(
+  increments: Increments,
+  facts: DecisionFacts,
+  outcome: OutcomeRecord,
+): void {
   const { attempts } = outcome;
   const end = endAddition(facts, outcome);
   const usage = usageAddition(outcome);
@@ -103,7 +117,11 @@ export function rollUpOutcome(increments: Increments, facts: DecisionFacts, outc
     cell.add(part === outcome ? usage : usageAddition(part));
   }
   const { keyId, route } = facts;
-  const modelOf = (attempt: AttemptRecord | undefined): Labels => [keyId, route, attempt?.model ?? null];
+  const modelOf = (attempt: AttemptRecord | undefined): Labels => [
+    keyId,
+    route,
+    attempt?.model ?? null,
+  ];
   const once = new Addition();
   once.count("requests", facts.repeated);
   for (const [labels, part] of answeringParts(outcome, answering, modelOf)) {
@@ -137,8 +155,9 @@ function requestCells(increments: Increments, facts: DecisionFacts): readonly Ce
 }
 
 /**
- * Where a request's answer came from, all endpoints of the same labels once, with the part of the outcome that counts there: the whole of it, but of a
- * batch that several answered the tokens by their calls.
+ * Where a request's answer came from, all endpoints of the same labels once, with the part of the
+ * outcome that counts there: the whole of it, but of a batch that several answered the tokens by
+ * their calls.
  */
 function answeringParts(
   outcome: OutcomeRecord,
@@ -146,15 +165,16 @@ function answeringParts(
   labelsOf: (attempt: AttemptRecord | undefined) => Labels,
 ): readonly (readonly [Labels, OutcomeRecord])[] {
   if (answering.length < 2) {
-    const one = outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
+    const one =
+      outcome.attempts.findLast(({ failure }) => failure === null) ?? outcome.attempts.at(-1);
     return [[labelsOf(one), outcome]];
   }
-  const endpoints = [...Map.groupBy(answering, (attempt) => JSON.stringify(labelsOf(attempt))).values()].flatMap(
-    ([first, ...more]) => {
-      if (first === undefined) return [];
-      return [{ ...first, calls: [first, ...more].reduce((sum, { calls = 1 }) => sum + calls, 0) }];
-    },
-  );
+  const endpoints = [
+    ...Map.groupBy(answering, (attempt) => JSON.stringify(labelsOf(attempt))).values(),
+  ].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    return [{ ...first, calls: [first, ...more].reduce((sum, { calls = 1 }) => sum + calls, 0) }];
+  });
   const shared = (count: number | null): readonly (number | null)[] =>
     count === null ? endpoints.map(() => null) : shares(count, endpoints);
   const [input, output] = [shared(outcome.inputTokens), shared(outcome.outputTokens)];
@@ -174,7 +194,9 @@ function answeringParts(
 }
 
 function endpointOf(attempt: AttemptRecord | undefined): Labels {
-  return attempt === undefined ? [null, null, null] : [attempt.provider, attempt.region, attempt.model ?? null];
+  return attempt === undefined
+    ? [null, null, null]
+    : [attempt.provider, attempt.region, attempt.model ?? null];
 }
 
 function shadowAddition(said: readonly ShadowRecord[], isAllowed: boolean): Addition {
@@ -194,9 +216,11 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
   const addition = new Addition();
   addition.count("ended", facts.repeated);
   addition.count(TERMINAL_COUNTER[terminal], facts.repeated);
-  const hasFallenBack = attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
+  const hasFallenBack =
+    attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
   if (hasFallenBack) addition.count("fell_back");
-  // Denials and refusals take a millisecond and would hide how long answers take; of a request whose process died no time is known.
+  // Denials and refusals take a millisecond and would hide how long answers take; of a request
+  // whose process died no time is known.
   if (facts.outcome !== "route" || terminal === "unknown") return addition;
   addition.measure("total", outcome.total);
   addition.measure("router", outcome.router);

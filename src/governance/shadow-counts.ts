@@ -26,7 +26,8 @@ export class ShadowCounts {
   /** For the order of groups. */
   get size(): number {
     let size = 0;
-    for (const cell of this.#cells.values()) size += cell.get("would_deny") + cell.get("would_narrow");
+    for (const cell of this.#cells.values())
+      size += cell.get("would_deny") + cell.get("would_narrow");
     return size;
   }
 
@@ -56,7 +57,9 @@ export class ShadowCounts {
       ];
     });
     return revisions.toSorted((left, right) =>
-      left.policy === right.policy ? compare(left.revision, right.revision) : compare(left.policy, right.policy),
+      left.policy === right.policy
+        ? compare(left.revision, right.revision)
+        : compare(left.policy, right.policy),
     );
   }
 
@@ -68,7 +71,10 @@ export class ShadowCounts {
       return [{ constraint: verdict[0] ?? null, reason_code: verdict[1] ?? null, ...said }];
     });
     return verdicts
-      .toSorted((left, right) => right.would_deny + right.would_narrow - left.would_deny - left.would_narrow)
+      .toSorted(
+        (left, right) =>
+          right.would_deny + right.would_narrow - left.would_deny - left.would_narrow,
+      )
       .slice(0, limit);
   }
 }

@@ -14,15 +14,20 @@ export const MAXIMUM_LINES = 1_000;
 interface CountedRevision {
   readonly policy: string;
   readonly revision: number;
-  /** When the revision was first seen, milliseconds since the epoch: it has no counts from before. */
+  /**
+   * When the revision was first seen, milliseconds since the epoch: it has no counts from before.
+   */
   readonly firstSeen: number;
 }
 
 /**
- * Verdicts of a revision in shadow, over all workspaces and all hours in which it was evaluated. A candidate that comes back keeps its earlier hours.
+ * Verdicts of a revision in shadow, over all workspaces and all hours in which it was evaluated. A
+ * candidate that comes back keeps its earlier hours.
  *
- * @param revision its number, as the policy log gives it. @param since when it entered its slot, milliseconds since the epoch; given back.
- * @param now likewise. @param firstSeen likewise; hours before it are not read. @throws {StoreUnavailableError}
+ * @param revision its number, as the policy log gives it. @param since when it entered its slot,
+ * milliseconds since the epoch; given back.
+ * @param now likewise. @param firstSeen likewise; hours before it are not read. @throws
+ * {StoreUnavailableError}
  */
 export async function shadowFigures(
   source: SummaryStore,
@@ -36,12 +41,20 @@ export async function shadowFigures(
   const counted = { policy, revision, firstSeen };
   for (const workspace of await source.workspaces()) {
     for await (const { more, cell } of revisionCells(source, "shadow", workspace, counted, now)) {
-      // Cells with a constraint hold verdicts: a request that fails two constraints would count twice.
+      // Cells with a constraint hold verdicts: a request that fails two constraints would count
+      // twice.
       if (more === null) sum.addEncoded(cell);
     }
   }
   const { judged, would_deny, newly_denied, would_narrow, indeterminate } = shadowMeasures(sum);
-  return { since, judged, wouldDeny: would_deny, newlyDenied: newly_denied, wouldNarrow: would_narrow, indeterminate };
+  return {
+    since,
+    judged,
+    wouldDeny: would_deny,
+    newlyDenied: newly_denied,
+    wouldNarrow: would_narrow,
+    indeterminate,
+  };
 }
 
 /** The reader of a report. */
@@ -51,7 +64,10 @@ export interface ShadowReader {
   readonly seesAll: boolean;
 }
 
-/** Verdicts of a revision in shadow, over all hours in which it was evaluated. Every list is sorted by newly denied requests. */
+/**
+ * Verdicts of a revision in shadow, over all hours in which it was evaluated. Every list is sorted
+ * by newly denied requests.
+ */
 export interface ShadowCountReport extends ShadowMeasures {
   readonly by_constraint: readonly ConstraintLine[];
   /** `null`: no route, or one that only workspaces use which the reader does not see. */
@@ -69,8 +85,9 @@ interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
 }
 
 /**
- * Which workspaces see which (issue 10): workspaces that manage policies see every workspace, and so does the only workspace of a configuration where none is
- * named to manage them; every other one sees itself.
+ * Which workspaces see which (issue 10): workspaces that manage policies see every workspace, and
+ * so does the only workspace of a configuration where none is named to manage them; every other one
+ * sees itself.
  *
  * @param managedBy `policies.managed_by`; `null` where it is absent.
  */
@@ -83,7 +100,10 @@ export function shadowReader(
   return { workspace, seesAll: managedBy === null ? isOnly : managedBy.includes(workspace) };
 }
 
-/** Adds up the counts of one revision. @param now milliseconds since the epoch. @throws {StoreUnavailableError} */
+/**
+ * Adds up the counts of one revision. @param now milliseconds since the epoch. @throws
+ * {StoreUnavailableError}
+ */
 export async function shadowCountReport(
   source: SummaryStore,
   revision: CountedRevision,
@@ -102,7 +122,13 @@ export async function shadowCountReport(
       totals.addEncoded(cell);
       byWorkspace.add(JSON.stringify([isSeen ? workspace : null]), cell);
     }
-    for await (const { more, cell } of revisionCells(source, "shadow_route", workspace, revision, now)) {
+    for await (const { more, cell } of revisionCells(
+      source,
+      "shadow_route",
+      workspace,
+      revision,
+      now,
+    )) {
       // The reader must not learn the routes of other workspaces.
       byRoute.add(isSeen && more !== null ? more : UNNAMED, cell);
     }
@@ -119,13 +145,19 @@ export async function shadowCountReport(
   };
 }
 
-/** A cell of a revision, and the labels that follow policy and revision, as JSON: `null` where there are none. */
+/**
+ * A cell of a revision, and the labels that follow policy and revision, as JSON: `null` where there
+ * are none.
+ */
 interface RevisionCell {
   readonly more: string | null;
   readonly cell: Uint8Array;
 }
 
-/** A revision's cells of one workspace. Labels are compared as text: parsing those of all other revisions would take longer than reading them. */
+/**
+ * A revision's cells of one workspace. Labels are compared as text: parsing those of all other
+ * revisions would take longer than reading them.
+ */
 async function* revisionCells(
   source: Pick<SummaryStore, "read">,
   facet: Extract<Facet, "shadow" | "shadow_route">,
@@ -133,8 +165,12 @@ async function* revisionCells(
   { policy, revision, firstSeen }: CountedRevision,
   now: number,
 ): AsyncGenerator<RevisionCell> {
-  // An hour more on both sides: another replica's clock may differ, and no other hour has this revision's cells.
-  const hours = { from: Math.max(0, Math.floor(firstSeen / HOUR) - 1), until: Math.floor(now / HOUR) + 2 };
+  // An hour more on both sides: another replica's clock may differ, and no other hour has this
+  // revision's cells.
+  const hours = {
+    from: Math.max(0, Math.floor(firstSeen / HOUR) - 1),
+    until: Math.floor(now / HOUR) + 2,
+  };
   const own = JSON.stringify([policy, `r${revision}`]);
   const longer = `${own.slice(0, -1)},`;
   for await (const rows of source.read({ workspace, facet, ...hours })) {
@@ -160,7 +196,9 @@ class Lines {
     return this.#sums.values().reduce((judged, sum) => judged + sum.get("judged"), 0);
   }
 
-  finish<Line>(line: (labels: readonly (Identifier | null)[], sum: ShadowMeasures) => Line): readonly Line[] {
+  finish<Line>(
+    line: (labels: readonly (Identifier | null)[], sum: ShadowMeasures) => Line,
+  ): readonly Line[] {
     const rest = this.#sums.size > MAXIMUM_LINES ? this.#sorted().slice(MAXIMUM_LINES - 1) : [];
     for (const [labels, sum] of rest) {
       this.#sums.delete(labels);
@@ -174,8 +212,17 @@ class Lines {
   }
 }
 
-function mostDeniedFirst([leftName, left]: [string, Cell], [rightName, right]: [string, Cell]): number {
-  for (const name of ["newly_denied", "would_deny", "would_narrow", "indeterminate", "judged"] as const) {
+function mostDeniedFirst(
+  [leftName, left]: [string, Cell],
+  [rightName, right]: [string, Cell],
+): number {
+  for (const name of [
+    "newly_denied",
+    "would_deny",
+    "would_narrow",
+    "indeterminate",
+    "judged",
+  ] as const) {
     if (left.get(name) !== right.get(name)) return right.get(name) - left.get(name);
   }
   return leftName < rightName ? -1 : 1;

@@ -15,7 +15,10 @@ export const SPEND = {
       object: { const: "spend" },
       workspace: { type: ["string", "null"], description: "`null` where several are counted." },
       workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
-      window: whole({ start: INSTANT, end: INSTANT }, "Whole hours, so possibly more than requested."),
+      window: whole(
+        { start: INSTANT, end: INSTANT },
+        "Whole hours, so possibly more than requested.",
+      ),
       group_by: { type: "array", items: { enum: SPEND_DIMENSIONS } },
       groups: {
         type: "array",
@@ -35,19 +38,26 @@ export const SPEND = {
           name: TEXT,
           workspace: TEXT,
           limit_usd: dollars,
-          spent_usd: { ...dollars, description: "As limits count it: with reservations and estimates." },
+          spent_usd: {
+            ...dollars,
+            description: "As limits count it: with reservations and estimates.",
+          },
           window_start: INSTANT,
           window_end: INSTANT,
           projected_usd: {
             ...dollars,
             type: ["number", "null"],
-            description: "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
+            description:
+              "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
           },
         }),
         description: "Budgets in money of these workspaces, now.",
       },
       estimate: { const: true, description: "An estimate from list prices, and not a bill." },
-      truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
+      truncated: {
+        type: "boolean",
+        description: "There are more groups; these have the most requests.",
+      },
     },
     "What the requests of the key's workspace, or of all that the caller may read, cost: an estimate from list prices, and not a bill.",
   ),
@@ -81,7 +91,9 @@ function isSpendDimension(dimension: Dimension): dimension is (typeof SPEND_DIME
   return SPEND_DIMENSIONS.some((one) => one === dimension);
 }
 
-/** A line is short, and is not kept open in a page: a month of days by key, route and model fits. */
+/**
+ * A line is short, and is not kept open in a page: a month of days by key, route and model fits.
+ */
 export const MAXIMUM_CSV_GROUPS = 10_000;
 
 const COLUMNS = [
@@ -94,7 +106,10 @@ const COLUMNS = [
   "unpriced_requests",
 ] as const satisfies readonly (keyof SpendMeasures)[];
 
-/** The groups as RFC 4180 has them, with a header; without groups the total. Unknown costs are empty cells. */
+/**
+ * The groups as RFC 4180 has them, with a header; without groups the total. Unknown costs are empty
+ * cells.
+ */
 export function spendCsv({ group_by: names, groups, total }: SpendAnswer): string {
   const rows: SpendAnswer["groups"] = names.length === 0 ? [{ group: {}, ...total }] : groups;
   const lines = rows.map((row) => [

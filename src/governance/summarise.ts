@@ -31,8 +31,9 @@ export interface Summary {
 }
 
 /**
- * Adds up cells. Every request counts once in the totals, and once in the groups of its grouping (docs/governance.md has
- * the exceptions). Memory is bounded by the groups that are given; where there are more, the groups' cells are read twice.
+ * Adds up cells. Every request counts once in the totals, and once in the groups of its grouping
+ * (docs/governance.md has the exceptions). Memory is bounded by the groups that are given; where
+ * there are more, the groups' cells are read twice.
  *
  * @param most groups that are given.
  */
@@ -53,7 +54,10 @@ export async function summarise(
         const { hour, labels, cell } = row;
         if (facet === "total") {
           totals.addEncoded(cell);
-          running.set(hour, (running.get(hour) ?? 0) + encodedCount(cell, "requests") - encodedCount(cell, "ended"));
+          running.set(
+            hour,
+            (running.get(hour) ?? 0) + encodedCount(cell, "requests") - encodedCount(cell, "ended"),
+          );
         } else if (facet === "verdict") {
           addTo(verdicts, labels, cell);
         } else if (facet === "shadow") {
@@ -101,14 +105,24 @@ function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row:
   const { hour, labels, cell, workspace } = row;
   if (facet === "shadow") groups.addShadow(hour, labels, cell);
   else if (wanted.some(({ dimension }) => dimension === "workspace")) {
-    groups.add(hour, `${labels.slice(0, -1)}${labels === "[]" ? "" : ","}${JSON.stringify(workspace)}]`, cell);
+    groups.add(
+      hour,
+      `${labels.slice(0, -1)}${labels === "[]" ? "" : ","}${JSON.stringify(workspace)}]`,
+      cell,
+    );
   } else groups.add(hour, labels, cell);
 }
 
 function verdictLines(verdicts: ReadonlyMap<string, Cell>): readonly VerdictLine[] {
   const lines = [...verdicts].map(([labels, cell]) => {
     const [policy = null, constraint = null, reason = null] = readLabels(labels);
-    return { policy, constraint, reason_code: reason, denied: cell.get("denied"), refused: cell.get("refused") };
+    return {
+      policy,
+      constraint,
+      reason_code: reason,
+      denied: cell.get("denied"),
+      refused: cell.get("refused"),
+    };
   });
   return lines
     .toSorted((left, right) => right.denied + right.refused - left.denied - left.refused)

@@ -1,4 +1,12 @@
-import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
+import {
+  COUNT,
+  INSTANT,
+  NULLABLE_TEXT,
+  TEXT,
+  whole,
+  wholeOrNull,
+  type ValueOf,
+} from "../canon/json/schema.ts";
 import { type PolicyIdentity, formatRevision, REVISION_PATTERN } from "../canon/policy.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/policy-states.ts";
@@ -14,7 +22,11 @@ const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN }
 
 /** What the policy log has in a slot. */
 function slotSchema(description: string) {
-  const since = { ...INSTANT, type: ["string", "null"], description: "When it entered the slot." } as const;
+  const since = {
+    ...INSTANT,
+    type: ["string", "null"],
+    description: "When it entered the slot.",
+  } as const;
   return wholeOrNull(
     { revision: nullableRevision, digest: TEXT, content: { enum: ["rules", "removal"] }, since },
     description,
@@ -32,19 +44,32 @@ export const GOVERNANCE_SUMMARY = {
       window: whole({
         start: INSTANT,
         end: INSTANT,
-        complete_until: { ...INSTANT, description: "Numbers of the hours before it do not change any more." },
+        complete_until: {
+          ...INSTANT,
+          description: "Numbers of the hours before it do not change any more.",
+        },
       }),
       group_by: { type: "array", items: { enum: DIMENSIONS } },
-      relative_error: { type: "number", description: "How far percentiles may be from the exact ones." },
+      relative_error: {
+        type: "number",
+        description: "How far percentiles may be from the exact ones.",
+      },
       totals: MEASURES,
       groups: {
         type: "array",
         items: whole({
-          group: { type: "object", additionalProperties: NULLABLE_TEXT, description: "Days and hours are in UTC." },
+          group: {
+            type: "object",
+            additionalProperties: NULLABLE_TEXT,
+            description: "Days and hours are in UTC.",
+          },
           ...MEASURES.properties,
         }),
       },
-      truncated: { type: "boolean", description: "There are more groups; these have the most requests." },
+      truncated: {
+        type: "boolean",
+        description: "There are more groups; these have the most requests.",
+      },
       verdicts: {
         type: "array",
         items: whole({
@@ -64,7 +89,11 @@ export const GOVERNANCE_SUMMARY = {
           ...SHADOW_VERDICTS,
           verdicts: {
             type: "array",
-            items: whole({ constraint: NULLABLE_TEXT, reason_code: NULLABLE_TEXT, ...SHADOW_VERDICTS }),
+            items: whole({
+              constraint: NULLABLE_TEXT,
+              reason_code: NULLABLE_TEXT,
+              ...SHADOW_VERDICTS,
+            }),
           },
         }),
       },
@@ -74,7 +103,11 @@ export const GOVERNANCE_SUMMARY = {
           id: TEXT,
           slots: {
             type: "array",
-            items: whole({ slot: { enum: ["enforced", "candidate"] }, revision: nullableRevision, digest: TEXT }),
+            items: whole({
+              slot: { enum: ["enforced", "candidate"] },
+              revision: nullableRevision,
+              digest: TEXT,
+            }),
           },
           stored: wholeOrNull(
             {
@@ -91,7 +124,9 @@ export const GOVERNANCE_SUMMARY = {
         }),
       },
       table_revision: NULLABLE_TEXT,
-      evidence: whole({ head: wholeOrNull({ hash: TEXT }, "The newest row of the evidence log, of all workspaces.") }),
+      evidence: whole({
+        head: wholeOrNull({ hash: TEXT }, "The newest row of the evidence log, of all workspaces."),
+      }),
     },
     "Operational evidence of the key's workspace, or of all that the caller may read, without content. Not a bill.",
   ),
@@ -109,8 +144,9 @@ type Identified<Value> = Value extends string
       : Value;
 
 /**
- * What `GET /v1/governance/summary` answers. Enum values, numbers and closed lists: `test/governance/summary-answer.test-d.ts`
- * proves that no member takes free text. No money: it is operational evidence, and no bill.
+ * What `GET /v1/governance/summary` answers. Enum values, numbers and closed lists:
+ * `test/governance/summary-answer.test-d.ts` proves that no member takes free text. No money: it is
+ * operational evidence, and no bill.
  */
 export type SummaryAnswer = Omit<Identified<ValueOf<typeof GOVERNANCE_SUMMARY>>, "groups"> & {
   readonly groups: readonly (Measures & Pick<Group, "group">)[];
@@ -133,8 +169,8 @@ export interface SummaryContext {
 }
 
 /**
- * A decision counts in the hour in which its request arrived, and is written when its body has been read (within
- * a minute) and it has been decided. Milliseconds.
+ * A decision counts in the hour in which its request arrived, and is written when its body has been
+ * read (within a minute) and it has been decided. Milliseconds.
  */
 const LATEST_RECORD = 120_000;
 
@@ -180,7 +216,9 @@ export function policyStates(
   loaded: readonly PolicyIdentity[] | null,
   stored: readonly StoredPolicy[],
 ): readonly AnswerPolicy[] {
-  const current = new Map(stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]));
+  const current = new Map(
+    stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]),
+  );
   const own = Map.groupBy(loaded ?? [], ({ id }) => id);
   return [...new Set([...own.keys(), ...current.keys()])].toSorted().map((id) => {
     const [slots, policy = null] = [own.get(id) ?? [], current.get(id)];
@@ -192,7 +230,9 @@ export function policyStates(
         digest: asIdentifier(digest),
       })),
       stored:
-        policy === null ? null : { enforced: answerSlot(policy.enforced), candidate: answerSlot(policy.candidate) },
+        policy === null
+          ? null
+          : { enforced: answerSlot(policy.enforced), candidate: answerSlot(policy.candidate) },
       drift: loaded === null ? null : driftOf(slots, policy),
     };
   });
@@ -206,7 +246,12 @@ function answerSlot(slot: StoredSlot | null): AnswerSlot {
   if (slot === null) return null;
   const { revision, digest, content, since } = slot;
   const entered = since === null ? null : asIdentifier(new Date(since).toISOString());
-  return { revision: shownRevision(revision), digest: asIdentifier(digest), content, since: entered };
+  return {
+    revision: shownRevision(revision),
+    digest: asIdentifier(digest),
+    content,
+    since: entered,
+  };
 }
 
 function shownRevision(revision: number): Identifier | null {
@@ -214,7 +259,10 @@ function shownRevision(revision: number): Identifier | null {
   return shown === null ? null : asIdentifier(shown);
 }
 
-function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): AnswerPolicy["drift"] {
+function driftOf(
+  own: readonly PolicyIdentity[],
+  policy: StoredPolicy | null,
+): AnswerPolicy["drift"] {
   const said = (["enforced", "candidate"] as const).flatMap((slot) => {
     const content = policy?.[slot] ?? null;
     // There is nothing to load of a policy's end.
@@ -228,7 +276,11 @@ function driftOf(own: readonly PolicyIdentity[], policy: StoredPolicy | null): A
 
 type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;
 
-function isSame(left: readonly SlotStatus[], right: readonly SlotStatus[], name: (one: SlotStatus) => string): boolean {
+function isSame(
+  left: readonly SlotStatus[],
+  right: readonly SlotStatus[],
+  name: (one: SlotStatus) => string,
+): boolean {
   const [own, others] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
   return own === others;
 }
@@ -252,9 +304,15 @@ export interface StoredSlot {
 }
 
 /** Every policy of the log that has something in a slot, sorted by id. */
-export function storedPolicies({ policies }: Pick<PolicyStates, "policies">): readonly StoredPolicy[] {
+export function storedPolicies({
+  policies,
+}: Pick<PolicyStates, "policies">): readonly StoredPolicy[] {
   return [...policies.values()]
-    .map((status) => ({ id: status.id, enforced: slotOf(status, "enforced"), candidate: slotOf(status, "candidate") }))
+    .map((status) => ({
+      id: status.id,
+      enforced: slotOf(status, "enforced"),
+      candidate: slotOf(status, "candidate"),
+    }))
     .filter(({ enforced, candidate }) => enforced !== null || candidate !== null);
 }
 

@@ -15,9 +15,13 @@ export const MAXIMUM_HOURLY_DAYS = 31;
 /** Later times end in an hour that RFC 3339 cannot write. */
 const LAST_INSTANT = Date.UTC(9999, 0, 1);
 
-const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const INSTANT =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** A problem with a member of the question, in a sentence for the caller that does not repeat what was written. */
+/**
+ * A problem with a member of the question, in a sentence for the caller that does not repeat what
+ * was written.
+ */
 interface WindowProblem {
   readonly member: "start" | "end";
   readonly problem: string;
@@ -30,7 +34,11 @@ interface WindowProblem {
  * @param end RFC 3339; `null`: now.
  * @param now milliseconds since the epoch.
  */
-export function readWindow(start: string | null, end: string | null, now: number): Window | WindowProblem {
+export function readWindow(
+  start: string | null,
+  end: string | null,
+  now: number,
+): Window | WindowProblem {
   const last = end === null ? now : readInstant(end);
   if (last === null) return { member: "end", problem: `end ${NO_INSTANT}` };
   const until = Math.ceil(last / HOUR);
@@ -44,7 +52,10 @@ export function readWindow(start: string | null, end: string | null, now: number
   return { from, until };
 }
 
-/** What is wrong with grouping so long a window so finely, in a sentence for the caller; `null` for nothing. */
+/**
+ * What is wrong with grouping so long a window so finely, in a sentence for the caller; `null` for
+ * nothing.
+ */
 export function windowTooFine({ from, until }: Window, time: "day" | "hour" | null): string | null {
   if (time !== "hour" || until - from <= MAXIMUM_HOURLY_DAYS * 24) return null;
   return `group_by hour takes at most ${MAXIMUM_HOURLY_DAYS} days from start to end; give a shorter window, or group by day`;
@@ -61,7 +72,9 @@ export function readInstant(text: string): number | null {
   const time = Date.parse(text.toUpperCase());
   // Some days beyond a month's end are read as days of the next one.
   const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  return Number.isNaN(time) || time < 0 || time > LAST_INSTANT || Number(day) > lastDay ? null : time;
+  return Number.isNaN(time) || time < 0 || time > LAST_INSTANT || Number(day) > lastDay
+    ? null
+    : time;
 }
 
 /** The start of an hour, RFC 3339. */

@@ -11,7 +11,13 @@ import {
   type LimitRefusal,
   type Meters,
 } from "../limits/accounts.ts";
-import { type Estimate, estimateRequest, type Used, usedBy, usedByParts } from "../limits/estimate.ts";
+import {
+  type Estimate,
+  estimateRequest,
+  type Used,
+  usedBy,
+  usedByParts,
+} from "../limits/estimate.ts";
 import {
   type AnsweredPart,
   type EndedAttempt,
@@ -43,7 +49,8 @@ function limitedSubjects(
   const ofWorkspace = workspaces[workspace]?.limits;
   const ofKey = effectiveLimits(limits ?? null, ofWorkspace?.perKey ?? null);
   const subjects: LimitedSubject[] = [];
-  if (ofWorkspace !== undefined) subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
+  if (ofWorkspace !== undefined)
+    subjects.push({ kind: "workspace", id: workspace, limits: ofWorkspace });
   if (ofKey !== null) subjects.push({ kind: "key", id: lineage ?? keyId, limits: ofKey });
   return subjects;
 }
@@ -51,7 +58,8 @@ function limitedSubjects(
 type Budget = BudgetStep | undefined | ServiceError;
 
 /**
- * What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the counters cannot be read: the error of a limit.
+ * What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the
+ * counters cannot be read: the error of a limit.
  *
  * @param deadline of the wait for the counters, on the clock of `performance.now()`; `null`: none.
  */
@@ -65,7 +73,9 @@ export function callerBudget(
   const step = runtime.budgets?.stepOf(limitedSubjects(table, identity)) ?? "unlimited";
   if (!(step instanceof Promise)) return step;
   return new Promise((resolve) => {
-    beforeDeadline(step, deadline, (known) => resolve(known ?? waitError(deadline, UNKNOWN_BUDGET)));
+    beforeDeadline(step, deadline, (known) =>
+      resolve(known ?? waitError(deadline, UNKNOWN_BUDGET)),
+    );
   });
 }
 
@@ -87,7 +97,10 @@ export interface Admission {
   /** Settles what a relayed request came to. */
   readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => RelaySettlement;
   /** The same for a request in parts. */
-  readonly gathered: (attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]) => RelaySettlement;
+  readonly gathered: (
+    attempts: readonly AttemptReport[],
+    answered: readonly AnsweredPart[],
+  ) => RelaySettlement;
   /** Nothing was sent to a provider. */
   readonly release: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
@@ -102,7 +115,11 @@ function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admissio
     countsTokens: false,
     relayed: (outcome, shape) => {
       const ended = endedRequest(outcome, shape, estimateFor);
-      return { usage: ended.usage, estimated: isEstimated(ended, outcome), cost: reportedCost(ended) };
+      return {
+        usage: ended.usage,
+        estimated: isEstimated(ended, outcome),
+        cost: reportedCost(ended),
+      };
     },
     gathered: (attempts, answered) => {
       const parts = knownParts(answered, estimateFor(plan).bounds);
@@ -115,24 +132,33 @@ function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admissio
 }
 
 /** A request that names no route counts as a request only. */
-export const NO_ROUTE: LimitedDecision = { plan: [], edits: { maxOutputTokens: null, stripFields: [] } };
+export const NO_ROUTE: LimitedDecision = {
+  plan: [],
+  edits: { maxOutputTokens: null, stripFields: [] },
+};
 
 interface LimitedDecision extends Pick<RouteDecision, "edits"> {
   readonly plan: readonly Candidate[];
 }
 
 /**
- * Takes what a request may use from the limits of its workspace and key, before anything is sent to a provider. At once where enough is at
- * hand. What is left goes into the headers of the answer, and of the refusal.
+ * Takes what a request may use from the limits of its workspace and key, before anything is sent to
+ * a provider. At once where enough is at hand. What is left goes into the headers of the answer,
+ * and of the refusal.
  *
- * @param bytes of the body. @param calls that the request is cut into. @param deadline on the clock of `performance.now()`.
+ * @param bytes of the body. @param calls that the request is cut into. @param deadline on the clock
+ * of `performance.now()`.
  */
 export function admitToLimits(
   call: InferenceCall,
   identity: Identity,
   request: InferenceRequest,
   { plan, edits }: LimitedDecision,
-  { bytes, calls, deadline }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
+  {
+    bytes,
+    calls,
+    deadline,
+  }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
   const { quotas } = call.runtime;
   const { models } = call.snapshot.decider.table;
@@ -166,7 +192,12 @@ class Reserved implements Admission {
   readonly #estimate: Estimate;
   readonly #estimateFor: Estimator;
 
-  constructor(quotas: Quotas, reservation: Reservation, estimate: Estimate, estimateFor: Estimator) {
+  constructor(
+    quotas: Quotas,
+    reservation: Reservation,
+    estimate: Estimate,
+    estimateFor: Estimator,
+  ) {
     this.#estimateFor = estimateFor;
     this.#quotas = quotas;
     this.#reservation = reservation;
@@ -174,14 +205,17 @@ class Reserved implements Admission {
   }
 
   get countsTokens(): boolean {
-    return this.#reservation.meters.some(({ counters }) => counters.some(({ measure }) => measure !== "requests"));
+    return this.#reservation.meters.some(({ counters }) =>
+      counters.some(({ measure }) => measure !== "requests"),
+    );
   }
 
   relayed(outcome: RelayOutcome, shape: SettledShape): RelaySettlement {
     const ended = endedRequest(outcome, shape, this.#estimateFor);
     const cost = reportedCost(ended);
     const { usage } = ended;
-    const estimated = this.#settleUsed(usedBy(this.#estimate, ended, cost)) || isEstimated(ended, outcome);
+    const estimated =
+      this.#settleUsed(usedBy(this.#estimate, ended, cost)) || isEstimated(ended, outcome);
     return { usage, estimated, cost };
   }
 
@@ -189,7 +223,8 @@ class Reserved implements Admission {
     const ended = attempts.map(toEnded);
     const parts = knownParts(answered, this.#estimate.bounds);
     const cost = reportedCostOfParts(ended, parts);
-    const estimated = this.#settleUsed(usedByParts(this.#estimate, ended, parts, cost)) || parts !== answered;
+    const estimated =
+      this.#settleUsed(usedByParts(this.#estimate, ended, parts, cost)) || parts !== answered;
     return { usage: usageOfParts(parts), estimated, cost };
   }
 
@@ -224,7 +259,9 @@ function endedRequest(
     outputCharacters,
   };
   const last = attempts.at(-1)?.candidate;
-  return last === undefined ? ended : { ...ended, usage: knownUsage(ended, estimateFor([last]).bounds) };
+  return last === undefined
+    ? ended
+    : { ...ended, usage: knownUsage(ended, estimateFor([last]).bounds) };
 }
 
 function isEstimated({ usage }: EndedRequest, reported: RelayOutcome): boolean {
@@ -233,20 +270,32 @@ function isEstimated({ usage }: EndedRequest, reported: RelayOutcome): boolean {
 
 function usageOfParts(parts: readonly AnsweredPart[]): TokenUsage | null {
   const input = inputOfParts(parts);
-  return input === null ? null : { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
+  return input === null
+    ? null
+    : { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
 }
 
 function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAttempt {
-  return { endpoint: candidate.endpoint, failure: failure?.kind ?? null, status, calls: calls ?? 1 };
+  return {
+    endpoint: candidate.endpoint,
+    failure: failure?.kind ?? null,
+    status,
+    calls: calls ?? 1,
+  };
 }
 
 /**
- * What is left of the limits that a request counts against, in the headers of its protocol's family (docs/limits.md). Of several limits the one
- * of which least is left. Nothing where there are none. Names and values by turns.
+ * What is left of the limits that a request counts against, in the headers of its protocol's family
+ * (docs/limits.md). Of several limits the one of which least is left. Nothing where there are none.
+ * Names and values by turns.
  *
  * @param now milliseconds since the epoch.
  */
-function limitHeaders(family: ProtocolFamily, meters: readonly Meters[], now: number): readonly string[] {
+function limitHeaders(
+  family: ProtocolFamily,
+  meters: readonly Meters[],
+  now: number,
+): readonly string[] {
   let headers: readonly string[] = [];
   for (const measure of ["requests", "tokens"] as const) {
     const counter = tightest(meters, measure);
@@ -254,7 +303,9 @@ function limitHeaders(family: ProtocolFamily, meters: readonly Meters[], now: nu
     const { ceiling: limit, remaining, end } = counter;
     const untilReset = Math.max(0, end - now);
     const resetAt = (): string => timestamp(now + untilReset);
-    headers = headers.concat(family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }));
+    headers = headers.concat(
+      family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }),
+    );
   }
   return headers;
 }
@@ -263,7 +314,8 @@ function tightest(meters: readonly Meters[], measure: LimitMeasure): CounterAcco
   let found: CounterAccount | null = null;
   for (const { counters } of meters) {
     for (const counter of counters) {
-      if (counter.measure === measure && (found === null || counter.remaining < found.remaining)) found = counter;
+      if (counter.measure === measure && (found === null || counter.remaining < found.remaining))
+        found = counter;
     }
   }
   return found;
@@ -277,9 +329,12 @@ const NAMES = { requests: "requests", tokens: "tokens", micro_usd: "USD" } as co
 
 const WAIT = "Try again after the seconds in retry-after.";
 
-const SENTENCES: Readonly<Record<Exclude<LimitCode, "exceeds_limit">, (renewal: string) => string>> = {
+const SENTENCES: Readonly<
+  Record<Exclude<LimitCode, "exceeds_limit">, (renewal: string) => string>
+> = {
   requests_per_minute: () => `the requests of this minute are used up. ${WAIT}`,
-  tokens_per_minute: () => `the tokens left in this minute are fewer than the request may use. ${WAIT}`,
+  tokens_per_minute: () =>
+    `the tokens left in this minute are fewer than the request may use. ${WAIT}`,
   budget_reserved: () =>
     `the rest of the budget is reserved by requests under way, which may not need all of it. ${WAIT}`,
   concurrency: () => `the maximum number of requests is under way. ${WAIT}`,
@@ -288,12 +343,16 @@ const SENTENCES: Readonly<Record<Exclude<LimitCode, "exceeds_limit">, (renewal: 
 };
 
 /**
- * The error of a limit of ours (docs/limits.md#what-a-client-sees): 402 for a spent budget and for a request that exceeds a whole limit, 429 for a limit that
- * passes within a minute, 503 for limits that cannot be counted.
+ * The error of a limit of ours (docs/limits.md#what-a-client-sees): 402 for a spent budget and for
+ * a request that exceeds a whole limit, 429 for a limit that passes within a minute, 503 for limits
+ * that cannot be counted.
  *
  * @param now milliseconds since the epoch, on the clock of the limits.
  */
-function limitError({ refused, limit, subject, retryAfter }: LimitRefusal, now: number): ServiceError {
+function limitError(
+  { refused, limit, subject, retryAfter }: LimitRefusal,
+  now: number,
+): ServiceError {
   if (refused === "limits_unavailable") {
     return codedError(
       refused,
@@ -305,10 +364,14 @@ function limitError({ refused, limit, subject, retryAfter }: LimitRefusal, now: 
   if (refused === "exceeds_limit") {
     const whole = limit === null ? "limit" : `limit of ${NAMES[limit.measure]} per ${limit.window}`;
     const fix = limit?.measure === "requests" ? FEWER : LESS;
-    return codedError(refused, `${beginning}: this request alone may use more than the whole ${whole}. ${fix}`);
+    return codedError(
+      refused,
+      `${beginning}: this request alone may use more than the whole ${whole}. ${fix}`,
+    );
   }
   const message = `${beginning}: ${SENTENCES[refused](timestamp(now + (retryAfter ?? 0)))}`;
-  // A budget has the time of its renewal in its message: agents wait in silence for the end of a `retry-after` of hours.
+  // A budget has the time of its renewal in its message: agents wait in silence for the end of a
+  // `retry-after` of hours.
   return codedError(refused, message, refused === "budget_exhausted" ? {} : { retryAfter });
 }
 

@@ -13,12 +13,13 @@ import type { Operation } from "../canon/operation.ts";
 const BEARER = /^bearer +(\S+)$/i;
 
 /**
- * Authenticates the caller and checks the scope (docs/api.md#credentials). `x-api-key` counts under `/api/v1/` only, where clients send it by default;
- * two different keys in one request are refused. A wrong key and an unknown one get the same answer. Pages of the origin that a token is bound to may
- * read the answer.
+ * Authenticates the caller and checks the scope (docs/api.md#credentials). `x-api-key` counts under
+ * `/api/v1/` only, where clients send it by default; two different keys in one request are refused.
+ * A wrong key and an unknown one get the same answer. Pages of the origin that a token is bound to
+ * may read the answer.
  *
- * A key that another process made a moment ago is looked up in the store, once. Known keys never wait; the key ring bounds the look-ups for anonymous
- * callers.
+ * A key that another process made a moment ago is looked up in the store, once. Known keys never
+ * wait; the key ring bounds the look-ups for anonymous callers.
  *
  * @returns at once for a known key: nearly every request has one.
  */
@@ -46,7 +47,12 @@ export function admit(
     .then((isKnownNow) => (isKnownNow ? admitKey(runtime, token, headers, scopes) : admitted));
 }
 
-function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders, scopes: readonly Scope[]): Admitted {
+function admitKey(
+  runtime: Runtime,
+  token: string,
+  headers: IncomingHttpHeaders,
+  scopes: readonly Scope[],
+): Admitted {
   const verified = runtime.verify(token, Date.now());
   if (!verified.ok) {
     const sentence =
@@ -66,8 +72,9 @@ function admitKey(runtime: Runtime, token: string, headers: IncomingHttpHeaders,
 }
 
 /**
- * Whether a script of a web page or of a browser's extension sends the request (Fetch Metadata, W3C): a page cannot change these two headers. Servers send
- * one of them at most: Node's `fetch` sends `Sec-Fetch-Mode: cors` without `Origin`.
+ * Whether a script of a web page or of a browser's extension sends the request (Fetch Metadata,
+ * W3C): a page cannot change these two headers. Servers send one of them at most: Node's `fetch`
+ * sends `Sec-Fetch-Mode: cors` without `Origin`.
  */
 function isFromPage(headers: IncomingHttpHeaders): boolean {
   return headers.origin !== undefined && headers["sec-fetch-mode"] === "cors";
@@ -81,7 +88,10 @@ function keyFromPage(): ServiceError {
 }
 
 /** Whether the credential is meant as a token; nothing is said of its worth. */
-export function isWithToken({ tokens }: Pick<Runtime, "tokens">, headers: IncomingHttpHeaders): boolean {
+export function isWithToken(
+  { tokens }: Pick<Runtime, "tokens">,
+  headers: IncomingHttpHeaders,
+): boolean {
   const token = readToken(headers, true);
   return typeof token === "string" && tokens?.isToken(token) === true;
 }
@@ -94,7 +104,8 @@ function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string 
     return unauthenticated("No service key: send it as `Authorization: Bearer sbx_…`.");
   }
   const token = BEARER.exec(authorization)?.[1];
-  if (token === undefined) return unauthenticated("The Authorization header must read `Bearer` and one service key.");
+  if (token === undefined)
+    return unauthenticated("The Authorization header must read `Bearer` and one service key.");
   if (apiKey !== undefined && apiKey !== token) {
     return unauthenticated("Authorization and x-api-key contain different keys; send one.");
   }
@@ -106,19 +117,23 @@ function unauthenticated(message: string): ServiceError {
 }
 
 /**
- * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that was recognised: so the refusal is recorded under the
- * key and in its workspace. A public id alone does not authenticate, because logs contain ids.
+ * Whether the caller is let in. `identity` of a refusal is whose key or token it was, where that
+ * was recognised: so the refusal is recorded under the key and in its workspace. A public id alone
+ * does not authenticate, because logs contain ids.
  */
 export type Admitted =
-  /** `covered`: the workspaces that the caller may read with the endpoint's scope; the identity's own where absent. */
+  /**
+   * `covered`: the workspaces that the caller may read with the endpoint's scope; the identity's
+   * own where absent.
+   */
   | { readonly error: null; readonly identity: Identity; readonly covered?: readonly string[] }
   | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**
  * Who holds an exchanged token, and whether this request is one that it was made for.
  *
- * @param operation what the endpoint does; `null` where no provider is called. Requests for one are refused once a ceiling of the token is reached;
- * {@link takeFromToken} counts them.
+ * @param operation what the endpoint does; `null` where no provider is called. Requests for one are
+ * refused once a ceiling of the token is reached; {@link takeFromToken} counts them.
  */
 async function admitToken(
   tokens: Tokens,
@@ -151,16 +166,22 @@ function refusalOf(
       `The token lacks the scope ${scopes.join(" or ")}; the backend requests it in \`scope\` when it exchanges its key.`,
     );
   if (operation === null) return null;
-  if (!mayDo(identity, operation)) return codedError("insufficient_scope", `The token is not for ${operation}.`);
+  if (!mayDo(identity, operation))
+    return codedError("insufficient_scope", `The token is not for ${operation}.`);
   const reached = tokens.reached(identity);
   return reached === null ? null : exhausted(reached);
 }
 
 /**
- * Counts a request that has been read against the ceilings of the token that it came with; gives the refusal where one does not allow it.
+ * Counts a request that has been read against the ceilings of the token that it came with; gives
+ * the refusal where one does not allow it.
  * @param requests more than 1 for the further calls of a batch.
  */
-export function takeFromToken(tokens: Tokens | undefined, identity: Identity, requests = 1): ServiceError | null {
+export function takeFromToken(
+  tokens: Tokens | undefined,
+  identity: Identity,
+  requests = 1,
+): ServiceError | null {
   if (tokens === undefined || (identity.narrowed ?? null) === null) return null;
   const reached = tokens.take(identity, Date.now(), requests);
   return reached === null ? null : exhausted(reached);

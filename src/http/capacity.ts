@@ -4,8 +4,9 @@ import type { Identity } from "../canon/identity.ts";
 import type { RoutingTable } from "../canon/table.ts";
 
 /**
- * What one process takes at once, shared among workspaces: requests under way, bodies being read, and bytes of bodies. Everything is taken after
- * authentication, so a refusal has a key, and a connection without a valid key takes nothing.
+ * What one process takes at once, shared among workspaces: requests under way, bodies being read,
+ * and bytes of bodies. Everything is taken after authentication, so a refusal has a key, and a
+ * connection without a valid key takes nothing.
  */
 export class Capacity {
   readonly running: FairShare;
@@ -19,7 +20,10 @@ export class Capacity {
   }
 
   /** For one request. {@link RequestHold.end} gives back what it has taken. */
-  hold({ workspace, keyId }: Identity, { workspaces }: Pick<RoutingTable, "workspaces">): RequestHold {
+  hold(
+    { workspace, keyId }: Identity,
+    { workspaces }: Pick<RoutingTable, "workspaces">,
+  ): RequestHold {
     return new RequestHold(this, workspace, keyId, hasOneWorkspace(workspaces));
   }
 }
@@ -59,7 +63,9 @@ export class RequestHold {
     return null;
   }
 
-  /** The body is whole, or will never be. Its bytes stay held: a request has its body to the end. */
+  /**
+   * The body is whole, or will never be. Its bytes stay held: a request has its body to the end.
+   */
   endReading(): void {
     if (this.#isReading) this.#capacity.reading.giveBack(this.#workspace, this.#keyId, 1);
     this.#isReading = false;
@@ -85,7 +91,10 @@ export class RequestHold {
 
 function refusal(why: ShareRefusal, what: string): ServiceError {
   return why === "full"
-    ? codedError("server_overloaded", `The server has reached its maximum of ${what}. Try again in a moment.`)
+    ? codedError(
+        "server_overloaded",
+        `The server has reached its maximum of ${what}. Try again in a moment.`,
+      )
     : codedError(
         "fair_share_exceeded",
         `The key or its workspace has reached its share of this server's maximum of ${what}. Wait until some have ended, then try again.`,
@@ -102,15 +111,20 @@ function hasOneWorkspace(workspaces: RoutingTable["workspaces"]): boolean {
   return only;
 }
 
-/** Why something cannot be taken: the holder has more than an equal share already, or the rest is in use by the others. */
+/**
+ * Why something cannot be taken: the holder has more than an equal share already, or the rest is in
+ * use by the others.
+ */
 type ShareRefusal = "share" | "full";
 
 /**
  * An amount that one process has and its workspaces share.
  *
- * No workspace may hold more than it leaves free, and no key more than it leaves free for its workspace (dynamic thresholds: Choudhury and Hahne, IEEE/ACM
- * Transactions on Networking 6(2), 1998). So one workspace gets at most half and one key at most a third, whatever they do, and the next one always
- * finds room. Where the table has one workspace only, it may hold everything, and one key of it half.
+ * No workspace may hold more than it leaves free, and no key more than it leaves free for its
+ * workspace (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2),
+ * 1998). So one workspace gets at most half and one key at most a third, whatever they do, and the
+ * next one always finds room. Where the table has one workspace only, it may hold everything, and
+ * one key of it half.
  */
 export class FairShare {
   readonly #capacity: number;
@@ -135,7 +149,12 @@ export class FairShare {
    * @param isOnly the table has no other workspace.
    * @returns `null` where it has been taken; {@link giveBack} it once.
    */
-  take(workspace: string, keyId: string | null, amount: number, isOnly: boolean): ShareRefusal | null {
+  take(
+    workspace: string,
+    keyId: string | null,
+    amount: number,
+    isOnly: boolean,
+  ): ShareRefusal | null {
     const ofWorkspace = (this.#workspaces.get(workspace) ?? 0) + amount;
     const ofKey = keyId === null ? 0 : (this.#keys.get(keyId) ?? 0) + amount;
     const free = this.#capacity - this.#held - amount;
@@ -159,10 +178,16 @@ export class FairShare {
   }
 }
 
-/** Names that are kept although they hold nothing: V8 makes a new table for a map that empties and fills with each request. */
+/**
+ * Names that are kept although they hold nothing: V8 makes a new table for a map that empties and
+ * fills with each request.
+ */
 const KEPT_NAMES = 16;
 
-/** Who holds nothing is forgotten: names come from every key that ever was. @returns what the name still holds. */
+/**
+ * Who holds nothing is forgotten: names come from every key that ever was. @returns what the name
+ * still holds.
+ */
 function subtract(held: Map<string, number>, name: string, amount: number): number {
   const left = (held.get(name) ?? 0) - amount;
   if (left > 0 || held.size <= KEPT_NAMES) held.set(name, left);
@@ -172,7 +197,10 @@ function subtract(held: Map<string, number>, name: string, amount: number): numb
 
 /** Bounds of one server; all have defaults in `server/make-runtime.ts`. */
 export interface ServerLimits {
-  /** Inference requests under way in this process, and beside them as many whose bodies are not whole. No bound where absent. */
+  /**
+   * Inference requests under way in this process, and beside them as many whose bodies are not
+   * whole. No bound where absent.
+   */
   readonly inFlight?: number;
   /** Largest request body, bytes. */
   readonly bodyBytes: number;
@@ -180,12 +208,20 @@ export interface ServerLimits {
   readonly answerBytes: number;
   /** Longest time a request may take, whatever the caller requests; milliseconds. */
   readonly requestTime: number;
-  /** Bytes of bodies that this process holds at once, of those being read and of requests under way. No bound where absent. */
+  /**
+   * Bytes of bodies that this process holds at once, of those being read and of requests under way.
+   * No bound where absent.
+   */
   readonly bodyMemory?: number;
   /** Longest time a client may take to send a body, milliseconds. */
   readonly bodyTime: number;
-  /** How often it is looked at whether a body arrives fast enough, milliseconds; 10 s where absent. */
+  /**
+   * How often it is looked at whether a body arrives fast enough, milliseconds; 10 s where absent.
+   */
   readonly bodyProgressTime?: number;
-  /** Longest time a client may take to read the rest of an answer that has been handed over whole, milliseconds. */
+  /**
+   * Longest time a client may take to read the rest of an answer that has been handed over whole,
+   * milliseconds.
+   */
   readonly writeTime: number;
 }

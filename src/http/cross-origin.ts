@@ -44,25 +44,37 @@ const VARY: readonly string[] = ["vary", "origin"];
 const NONE: readonly string[] = [];
 
 /**
- * Headers of every answer on a path that web pages may call: a cache must not give one origin's answer to another. Names and values by turns. They are not
- * set with `setHeader`: after it, node:http checks and copies every header of `writeHead` three times.
+ * Headers of every answer on a path that web pages may call: a cache must not give one origin's
+ * answer to another. Names and values by turns. They are not set with `setHeader`: after it,
+ * node:http checks and copies every header of `writeHead` three times.
  */
-export function varyHeaders({ tokens }: Pick<Runtime, "tokens">, incoming: IncomingMessage): readonly string[] {
+export function varyHeaders(
+  { tokens }: Pick<Runtime, "tokens">,
+  incoming: IncomingMessage,
+): readonly string[] {
   return tokens !== undefined && isForPages(incoming) ? VARY : NONE;
 }
 
 /** The same of an endpoint, whose path need not be read again. */
-export function varyHeadersOf({ tokens }: Pick<Runtime, "tokens">, endpoint: EndpointFacts): readonly string[] {
+export function varyHeadersOf(
+  { tokens }: Pick<Runtime, "tokens">,
+  endpoint: EndpointFacts,
+): readonly string[] {
   return tokens !== undefined && takesTokens(endpoint) ? VARY : NONE;
 }
 
 /**
- * Answers an OPTIONS request that is a preflight of the Fetch standard's CORS protocol, for origins that a good key's grant of exchange names, and for no others. A preflight has no
- * credential, so it does not say whose key that is. The answers to the requests themselves: {@link allowReading}.
+ * Answers an OPTIONS request that is a preflight of the Fetch standard's CORS protocol, for origins
+ * that a good key's grant of exchange names, and for no others. A preflight has no credential, so
+ * it does not say whose key that is. The answers to the requests themselves: {@link allowReading}.
  *
  * @returns whether it was a preflight, which has been answered.
  */
-export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse): boolean {
+export function answerPreflight(
+  runtime: Runtime,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): boolean {
   if (incoming.headers["access-control-request-method"] === undefined) return false;
   if (runtime.tokens === undefined || !isForPages(incoming)) return false;
   const { origin } = incoming.headers;
@@ -86,11 +98,12 @@ export function answerPreflight(runtime: Runtime, incoming: IncomingMessage, res
 }
 
 /**
- * Lets pages of the origin that a token is bound to read its answer, and pages of no other. Never with credentials of the browser's own: who calls is in a
- * header that the page sets.
+ * Lets pages of the origin that a token is bound to read its answer, and pages of no other. Never
+ * with credentials of the browser's own: who calls is in a header that the page sets.
  *
- * @param identity whose token it is; `null` where that is not known, as of a token that expired long ago. Its answer is a refusal that says nothing, and the
- * page has to read it to request a new token: origins that may have tokens at all are let.
+ * @param identity whose token it is; `null` where that is not known, as of a token that expired
+ * long ago. Its answer is a refusal that says nothing, and the page has to read it to request a new
+ * token: origins that may have tokens at all are let.
  */
 export function allowReading(
   { tokens }: Pick<Runtime, "tokens">,
@@ -100,7 +113,10 @@ export function allowReading(
 ): void {
   const { origin } = incoming.headers;
   if (tokens === undefined || origin === undefined || !isForPages(incoming)) return;
-  const isBound = identity === null ? tokens.allowsOrigin(origin, Date.now()) : identity.narrowed?.origin === origin;
+  const isBound =
+    identity === null
+      ? tokens.allowsOrigin(origin, Date.now())
+      : identity.narrowed?.origin === origin;
   if (!isBound) return;
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", ANSWER_HEADERS);

@@ -1,7 +1,13 @@
-/** How long after its deadline a request's error still waits for what it should name or have: the calls' own failures, and its record. Milliseconds. */
+/**
+ * How long after its deadline a request's error still waits for what it should name or have: the
+ * calls' own failures, and its record. Milliseconds.
+ */
 export const GRACE = 100;
 
-/** Node keeps one list for all timers of the same time: with each request's own deadline it would make a list a request. Milliseconds. */
+/**
+ * Node keeps one list for all timers of the same time: with each request's own deadline it would
+ * make a list a request. Milliseconds.
+ */
 const LOOK = 10_000;
 
 /**
@@ -21,7 +27,8 @@ export function atDeadline(deadline: number, end: () => void): () => void {
 }
 
 /**
- * Calls `then` once: with the promise's value, or with `null` when it is rejected or at the deadline.
+ * Calls `then` once: with the promise's value, or with `null` when it is rejected or at the
+ * deadline.
  *
  * @param deadline on the clock of `performance.now()`; `null`: none.
  */

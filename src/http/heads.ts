@@ -15,11 +15,22 @@ const MOST_HEADERS = 200;
 /** A registered name or address with its port (RFC 9110 §7.2), or nothing. */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d{0,5})?$/i;
 
-/** What is refused of any request before its endpoint is looked for; `null` where nothing is. Larger heads never come so far (`listen.ts`). */
-export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: IncomingMessage): ServiceError | null {
+/**
+ * What is refused of any request before its endpoint is looked for; `null` where nothing is. Larger
+ * heads never come so far (`listen.ts`).
+ */
+export function refuseHead({
+  headers,
+  httpVersion,
+  rawHeaders,
+  url = "/",
+}: IncomingMessage): ServiceError | null {
   // Node's parser takes 0.9 and 2.0 in a request line, and reads what follows as HTTP/1.1.
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
-    return invalidRequest("malformed_request", "The request line must end with HTTP/1.1 or HTTP/1.0.");
+    return invalidRequest(
+      "malformed_request",
+      "The request line must end with HTTP/1.1 or HTTP/1.0.",
+    );
   }
   // RFC 9112 §3.2: an HTTP/1.1 request without Host is to be refused.
   if (headers.host === undefined && httpVersion === "1.1") {
@@ -27,17 +38,21 @@ export function refuseHead({ headers, httpVersion, rawHeaders, url = "/" }: Inco
   }
   // RFC 9112 §3.2: nor one that is none, or several; a proxy in front may have read another one.
   if (namesHostTwice(rawHeaders) || (headers.host !== undefined && !HOST.test(headers.host))) {
-    return invalidRequest("missing_host", "Send one Host header, with a name or an address and its port.");
+    return invalidRequest(
+      "missing_host",
+      "Send one Host header, with a name or an address and its port.",
+    );
   }
-  // RFC 9112 §6.1: a coding that is not decoded here must not pass as none; before HTTP/1.1 there are no codings. Where the
-  // last one is not chunked, Node refuses by itself.
+  // RFC 9112 §6.1: a coding that is not decoded here must not pass as none; before HTTP/1.1 there
+  // are no codings. Where the last one is not chunked, Node refuses by itself.
   const coding = headers["transfer-encoding"]?.trim().toLowerCase();
   const isChunked = coding !== undefined && /(?:^|[,\s])chunked$/.test(coding);
   if (isChunked && (coding !== "chunked" || httpVersion !== "1.1")) {
     return invalidRequest("malformed_request", "The only transfer coding is chunked, of HTTP/1.1.");
   }
   // RFC 9112 §3.2: a request target has no fragment.
-  if (url.includes("#")) return invalidRequest("malformed_url", "The URL has a fragment (#); leave it out.");
+  if (url.includes("#"))
+    return invalidRequest("malformed_url", "The URL has a fragment (#); leave it out.");
   if (url.length > LONGEST_URL) {
     return codedError("url_too_long", `The URL is longer than ${LONGEST_URL} characters.`);
   }
@@ -57,7 +72,10 @@ function namesHostTwice(rawHeaders: readonly string[]): boolean {
   return hosts > 1;
 }
 
-/** How many requests of one connection may come without a credential or be refused. Each costs about as much as a good one, and no limit counts it. */
+/**
+ * How many requests of one connection may come without a credential or be refused. Each costs about
+ * as much as a good one, and no limit counts it.
+ */
 const IDLE_REQUESTS = 1_000;
 
 interface Count {
@@ -70,9 +88,10 @@ interface Count {
 const counts = new WeakMap<Socket, Count>();
 
 /**
- * Whether a request is answered. The one that reaches the bound is, and ends its connection (`connection: close`); those that a client has sent behind it are
- * not looked at, and a client may send them again over another connection (RFC 9112 §9.6). Without it one connection with 200,000 pipelined requests
- * for nothing keeps every other caller waiting.
+ * Whether a request is answered. The one that reaches the bound is, and ends its connection
+ * (`connection: close`); those that a client has sent behind it are not looked at, and a client may
+ * send them again over another connection (RFC 9112 §9.6). Without it one connection with 200,000
+ * pipelined requests for nothing keeps every other caller waiting.
  */
 export function isAnswered(incoming: IncomingMessage, response: ServerResponse): boolean {
   const { socket, headers } = incoming;
@@ -86,7 +105,10 @@ export function isAnswered(incoming: IncomingMessage, response: ServerResponse):
   return true;
 }
 
-/** Counts a refusal against the connection. Call it once the request has been handled: a listener for each response costs a microsecond. */
+/**
+ * Counts a refusal against the connection. Call it once the request has been handled: a listener
+ * for each response costs a microsecond.
+ */
 export function countAnswer({ socket, headers }: IncomingMessage, status: number): void {
   if (!isRefusal(status) || !hasCredential(headers)) return;
   const count = counts.get(socket);
@@ -115,24 +137,38 @@ export interface Bounds {
 const MAXIMUM_ATTEMPTS = 10;
 
 /**
- * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official clients), `x-max-attempts`, and `x-max-batch-size`. The
- * operator's ceiling holds whatever they say.
+ * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official
+ * clients), `x-max-attempts`, and `x-max-batch-size`. The operator's ceiling holds whatever they
+ * say.
  */
 export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
   const exact = readNumber(headers["x-request-timeout-ms"]);
   if (exact === "invalid" || (exact !== null && exact < 1)) {
-    return invalidRequest("invalid_timeout", "x-request-timeout-ms must be a number of milliseconds, at least 1");
+    return invalidRequest(
+      "invalid_timeout",
+      "x-request-timeout-ms must be a number of milliseconds, at least 1",
+    );
   }
   // A client library's own header is taken as a hint: an odd value is no reason to refuse.
   const seconds = readNumber(headers["x-stainless-timeout"]);
-  const hinted = seconds === "invalid" || seconds === null || seconds <= 0 ? ceiling : seconds * 1000;
+  const hinted =
+    seconds === "invalid" || seconds === null || seconds <= 0 ? ceiling : seconds * 1000;
   const attempts = readNumber(headers["x-max-attempts"]);
-  if (attempts === "invalid" || (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))) {
-    return invalidRequest("invalid_max_attempts", "x-max-attempts must be a whole number, at least 1");
+  if (
+    attempts === "invalid" ||
+    (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))
+  ) {
+    return invalidRequest(
+      "invalid_max_attempts",
+      "x-max-attempts must be a whole number, at least 1",
+    );
   }
   const batch = readNumber(headers["x-max-batch-size"]);
   if (batch === "invalid" || (batch !== null && (!Number.isInteger(batch) || batch < 1))) {
-    return invalidRequest("invalid_max_batch_size", "x-max-batch-size must be a whole number, at least 1");
+    return invalidRequest(
+      "invalid_max_batch_size",
+      "x-max-batch-size must be a whole number, at least 1",
+    );
   }
   return {
     deadline: performance.now() + Math.min(exact ?? hinted, ceiling),
@@ -143,7 +179,9 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
 
 function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
   if (value === undefined) return null;
-  return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value) ? Number(value) : "invalid";
+  return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value)
+    ? Number(value)
+    : "invalid";
 }
 
 /** Headers of the surface's protocol, and the names of those that no provider gets. */
@@ -171,19 +209,32 @@ export function commonHeaders(
   return headers;
 }
 
-/** The client's own correlation id as far as it may be echoed: printable, without spaces, at most 128 characters. */
+/**
+ * The client's own correlation id as far as it may be echoed: printable, without spaces, at most
+ * 128 characters.
+ */
 export function readClientRequestId(value: string | readonly string[] | undefined): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,128}$/.test(value) ? value : null;
 }
 
-/** Value of the header that names the route and the endpoints that gave the answer: one item for each endpoint, or the route alone where there are none. */
+/**
+ * Value of the header that names the route and the endpoints that gave the answer: one item for
+ * each endpoint, or the route alone where there are none.
+ */
 export function routeHeader(
   route: string,
-  endpoints: readonly { readonly endpoint: string; readonly provider: string; readonly region: string }[],
+  endpoints: readonly {
+    readonly endpoint: string;
+    readonly provider: string;
+    readonly region: string;
+  }[],
 ): string {
   if (endpoints.length === 0) return route;
   return endpoints
-    .map(({ endpoint, provider, region }) => `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`)
+    .map(
+      ({ endpoint, provider, region }) =>
+        `${route}; endpoint=${endpoint}; provider=${provider}; region=${region}`,
+    )
     .join(", ");
 }
 
@@ -191,7 +242,10 @@ export function routeHeader(
 const PREFIX_LENGTH = 16;
 const RANDOM_LENGTH = 20;
 
-/** Random hexadecimal digits of the next ids: asking the system for each ten bytes costs more than all the rest of an id. */
+/**
+ * Random hexadecimal digits of the next ids: asking the system for each ten bytes costs more than
+ * all the rest of an id.
+ */
 const randomDigits = Buffer.alloc(RANDOM_LENGTH * 400);
 let usedDigits = randomDigits.length;
 
@@ -199,9 +253,9 @@ const idBytes = Buffer.alloc(PREFIX_LENGTH + RANDOM_LENGTH);
 let prefixTime = 0;
 
 /**
- * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that the store's index is written at its end
- * and not all over. Read from bytes and not concatenated: V8 prints an object whose texts are each of one piece in half the time, and records
- * have the id.
+ * `req_`, the time in milliseconds, and 80 random bits, all hexadecimal: rising with time, so that
+ * the store's index is written at its end and not all over. Read from bytes and not concatenated:
+ * V8 prints an object whose texts are each of one piece in half the time, and records have the id.
  */
 export function newRequestId(): string {
   if (usedDigits === randomDigits.length) {
@@ -228,7 +282,8 @@ export const OUT_OF_TIME = codedError(
 const EARLY = 2;
 
 /**
- * The error of a wait inside the router: 504 if the caller's own deadline has passed, whatever the wait was for.
+ * The error of a wait inside the router: 504 if the caller's own deadline has passed, whatever the
+ * wait was for.
  *
  * @param deadline on the clock of `performance.now()`; `null`: none. @param error otherwise.
  */

@@ -13,7 +13,10 @@ export interface ServedInference {
   readonly endpoint: InferenceEndpoint;
   readonly validate: BodyValidator;
   readonly capacity: Capacity;
-  /** A header of every answer, where web pages may call the endpoint (`varyHeadersOf`); name and value by turns. */
+  /**
+   * A header of every answer, where web pages may call the endpoint (`varyHeadersOf`); name and
+   * value by turns.
+   */
   readonly vary: readonly string[];
 }
 

@@ -14,15 +14,23 @@ import { errorHeaders, printerAt, sendError } from "./send.ts";
 export interface Listening {
   /** Without a slash at the end. */
   readonly url: string;
-  /** Goes on taking connections and requests; every answer from now on ends its connection and says so. Safe to call twice. */
+  /**
+   * Goes on taking connections and requests; every answer from now on ends its connection and says
+   * so. Safe to call twice.
+   */
   retire(): void;
   /**
-   * Stops accepting, lets requests in flight end, closes idle connections; after `grace` milliseconds closes the rest.
+   * Stops accepting, lets requests in flight end, closes idle connections; after `grace`
+   * milliseconds closes the rest.
    *
-   * @param onGraceOver called when the grace is over: requests that still run then have `FAREWELL` milliseconds to end with an error.
+   * @param onGraceOver called when the grace is over: requests that still run then have `FAREWELL`
+   * milliseconds to end with an error.
    */
   close(grace: number, onGraceOver?: () => void): Promise<void>;
-  /** Connections from now on are made with this certificate; those that are open stay. Only for a listener with TLS. */
+  /**
+   * Connections from now on are made with this certificate; those that are open stay. Only for a
+   * listener with TLS.
+   */
   renewTls(tls: TlsMaterial): void;
 }
 
@@ -44,13 +52,16 @@ export interface ListenOptions {
 /** Bytes of a request's line and headers together. */
 const HEADER_BYTES = 16 * 1024;
 
-/** How long a client may take for its headers, and for the handshake before them, milliseconds; looked at every few seconds. */
+/**
+ * How long a client may take for its headers, and for the handshake before them, milliseconds;
+ * looked at every few seconds.
+ */
 const HEADERS_TIME = 15_000;
 const LOOK = 5_000;
 
 /**
- * How long a connection is kept without a request, milliseconds: longer than balancers keep theirs (60 s is common), so that none sends a request
- * into a connection that we are closing.
+ * How long a connection is kept without a request, milliseconds: longer than balancers keep theirs
+ * (60 s is common), so that none sends a request into a connection that we are closing.
  */
 const IDLE_TIME = 75_000;
 
@@ -74,8 +85,8 @@ export async function listen(
     port,
     silent: true,
     gracefulShutdown: false,
-    // Node would answer a missing Host by itself, without a body and a request id; `run` refuses it.
-    // Not exclusive: workers of one server share its port.
+    // Node would answer a missing Host by itself, without a body and a request id; `run` refuses
+    // it. Not exclusive: workers of one server share its port.
     node: {
       requireHostHeader: false,
       exclusive: false,
@@ -86,7 +97,8 @@ export async function listen(
   });
   await server.ready();
   const { server: node, handler } = server.node ?? {};
-  if (!isNodeServer(node) || handler === undefined) throw new Error("server: h3 did not give a node server");
+  if (!isNodeServer(node) || handler === undefined)
+    throw new Error("server: h3 did not give a node server");
   node.removeAllListeners("request").on("request", (incoming, response) => {
     if (!handleExact(incoming, response)) void handler(incoming, response);
   });
@@ -125,7 +137,11 @@ function isNodeServer(value: unknown): value is Server {
   return typeof value === "object" && value !== null && "closeIdleConnections" in value;
 }
 
-async function drain(server: Server, grace: number, onGraceOver: (() => void) | undefined): Promise<void> {
+async function drain(
+  server: Server,
+  grace: number,
+  onGraceOver: (() => void) | undefined,
+): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
@@ -149,7 +165,9 @@ interface OpenAnswer {
   readonly socket: Socket;
 }
 
-/** The answers of one listener that are under way, and how their connections end when it is to end. */
+/**
+ * The answers of one listener that are under way, and how their connections end when it is to end.
+ */
 class OpenAnswers {
   readonly #open = new InFlightList<OpenAnswer>();
   #retiring = false;
@@ -175,8 +193,9 @@ class OpenAnswers {
   }
 
   /**
-   * From now on every answer ends its connection, and says so (`connection: close`) where it has not begun: a client that keeps its connection would lose
-   * the request that it sends in the moment in which we close it.
+   * From now on every answer ends its connection, and says so (`connection: close`) where it has
+   * not begun: a client that keeps its connection would lose the request that it sends in the
+   * moment in which we close it.
    */
   retire(): void {
     if (this.#retiring) return;
@@ -198,8 +217,9 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers what Node refuses before any handler of ours: bytes that are not HTTP, headers too long or too slow, an unknown `Expect`. The
- * answers have the shape and the request id of all others. There is no record: neither caller nor request was identified.
+ * Answers what Node refuses before any handler of ours: bytes that are not HTTP, headers too long
+ * or too slow, an unknown `Expect`. The answers have the shape and the request id of all others.
+ * There is no record: neither caller nor request was identified.
  */
 function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers): void {
   server.on("clientError", (error: Error, socket: Duplex) => {
@@ -210,7 +230,10 @@ function answerUnparsed(server: Server, newRequestId: () => string, answers: Ope
   });
   server.on("checkExpectation", (incoming: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId();
-    const error = codedError("unsupported_expectation", "Leave the Expect header out, or send Expect: 100-continue.");
+    const error = codedError(
+      "unsupported_expectation",
+      "Leave the Expect header out, or send Expect: 100-continue.",
+    );
     sendError(
       response,
       printerAt(incoming.url ?? "/"),
@@ -258,5 +281,7 @@ function rawAnswer(error: ServiceError, requestId: string): string {
 
 /** @param headers names and values by turns. */
 function headerLines(headers: readonly string[]): readonly string[] {
-  return headers.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${headers[index + 1] ?? ""}`] : []));
+  return headers.flatMap((name, index) =>
+    index % 2 === 0 ? [`${name}: ${headers[index + 1] ?? ""}`] : [],
+  );
 }

@@ -1,8 +1,19 @@
 import { editDistance } from "../canon/nearest-name.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 
-/** What clients put before the part of a path that names the operation, by the base URL that they were given. */
-const BASES: ReadonlySet<string> = new Set(["api", "openai", "anthropic", "beta", "v1", "v1beta", "v2"]);
+/**
+ * What clients put before the part of a path that names the operation, by the base URL that they
+ * were given.
+ */
+const BASES: ReadonlySet<string> = new Set([
+  "api",
+  "openai",
+  "anthropic",
+  "beta",
+  "v1",
+  "v1beta",
+  "v2",
+]);
 
 /** Characters; longer paths are not compared. */
 const LONGEST = 200;
@@ -11,10 +22,15 @@ const LONGEST = 200;
 const FARTHEST = 2;
 
 /**
- * The endpoint that a request for an unknown path, or with another method, was probably for: `POST /api/v1/messages` for
- * `POST /v1/messages`. `null` where none is near. Has nothing of the path that was requested.
+ * The endpoint that a request for an unknown path, or with another method, was probably for:
+ * `POST /api/v1/messages` for `POST /v1/messages`. `null` where none is near. Has nothing of the
+ * path that was requested.
  */
-export function nearestPath(method: string, url: string, endpoints: readonly Endpoint[]): string | null {
+export function nearestPath(
+  method: string,
+  url: string,
+  endpoints: readonly Endpoint[],
+): string | null {
   const [path = ""] = url.split("?", 1);
   if (path.length > LONGEST) return null;
   const requested = withoutBase(path);
@@ -25,7 +41,8 @@ export function nearestPath(method: string, url: string, endpoints: readonly End
   const [best] = near.toSorted(
     (left, right) =>
       Number(right.method === method) - Number(left.method === method) ||
-      Number(right.path.startsWith("/api/") === underApi) - Number(left.path.startsWith("/api/") === underApi),
+      Number(right.path.startsWith("/api/") === underApi) -
+        Number(left.path.startsWith("/api/") === underApi),
   );
   return best === undefined ? null : `${best.method} ${best.path}`;
 }
@@ -47,7 +64,9 @@ function misspelt(requested: string, endpoints: readonly Endpoint[]): readonly E
   const nameOf = ({ path }: Endpoint): string => withoutBase(path).join("/");
   const distanceOf = (endpoint: Endpoint): number => {
     const name = nameOf(endpoint);
-    return Math.abs(name.length - requested.length) > FARTHEST ? Infinity : editDistance(name, requested);
+    return Math.abs(name.length - requested.length) > FARTHEST
+      ? Infinity
+      : editDistance(name, requested);
   };
   const least = Math.min(...endpoints.map(distanceOf));
   return least > FARTHEST ? [] : endpoints.filter((endpoint) => distanceOf(endpoint) === least);

@@ -13,7 +13,10 @@ const SHORT = 16 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
-/** The client's side over a node response. Bytes go to the socket without a web stream between (docs/architecture.md#performance). */
+/**
+ * The client's side over a node response. Bytes go to the socket without a web stream between
+ * (docs/architecture.md#performance).
+ */
 export class NodeAnswer implements ClientAnswer {
   readonly #response: ServerResponse;
   /** Headers that every answer carries; names and values by turns. */
@@ -32,12 +35,16 @@ export class NodeAnswer implements ClientAnswer {
   #awaitsDrain = false;
   #onDrain: (() => void) | null = null;
 
-  /** @param writeTime longest time that the client may take to read the rest once the answer has been handed over, milliseconds. */
+  /**
+   * @param writeTime longest time that the client may take to read the rest once the answer has
+   * been handed over, milliseconds.
+   */
   constructor(response: ServerResponse, common: readonly string[], writeTime: number) {
     this.#response = response;
     this.#writeTime = writeTime;
     this.#common = common;
-    // A client that goes away in the middle of a write makes an error event; without a listener it would end the process.
+    // A client that goes away in the middle of a write makes an error event; without a listener it
+    // would end the process.
     response.on("error", ignore);
   }
 
@@ -74,7 +81,8 @@ export class NodeAnswer implements ClientAnswer {
     if (this.closed) return;
     const response = this.#response;
     this.#sent += bytes.length;
-    // As a string a short answer goes to the socket in one piece with its head; as bytes it would be a second one.
+    // As a string a short answer goes to the socket in one piece with its head; as bytes it would
+    // be a second one.
     if (this.#isChunked || this.#pendingBytes > 0) {
       this.#hold(bytes);
       response.end(this.#frame(true));
@@ -90,7 +98,8 @@ export class NodeAnswer implements ClientAnswer {
   endWith(answer: AnswerBytes): void {
     const { pieces } = answer;
     const response = this.#response;
-    if (this.closed || pieces.length < 2 || this.#isChunked || this.#pendingBytes > 0) return this.end(answer.whole);
+    if (this.closed || pieces.length < 2 || this.#isChunked || this.#pendingBytes > 0)
+      return this.end(answer.whole);
     response.cork();
     for (const piece of pieces) {
       this.#sent += piece.length;
@@ -121,7 +130,8 @@ export class NodeAnswer implements ClientAnswer {
     if (this.#pendingBytes === 0 || this.closed) return;
     const frame = this.#frame(false);
     const { socket } = this.#response;
-    // The response would hold the connection back for the rest of its tick. It counts what a client leaves unread, so it has the bytes where some are.
+    // The response would hold the connection back for the rest of its tick. It counts what a client
+    // leaves unread, so it has the bytes where some are.
     if (this.#isBegun && socket?.writable === true && socket.writableLength === 0) {
       socket.write(frame);
     } else {
@@ -143,13 +153,14 @@ export class NodeAnswer implements ClientAnswer {
   get isDelivered(): boolean {
     const response = this.#response;
     return (
-      response.writableFinished || (!response.destroyed && response.writableEnded && response.writableLength === 0)
+      response.writableFinished ||
+      (!response.destroyed && response.writableEnded && response.writableLength === 0)
     );
   }
 
   /**
-   * Whether an answer that has ended got out of this process, to its last byte: at once where the kernel has taken it, else when it has, or
-   * when the client has gone.
+   * Whether an answer that has ended got out of this process, to its last byte: at once where the
+   * kernel has taken it, else when it has, or when the client has gone.
    */
   delivered(): boolean | Promise<boolean> {
     const response = this.#response;
@@ -177,9 +188,10 @@ export class NodeAnswer implements ClientAnswer {
 let waiting: NodeAnswer[] = [];
 
 /**
- * Writes once the sockets that have something to read have been read. The clients of many streams then get their bytes one after the other, and a client
- * that is awake for the first write need not be woken for each of the others: that is half of what a write costs. So that none waits for
- * all others, only a few gather.
+ * Writes once the sockets that have something to read have been read. The clients of many streams
+ * then get their bytes one after the other, and a client that is awake for the first write need not
+ * be woken for each of the others: that is half of what a write costs. So that none waits for all
+ * others, only a few gather.
  */
 function flushSoon(answer: NodeAnswer): void {
   if (waiting.push(answer) === 1) setImmediate(flushWaiting);
@@ -197,12 +209,16 @@ const HEXADECIMAL = "0123456789abcdef";
 const CR = 13;
 const LF = 10;
 
-/** Bytes as one chunk (RFC 9112 §7.1). Its few bytes of framing are put in one by one: a call of the engine for each costs more than the copy. */
+/**
+ * Bytes as one chunk (RFC 9112 §7.1). Its few bytes of framing are put in one by one: a call of the
+ * engine for each costs more than the copy.
+ */
 function chunkOf(parts: readonly Uint8Array[], size: number, isLast: boolean): Uint8Array {
   if (size === 0) return Buffer.from(isLast ? LAST_CHUNK : "", "latin1");
   const digits = (35 - Math.clz32(size)) >>> 2;
   const chunk = Buffer.allocUnsafe(digits + size + 4 + (isLast ? LAST_CHUNK.length : 0));
-  for (let at = digits - 1, rest = size; at >= 0; at -= 1, rest >>>= 4) chunk[at] = HEXADECIMAL.charCodeAt(rest & 15);
+  for (let at = digits - 1, rest = size; at >= 0; at -= 1, rest >>>= 4)
+    chunk[at] = HEXADECIMAL.charCodeAt(rest & 15);
   chunk[digits] = CR;
   chunk[digits + 1] = LF;
   let at = digits + 2;
@@ -220,7 +236,10 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as long as its socket. */
+/**
+ * Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as
+ * long as its socket.
+ */
 export function boundWriting(response: ServerResponse, writeTime: number): void {
   if (response.writableFinished || response.destroyed || response.writableLength === 0) return;
   const timer = setTimeout(() => response.destroy(), writeTime);
@@ -228,10 +247,14 @@ export function boundWriting(response: ServerResponse, writeTime: number): void 
 }
 
 /**
- * The outcome once the client has the answer: one that is handed over, and that the client leaves unread, has not been completed. Until then
- * the request holds what it has taken: its memory is not free.
+ * The outcome once the client has the answer: one that is handed over, and that the client leaves
+ * unread, has not been completed. Until then the request holds what it has taken: its memory is not
+ * free.
  */
-export function untilDelivered(outcome: RelayOutcome, client: NodeAnswer): RelayOutcome | Promise<RelayOutcome> {
+export function untilDelivered(
+  outcome: RelayOutcome,
+  client: NodeAnswer,
+): RelayOutcome | Promise<RelayOutcome> {
   const { terminal } = outcome;
   if (outcome.error !== null || terminal === "client_closed") return outcome;
   const toEnd = (isWhole: boolean): RelayOutcome =>

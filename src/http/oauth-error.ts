@@ -14,7 +14,9 @@ export const OAUTH_CODES = [
 
 type OAuthCode = (typeof OAUTH_CODES)[number];
 
-/** Headers of every answer of the token endpoint (RFC 6749 §5.1, §5.2); names and values by turns. */
+/**
+ * Headers of every answer of the token endpoint (RFC 6749 §5.1, §5.2); names and values by turns.
+ */
 export const NOT_STORED: readonly string[] = ["cache-control", "no-store", "pragma", "no-cache"];
 
 /** By the member that an error of the kind `invalid_request` names. */
@@ -44,21 +46,35 @@ export function oauthStatus(status: number): number {
   return status === 403 ? 400 : status;
 }
 
-/** The error as the token endpoint answers it. Converted before it is recorded, so that evidence and answer have the same status. */
+/**
+ * The error as the token endpoint answers it. Converted before it is recorded, so that evidence and
+ * answer have the same status.
+ */
 export function oauthError(error: ServiceError): ServiceError {
   return { ...error, status: oauthStatus(error.status) };
 }
 
-/** `{"error", "error_description"}`; our finer code and the request id stand in the description, because clients show nothing else. */
+/**
+ * `{"error", "error_description"}`; our finer code and the request id stand in the description,
+ * because clients show nothing else.
+ */
 export function renderOAuthError(error: ServiceError, requestId: string): string {
-  return JSON.stringify({ error: oauthCode(error), error_description: oauthDescription(error, requestId) });
+  return JSON.stringify({
+    error: oauthCode(error),
+    error_description: oauthDescription(error, requestId),
+  });
 }
 
-export function oauthDescription({ message, code }: Pick<ServiceError, "message" | "code">, requestId: string): string {
+export function oauthDescription(
+  { message, code }: Pick<ServiceError, "message" | "code">,
+  requestId: string,
+): string {
   return oauthText(`${message} (${code}, request id ${requestId})`);
 }
 
-/** Characters of our sentences that the description may not have, and how they are written there. */
+/**
+ * Characters of our sentences that the description may not have, and how they are written there.
+ */
 const WRITTEN: ReadonlyMap<string, string> = new Map([
   ['"', "'"],
   ["\\", "/"],
@@ -74,5 +90,8 @@ const WRITTEN: ReadonlyMap<string, string> = new Map([
 
 /** Of the characters that RFC 6749 §5.2 allows: printable ASCII without `"` and `\`. */
 export function oauthText(text: string): string {
-  return text.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/gu, (character) => WRITTEN.get(character) ?? "?");
+  return text.replaceAll(
+    /[^\x20\x21\x23-\x5b\x5d-\x7e]/gu,
+    (character) => WRITTEN.get(character) ?? "?",
+  );
 }

@@ -27,13 +27,18 @@ import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
 import { mustPrecedeCalls, onDisk } from "./request-recording.ts";
 import { internalError, sendError } from "./send.ts";
-import { answerContext, prepareTranslations, targetOf, type TranslatableDecision } from "./translation.ts";
+import {
+  answerContext,
+  prepareTranslations,
+  targetOf,
+  type TranslatableDecision,
+} from "./translation.ts";
 import { answerUnary } from "./unary/answer-unary.ts";
 import type { InferenceCall, ServedInference } from "./inference-call.ts";
 
 /**
- * One inference request, from its first byte to its last: who calls, what it requests, where it may go, what came back, what is recorded.
- * Start reading here.
+ * One inference request, from its first byte to its last: who calls, what it requests, where it may
+ * go, what came back, what is recorded. Start reading here.
  */
 export async function handleInference(
   { runtime, endpoint, validate, capacity, vary }: ServedInference,
@@ -44,7 +49,13 @@ export async function handleInference(
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = commonHeaders(requestId, clientRequestId, vary);
-  const recorder = new Recorder(runtime, endpoint.operation, requestId, clientRequestId, incoming.headers);
+  const recorder = new Recorder(
+    runtime,
+    endpoint.operation,
+    requestId,
+    clientRequestId,
+    incoming.headers,
+  );
   try {
     const refusal = await handle({
       runtime,
@@ -59,14 +70,21 @@ export async function handleInference(
       recorder,
     });
     if (refusal === null) return;
-    sendError(response, endpoint.surface.family, refusal, requestId, [...common, ...recorder.headers(snapshot)]);
+    sendError(response, endpoint.surface.family, refusal, requestId, [
+      ...common,
+      ...recorder.headers(snapshot),
+    ]);
     recorder.refused(refusal);
   } catch {
     // A bug of ours. What it says may quote a body, so it ends here; the id finds the record.
     const error = internalError();
     recorder.crashed(snapshot, error);
     if (response.headersSent) response.destroy();
-    else sendError(response, endpoint.surface.family, error, requestId, [...common, ...recorder.headers(snapshot)]);
+    else
+      sendError(response, endpoint.surface.family, error, requestId, [
+        ...common,
+        ...recorder.headers(snapshot),
+      ]);
   } finally {
     recorder.close();
     done();
@@ -92,9 +110,14 @@ async function handle(call: InferenceCall): Promise<ServiceError | null> {
     }
     if ("code" in body) return recorder.refuse(snapshot, identity, body);
     recorder.read(body.bytes);
-    const refusal = waitError(bounds.deadline, null) ?? hold.beginRunning() ?? call.validate(body.value);
+    const refusal =
+      waitError(bounds.deadline, null) ?? hold.beginRunning() ?? call.validate(body.value);
     if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
-    const request = endpoint.surface.parse(body.value, body.bytes, readProtocolHeaders(endpoint.surface, incoming));
+    const request = endpoint.surface.parse(
+      body.value,
+      body.bytes,
+      readProtocolHeaders(endpoint.surface, incoming),
+    );
     if ("code" in request) return recorder.refuse(snapshot, identity, request);
     const exhausted = takeFromToken(runtime.tokens, identity);
     if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);
@@ -125,22 +148,36 @@ async function decideAndAnswer(
   if (decision.outcome === "deny") {
     const error = denialError(decision.denial, request.paths);
     if (decision.route === "") {
-      const counted = await admitToLimits(call, identity, request, NO_ROUTE, { bytes, calls: 1, deadline });
-      if ("code" in counted) return recorder.refuseDecided(snapshot, identity, request, decision, counted);
+      const counted = await admitToLimits(call, identity, request, NO_ROUTE, {
+        bytes,
+        calls: 1,
+        deadline,
+      });
+      if ("code" in counted)
+        return recorder.refuseDecided(snapshot, identity, request, decision, counted);
       counted.end();
     }
-    return (await onDisk(recorder.decided(snapshot, identity, request, decision, deadline))) ?? error;
+    return (
+      (await onDisk(recorder.decided(snapshot, identity, request, decision, deadline))) ?? error
+    );
   }
-  if (route === undefined) throw new Error("pipeline: a decision for a route that its table does not have");
+  if (route === undefined)
+    throw new Error("pipeline: a decision for a route that its table does not have");
   const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
   if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
   const { surface } = endpoint;
-  if (surface.kind === "unary") return answerUnary(call, surface, identity, request, bytes, route, decision, bounds);
+  if (surface.kind === "unary")
+    return answerUnary(call, surface, identity, request, bytes, route, decision, bounds);
   const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
   if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  const taken = admitToLimits(call, identity, request, prepared.decision, { bytes, calls: 1, deadline });
+  const taken = admitToLimits(call, identity, request, prepared.decision, {
+    bytes,
+    calls: 1,
+    deadline,
+  });
   const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
+  if ("code" in admission)
+    return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
   try {
     const recording = recorder.decided(snapshot, identity, request, prepared.decision, deadline);
     const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
@@ -170,7 +207,13 @@ async function relay(
   recorder.dispatched();
   const { stickyKeyOf } = call.runtime;
   const endpoints = call.runtime.endpoints.of(callKindOf(request.shape.operation));
-  const { plan, inService } = arrangedPlan({ endpoints, stickyKeyOf }, decision, route, request, call.incoming.headers);
+  const { plan, inService } = arrangedPlan(
+    { endpoints, stickyKeyOf },
+    decision,
+    route,
+    request,
+    call.incoming.headers,
+  );
   const relayed = await relayPlan(
     {
       request,
@@ -180,7 +223,12 @@ async function relay(
       callTracer: recorder.callTracer,
       exchangePlanFor: (candidate) => {
         const target = targetOf(table, candidate.endpoint);
-        const context = answerContext(request, requestId, candidate.endpoint, target.model.signatureFamily);
+        const context = answerContext(
+          request,
+          requestId,
+          candidate.endpoint,
+          target.model.signatureFamily,
+        );
         const translation = prepared.get(candidate.endpoint.id) ?? null;
         const options = {
           surface,
@@ -207,7 +255,8 @@ async function relay(
     client,
   );
   // What a provider has seen meanwhile stands in the evidence, which is written late.
-  const isUnrecorded = relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
+  const isUnrecorded =
+    relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
   const delivered = isUnrecorded
     ? recording.result.then((error) => ({ ...relayed, error }))
     : untilDelivered(relayed, client);

@@ -28,14 +28,17 @@ export interface BodyReading {
   readonly hold?: RequestHold | undefined;
 }
 
-/** Reads a JSON object, bounded in size and time. The only function that turns a body into a value. */
+/**
+ * Reads a JSON object, bounded in size and time. The only function that turns a body into a value.
+ */
 export async function readBody(
   request: IncomingMessage,
   limits: ServerLimits,
   { acceptsForm = false, uniqueMembers = false, stopOrder, hold }: BodyReading = {},
 ): Promise<Body | ServiceError | Unreadable> {
   const isForm = acceptsForm && isFormType(request);
-  const refused = refuseByHeaders(request, limits, acceptsForm) ?? hold?.beginReading(announced(request)) ?? null;
+  const refused =
+    refuseByHeaders(request, limits, acceptsForm) ?? hold?.beginReading(announced(request)) ?? null;
   if (refused !== null) {
     // Unread bytes would be taken for the next request on the connection.
     request.resume();
@@ -50,30 +53,42 @@ export async function readBody(
     return codedError("body_timeout", "The request's body did not arrive in time.");
   }
   if ("code" in bytes) return bytes;
-  if (bytes.length === 0) return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
+  if (bytes.length === 0)
+    return invalidRequest("invalid_json", "The body is empty; send a JSON object.");
   if (isForm) return readForm(bytes);
   const isLarge = bytes.length > LARGE;
   if (isLarge) await ownTurn();
   const value = parseJsonBytes(bytes);
   // What follows prints the body again.
   if (isLarge) await ownTurn();
-  if (value === undefined) return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
-  if (!isJsonObject(value)) return invalidRequest("invalid_json", "The body must be a JSON object.");
+  if (value === undefined)
+    return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");
+  if (!isJsonObject(value))
+    return invalidRequest("invalid_json", "The body must be a JSON object.");
   if (uniqueMembers && repeatsMember(bytes)) {
     return invalidRequest("invalid_json", "The body names a member twice; send each once.");
   }
   return { value, bytes: bytes.length };
 }
 
-/** Bytes above which reading a body takes so long that others notice: 30 MB take 50 to 80 ms to parse, and to print again. */
+/**
+ * Bytes above which reading a body takes so long that others notice: 30 MB take 50 to 80 ms to
+ * parse, and to print again.
+ */
 const LARGE = 2 * 1024 * 1024;
 
-/** Between two steps of work with large bodies, in which all other requests are handled. Milliseconds. */
+/**
+ * Between two steps of work with large bodies, in which all other requests are handled.
+ * Milliseconds.
+ */
 const PAUSE = 5;
 
 let free: Promise<unknown> = Promise.resolve();
 
-/** Waits until no other large body is being worked on: many of them must not hold up other requests for longer than one does. */
+/**
+ * Waits until no other large body is being worked on: many of them must not hold up other requests
+ * for longer than one does.
+ */
 function ownTurn(): Promise<unknown> {
   const turn = free;
   // A timer alone would be due at once after long work, before anything else is read.
@@ -98,15 +113,23 @@ function readForm(bytes: Uint8Array): Body | ServiceError {
   const value: Record<string, string> = Object.create(null);
   for (const [name, text] of entries) {
     // RFC 6749 §3.2: parameters must not be repeated.
-    if (name in value) return invalidRequest("invalid_form", "The form names a parameter twice; send each once.");
+    if (name in value)
+      return invalidRequest("invalid_form", "The form names a parameter twice; send each once.");
     value[name] = text;
   }
   return { value, bytes: bytes.length };
 }
 
-function refuseByHeaders(request: IncomingMessage, limits: ServerLimits, acceptsForm: boolean): ServiceError | null {
+function refuseByHeaders(
+  request: IncomingMessage,
+  limits: ServerLimits,
+  acceptsForm: boolean,
+): ServiceError | null {
   const type = request.headers["content-type"] ?? "";
-  if (!(acceptsForm && isFormType(request)) && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (
+    !(acceptsForm && isFormType(request)) &&
+    !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)
+  ) {
     return codedError(
       "unsupported_media_type",
       acceptsForm
@@ -151,7 +174,8 @@ function collect(
     const progressTime = Math.min(limits.bodyProgressTime ?? PROGRESS_TIME, limits.bodyTime);
     const lookAtProgress = (): void => {
       const left = endsAt - performance.now();
-      if (left < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000) return settle("too_slow");
+      if (left < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000)
+        return settle("too_slow");
       seen = size;
       timer = setTimeout(lookAtProgress, Math.min(progressTime, left));
     };
@@ -175,7 +199,9 @@ function collect(
       if (!(result instanceof Uint8Array) && result !== "aborted") request.resume();
       resolve(result);
     };
-    request.on("end", () => settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)));
+    request.on("end", () =>
+      settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)),
+    );
     request.on("close", () => settle("aborted"));
     // An aborted upload reports its error here too; `close` follows and settles.
     request.on("error", ignore);
@@ -185,7 +211,10 @@ function collect(
 
 const EMPTY = new Uint8Array(0);
 
-/** A body that brings less than so many bytes a second, over the time, is given up: held connections cost their sender something. Apache's default rate. */
+/**
+ * A body that brings less than so many bytes a second, over the time, is given up: held connections
+ * cost their sender something. Apache's default rate.
+ */
 const PROGRESS_RATE = 500;
 const PROGRESS_TIME = 10_000;
 

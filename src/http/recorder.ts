@@ -30,7 +30,10 @@ import { onDisk, RequestRecording } from "./request-recording.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Writes the two records of one request: its decision before the answer, its outcome after. Each exactly once. */
+/**
+ * Writes the two records of one request: its decision before the answer, its outcome after. Each
+ * exactly once.
+ */
 export class Recorder {
   /** Whose request it is, once that is known: for the record of a bug of ours. */
   caller: Identity | null = null;
@@ -49,7 +52,12 @@ export class Recorder {
   readonly #sizes = { request: 0, answer: 0 };
 
   constructor(
-    { evidence, observer, beginTrace, stopOrder }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
+    {
+      evidence,
+      observer,
+      beginTrace,
+      stopOrder,
+    }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
     operation: DecisionRecord["operation"],
     requestId: string,
     clientRequestId: string | null,
@@ -60,7 +68,10 @@ export class Recorder {
     this.#stopOrder = stopOrder;
     observer?.began(operation);
     this.#trace =
-      beginTrace?.(operation, { traceparent: headers["traceparent"], tracestate: headers["tracestate"] }) ?? null;
+      beginTrace?.(operation, {
+        traceparent: headers["traceparent"],
+        tracestate: headers["tracestate"],
+      }) ?? null;
     this.#head = recordHead(operation, requestId, clientRequestId, headers);
   }
 
@@ -69,7 +80,10 @@ export class Recorder {
     return this.#trace?.call ?? null;
   }
 
-  /** A request that never reached a decision. Its record is written, but the answer does not wait for the disk: nothing was allowed. */
+  /**
+   * A request that never reached a decision. Its record is written, but the answer does not wait
+   * for the disk: nothing was allowed.
+   */
   refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
     if (this.#decision === null) {
       this.#decision = refusalRecord(this.#head, snapshot, identity, error);
@@ -79,7 +93,10 @@ export class Recorder {
     return error;
   }
 
-  /** A request that was decided and goes nowhere for want of what its limits allow. The answer does not wait for the disk either. */
+  /**
+   * A request that was decided and goes nowhere for want of what its limits allow. The answer does
+   * not wait for the disk either.
+   */
   refuseDecided(
     snapshot: Snapshot,
     identity: Identity,
@@ -97,13 +114,17 @@ export class Recorder {
 
   /** The client went away before its request was whole. */
   aborted(snapshot: Snapshot, identity: Identity | null): void {
-    this.refuse(snapshot, identity, invalidRequest("client_closed", "The client closed the connection."));
+    this.refuse(
+      snapshot,
+      identity,
+      invalidRequest("client_closed", "The client closed the connection."),
+    );
     this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
   }
 
   /**
-   * The decision of a request whose answer may still take its time; a 503 where it cannot be on disk in time, a 504 where it is not before the request's
-   * deadline.
+   * The decision of a request whose answer may still take its time; a 503 where it cannot be on
+   * disk in time, a 504 where it is not before the request's deadline.
    *
    * @param deadline on the clock of `performance.now()`
    */
@@ -115,17 +136,26 @@ export class Recorder {
     deadline: number,
   ): Recording {
     this.#route = decision.route;
-    return this.#record(decisionRecord(this.#head, identity, request, decision, snapshot.decider), deadline);
+    return this.#record(
+      decisionRecord(this.#head, identity, request, decision, snapshot.decider),
+      deadline,
+    );
   }
 
   /**
-   * The same for a request that the router answers by itself. One that changes something calls it before the change, and again with the answer, which
-   * then is recorded already.
+   * The same for a request that the router answers by itself. One that changes something calls it
+   * before the change, and again with the answer, which then is recorded already.
    */
-  answered(snapshot: Snapshot, identity: Identity, change?: ChangeRecord): Promise<ServiceError | null> {
+  answered(
+    snapshot: Snapshot,
+    identity: Identity,
+    change?: ChangeRecord,
+  ): Promise<ServiceError | null> {
     this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
     if (this.#decision !== null) return Promise.resolve(null);
-    return onDisk(this.#record(answerRecord(this.#head, snapshot, identity, change), Number.POSITIVE_INFINITY));
+    return onDisk(
+      this.#record(answerRecord(this.#head, snapshot, identity, change), Number.POSITIVE_INFINITY),
+    );
   }
 
   #record(record: DecisionRecord, deadline: number): Recording {
@@ -147,7 +177,11 @@ export class Recorder {
   /** The error that the client got instead of an answer. */
   refused(error: ServiceError): void {
     const terminal: Terminal =
-      error.kind === "policy_denied" || error.denial !== null ? "denied" : error.status >= 500 ? "failed" : "refused";
+      error.kind === "policy_denied" || error.denial !== null
+        ? "denied"
+        : error.status >= 500
+          ? "failed"
+          : "refused";
     this.#outcome ??= { ...EMPTY_OUTCOME, status: error.status, terminal };
     this.#outcome = { ...this.#outcome, status: error.status, attempts: this.#attempts };
   }
@@ -163,7 +197,9 @@ export class Recorder {
     this.#sizes.answer = sent;
     this.#attempts = attemptRecords(outcome.attempts);
     const known = {
-      status: outcome.error?.status ?? (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
+      status:
+        outcome.error?.status ??
+        (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
       terminal: outcome.terminal,
       finish: outcome.finish === null ? null : asIdentifier(outcome.finish),
       attempts: this.#attempts,
@@ -186,7 +222,9 @@ export class Recorder {
           ...known,
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
-          ...(written > 0 ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour } : {}),
+          ...(written > 0
+            ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour }
+            : {}),
         };
   }
 
@@ -218,7 +256,12 @@ export class Recorder {
   /** An exception of ours. The id in the client's error is the id of the record. */
   crashed(snapshot: Snapshot, error: ServiceError): void {
     this.refuse(snapshot, this.caller, error);
-    this.#outcome = { ...EMPTY_OUTCOME, attempts: this.#attempts, status: error.status, terminal: "failed" };
+    this.#outcome = {
+      ...EMPTY_OUTCOME,
+      attempts: this.#attempts,
+      status: error.status,
+      terminal: "failed",
+    };
   }
 
   /** Headers of an answer that was not relayed (docs/api.md#headers-of-answers). */
@@ -244,7 +287,11 @@ export class Recorder {
     const simulated = candidates.some(
       ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
-    const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({ endpoint: id, provider, region }));
+    const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({
+      endpoint: id,
+      provider,
+      region,
+    }));
     const headers = this.#ownHeaders(snapshot, attempt, routeHeader(route, answering));
     if (edits !== null) headers.push("x-signalbox-edits", edits);
     if (simulated) headers.push("x-signalbox-simulated", "true");
@@ -273,6 +320,8 @@ export class Recorder {
 
 function ignore(): void {}
 
-function withoutCalls(status: number): typeof EMPTY_OUTCOME & Pick<OutcomeRecord, "status" | "terminal"> {
+function withoutCalls(
+  status: number,
+): typeof EMPTY_OUTCOME & Pick<OutcomeRecord, "status" | "terminal"> {
   return { ...EMPTY_OUTCOME, status, terminal: status >= 500 ? "failed" : "refused" };
 }

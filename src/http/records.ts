@@ -21,7 +21,10 @@ import { shapeRecord } from "./shape-record.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What is known of a request before anything of it has been read. */
-export type RecordHead = Pick<DecisionRecord, "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest">;
+export type RecordHead = Pick<
+  DecisionRecord,
+  "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest"
+>;
 
 /** Of a request that arrives now. */
 export function recordHead(
@@ -35,7 +38,8 @@ export function recordHead(
     at: Date.now(),
     operation,
     retryCount: readRetryCount(headers["x-stainless-retry-count"]),
-    clientRequestDigest: clientRequestId === null ? null : asIdentifier(digestPrefix(clientRequestId)),
+    clientRequestDigest:
+      clientRequestId === null ? null : asIdentifier(digestPrefix(clientRequestId)),
   };
 }
 
@@ -54,7 +58,11 @@ export function refusalRecord(
   identity: Identity | null,
   error: ServiceError,
 ): DecisionRecord {
-  return { ...plainRecord(head, snapshot, identity), outcome: "refuse", reason: asIdentifier(error.code) };
+  return {
+    ...plainRecord(head, snapshot, identity),
+    outcome: "refuse",
+    reason: asIdentifier(error.code),
+  };
 }
 
 /** Of a request that the router answered by itself: the catalogue, a simulation. */
@@ -97,7 +105,8 @@ export function decisionRecord(
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
   const { plan, wouldDeny, shadows, obligations } = listsOf(decision);
-  // Member by member: the engine makes such an object at once, and one that is spread together step by step.
+  // Member by member: the engine makes such an object at once, and one that is spread together step
+  // by step.
   const record = {
     requestId,
     at,
@@ -129,7 +138,11 @@ export function decisionRecord(
   const narrowed = identity.narrowed ?? null;
   const shape = shapeRecord(table, identity, request);
   if (narrowed === null && shape === null) return record;
-  return { ...record, ...shape, ...(narrowed !== null && { token: asIdentifier(narrowed.tokenId) }) };
+  return {
+    ...record,
+    ...shape,
+    ...(narrowed !== null && { token: asIdentifier(narrowed.tokenId) }),
+  };
 }
 
 /** Those members of a record that are made of the decision alone. */
@@ -147,7 +160,10 @@ function listsOf(decision: Decision): DecisionLists {
   const known = lists.get(decision);
   if (known !== undefined) return known;
   const made = {
-    plan: decision.outcome === "route" ? decision.plan.map(({ endpoint }) => asIdentifier(endpoint.id)) : [],
+    plan:
+      decision.outcome === "route"
+        ? decision.plan.map(({ endpoint }) => asIdentifier(endpoint.id))
+        : [],
     wouldDeny: shadowRecords(decision),
     shadows: shadowRevisions(decision),
     obligations: obligationRecords(decision),
@@ -156,7 +172,9 @@ function listsOf(decision: Decision): DecisionLists {
   return made;
 }
 
-function whoOf(identity: Identity | null): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
+function whoOf(
+  identity: Identity | null,
+): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
   const narrowed = identity?.narrowed ?? null;
   return {
     workspace: identity === null ? null : asIdentifier(identity.workspace),
@@ -214,7 +232,16 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
 /** How each candidate fared that was tried. */
 export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
   return attempts.map(
-    ({ candidate: { endpoint }, failure, status, duration, simulated, proxied, translated, calls }) => {
+    ({
+      candidate: { endpoint },
+      failure,
+      status,
+      duration,
+      simulated,
+      proxied,
+      translated,
+      calls,
+    }) => {
       const record = {
         endpoint: asIdentifier(endpoint.id),
         provider: asIdentifier(endpoint.provider),

@@ -9,10 +9,15 @@ import { OUT_OF_TIME, waitError } from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** A decision may gather as long (`--evidence-delay`): where the deadline is nearer it is written at once, so that the error of that deadline has its record. Milliseconds. */
+/**
+ * A decision may gather as long (`--evidence-delay`): where the deadline is nearer it is written at
+ * once, so that the error of that deadline has its record. Milliseconds.
+ */
 const LONGEST_DELAY = 1_000;
 
-/** A decision that is being recorded, and the caller's deadline, which ends the wait of its answer. */
+/**
+ * A decision that is being recorded, and the caller's deadline, which ends the wait of its answer.
+ */
 export class RequestRecording implements Recording {
   readonly result: Promise<ServiceError | null>;
   readonly #pending: PendingDecision;
@@ -23,7 +28,8 @@ export class RequestRecording implements Recording {
 
   /**
    * @param deadline on the clock of `performance.now()`; infinity: none
-   * @param onRefused called with the error that the request gets instead of its answer, before `result` resolves with it
+   * @param onRefused called with the error that the request gets instead of its answer, before
+   * `result` resolves with it
    */
   constructor(
     evidence: Runtime["evidence"],
@@ -56,11 +62,14 @@ export class RequestRecording implements Recording {
 }
 
 /**
- * Whether a decision must be on disk before a provider is called, and paid: where its workspace requires that, and where the store is in trouble, so that
- * an answer could not be given.
+ * Whether a decision must be on disk before a provider is called, and paid: where its workspace
+ * requires that, and where the store is in trouble, so that an answer could not be given.
  */
 export function mustPrecedeCalls(
-  { runtime, snapshot }: { readonly runtime: Pick<Runtime, "evidenceStatus">; readonly snapshot: Snapshot },
+  {
+    runtime,
+    snapshot,
+  }: { readonly runtime: Pick<Runtime, "evidenceStatus">; readonly snapshot: Snapshot },
   { workspace }: Identity,
 ): boolean {
   if (runtime.evidenceStatus().state !== "ok") return true;

@@ -17,7 +17,11 @@ import type { Quotas } from "../limits/quotas.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
 import type { Tokens } from "../canon/credentials/tokens.ts";
-import type { AdmittedWorkload, WorkloadFault, WorkloadIdentity } from "../canon/workload-identity.ts";
+import type {
+  AdmittedWorkload,
+  WorkloadFault,
+  WorkloadIdentity,
+} from "../canon/workload-identity.ts";
 
 type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -29,17 +33,22 @@ export interface RequestSizes {
   readonly answer: number;
 }
 
-/** Everything outside a request that its handling needs: plain records of functions, so that tests can put their own. */
+/**
+ * Everything outside a request that its handling needs: plain records of functions, so that tests
+ * can put their own.
+ */
 export interface Runtime {
   readonly snapshots: SnapshotHolder;
   /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
   readonly verify: (token: string, now: number) => Verification;
   /**
-   * Whose key it is, whatever its state: revoked and expired keys too. `null` where the secret is wrong. For records only; none is recognised where absent.
+   * Whose key it is, whatever its state: revoked and expired keys too. `null` where the secret is
+   * wrong. For records only; none is recognised where absent.
    */
   readonly recognise?: (token: string) => Identity | null;
   /**
-   * Looks in the store for a key that `verify` did not know, at most a few times a second. True: it is known now, verify again. Never rejects.
+   * Looks in the store for a key that `verify` did not know, at most a few times a second. True: it
+   * is known now, verify again. Never rejects.
    */
   readonly lookUp?: (token: string) => Promise<boolean>;
   readonly evidence: {
@@ -68,7 +77,10 @@ export interface Runtime {
   readonly simulationRate?: SimulationRate;
   /** What is known of endpoints from their calls. */
   readonly endpoints: EndpointTracker;
-  /** The same of the other processes of this server, those that answer in time; absent where there are none, or this one cannot ask them. */
+  /**
+   * The same of the other processes of this server, those that answer in time; absent where there
+   * are none, or this one cannot ask them.
+   */
   readonly othersHealth?: () => Promise<readonly EndpointsHealth[]>;
   readonly stickyKeyOf: StickyKeyOf;
   /** Making and changing keys; a server without a store of keys has none. */
@@ -80,8 +92,14 @@ export interface Runtime {
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
   readonly build: BuildFacts;
-  /** This process among several that serve together, for `/status`; absent where it serves alone. */
-  readonly workers?: () => { readonly worker: number; readonly configured: number; readonly ready: number };
+  /**
+   * This process among several that serve together, for `/status`; absent where it serves alone.
+   */
+  readonly workers?: () => {
+    readonly worker: number;
+    readonly configured: number;
+    readonly ready: number;
+  };
   /** Names of components that do not work as they should; empty when all is well. */
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
@@ -125,5 +143,8 @@ interface BuildFacts {
 
 export interface Workloads {
   /** Never rejects. */
-  readonly admit: (jwt: string, rules: WorkloadIdentity) => Promise<AdmittedWorkload | WorkloadFault>;
+  readonly admit: (
+    jwt: string,
+    rules: WorkloadIdentity,
+  ) => Promise<AdmittedWorkload | WorkloadFault>;
 }

@@ -11,8 +11,9 @@ const SMALL_BODY = 64 * 1024;
 const LINGER = 1_000;
 
 /**
- * Whether and when to retry an error, in headers that official clients obey (docs/protocols.md#retries-by-clients): `retry-after` in seconds, or
- * `x-should-retry: false`. Names and values alternate.
+ * Whether and when to retry an error, in headers that official clients obey
+ * (docs/protocols.md#retries-by-clients): `retry-after` in seconds, or `x-should-retry: false`.
+ * Names and values alternate.
  */
 export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): readonly string[] {
   const headers: string[] = [];
@@ -43,10 +44,19 @@ export function sendError(
   requestId: string,
   common: readonly string[],
 ): void {
-  sendText(response, error.status, renderError(error, requestId), [...common, ...errorHeaders(error), ...headers]);
+  sendText(response, error.status, renderError(error, requestId), [
+    ...common,
+    ...errorHeaders(error),
+    ...headers,
+  ]);
 }
 
-export function sendJson(response: ServerResponse, status: number, value: unknown, headers: readonly string[]): void {
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: readonly string[],
+): void {
   sendText(response, status, JSON.stringify(value), headers);
 }
 
@@ -76,13 +86,14 @@ function leavesBody(request: IncomingMessage, status: number): boolean {
   // The rest of a body that was too large or too slow is not waited for, however little it may be.
   if (status === 413 || status === 408) return true;
   return (
-    request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > SMALL_BODY
+    request.headers["transfer-encoding"] !== undefined ||
+    Number(request.headers["content-length"] ?? 0) > SMALL_BODY
   );
 }
 
 /**
- * Throws the body away for a moment before the connection is closed: a socket closed while bytes arrive is reset, and the client would
- * lose the answer with the reason.
+ * Throws the body away for a moment before the connection is closed: a socket closed while bytes
+ * arrive is reset, and the client would lose the answer with the reason.
  */
 function endAfterBody(response: ServerResponse): void {
   const request = response.req;

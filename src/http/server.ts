@@ -12,7 +12,13 @@ import { nearestPath } from "./nearest-path.ts";
 import { handleInference } from "./pipeline.ts";
 import { boundWriting } from "./node-answer.ts";
 import { Capacity } from "./capacity.ts";
-import { countAnswer, isAnswered, refuseHead, commonHeaders, readClientRequestId } from "./heads.ts";
+import {
+  countAnswer,
+  isAnswered,
+  refuseHead,
+  commonHeaders,
+  readClientRequestId,
+} from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
 import { internalError, printerAt, sendError } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
@@ -20,7 +26,10 @@ import { bodyValidator, type BodyValidator } from "./validate-body.ts";
 
 type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Signals to h3 that the node response has been written; a registered symbol, the way h3 itself says it. */
+/**
+ * Signals to h3 that the node response has been written; a registered symbol, the way h3 itself
+ * says it.
+ */
 const HANDLED = Symbol.for("h3.handled");
 
 /** What one listener serves. */
@@ -28,8 +37,9 @@ export interface App {
   /** A route per row of the endpoint table, and a 404 for everything else. */
   readonly framework: H3;
   /**
-   * Handles a request whose target is exactly the path of an inference endpoint: only its row can match, and what h3 makes of a request (event, URL, web
-   * request and response) is used by none of our handlers.
+   * Handles a request whose target is exactly the path of an inference endpoint: only its row can
+   * match, and what h3 makes of a request (event, URL, web request and response) is used by none of
+   * our handlers.
    *
    * @returns false where the framework has to look.
    */
@@ -37,8 +47,9 @@ export interface App {
 }
 
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App {
-  // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a body. h3 also refuses some requests by itself (a path
-  // with a broken escape), in a shape of its own; `onError` answers them in ours.
+  // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a
+  // body. h3 also refuses some requests by itself (a path with a broken escape), in a shape of its
+  // own; `onError` answers them in ours.
   const app = new H3({
     silent: true,
     onError: (error, event) => runEvent(runtime, refusedByFramework(runtime, error), event),
@@ -50,7 +61,11 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
     const validate = bodyValidator(endpoint.body);
     validators.set(endpoint, validate);
     if (endpoint.kind === "inference") {
-      operations.set(endpoint.operation, { operation: endpoint.operation, surface: endpoint.surface, validate });
+      operations.set(endpoint.operation, {
+        operation: endpoint.operation,
+        surface: endpoint.surface,
+        validate,
+      });
     }
   }
   const capacity = new Capacity(runtime.limits);
@@ -68,19 +83,26 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
     const handler = endpoint.listener === "admin" ? withoutRebinding(runtime, plain) : plain;
     if (endpoint.kind === "inference") exact.push({ method, path, handler });
     const guarded = exactPath(unknown, path, handler);
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) => runEvent(runtime, guarded, event));
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) =>
+      runEvent(runtime, guarded, event),
+    );
   }
   if (console !== null) addConsole(app, runtime, console, unknown);
   app.all("/**", (event) => runEvent(runtime, unknown, event));
-  return { framework: app, handleExact: (incoming, response) => handleExact(runtime, exact, incoming, response) };
+  return {
+    framework: app,
+    handleExact: (incoming, response) => handleExact(runtime, exact, incoming, response),
+  };
 }
 
 /** IP literals, localhost, and names that public DNS cannot have. */
-const LOCAL_HOST = /^(?:[\d.]+|\[[\da-f:.]+\]|[\w-]+|.*\.(?:localhost|local|internal|svc))(?::\d+)?$/i;
+const LOCAL_HOST =
+  /^(?:[\d.]+|\[[\da-f:.]+\]|[\w-]+|.*\.(?:localhost|local|internal|svc))(?::\d+)?$/i;
 
 /**
- * The admin listener requires no key, so a page on the Internet whose name resolves to this machine (DNS rebinding)
- * must not read it. Browsers cannot leave Accept-Language out; Prometheus and probes do not send it.
+ * The admin listener requires no key, so a page on the Internet whose name resolves to this machine
+ * (DNS rebinding) must not read it. Browsers cannot leave Accept-Language out; Prometheus and
+ * probes do not send it.
  */
 function withoutRebinding(runtime: Runtime, handler: NodeHandler): NodeHandler {
   const message =
@@ -100,7 +122,10 @@ interface ExactRoute {
   readonly handler: NodeHandler;
 }
 
-/** A list and not a map: the engine would internalise the text of each request's target to look it up. */
+/**
+ * A list and not a map: the engine would internalise the text of each request's target to look it
+ * up.
+ */
 function handleExact(
   runtime: Runtime,
   routes: readonly ExactRoute[],
@@ -116,12 +141,14 @@ function handleExact(
 }
 
 /**
- * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one without; in OpenAPI, and for a proxy that guards paths in front of
- * us, it is another.
+ * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one
+ * without; in OpenAPI, and for a proxy that guards paths in front of us, it is another.
  */
 function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): NodeHandler {
   // RFC 9112 §3.2.2: the target may be a whole URL; its host is not looked at.
-  const target = new RegExp(`^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`);
+  const target = new RegExp(
+    `^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`,
+  );
   return (incoming, response) => {
     const { url = "/" } = incoming;
     return (url === path || target.test(url) ? handler : unknown)(incoming, response);
@@ -139,7 +166,8 @@ function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHa
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
   };
-  for (const path of ["/", "/console", "/console/**"]) app.get(path, (event) => runEvent(runtime, handler, event));
+  for (const path of ["/", "/console", "/console/**"])
+    app.get(path, (event) => runEvent(runtime, handler, event));
   for (const path of ["/console/session", "/console/session/end"]) {
     app.post(path, (event) => runEvent(runtime, exactPath(unknown, path, handler), event));
   }
@@ -148,8 +176,15 @@ function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHa
 function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint): NodeHandler {
   const { runtime, validate, capacity } = served;
   if (endpoint.kind === "control") return controlHandler({ ...served, endpoint });
-  if (validate === null) throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
-  const inference = { runtime, endpoint, validate, capacity, vary: varyHeadersOf(runtime, endpoint) };
+  if (validate === null)
+    throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
+  const inference = {
+    runtime,
+    endpoint,
+    validate,
+    capacity,
+    vary: varyHeadersOf(runtime, endpoint),
+  };
   return (incoming, response) => handleInference(inference, incoming, response);
 }
 
@@ -163,8 +198,8 @@ async function runEvent(runtime: Runtime, handler: NodeHandler, event: H3Event):
 }
 
 /**
- * The only handler of our own exceptions: a 500 without details, or a closed socket where an answer has begun. Resolves when the answer has been handed over
- * or its client is gone.
+ * The only handler of our own exceptions: a 500 without details, or a closed socket where an answer
+ * has begun. Resolves when the answer has been handed over or its client is gone.
  */
 async function run(
   runtime: Runtime,
@@ -203,9 +238,15 @@ function isResponse(value: unknown): value is ServerResponse {
 }
 
 /** Answers a request that never became a call of an endpoint. */
-function answerError(runtime: Runtime, incoming: IncomingMessage, response: ServerResponse, error: ServiceError): void {
+function answerError(
+  runtime: Runtime,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  error: ServiceError,
+): void {
   runtime.observer?.unrouted?.(error.status);
-  // Nothing has looked at the token, and nothing is said of it: a page has to distinguish "busy" from a lost connection.
+  // Nothing has looked at the token, and nothing is said of it: a page has to distinguish "busy"
+  // from a lost connection.
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
@@ -245,7 +286,10 @@ function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
         path,
       );
     const error = stored
-      ? codedError("not_supported", "The router stores no objects, so this path does not exist here.")
+      ? codedError(
+          "not_supported",
+          "The router stores no objects, so this path does not exist here.",
+        )
       : unknownPath(nearestPath(incoming.method ?? "", path, served));
     answerError(runtime, incoming, response, error);
     return Promise.resolve();

@@ -12,14 +12,22 @@ import {
   type Identifier,
 } from "../evidence/record.ts";
 
-/** What a decision depends on besides what every record has, so that `simulate --evidence` can decide the request again. */
+/**
+ * What a decision depends on besides what every record has, so that `simulate --evidence` can
+ * decide the request again.
+ */
 type ShapeRecord = Pick<
   DecisionRecord,
   "signatureFamilies" | "dimensions" | "preferences" | "workload" | "owner" | "budget" | "labels"
 >;
 
-/** The part of a key that records have; the same for every request of the key under one vocabulary. */
-const keyParts = new WeakMap<Identity, { readonly vocabulary: Vocabulary; readonly part: ShapeRecord | null }>();
+/**
+ * The part of a key that records have; the same for every request of the key under one vocabulary.
+ */
+const keyParts = new WeakMap<
+  Identity,
+  { readonly vocabulary: Vocabulary; readonly part: ShapeRecord | null }
+>();
 
 /** @returns `null` where a request and its key have none of it, as most do. */
 export function shapeRecord(
@@ -33,7 +41,9 @@ export function shapeRecord(
   if (isPlain && budget === undefined) return key;
   return {
     ...key,
-    ...(signatureFamilies.length > 0 && { signatureFamilies: knownFamilies(table, signatureFamilies) }),
+    ...(signatureFamilies.length > 0 && {
+      signatureFamilies: knownFamilies(table, signatureFamilies),
+    }),
     ...(budget !== undefined && { budget }),
     ...(dimensions !== null && { dimensions }),
     ...(preferences !== null && { preferences: preferencesRecord(table, preferences) }),
@@ -63,10 +73,18 @@ function knownFamilies(table: RoutingTable, families: readonly string[]): readon
   return families.map((family) => (known.has(family) ? asIdentifier(family) : UNKNOWN_NAME));
 }
 
-function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences): PreferencesRecord {
-  const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } = preferences;
+function preferencesRecord(
+  table: RoutingTable,
+  preferences: ProviderPreferences,
+): PreferencesRecord {
+  const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } =
+    preferences;
   const providers = (names: readonly string[]): readonly Identifier[] =>
-    once(names.map((name) => (Object.hasOwn(table.providers, name) ? asIdentifier(name) : UNKNOWN_NAME)));
+    once(
+      names.map((name) =>
+        Object.hasOwn(table.providers, name) ? asIdentifier(name) : UNKNOWN_NAME,
+      ),
+    );
   return {
     ...(order !== undefined && { order: providers(order) }),
     ...(only !== undefined && { only: providers(only) }),
@@ -80,7 +98,10 @@ function preferencesRecord(table: RoutingTable, preferences: ProviderPreferences
   };
 }
 
-/** A name that a list repeats decides nothing more, and 64 of them would make a record six times as long. */
+/**
+ * A name that a list repeats decides nothing more, and 64 of them would make a record six times as
+ * long.
+ */
 function once(names: readonly Identifier[]): readonly Identifier[] {
   return [...new Set(names)];
 }

@@ -3,15 +3,24 @@ import type { HealthSettings } from "../canon/table.ts";
 import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 
-/** What requests are decided with: one table, its policies, its connections. Replaced as a whole by a reload. */
+/**
+ * What requests are decided with: one table, its policies, its connections. Replaced as a whole by
+ * a reload.
+ */
 export interface Snapshot {
   readonly decider: Decider;
   readonly connections: ReadonlyMap<string, Connection>;
-  /** Gives the connections back; called once, when the last request that took this snapshot has ended. */
+  /**
+   * Gives the connections back; called once, when the last request that took this snapshot has
+   * ended.
+   */
   readonly release: () => Promise<void>;
 }
 
-/** The one pointer that a reload swaps. A request takes the snapshot once and is decided, relayed and recorded with it alone. */
+/**
+ * The one pointer that a reload swaps. A request takes the snapshot once and is decided, relayed
+ * and recorded with it alone.
+ */
 export class SnapshotHolder {
   #current: Counted;
 
@@ -41,7 +50,10 @@ export class SnapshotHolder {
     };
   }
 
-  /** Resolves when no request is in flight, or after 1.5 seconds: streams may be read on for a second without a client. */
+  /**
+   * Resolves when no request is in flight, or after 1.5 seconds: streams may be read on for a
+   * second without a client.
+   */
   async idle(): Promise<void> {
     const end = performance.now() + IDLE_TIME;
     while (this.users > 0 && performance.now() < end) await delay(10);
@@ -64,8 +76,13 @@ interface Counted {
   retired: boolean;
 }
 
-/** The settings by which an endpoint's health is judged now; `null` where the table has no such endpoint. */
-export function healthSettingsOf(snapshots: SnapshotHolder): (endpointId: string) => HealthSettings | null {
+/**
+ * The settings by which an endpoint's health is judged now; `null` where the table has no such
+ * endpoint.
+ */
+export function healthSettingsOf(
+  snapshots: SnapshotHolder,
+): (endpointId: string) => HealthSettings | null {
   return (endpointId) => {
     const { endpoints, providers } = snapshots.current.decider.table;
     const endpoint = endpoints[endpointId];

@@ -5,20 +5,29 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
-import { needsTranslation, type PreparedTranslation, prepareTranslation } from "../dialects/translate-request.ts";
+import {
+  needsTranslation,
+  type PreparedTranslation,
+  prepareTranslation,
+} from "../dialects/translate-request.ts";
 import { upstreamFor } from "../dialects/exchange-plan.ts";
 
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {
   readonly decision: RouteDecision;
-  /** Endpoint id → the request in its protocol; nothing for endpoints that the request is relayed to. */
+  /**
+   * Endpoint id → the request in its protocol; nothing for endpoints that the request is relayed
+   * to.
+   */
   readonly prepared: ReadonlyMap<string, PreparedTranslation>;
 }
 
 /**
- * Translates the request for every candidate of another dialect, or that the request needs changes for, before anything is recorded or sent: whether a request can be served must not depend on
- * which provider is up. A member that a candidate cannot take denies the request, or leaves such fallbacks out where the route has `on_gap: narrow`, as
- * any other gap does (docs/concepts.md#how-a-decision-is-made). Simulation calls the same function.
+ * Translates the request for every candidate of another dialect, or that the request needs changes
+ * for, before anything is recorded or sent: whether a request can be served must not depend on
+ * which provider is up. A member that a candidate cannot take denies the request, or leaves such
+ * fallbacks out where the route has `on_gap: narrow`, as any other gap does
+ * (docs/concepts.md#how-a-decision-is-made). Simulation calls the same function.
  */
 export function prepareTranslations(
   table: RoutingTable,
@@ -28,7 +37,8 @@ export function prepareTranslations(
   decision: RouteDecision,
 ): TranslatableDecision | ServiceError {
   const foreign = decision.plan.filter(
-    ({ endpoint }) => endpoint.dialect !== surface.dialect || needsTranslation(route, request.shape, endpoint),
+    ({ endpoint }) =>
+      endpoint.dialect !== surface.dialect || needsTranslation(route, request.shape, endpoint),
   );
   if (foreign.length === 0) return { decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);
@@ -55,21 +65,28 @@ export function prepareTranslations(
   return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
 }
 
-/** Refusals of printers, and the capability whose member is the one to change: a printer does not know what the caller's surface calls it. */
+/**
+ * Refusals of printers, and the capability whose member is the one to change: a printer does not
+ * know what the caller's surface calls it.
+ */
 const CHANGED_BY: Readonly<Record<string, Capability>> = {
   invalid_reasoning_budget: "reasoning",
   unsupported_schema: "json_schema",
 };
 
-function withParam<Made extends object>(made: Made | ServiceError, { paths }: InferenceRequest): Made | ServiceError {
+function withParam<Made extends object>(
+  made: Made | ServiceError,
+  { paths }: InferenceRequest,
+): Made | ServiceError {
   if (!("code" in made) || made.param !== null) return made;
   const capability = Object.hasOwn(CHANGED_BY, made.code) ? CHANGED_BY[made.code] : undefined;
   return capability === undefined ? made : { ...made, param: paths.get(capability) ?? null };
 }
 
 /**
- * The decision without the candidates whose protocol cannot express the request; the first of their refusals where the route does not leave fallbacks out
- * for that (`on_gap: deny`), or where nothing else is left.
+ * The decision without the candidates whose protocol cannot express the request; the first of their
+ * refusals where the route does not leave fallbacks out for that (`on_gap: deny`), or where nothing
+ * else is left.
  *
  * @param refusals endpoint id → its 400, in the order of the plan.
  */
@@ -104,7 +121,8 @@ const NONE: ReadonlyMap<string, PreparedTranslation> = new Map();
 export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
   const model = table.models[endpoint.model];
   const provider = table.providers[endpoint.provider];
-  if (model === undefined || provider === undefined) throw new Error("translation: an endpoint without its rows");
+  if (model === undefined || provider === undefined)
+    throw new Error("translation: an endpoint without its rows");
   return { endpoint, model, provider };
 }
 

@@ -15,7 +15,10 @@ export type BodyValidator = (body: JsonValue) => ServiceError | null;
 
 const made = new WeakMap<JsonObject, BodyValidator>();
 
-/** A check that gives the first thing wrong with a body. One for each schema of the process, compiled with the first body: ajv takes tens of milliseconds for a large one. */
+/**
+ * A check that gives the first thing wrong with a body. One for each schema of the process,
+ * compiled with the first body: ajv takes tens of milliseconds for a large one.
+ */
 export function bodyValidator(schema: JsonObject): BodyValidator {
   const known = made.get(schema);
   if (known !== undefined) return known;
@@ -28,7 +31,8 @@ export function bodyValidator(schema: JsonObject): BodyValidator {
 export function bodyCheck(schema: JsonObject): ValidatorOptions {
   return {
     schema: { ...schema, components: { schemas: COMPONENT_SCHEMAS } },
-    // What stands under it is for the contract; the parser of the surface refuses it with a code of its own.
+    // What stands under it is for the contract; the parser of the surface refuses it with a code of
+    // its own.
     annotations: ["components", PARSER_RULES],
   };
 }
@@ -37,7 +41,10 @@ function validatorOf(schema: JsonObject): BodyValidator {
   const validator = new Validator<JsonValue>(() => bodyCheck(schema));
   return (body) => {
     if (isDeeperThan(body, MAXIMUM_DEPTH)) {
-      return invalidRequest("too_deeply_nested", `The body is nested more than ${MAXIMUM_DEPTH} levels deep`);
+      return invalidRequest(
+        "too_deeply_nested",
+        `The body is nested more than ${MAXIMUM_DEPTH} levels deep`,
+      );
     }
     return validator.accepts(body) ? null : describe(validator.errors);
   };
@@ -46,7 +53,8 @@ function validatorOf(schema: JsonObject): BodyValidator {
 /** The error of a request: a path, and a rule of the schema. Values are never quoted. */
 function describe(errors: readonly ErrorObject[]): ServiceError {
   const error = mostSpecific(errors);
-  if (error === undefined) return invalidRequest("invalid_body", "The body does not match the contract");
+  if (error === undefined)
+    return invalidRequest("invalid_body", "The body does not match the contract");
   const path = memberPath(error.instancePath);
   const where = path === "" ? "The body" : path;
   const parameters = error.params as Readonly<Record<string, unknown>>;
@@ -58,41 +66,76 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
     case "additionalProperties": {
       const name = String(parameters["additionalProperty"]);
       if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
-        return invalidRequest("unknown_field", `${where} has a member that is not allowed`, path || undefined);
+        return invalidRequest(
+          "unknown_field",
+          `${where} has a member that is not allowed`,
+          path || undefined,
+        );
       }
-      return invalidRequest("unknown_field", `Unknown field ${joined(path, name)}`, joined(path, name));
+      return invalidRequest(
+        "unknown_field",
+        `Unknown field ${joined(path, name)}`,
+        joined(path, name),
+      );
     }
     case "enum": {
       const allowed = parameters["allowedValues"];
       const values = Array.isArray(allowed) ? allowed.map((value) => String(value)).join(", ") : "";
-      return invalidRequest("invalid_value", `${where} must be one of ${values}`, path || undefined);
+      return invalidRequest(
+        "invalid_value",
+        `${where} must be one of ${values}`,
+        path || undefined,
+      );
     }
     case "anyOf": {
-      return invalidRequest("invalid_type", `${where} must be ${alternatives(errors, error)}`, path || undefined);
+      return invalidRequest(
+        "invalid_type",
+        `${where} must be ${alternatives(errors, error)}`,
+        path || undefined,
+      );
     }
     case "not": {
-      return invalidRequest("invalid_value", `${where} has members that exclude each other`, path || undefined);
+      return invalidRequest(
+        "invalid_value",
+        `${where} has members that exclude each other`,
+        path || undefined,
+      );
     }
     case "type": {
-      return invalidRequest("invalid_type", `${where} must be ${typesOf(error).join(" or ")}`, path || undefined);
+      return invalidRequest(
+        "invalid_type",
+        `${where} must be ${typesOf(error).join(" or ")}`,
+        path || undefined,
+      );
     }
     default: {
-      return invalidRequest("invalid_value", `${where} ${error.message ?? "is not valid"}`, path || undefined);
+      return invalidRequest(
+        "invalid_value",
+        `${where} ${error.message ?? "is not valid"}`,
+        path || undefined,
+      );
     }
   }
 }
 
 const WRAPPERS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "if"]);
 
-/** A branch that got further into the value, or that the value entered, says more than the alternatives around it. */
+/**
+ * A branch that got further into the value, or that the value entered, says more than the
+ * alternatives around it.
+ */
 function mostSpecific(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const outer = errors.at(-1);
   if (outer === undefined || !WRAPPERS.has(outer.keyword)) return outer;
   const inside = errors.filter(
     ({ keyword, instancePath }) =>
-      !WRAPPERS.has(keyword) && (keyword !== "type" || instancePath.length > outer.instancePath.length),
+      !WRAPPERS.has(keyword) &&
+      (keyword !== "type" || instancePath.length > outer.instancePath.length),
   );
-  return inside.toSorted((left, right) => left.instancePath.length - right.instancePath.length).at(-1) ?? outer;
+  return (
+    inside.toSorted((left, right) => left.instancePath.length - right.instancePath.length).at(-1) ??
+    outer
+  );
 }
 
 function alternatives(errors: readonly ErrorObject[], outer: ErrorObject): string {
@@ -108,7 +151,9 @@ function typesOf({ params }: ErrorObject): readonly string[] {
   return Array.isArray(types) ? types.map(String) : [String(types)];
 }
 
-/** `/messages/0/content` → `messages[0].content`. Names that do not look like one are not repeated. */
+/**
+ * `/messages/0/content` → `messages[0].content`. Names that do not look like one are not repeated.
+ */
 function memberPath(pointer: string): string {
   let path = "";
   for (const raw of pointer.split("/").slice(1)) {

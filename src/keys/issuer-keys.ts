@@ -5,13 +5,19 @@ import type { FetchJson, KeyFetchFailure, WorkloadIssuer } from "../canon/worklo
 /** Finds the key of a JWT's header; throws jose's errors. */
 export type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
-/** Keys are fetched again after this time, milliseconds: what the issuer has taken back is refused from then on. */
+/**
+ * Keys are fetched again after this time, milliseconds: what the issuer has taken back is refused
+ * from then on.
+ */
 const FRESH = 10 * 60_000;
 
 /** How long keys are used while their issuer cannot be reached, milliseconds from their fetch. */
 const STALE = 60 * 60_000;
 
-/** Least time between two fetches that unknown keys cause, milliseconds: anybody can send a JWT with an unknown key. */
+/**
+ * Least time between two fetches that unknown keys cause, milliseconds: anybody can send a JWT with
+ * an unknown key.
+ */
 const PAUSE = 30_000;
 
 /** Least time after a fetch that failed, milliseconds. */
@@ -46,13 +52,19 @@ export class RemoteKeys {
     this.#onFailure = onFailure;
   }
 
-  /** `null` where the issuer could not be reached for so long that its keys are too old. Never rejects. */
+  /**
+   * `null` where the issuer could not be reached for so long that its keys are too old. Never
+   * rejects.
+   */
   async current(): Promise<KeyFinder | null> {
     if (this.#age() >= FRESH) await this.#renew();
     return this.#age() < STALE ? (this.#known?.find ?? null) : null;
   }
 
-  /** The keys, fetched again where the pause since the last fetch allows it. @param seen in which a key was not found. */
+  /**
+   * The keys, fetched again where the pause since the last fetch allows it. @param seen in which a
+   * key was not found.
+   */
   async renewed(seen: KeyFinder): Promise<KeyFinder | null> {
     if (this.#known?.find === seen) await this.#renew();
     return this.#known?.find ?? null;
@@ -85,28 +97,41 @@ export class RemoteKeys {
     return Array.isArray(listed) ? finderOf(listed.slice(0, MOST_KEYS)) : "not_a_key_set";
   }
 
-  /** OpenID Connect Discovery §4: the document must name the requested issuer, or another could speak for it. */
+  /**
+   * OpenID Connect Discovery §4: the document must name the requested issuer, or another could
+   * speak for it.
+   */
   async #discover(
     issuer: string,
     network: "public" | "private",
   ): Promise<string | { readonly failure: KeyFetchFailure }> {
-    const answer = await this.#fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, network);
+    const answer = await this.#fetchJson(
+      `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
+      network,
+    );
     if ("failure" in answer) return answer;
     const found = isJsonObject(answer.json) ? answer.json : {};
     const uri = found["jwks_uri"];
-    const isTheirs = found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer);
+    const isTheirs =
+      found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer);
     return isTheirs ? uri : { failure: "discovery_mismatch" };
   }
 }
 
-/** Over plain http anybody between could put other keys; an issuer on this machine may have them there too. */
+/**
+ * Over plain http anybody between could put other keys; an issuer on this machine may have them
+ * there too.
+ */
 function isFetchable(uri: string, issuer: string): boolean {
   if (!URL.canParse(uri)) return false;
   const { protocol, origin } = new URL(uri);
   return protocol === "https:" || (issuer.startsWith("http:") && origin === new URL(issuer).origin);
 }
 
-/** Keys that cannot verify a signature, or are no keys, are left out: one of a new kind must not end all others. */
+/**
+ * Keys that cannot verify a signature, or are no keys, are left out: one of a new kind must not end
+ * all others.
+ */
 export function finderOf(keys: readonly JsonValue[]): KeyFinder {
   const usable = keys.filter(
     (key): key is JsonObject & JSONWebKeySet["keys"][number] =>

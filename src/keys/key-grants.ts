@@ -13,8 +13,15 @@ export function checkExchange(requested: NewExchange | null): ExchangeGrant | nu
   if (requested === null) return null;
   const { minimum, maximum } = TOKEN_LIFETIME;
   const { maximumLifetime } = requested;
-  if (!Number.isSafeInteger(maximumLifetime) || maximumLifetime < minimum || maximumLifetime > maximum) {
-    throw new KeyOptionError("exchange.maximum_lifetime", `give whole seconds from ${minimum} to ${maximum}`);
+  if (
+    !Number.isSafeInteger(maximumLifetime) ||
+    maximumLifetime < minimum ||
+    maximumLifetime > maximum
+  ) {
+    throw new KeyOptionError(
+      "exchange.maximum_lifetime",
+      `give whole seconds from ${minimum} to ${maximum}`,
+    );
   }
   return {
     maximumLifetime,
@@ -28,14 +35,21 @@ function checkOperations(requested: readonly string[] | null): ExchangeGrant["op
   if (requested === null) return null;
   const known = requested.filter(isOperation);
   if (known.length === 0 || known.length < requested.length) {
-    throw new KeyOptionError("exchange.operations", `give one or more of ${OPERATIONS.join(", ")}, or leave it out`);
+    throw new KeyOptionError(
+      "exchange.operations",
+      `give one or more of ${OPERATIONS.join(", ")}, or leave it out`,
+    );
   }
   return OPERATIONS.filter((operation) => known.includes(operation));
 }
 
 function checkRoutes(requested: readonly string[] | null): ExchangeGrant["routes"] {
   if (requested === null) return null;
-  if (requested.length === 0 || requested.length > MAXIMUM_ROUTES || !requested.every(isRouteName)) {
+  if (
+    requested.length === 0 ||
+    requested.length > MAXIMUM_ROUTES ||
+    !requested.every(isRouteName)
+  ) {
     throw new KeyOptionError(
       "exchange.routes",
       `give 1 to ${MAXIMUM_ROUTES} names of routes, each of 1 to 256 characters without spaces, or leave it out`,
@@ -61,8 +75,16 @@ export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
   if (requested === null) return null;
   const { budget } = requested;
   const limits: KeyLimits = {
-    requestsPerMinute: checkCount("limits.requests_per_minute", requested.requestsPerMinute, 1_000_000_000),
-    tokensPerMinute: checkCount("limits.tokens_per_minute", requested.tokensPerMinute, 1_000_000_000_000),
+    requestsPerMinute: checkCount(
+      "limits.requests_per_minute",
+      requested.requestsPerMinute,
+      1_000_000_000,
+    ),
+    tokensPerMinute: checkCount(
+      "limits.tokens_per_minute",
+      requested.tokensPerMinute,
+      1_000_000_000_000,
+    ),
     concurrency: checkCount("limits.concurrency", requested.concurrency, 1_000_000),
     budget: budget === null ? null : checkBudget(budget),
   };
@@ -71,10 +93,20 @@ export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
 
 function checkBudget(budget: Budget): Budget {
   const { per } = budget;
-  if ("usd" in budget && Number.isFinite(budget.usd) && budget.usd >= SMALLEST_BUDGET && budget.usd <= 1_000_000_000) {
+  if (
+    "usd" in budget &&
+    Number.isFinite(budget.usd) &&
+    budget.usd >= SMALLEST_BUDGET &&
+    budget.usd <= 1_000_000_000
+  ) {
     return { usd: budget.usd, per };
   }
-  if ("tokens" in budget && Number.isSafeInteger(budget.tokens) && budget.tokens >= 1 && budget.tokens <= 1e12) {
+  if (
+    "tokens" in budget &&
+    Number.isSafeInteger(budget.tokens) &&
+    budget.tokens >= 1 &&
+    budget.tokens <= 1e12
+  ) {
     return { tokens: budget.tokens, per };
   }
   throw new KeyOptionError(
@@ -113,13 +145,16 @@ export type KeyField =
 export const NO_SECRETS = "leave the service key or token out; this would store a secret";
 
 /**
- * An option cannot be used. The message names the field and the fix and never quotes what was given: somebody may have
- * put a key there.
+ * An option cannot be used. The message names the field and the fix and never quotes what was
+ * given: somebody may have put a key there.
  */
 export class KeyOptionError extends Error {
   override readonly name = "KeyOptionError";
   readonly field: KeyField;
-  /** What to give instead, without the field's name: callers put the name of their flag or member in front. */
+  /**
+   * What to give instead, without the field's name: callers put the name of their flag or member in
+   * front.
+   */
   readonly fix: string;
   constructor(field: KeyField, fix: string) {
     super(`${field}: ${fix}`);

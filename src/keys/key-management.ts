@@ -1,4 +1,9 @@
-import type { ExistingKey, KeyFault, KeyManagement, PreparedKey } from "../canon/credentials/key-management.ts";
+import type {
+  ExistingKey,
+  KeyFault,
+  KeyManagement,
+  PreparedKey,
+} from "../canon/credentials/key-management.ts";
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import {
   DuplicateKeyError,
@@ -14,21 +19,32 @@ import { createKey, prepareRotation, type Clock, type CreatedKey } from "./key-r
 import { type RandomBytes, publicIdFor } from "./key-text.ts";
 import { canonicalJson } from "../canon/json.ts";
 
-/** Good keys of one workspace, at most: every process has all keys in memory. Some more may be made at once. */
+/**
+ * Good keys of one workspace, at most: every process has all keys in memory. Some more may be made
+ * at once.
+ */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
 
-/** Making and changing keys for callers who want reasons and not exceptions; what http serves under `/v1/keys`. */
+/**
+ * Making and changing keys for callers who want reasons and not exceptions; what http serves under
+ * `/v1/keys`.
+ */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes): KeyManagement {
   const isFull = async (workspace: string): Promise<boolean> =>
-    (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >= MAXIMUM_ACTIVE_KEYS;
-  /** A key that was rotated works until its overlap ends, so all good keys of the name change; the newest last: who tries again finds what is left. */
+    (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >=
+    MAXIMUM_ACTIVE_KEYS;
+  /**
+   * A key that was rotated works until its overlap ends, so all good keys of the name change; the
+   * newest last: who tries again finds what is left.
+   */
   const differing = (line: readonly KeyRecord[], wanted: KeyRecord) =>
     line.flatMap((key) => {
       const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, wanted) : [];
       return grants.length === 0 ? [] : [{ id: key.id, grants }];
     });
   const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey | KeyFault> => {
-    // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one copies the new ones.
+    // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one
+    // copies the new ones.
     for (let look = 0; look < 2; look += 1) {
       const { line } = await findNamed(keys, wanted.workspace, name);
       for (const { id } of differing(line, wanted)) await keys.change(id, wanted);
@@ -53,7 +69,8 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
       }),
     page: (query) => orFault(async () => (await keys.page(query)).map(withoutDigest)),
     create: (options) => orFault(() => prepared(createKey(options, clock, randomBytes))),
-    named: (workspace, name) => orFault(async () => (await findNamed(keys, workspace, name)).line.map(withoutDigest)),
+    named: (workspace, name) =>
+      orFault(async () => (await findNamed(keys, workspace, name)).line.map(withoutDigest)),
     put: (name, options) =>
       orFault(async (): Promise<PreparedKey | ExistingKey | KeyFault> => {
         const { line, nextId } = await findNamed(keys, options.workspace, name);
@@ -63,11 +80,19 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
           const field = differingField(newest, wanted, line.length > 1);
           if (field !== null) return { fault: "differs", field, fix: IS_KEPT };
           const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
-          const store = (): Promise<ServiceKey | KeyFault> => orFault(() => changeLine(name, wanted));
-          return { existing: withoutDigest(newest), change: grants.length === 0 ? null : { grants, store } };
+          const store = (): Promise<ServiceKey | KeyFault> =>
+            orFault(() => changeLine(name, wanted));
+          return {
+            existing: withoutDigest(newest),
+            change: grants.length === 0 ? null : { grants, store },
+          };
         }
         if (nextId === null)
-          return { fault: "option", field: "name", fix: "take another one; it has been used too often" };
+          return {
+            fault: "option",
+            field: "name",
+            fix: "take another one; it has been used too often",
+          };
         return prepared(createKey({ ...options, publicId: nextId }, clock, randomBytes));
       }),
     rotate: (id, options) =>
@@ -96,7 +121,8 @@ function isLive({ status, expiresAt }: ServiceKey, now: number): boolean {
   return status === "active" && expiresAt > now;
 }
 
-const IS_KEPT = "is not that of the key, which keeps it; delete the name first, or take another one";
+const IS_KEPT =
+  "is not that of the key, which keeps it; delete the name first, or take another one";
 
 const ABSENT = { fault: "absent" } as const;
 const TOO_MANY = { fault: "too_many" } as const;
@@ -111,7 +137,8 @@ async function orFault<Result>(work: () => Promise<Result>): Promise<Result | Ke
 
 /** @throws errors that are no answer for a caller */
 function faultOf(error: unknown): KeyFault {
-  if (error instanceof KeyOptionError) return { fault: "option", field: error.field, fix: error.fix };
+  if (error instanceof KeyOptionError)
+    return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };
   if (error instanceof KeyRotatedError) return { fault: "rotated" };
   if (error instanceof DuplicateKeyError) return { fault: "taken" };
@@ -125,23 +152,34 @@ function withoutDigest(record: KeyRecord): ServiceKey {
   return key;
 }
 
-/** How often a name can be deleted and given anew, and a key be rotated before reading it costs too much. */
+/**
+ * How often a name can be deleted and given anew, and a key be rotated before reading it costs too
+ * much.
+ */
 const MOST_GENERATIONS = 100;
 
 const MOST_ROTATIONS = 1_000;
 
 interface NamedKey {
-  /** The key that the name stands for, or last stood for, after those that rotations have replaced; none where the name was never given. */
+  /**
+   * The key that the name stands for, or last stood for, after those that rotations have replaced;
+   * none where the name was never given.
+   */
   readonly line: readonly KeyRecord[];
   /** Id of the next key of the name; `null` where there have been too many. */
   readonly nextId: string | null;
 }
 
 /**
- * The key of a name. Keys are never deleted, so each new one of a name has the next number: `publicIdFor` makes an id of workspace, name and number,
- * and no two processes can make the same key.
+ * The key of a name. Keys are never deleted, so each new one of a name has the next number:
+ * `publicIdFor` makes an id of workspace, name and number, and no two processes can make the same
+ * key.
  */
-async function findNamed(keys: Pick<KeyStore, "get">, workspace: string, name: string): Promise<NamedKey> {
+async function findNamed(
+  keys: Pick<KeyStore, "get">,
+  workspace: string,
+  name: string,
+): Promise<NamedKey> {
   let found: KeyRecord | null = null;
   let number = 0;
   let nextId: string | null = idOf(workspace, name, number);
@@ -156,7 +194,10 @@ async function findNamed(keys: Pick<KeyStore, "get">, workspace: string, name: s
   return { line: found === null ? [] : await withRotations(keys, found), nextId };
 }
 
-async function withRotations(keys: Pick<KeyStore, "get">, first: KeyRecord): Promise<readonly KeyRecord[]> {
+async function withRotations(
+  keys: Pick<KeyStore, "get">,
+  first: KeyRecord,
+): Promise<readonly KeyRecord[]> {
   const line = [first];
   let { replacedBy } = first;
   while (replacedBy !== null && line.length < MOST_ROTATIONS) {
@@ -179,13 +220,23 @@ const KEPT = [
   ["expires_at", "expiresAt"],
 ] as const satisfies readonly (readonly [string, keyof KeyRecord])[];
 
-const CHANGEABLE = ["scopes", "owner", "workload", "labels", "limits"] as const satisfies readonly (keyof KeyGrants)[];
+const CHANGEABLE = [
+  "scopes",
+  "owner",
+  "workload",
+  "labels",
+  "limits",
+] as const satisfies readonly (keyof KeyGrants)[];
 
-/** The first thing that a key keeps and that is wanted otherwise; `null` where there is none. A rotation has given the key another expiry. */
+/**
+ * The first thing that a key keeps and that is wanted otherwise; `null` where there is none. A
+ * rotation has given the key another expiry.
+ */
 function differingField(key: KeyRecord, wanted: KeyRecord, isRotated: boolean): string | null {
   const differing = KEPT.find(
     ([, member]) =>
-      !(isRotated && member === "expiresAt") && canonicalJson(key[member]) !== canonicalJson(wanted[member]),
+      !(isRotated && member === "expiresAt") &&
+      canonicalJson(key[member]) !== canonicalJson(wanted[member]),
   );
   return differing?.[0] ?? null;
 }

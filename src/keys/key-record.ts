@@ -20,7 +20,10 @@ export const DAY = 24 * 60 * 60_000;
 const MAXIMUM_DAYS = 400;
 const MAXIMUM_LIFETIME = MAXIMUM_DAYS * DAY;
 
-/** How long a rotated key still works by default (docs/keys.md#making-listing-rotating-revoking), milliseconds. */
+/**
+ * How long a rotated key still works by default (docs/keys.md#making-listing-rotating-revoking),
+ * milliseconds.
+ */
 const DEFAULT_OVERLAP = DAY;
 
 const MAXIMUM_LABELS = 32;
@@ -46,8 +49,8 @@ export function createKey(options: KeyOptions, clock: Clock, randomBytes: Random
 }
 
 /**
- * The record of a key whose text was made elsewhere, such as the first key that an operator brings along. The text
- * must be a whole key as `createKey` makes them; its environment is the text's.
+ * The record of a key whose text was made elsewhere, such as the first key that an operator brings
+ * along. The text must be a whole key as `createKey` makes them; its environment is the text's.
  *
  * @throws {KeyOptionError}
  */
@@ -58,7 +61,10 @@ export function importKey(
 ): KeyRecord {
   const parts = parseKeyText(text);
   if (parts === null) {
-    throw new KeyOptionError("key", "give a whole service key, such as signalbox keys create prints it");
+    throw new KeyOptionError(
+      "key",
+      "give a whole service key, such as signalbox keys create prints it",
+    );
   }
   const { environment, publicId } = parts;
   return issue(checkGrant({ ...options, environment }, clock), { text, publicId }).record;
@@ -70,13 +76,20 @@ interface RotatedKey extends CreatedKey {
 }
 
 /**
- * Makes a key with the same grants; `previous` is to end at the end of the overlap. Nothing is stored.
+ * Makes a key with the same grants; `previous` is to end at the end of the overlap. Nothing is
+ * stored.
  *
  * @throws {KeyOptionError}
  * @throws {KeyNotActiveError} for a key that is revoked or expired: rotation must not revive it
- * @throws {KeyRotatedError} for a key that has been rotated already: its life is that of its overlap, and the new key's would be too
+ * @throws {KeyRotatedError} for a key that has been rotated already: its life is that of its
+ * overlap, and the new key's would be too
  */
-export function prepareRotation(old: KeyRecord, options: Rotation, clock: Clock, randomBytes: RandomBytes): RotatedKey {
+export function prepareRotation(
+  old: KeyRecord,
+  options: Rotation,
+  clock: Clock,
+  randomBytes: RandomBytes,
+): RotatedKey {
   const overlap = options.overlap ?? DEFAULT_OVERLAP;
   if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > MAXIMUM_LIFETIME) {
     throw new KeyOptionError("overlap", `give a duration from 0 to ${MAXIMUM_DAYS} days`);
@@ -108,12 +121,17 @@ export function prepareRotation(old: KeyRecord, options: Rotation, clock: Clock,
   );
   return {
     ...created,
-    previous: { ...old, replacedBy: created.record.id, expiresAt: Math.min(old.expiresAt, now + overlap) },
+    previous: {
+      ...old,
+      replacedBy: created.record.id,
+      expiresAt: Math.min(old.expiresAt, now + overlap),
+    },
   };
 }
 
 /**
- * The same, stored: the new key and the old one's nearer expiry, both or neither. `null` where there is no such key.
+ * The same, stored: the new key and the old one's nearer expiry, both or neither. `null` where
+ * there is no such key.
  *
  * @throws {KeyOptionError}
  * @throws {KeyNotActiveError}
@@ -201,7 +219,8 @@ function checkOwner(owner: string): string {
 }
 
 function checkEnvironment(environment: string): string {
-  if (!isEnvironment(environment)) throw new KeyOptionError("environment", "give 1 to 16 characters of a–z and 0–9");
+  if (!isEnvironment(environment))
+    throw new KeyOptionError("environment", "give 1 to 16 characters of a–z and 0–9");
   return environment;
 }
 
@@ -214,7 +233,8 @@ function checkScopes(scopes: readonly string[]): readonly Scope[] {
 }
 
 function checkLabels(labels: readonly string[]): readonly string[] {
-  if (labels.length > MAXIMUM_LABELS) throw new KeyOptionError("labels", `give at most ${MAXIMUM_LABELS}`);
+  if (labels.length > MAXIMUM_LABELS)
+    throw new KeyOptionError("labels", `give at most ${MAXIMUM_LABELS}`);
   return [...new Set(labels.map((label) => checkName("labels", label)))].toSorted();
 }
 

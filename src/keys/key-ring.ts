@@ -9,13 +9,19 @@ type Verification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
-/** A use is written again only after this long, milliseconds: `last_used` says "about when", not "how often". */
+/**
+ * A use is written again only after this long, milliseconds: `last_used` says "about when", not
+ * "how often".
+ */
 const USE_INTERVAL = 5 * 60_000;
 
 /** How often the ring looks for uses to write, milliseconds. */
 const USE_SWEEP = 60_000;
 
-/** Most look-ups of refused keys in the store per second: anonymous callers must not be able to keep it busy. */
+/**
+ * Most look-ups of refused keys in the store per second: anonymous callers must not be able to keep
+ * it busy.
+ */
 const LOOK_UPS = 20;
 
 /** How long a look-up counts and its answer is valid, milliseconds. */
@@ -24,13 +30,19 @@ const LOOK_UP_MEMORY = 1_000;
 const INVALID: Verification = Object.freeze({ ok: false, code: "invalid_api_key" });
 const EXPIRED: Verification = Object.freeze({ ok: false, code: "expired_api_key" });
 
-/** Characters of a SHA-256 in hexadecimal. Comparing that text costs a third of comparing a new buffer of bytes. */
+/**
+ * Characters of a SHA-256 in hexadecimal. Comparing that text costs a third of comparing a new
+ * buffer of bytes.
+ */
 const DIGEST_LENGTH = 64;
 
 /** Equal to no digest: hexadecimal text has no zero byte. */
 const NO_DIGEST = Buffer.alloc(DIGEST_LENGTH);
 
-/** Where the digest of a request's key is written for the comparison; filled anew each time, and never kept. */
+/**
+ * Where the digest of a request's key is written for the comparison; filled anew each time, and
+ * never kept.
+ */
 const scratch = Buffer.alloc(DIGEST_LENGTH);
 
 interface Entry {
@@ -46,8 +58,8 @@ interface Entry {
 }
 
 /**
- * Stands in for a key that does not exist, so that an unknown public id takes the same steps and the same time as a
- * wrong secret.
+ * Stands in for a key that does not exist, so that an unknown public id takes the same steps and
+ * the same time as a wrong secret.
  */
 const ABSENT: Entry = {
   digest: NO_DIGEST,
@@ -72,7 +84,10 @@ export class KeyRing {
   /** Web origin → ids of keys whose exchange grants name it, which no change of a key touches. */
   readonly #keysOfOrigin = new Map<string, Set<string>>();
 
-  /** Takes keys that are new or have changed. A key that was revoked or expired here stays so, even if a late record differs. */
+  /**
+   * Takes keys that are new or have changed. A key that was revoked or expired here stays so, even
+   * if a late record differs.
+   */
   apply(records: readonly KeyRecord[]): readonly KeyChange[] {
     const changes: KeyChange[] = [];
     for (const record of records) {
@@ -108,15 +123,23 @@ export class KeyRing {
     return entry.accepted;
   };
 
-  /** The owner of a key in any state; `null` where the secret is wrong. For the records of refusals; it authenticates no request. */
+  /**
+   * The owner of a key in any state; `null` where the secret is wrong. For the records of refusals;
+   * it authenticates no request.
+   */
   readonly recognise = (keyText: string): Identity | null => {
     const publicId = publicIdOf(keyText);
     const entry = (publicId === null ? null : this.#entries.get(publicId)) ?? ABSENT;
     scratch.write(hash("sha256", keyText, "hex"), "latin1");
-    return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok ? entry.accepted.identity : null;
+    return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok
+      ? entry.accepted.identity
+      : null;
   };
 
-  /** The owner of the key with this public id, in any state. It authenticates no request: a public id is no proof. */
+  /**
+   * The owner of the key with this public id, in any state. It authenticates no request: a public
+   * id is no proof.
+   */
   readonly named = (publicId: string): Identity | null => {
     const accepted = this.#entries.get(publicId)?.accepted;
     return accepted?.ok === true ? accepted.identity : null;
@@ -128,11 +151,13 @@ export class KeyRing {
   }
 
   /**
-   * The key of that id as long as it is good. No secret is looked at: only for who has shown, by a signature of ours, that the key's holder sent them.
+   * The key of that id as long as it is good. No secret is looked at: only for who has shown, by a
+   * signature of ours, that the key's holder sent them.
    */
   readonly holder = (publicId: string, now: number): Holder | null => {
     const entry = this.#entries.get(publicId);
-    if (entry === undefined || entry.revoked || now >= entry.expiresAt || !entry.accepted.ok) return null;
+    if (entry === undefined || entry.revoked || now >= entry.expiresAt || !entry.accepted.ok)
+      return null;
     entry.usedAt = now;
     return { identity: entry.accepted.identity, exchange: entry.exchange, rule: null };
   };
@@ -154,7 +179,10 @@ export class KeyRing {
     return this.#entries.has(publicId);
   }
 
-  /** Uses that are to be written now: at most one per key in five minutes. They count as written from here on. */
+  /**
+   * Uses that are to be written now: at most one per key in five minutes. They count as written
+   * from here on.
+   */
   takeUses(): readonly KeyUse[] {
     const uses: KeyUse[] = [];
     for (const [id, entry] of this.#entries) {
@@ -170,7 +198,10 @@ export class KeyRing {
 export interface Holder {
   readonly identity: Identity;
   readonly exchange: ExchangeGrant | null;
-  /** Digest of the rule and its issuer, hexadecimal: a token of a rule that has changed since is refused. `null`: it is a key. */
+  /**
+   * Digest of the rule and its issuer, hexadecimal: a token of a rule that has changed since is
+   * refused. `null`: it is a key.
+   */
   readonly rule: string | null;
 }
 
@@ -180,9 +211,10 @@ export interface OpenKeyRing extends Pick<
   "verify" | "recognise" | "named" | "holder" | "allowsOrigin" | "isRevoked"
 > {
   /**
-   * Looks in the store for a key that another process may have made a moment ago. True: the ring knows it now; verify
-   * again. Known ids take the same way, so that the time does not distinguish them from unknown ones. False also where the key is known already, where there have been too many look-ups, where the store fails:
-   * nothing has changed then. Never rejects.
+   * Looks in the store for a key that another process may have made a moment ago. True: the ring
+   * knows it now; verify again. Known ids take the same way, so that the time does not distinguish
+   * them from unknown ones. False also where the key is known already, where there have been too
+   * many look-ups, where the store fails: nothing has changed then. Never rejects.
    */
   readonly lookUp: (keyText: string) => Promise<boolean>;
   /** The same for who has the public id only. */
@@ -210,7 +242,8 @@ export async function openKeyRing(
     if (isLoaded) changes.forEach(changed);
   });
   isLoaded = true;
-  // A use that cannot be written is forgotten: it is a coarse hint, and the requests themselves are in the evidence.
+  // A use that cannot be written is forgotten: it is a coarse hint, and the requests themselves are
+  // in the evidence.
   const writeUses = (): Promise<void> => keys.touch(ring.takeUses()).catch(() => undefined);
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
@@ -244,10 +277,12 @@ interface LookUp {
 }
 
 function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<boolean> {
-  // The look-ups of the last second, oldest first: the bound on their number and the memory of what was not there.
+  // The look-ups of the last second, oldest first: the bound on their number and the memory of what
+  // was not there.
   const recent = new Map<string, LookUp>();
   const find = async (publicId: string): Promise<boolean> => {
-    // Known ids are looked up as well: otherwise the time of a refusal would show whether an id exists.
+    // Known ids are looked up as well: otherwise the time of a refusal would show whether an id
+    // exists.
     const isKnown = ring.has(publicId);
     const record = await keys.get(publicId).catch(() => null);
     // The ring may have learnt of it meanwhile, and from a newer record than this one.
@@ -285,7 +320,8 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     limits: record.limits,
   });
   return {
-    // A comparison of unequal lengths throws; a damaged record must be refused, not end the request in an error.
+    // A comparison of unequal lengths throws; a damaged record must be refused, not end the request
+    // in an error.
     digest: /^[0-9a-f]{64}$/.test(record.digest) ? Buffer.from(record.digest, "latin1") : NO_DIGEST,
     accepted: Object.freeze({ ok: true, identity }),
     exchange: record.exchange,

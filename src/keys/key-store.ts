@@ -1,23 +1,34 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
 import type { SessionHolder } from "../canon/credentials/session.ts";
 
-/** A service key as the store keeps it: of the secret only a digest (docs/keys.md#the-text-of-a-key). */
+/**
+ * A service key as the store keeps it: of the secret only a digest
+ * (docs/keys.md#the-text-of-a-key).
+ */
 export interface KeyRecord extends ServiceKey {
   /** SHA-256 of the whole key text, lower-case hexadecimal. */
   readonly digest: string;
 }
 
-/** What of a key can be changed: not its text, so not its environment, and nothing that tokens or other keys took from it. */
+/**
+ * What of a key can be changed: not its text, so not its environment, and nothing that tokens or
+ * other keys took from it.
+ */
 export type KeyGrants = Pick<KeyRecord, "scopes" | "owner" | "workload" | "labels" | "limits">;
 
-/** Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer. */
+/**
+ * Keys are never deleted, never come back from `revoked`, and their expiry only ever moves nearer.
+ */
 export interface KeyStore {
   /** Durable when it resolves. @throws {DuplicateKeyError} when the id exists. */
   create(record: KeyRecord): Promise<void>;
   get(id: string): Promise<KeyRecord | null>;
   /** Newest first; `workspace` narrows. All of them: for the terminal. */
   list(filter?: { readonly workspace?: string }): Promise<readonly KeyRecord[]>;
-  /** The same, some keys of one workspace at a time, without reading the others; those that expire soonest first where only expiring ones are wanted. */
+  /**
+   * The same, some keys of one workspace at a time, without reading the others; those that expire
+   * soonest first where only expiring ones are wanted.
+   */
   page(query: KeyPageQuery): Promise<readonly KeyRecord[]>;
   /**
    * How many keys of a workspace are good at a moment; `most` where there are as many or more.
@@ -25,18 +36,23 @@ export interface KeyStore {
    * @param now milliseconds since the epoch
    */
   countActive(workspace: string, now: number, most: number): Promise<number>;
-  /** Durable when it resolves; revoking twice keeps the first time. `null` where there is no such key. */
+  /**
+   * Durable when it resolves; revoking twice keeps the first time. `null` where there is no such
+   * key.
+   */
   revoke(id: string, at: number): Promise<KeyRecord | null>;
   /**
-   * Gives a key other grants; durable when it resolves. The last of simultaneous changes wins. `null` where there is no such key.
+   * Gives a key other grants; durable when it resolves. The last of simultaneous changes wins.
+   * `null` where there is no such key.
    *
    * @throws {KeyNotActiveError} when the key is revoked.
    */
   change(id: string, grants: KeyGrants): Promise<KeyRecord | null>;
   /**
-   * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later than it was), both or
-   * neither; durable when it resolves. Gives the replaced key back as it now is; `null` where there is no such key.
-   * The grants that can be changed are those that the key has now, whatever `replacement` says: it may have been made of an older reading.
+   * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later
+   * than it was), both or neither; durable when it resolves. Gives the replaced key back as it now
+   * is; `null` where there is no such key. The grants that can be changed are those that the key
+   * has now, whatever `replacement` says: it may have been made of an older reading.
    *
    * A key is rotated once; the first process wins.
    *
@@ -45,19 +61,26 @@ export interface KeyStore {
    * @throws {DuplicateKeyError} when the replacement's id exists.
    */
   rotate(id: string, replacement: KeyRecord, expiresAt: number): Promise<KeyRecord | null>;
-  /** Remembers when keys were last used; an earlier time than the stored one, or an unknown key, changes nothing. */
+  /**
+   * Remembers when keys were last used; an earlier time than the stored one, or an unknown key,
+   * changes nothing.
+   */
   touch(uses: readonly KeyUse[]): Promise<void>;
   /**
-   * Calls back with every key, once, before it resolves; afterwards with the keys that were added or changed (not those
-   * only used), each key in the order of its changes, for this process before the change resolves, for changes by another process within one second. Gives
-   * back a function that ends it.
+   * Calls back with every key, once, before it resolves; afterwards with the keys that were added
+   * or changed (not those only used), each key in the order of its changes, for this process before
+   * the change resolves, for changes by another process within one second. Gives back a function
+   * that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
 }
 
 export interface KeyPageQuery {
   readonly workspace: string;
-  /** Only active keys without a replacement that expire between these times, milliseconds since the epoch; `null`: all keys. */
+  /**
+   * Only active keys without a replacement that expire between these times, milliseconds since the
+   * epoch; `null`: all keys.
+   */
   readonly expiring: { readonly after: number; readonly before: number } | null;
   /** The key that the page comes after; `null` for the first page. */
   readonly after: Pick<KeyRecord, "id" | "createdAt" | "expiresAt"> | null;
@@ -71,7 +94,9 @@ export interface KeyUse {
   readonly at: number;
 }
 
-/** A key with this id exists already; ids are random, so this is a repeated call or a copied record. */
+/**
+ * A key with this id exists already; ids are random, so this is a repeated call or a copied record.
+ */
 export class DuplicateKeyError extends Error {
   override readonly name = "DuplicateKeyError";
   constructor(id: string) {
@@ -79,7 +104,10 @@ export class DuplicateKeyError extends Error {
   }
 }
 
-/** Only a key that works can be replaced: rotation must not bring a revoked or expired grant back to life. */
+/**
+ * Only a key that works can be replaced: rotation must not bring a revoked or expired grant back to
+ * life.
+ */
 export class KeyNotActiveError extends Error {
   override readonly name = "KeyNotActiveError";
   constructor(id: string) {
@@ -87,15 +115,23 @@ export class KeyNotActiveError extends Error {
   }
 }
 
-/** Rotation is serial per key: a second one would give a key that lives no longer than the overlap of the first. */
+/**
+ * Rotation is serial per key: a second one would give a key that lives no longer than the overlap
+ * of the first.
+ */
 export class KeyRotatedError extends Error {
   override readonly name = "KeyRotatedError";
   constructor(id: string) {
-    super(`the key ${id} has been rotated already; rotate the key that replaced it, or create a new key`);
+    super(
+      `the key ${id} has been rotated already; rotate the key that replaced it, or create a new key`,
+    );
   }
 }
 
-/** A session as the store keeps it: of the cookie's value only a digest. Times are milliseconds since the epoch. */
+/**
+ * A session as the store keeps it: of the cookie's value only a digest. Times are milliseconds
+ * since the epoch.
+ */
 export interface SessionRecord {
   /** SHA-256 of the cookie's value, lower-case hexadecimal. */
   readonly digest: string;
@@ -107,7 +143,10 @@ export interface SessionRecord {
   readonly endsAt: number;
 }
 
-/** Sessions that have ended are deleted. Nothing else of a session changes than when it was last seen. */
+/**
+ * Sessions that have ended are deleted. Nothing else of a session changes than when it was last
+ * seen.
+ */
 export interface SessionStore {
   /** Durable when it resolves. */
   create(record: SessionRecord): Promise<void>;
@@ -117,12 +156,16 @@ export interface SessionStore {
   touch(digest: string, at: number): Promise<void>;
   /** Durable when it resolves. An unknown session changes nothing. */
   end(digest: string): Promise<void>;
-  /** Deletes those that ended at `now` or earlier, and those last seen at `idleSince` or earlier; gives their number. */
+  /**
+   * Deletes those that ended at `now` or earlier, and those last seen at `idleSince` or earlier;
+   * gives their number.
+   */
   prune(now: number, idleSince: number): Promise<number>;
 }
 
 /**
- * The public half of a key with which one process signs tokens. Write access to these is the right to make tokens, as write access to keys is the right to make keys.
+ * The public half of a key with which one process signs tokens. Write access to these is the right
+ * to make tokens, as write access to keys is the right to make keys.
  */
 export interface IssuerRecord {
   /** Random, 1 to 64 characters of base64url; a token names it. */
@@ -140,8 +183,9 @@ export interface IssuerStore {
   /** Those that expire after `now`, milliseconds since the epoch; by `kid`. */
   list(now: number): Promise<readonly IssuerRecord[]>;
   /**
-   * Calls back with all that have not expired before it resolves, and with all again within one second of a publication by this or another process.
-   * Gives back a function that ends it. A later failure to read the store is retried, and nothing is called for it.
+   * Calls back with all that have not expired before it resolves, and with all again within one
+   * second of a publication by this or another process. Gives back a function that ends it. A later
+   * failure to read the store is retried, and nothing is called for it.
    */
   watch(listener: (records: readonly IssuerRecord[]) => void): Promise<() => void>;
   /** Deletes those that expired at `before` or earlier; gives their number. */

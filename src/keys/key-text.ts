@@ -2,11 +2,15 @@ import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 /**
- * The text of a service key (docs/keys.md#the-text-of-a-key): `sbx_<environment>_<public id>_<secret><checksum>`.
- * Public id, secret and checksum are base62 and of fixed length, so the parts are found from the end without searching.
+ * The text of a service key (docs/keys.md#the-text-of-a-key):
+ * `sbx_<environment>_<public id>_<secret><checksum>`. Public id, secret and checksum are base62 and
+ * of fixed length, so the parts are found from the end without searching.
  */
 const PREFIX = "sbx_";
-/** In front of the JWT of an exchanged token, so that people and secret scanners know one. No service key has a dot. */
+/**
+ * In front of the JWT of an exchanged token, so that people and secret scanners know one. No
+ * service key has a dot.
+ */
 export const TOKEN_PREFIX = "sbx_x_";
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PUBLIC_ID_LENGTH = 12;
@@ -32,31 +36,43 @@ export function makeKeyText(
   environment: string,
   publicId: string = randomText(randomBytes, PUBLIC_ID_LENGTH),
 ): KeyText {
-  if (!isEnvironment(environment)) throw new RangeError("environment: give 1 to 16 characters of a–z and 0–9");
+  if (!isEnvironment(environment))
+    throw new RangeError("environment: give 1 to 16 characters of a–z and 0–9");
   const body = `${PREFIX}${environment}_${publicId}_${randomText(randomBytes, SECRET_LENGTH)}`;
   return { text: body + checksumText(crc32(body)), publicId };
 }
 
 /**
- * The public id of a key with a name: the same for the same parts, so that a name finds its key without a column of its own. 71 bits: no attacker finds a
- * name whose id is that of another key.
+ * The public id of a key with a name: the same for the same parts, so that a name finds its key
+ * without a column of its own. 71 bits: no attacker finds a name whose id is that of another key.
  *
  * @param parts what the name is unique in, and the name.
  */
 export function publicIdFor(parts: readonly (string | number)[]): string {
   let round = 0;
-  return randomText(() => hash("sha256", JSON.stringify([...parts, (round += 1)]), "buffer"), PUBLIC_ID_LENGTH);
-}
-
-/** The parts that may be known, or `null` for a text that cannot be a key: wrong shape or wrong checksum. */
-export function parseKeyText(text: string): { readonly publicId: string; readonly environment: string } | null {
-  const publicId = publicIdOf(text);
-  return publicId === null ? null : { publicId, environment: text.slice(PREFIX.length, -TAIL_LENGTH - 1) };
+  return randomText(
+    () => hash("sha256", JSON.stringify([...parts, (round += 1)]), "buffer"),
+    PUBLIC_ID_LENGTH,
+  );
 }
 
 /**
- * The characters at the public id's position, for a caller that compares the digest of the whole text: length and checksum need no check of their own.
- * `null` where the text does not begin as a key.
+ * The parts that may be known, or `null` for a text that cannot be a key: wrong shape or wrong
+ * checksum.
+ */
+export function parseKeyText(
+  text: string,
+): { readonly publicId: string; readonly environment: string } | null {
+  const publicId = publicIdOf(text);
+  return publicId === null
+    ? null
+    : { publicId, environment: text.slice(PREFIX.length, -TAIL_LENGTH - 1) };
+}
+
+/**
+ * The characters at the public id's position, for a caller that compares the digest of the whole
+ * text: length and checksum need no check of their own. `null` where the text does not begin as a
+ * key.
  */
 export function publicIdIn(text: string): string | null {
   return text.startsWith(PREFIX) ? text.slice(-TAIL_LENGTH, PUBLIC_ID_LENGTH - TAIL_LENGTH) : null;
@@ -87,7 +103,8 @@ function randomText(randomBytes: RandomBytes, length: number): string {
   let text = "";
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
-      // 248 = 4 · 62. Taking the rest of the bytes as well would make eight of the characters likelier than the others.
+      // 248 = 4 · 62. Taking the rest of the bytes as well would make eight of the characters
+      // likelier than the others.
       if (byte < 248 && text.length < length) text += BASE62.charAt(byte % 62);
     }
   }
@@ -103,9 +120,11 @@ function checksumText(checksum: number): string {
 }
 
 /**
- * Whether every part is the only text for its bytes (RFC 4648 §3.5). Decoders ignore the unused bits of a last
- * character, so one signed text would have several forms.
+ * Whether every part is the only text for its bytes (RFC 4648 §3.5). Decoders ignore the unused
+ * bits of a last character, so one signed text would have several forms.
  */
 export function isCanonicalJws(jws: string): boolean {
-  return jws.split(".").every((part) => Buffer.from(part, "base64url").toString("base64url") === part);
+  return jws
+    .split(".")
+    .every((part) => Buffer.from(part, "base64url").toString("base64url") === part);
 }

@@ -18,24 +18,32 @@ type Fetch = (
   readonly body: AsyncIterable<Uint8Array> | null;
 }>;
 
-/** At most 255 ASCII characters (OpenID Connect Core §2); those of control would reach terminals. */
+/**
+ * At most 255 ASCII characters (OpenID Connect Core §2); those of control would reach terminals.
+ */
 const SUBJECT = /^[ -~]{1,255}$/;
 
 /** Groups of one person that are looked at, at most. */
 const MOST_GROUPS = 1_000;
 
-/** Largest answer of the provider that is read, bytes; discovery documents and key sets have a few kilobytes. */
+/**
+ * Largest answer of the provider that is read, bytes; discovery documents and key sets have a few
+ * kilobytes.
+ */
 const LARGEST_ANSWER = 1024 * 1024;
 
-/** Returns of browsers under way at once; more are 503. Each may wait for the provider for {@link TIMEOUT}. */
+/**
+ * Returns of browsers under way at once; more are 503. Each may wait for the provider for
+ * {@link TIMEOUT}.
+ */
 const MOST_RETURNS = 50;
 
 /** How far the provider's clock and ours may be apart, seconds. */
 const CLOCK_SKEW = 30;
 
 /**
- * Sign-in at one provider of OpenID Connect: authorization code with PKCE, state and nonce. The ID token is
- * verified with the provider's public keys (OpenID Connect Core §3.1.3.7, points 2 to 10).
+ * Sign-in at one provider of OpenID Connect: authorization code with PKCE, state and nonce. The ID
+ * token is verified with the provider's public keys (OpenID Connect Core §3.1.3.7, points 2 to 10).
  */
 export class OidcClient {
   readonly #settings: OidcSettings;
@@ -52,7 +60,9 @@ export class OidcClient {
   }
 
   /** Where to send the browser. @param redirectUri where it returns to. */
-  async begin(redirectUri: string): Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault> {
+  async begin(
+    redirectUri: string,
+  ): Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault> {
     const check: SignInCheck = {
       state: client.randomState(),
       nonce: client.randomNonce(),
@@ -73,7 +83,10 @@ export class OidcClient {
     }
   }
 
-  /** Who has signed in. @param returned the address to which the provider sent the browser, with its query. */
+  /**
+   * Who has signed in. @param returned the address to which the provider sent the browser, with its
+   * query.
+   */
   async finish(returned: URL, check: SignInCheck): Promise<Person | SignInFault> {
     if (returned.searchParams.get("state") !== check.state) return { fault: "invalid" };
     if (this.#returns >= MOST_RETURNS) return { fault: "unavailable" };
@@ -140,7 +153,10 @@ export class OidcClient {
   /** Basic is the default of a provider that lists no method (OpenID Connect Discovery §3). */
   #authentication(): client.ClientAuth {
     if (this.#secret === null) return client.None();
-    const [basic, post] = [client.ClientSecretBasic(this.#secret), client.ClientSecretPost(this.#secret)];
+    const [basic, post] = [
+      client.ClientSecretBasic(this.#secret),
+      client.ClientSecretPost(this.#secret),
+    ];
     return (server, ...request) => {
       const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
       (methods.includes("client_secret_basic") ? basic : post)(server, ...request);
@@ -160,8 +176,15 @@ class ProviderUnavailableError extends Error {
   override readonly name = "ProviderUnavailableError";
 }
 
-/** Reads at most {@link LARGEST_ANSWER}. @throws {ProviderUnavailableError} also where the provider answers 429 or 5xx. */
-async function boundedFetch(call: Fetch, url: string, options: client.CustomFetchOptions): Promise<Response> {
+/**
+ * Reads at most {@link LARGEST_ANSWER}. @throws {ProviderUnavailableError} also where the provider
+ * answers 429 or 5xx.
+ */
+async function boundedFetch(
+  call: Fetch,
+  url: string,
+  options: client.CustomFetchOptions,
+): Promise<Response> {
   try {
     const { body, ...others } = options;
     const response = await call(url, { ...others, ...(body !== undefined && { body }) });
@@ -174,7 +197,10 @@ async function boundedFetch(call: Fetch, url: string, options: client.CustomFetc
       chunks.push(chunk);
     }
     if (status === 429 || status >= 500) throw new RangeError(`oidc: status ${status}`);
-    return new Response(length === 0 ? null : Buffer.concat(chunks), { status, headers: [...headers] });
+    return new Response(length === 0 ? null : Buffer.concat(chunks), {
+      status,
+      headers: [...headers],
+    });
   } catch (cause) {
     throw new ProviderUnavailableError("oidc: no answer", { cause });
   }

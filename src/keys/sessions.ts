@@ -4,12 +4,15 @@ import type { SessionHolder, SessionTimes } from "../canon/credentials/session.t
 import type { RandomBytes } from "./key-text.ts";
 import type { SessionRecord, SessionStore } from "./key-store.ts";
 
-/** How long a look into the store counts, milliseconds: a sign-out on another replica is seen so soon. */
+/**
+ * How long a look into the store counts, milliseconds: a sign-out on another replica is seen so
+ * soon.
+ */
 const FRESH = 1_000;
 
 /**
- * Looks into the store in that time, at most, for values that this process has neither made nor seen good: anonymous
- * callers must not be able to keep it busy.
+ * Looks into the store in that time, at most, for values that this process has neither made nor
+ * seen good: anonymous callers must not be able to keep it busy.
  */
 const UNKNOWN_LOOK_UPS = 50;
 
@@ -33,7 +36,10 @@ interface Look {
   readonly found: Promise<SessionRecord | null>;
 }
 
-/** Sessions of the console, over a store that all replicas share. Methods throw {@link StoreUnavailableError} where it is unavailable. */
+/**
+ * Sessions of the console, over a store that all replicas share. Methods throw
+ * {@link StoreUnavailableError} where it is unavailable.
+ */
 export class Sessions {
   readonly #store: SessionStore;
   readonly #randomBytes: RandomBytes;
@@ -48,9 +54,11 @@ export class Sessions {
   }
 
   /**
-   * Starts a session. The value is the credential: it is for the holder's browser, and stands nowhere else.
+   * Starts a session. The value is the credential: it is for the holder's browser, and stands
+   * nowhere else.
    *
-   * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever the times say.
+   * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever the
+   * times say.
    */
   async start(
     holder: SessionHolder,
@@ -61,14 +69,23 @@ export class Sessions {
     const value = Buffer.from(this.#randomBytes(32)).toString("base64url");
     const at = Math.trunc(now);
     const endsAt = Math.trunc(Math.min(now + absolute, latest));
-    const record: SessionRecord = { digest: digestOf(value), holder, createdAt: at, seenAt: at, endsAt };
+    const record: SessionRecord = {
+      digest: digestOf(value),
+      holder,
+      createdAt: at,
+      seenAt: at,
+      endsAt,
+    };
     await this.#store.prune(at, at - idle);
     await this.#store.create(record);
     this.#remember(record.digest);
     return { value, record };
   }
 
-  /** The session that a browser's value is of, used now; `null` where it has ended or never was. @param address of the caller. */
+  /**
+   * The session that a browser's value is of, used now; `null` where it has ended or never was.
+   * @param address of the caller.
+   */
   async find(
     value: string,
     now: number,
@@ -88,7 +105,8 @@ export class Sessions {
     const touched = { ...record, seenAt: Math.trunc(now) };
     await this.#store.touch(digest, touched.seenAt);
     // Not where it was ended meanwhile: it would be good for another second.
-    if (this.#looks.get(digest) === look) this.#looks.set(digest, { ...look, found: Promise.resolve(touched) });
+    if (this.#looks.get(digest) === look)
+      this.#looks.set(digest, { ...look, found: Promise.resolve(touched) });
     return touched;
   }
 
@@ -159,7 +177,10 @@ export class SignInCodes {
     return code;
   }
 
-  /** The key that the code stands for; no second time. `null` for one that is unknown, used or too old. */
+  /**
+   * The key that the code stands for; no second time. `null` for one that is unknown, used or too
+   * old.
+   */
   take(code: string, now: number): string | null {
     const found = this.#codes.get(code);
     this.#codes.delete(code);

@@ -22,11 +22,14 @@ import type { Identity } from "../canon/identity.ts";
 /** Characters of a JWT: those of clouds have about two thousand. */
 const LONGEST = 16_384;
 
-/** How far the issuer's clock may be ahead of ours, seconds: for `nbf` and `iat`, never for `exp`. */
+/**
+ * How far the issuer's clock may be ahead of ours, seconds: for `nbf` and `iat`, never for `exp`.
+ */
 const CLOCK_SKEW = 30;
 
 /**
- * Signatures with public keys only, whatever the header names (RFC 8725 §3.1): with an HMAC algorithm in the list a public key could be used as the secret.
+ * Signatures with public keys only, whatever the header names (RFC 8725 §3.1): with an HMAC
+ * algorithm in the list a public key could be used as the secret.
  */
 const ALGORITHMS = [
   "RS256",
@@ -103,7 +106,10 @@ export class WorkloadTokens {
     if (verified !== "unknown_key") return verified;
     // The issuer may have a new key.
     const renewed = (await remote?.renewed(keys)) ?? null;
-    const again = renewed === null ? verified : await verifySignature(jwt, issuer.issuer, renewed, this.#clock());
+    const again =
+      renewed === null
+        ? verified
+        : await verifySignature(jwt, issuer.issuer, renewed, this.#clock());
     return again === "unknown_key" ? { fault: "invalid" } : again;
   }
 
@@ -112,9 +118,13 @@ export class WorkloadTokens {
     const known = this.#remote.get(key);
     if (known !== undefined) return known;
     // Those of issuers that a reload has taken away are forgotten.
-    const present = new Set(Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)));
+    const present = new Set(
+      Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)),
+    );
     this.#remote = new Map([...this.#remote].filter(([name]) => present.has(name)));
-    const made = new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) => this.#onFailure(id, failure));
+    const made = new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) =>
+      this.#onFailure(id, failure),
+    );
     this.#remote.set(key, made);
     return made;
   }
@@ -154,7 +164,9 @@ async function verifySignature(
   issuer: string,
   keys: KeyFinder,
   now: number,
-): Promise<{ readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault | "unknown_key"> {
+): Promise<
+  { readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault | "unknown_key"
+> {
   try {
     const { payload } = await jwtVerify(jwt, keys, {
       algorithms: ALGORITHMS,
@@ -163,7 +175,8 @@ async function verifySignature(
       currentDate: new Date(now),
       requiredClaims: ["iss", "sub", "aud", "exp"],
     });
-    // jose's tolerance would also let `exp` pass; it compares `iat` only where it is given a greatest age.
+    // jose's tolerance would also let `exp` pass; it compares `iat` only where it is given a
+    // greatest age.
     const { iat = 0, exp = 0 } = payload;
     if (exp <= now / 1_000 || iat > now / 1_000 + CLOCK_SKEW) return { fault: "expired" };
     const claims = parseJson(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString("utf8"));
@@ -184,7 +197,10 @@ function audiences({ aud }: JWTPayload): readonly string[] {
 const holders = new WeakMap<WorkloadRule, Holder>();
 
 /** The rule of a caller's id; `null` where the table has none. */
-export function ruleHolder(workloads: WorkloadIdentity | undefined, callerId: string): Holder | null {
+export function ruleHolder(
+  workloads: WorkloadIdentity | undefined,
+  callerId: string,
+): Holder | null {
   const id = ruleOfCaller(callerId);
   if (workloads === undefined || id === null || !Object.hasOwn(workloads.rules, id)) return null;
   const rule = workloads.rules[id];
@@ -197,7 +213,18 @@ export function ruleHolder(workloads: WorkloadIdentity | undefined, callerId: st
 }
 
 function makeHolder({ issuers }: WorkloadIdentity, rule: WorkloadRule): Holder {
-  const { id, workspace, scopes, environment, workload, owner, labels, operations, routes, lifetime } = rule;
+  const {
+    id,
+    workspace,
+    scopes,
+    environment,
+    workload,
+    owner,
+    labels,
+    operations,
+    routes,
+    lifetime,
+  } = rule;
   const identity: Identity = Object.freeze({
     workspace,
     keyId: workloadCaller(id),

@@ -7,8 +7,19 @@ import {
   type PolicyStates,
   type PolicyStatus,
 } from "./policy-states.ts";
-import type { LifecycleFault, Expectation, PromotionRequest, RollbackRequest } from "./lifecycle.ts";
-import type { Actor, ContentReference, PolicyRecord, ReportReference, ShadowFigures } from "./records.ts";
+import type {
+  LifecycleFault,
+  Expectation,
+  PromotionRequest,
+  RollbackRequest,
+} from "./lifecycle.ts";
+import type {
+  Actor,
+  ContentReference,
+  PolicyRecord,
+  ReportReference,
+  ShadowFigures,
+} from "./records.ts";
 import { countedApprovals, missingRequirements } from "./requirements.ts";
 
 /** The record to write; `null` where it is so already; or why it must not be. */
@@ -35,28 +46,47 @@ export function approval(
   if ("fault" in found) return found;
   const earlier = found.status.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
   const isSame =
-    earlier !== undefined && canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
-  return isSame ? null : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
+    earlier !== undefined &&
+    canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
+  return isSame
+    ? null
+    : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
 }
 
-export function approvalWithdrawal(states: PolicyStates, { policy, digest, by }: ContentRequest, at: number): Verdict {
+export function approvalWithdrawal(
+  states: PolicyStates,
+  { policy, digest, by }: ContentRequest,
+  at: number,
+): Verdict {
   const found = contentIn(states, policy, digest);
   if ("fault" in found) return found;
-  const stands = found.status.approvals.get(digest)?.some((one) => one.by.origin === by.origin) === true;
+  const stands =
+    found.status.approvals.get(digest)?.some((one) => one.by.origin === by.origin) === true;
   if (!stands) return { fault: "not_approved" };
   return { kind: "approval_withdrawn", policy, at, revision: found.content.revision, digest, by };
 }
 
 export function candidateWithdrawal(
   states: PolicyStates,
-  { policy, expected, by }: { readonly policy: string; readonly expected: Expectation; readonly by: Actor },
+  {
+    policy,
+    expected,
+    by,
+  }: { readonly policy: string; readonly expected: Expectation; readonly by: Actor },
   at: number,
 ): Verdict {
   const status = expectedStatus(states, policy, expected);
   if ("fault" in status) return status;
   const candidate = referenceOf(status, "candidate");
   if (candidate === null) return { fault: "no_candidate" };
-  return { kind: "candidate_withdrawn", policy, at, revision: candidate.revision, digest: candidate.digest, by };
+  return {
+    kind: "candidate_withdrawn",
+    policy,
+    at,
+    revision: candidate.revision,
+    digest: candidate.digest,
+    by,
+  };
 }
 
 export function release(
@@ -72,7 +102,9 @@ export function release(
   // The end of a policy of which nothing acts is nothing to wait for.
   if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };
   const changes =
-    status.held.has(digest) || status.withdrawn.has(digest) || (status.candidate === null && !slots.includes(digest));
+    status.held.has(digest) ||
+    status.withdrawn.has(digest) ||
+    (status.candidate === null && !slots.includes(digest));
   if (!changes) return { fault: "not_held" };
   return { kind: "released", policy, at, revision: content.revision, digest, by };
 }
@@ -97,7 +129,13 @@ export function promotion(
   figures: ShadowFigures | null,
   at: number,
 ): PolicyRecord | LifecycleFault {
-  const missing = missingRequirements(status, { ...requirements, revoked, tableRevision }, by, figures, at);
+  const missing = missingRequirements(
+    status,
+    { ...requirements, revoked, tableRevision },
+    by,
+    figures,
+    at,
+  );
   if (missing.length > 0) return { fault: "requirements", missing };
   return {
     kind: "promoted",
@@ -121,12 +159,19 @@ export function rollBackTarget(
   if (status.enforced === null) return { fault: "nothing_to_roll_back_to" };
   const target = status.former.findLast(
     (digest) =>
-      toRevision === undefined || (digest === null ? null : contentOf(status, digest).revision) === toRevision,
+      toRevision === undefined ||
+      (digest === null ? null : contentOf(status, digest).revision) === toRevision,
   );
-  return target === undefined || target === status.enforced.digest ? { fault: "nothing_to_roll_back_to" } : target;
+  return target === undefined || target === status.enforced.digest
+    ? { fault: "nothing_to_roll_back_to" }
+    : target;
 }
 
-export function rollback(states: PolicyStates, request: RollbackRequest, at: number): PolicyRecord | LifecycleFault {
+export function rollback(
+  states: PolicyStates,
+  request: RollbackRequest,
+  at: number,
+): PolicyRecord | LifecycleFault {
   const { policy, expected, by, tableRevision, reason } = request;
   const status = expectedStatus(states, policy, expected);
   if ("fault" in status) return status;
@@ -139,7 +184,11 @@ export function rollback(states: PolicyStates, request: RollbackRequest, at: num
 }
 
 /** The policy, where it still is as the caller has seen it. */
-function expectedStatus(states: PolicyStates, policy: string, expected: Expectation): PolicyStatus | LifecycleFault {
+function expectedStatus(
+  states: PolicyStates,
+  policy: string,
+  expected: Expectation,
+): PolicyStatus | LifecycleFault {
   const status = statusOf(states, policy);
   if ("fault" in status) return status;
   const etag = entityTag(status);

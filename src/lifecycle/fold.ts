@@ -1,6 +1,12 @@
 import { chainHash } from "../evidence/chain.ts";
 import type { PolicyLogRow } from "./policy-log-store.ts";
-import { contentOf, type KnownContent, type PolicyStates, type PolicyStatus, type SlotState } from "./policy-states.ts";
+import {
+  contentOf,
+  type KnownContent,
+  type PolicyStates,
+  type PolicyStatus,
+  type SlotState,
+} from "./policy-states.ts";
 import {
   type Approval,
   type ObservedRecord,
@@ -8,7 +14,13 @@ import {
   type RolledBackRecord,
   RECORD_KINDS,
 } from "./records.ts";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "../canon/json.ts";
 
 /** A log that cannot be followed: its chain does not hold, or a newer version has written to it. */
 export class PolicyLogError extends Error {
@@ -18,8 +30,8 @@ export class PolicyLogError extends Error {
 /**
  * What follows from one more row.
  *
- * @throws {PolicyLogError} when the row is not the next one, is not what was written, or is of no kind that this version knows: to go on without it could
- * bring a policy back that was taken away.
+ * @throws {PolicyLogError} when the row is not the next one, is not what was written, or is of no
+ * kind that this version knows: to go on without it could bring a policy back that was taken away.
  */
 export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
   const { head } = states;
@@ -39,9 +51,14 @@ export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
     );
   }
   const known = states.policies.get(record.policy) ?? newLine(record.policy);
-  const status: PolicyStatus = { ...foldRecord(known, record, row.position), position: row.position };
+  const status: PolicyStatus = {
+    ...foldRecord(known, record, row.position),
+    position: row.position,
+  };
   const policies = new Map(
-    [...states.policies, [status.id, status] as const].toSorted(([left], [right]) => (left < right ? -1 : 1)),
+    [...states.policies, [status.id, status] as const].toSorted(([left], [right]) =>
+      left < right ? -1 : 1,
+    ),
   );
   return { head: { position: row.position, hash: row.hash }, policies };
 }
@@ -73,12 +90,24 @@ function foldRecord(status: PolicyStatus, record: PolicyRecord, moved: number): 
     }
     case "approved": {
       const { digest, by, report } = record;
-      return withApprovals(status, digest, [...approvalsOfOthers(status, digest, by.origin), { by, at, report }]);
+      return withApprovals(status, digest, [
+        ...approvalsOfOthers(status, digest, by.origin),
+        { by, at, report },
+      ]);
     }
     case "approval_withdrawn":
-      return withApprovals(status, record.digest, approvalsOfOthers(status, record.digest, record.by.origin));
+      return withApprovals(
+        status,
+        record.digest,
+        approvalsOfOthers(status, record.digest, record.by.origin),
+      );
     case "candidate_withdrawn":
-      return { ...status, candidate: null, withdrawn: new Set(status.withdrawn).add(record.digest), moved };
+      return {
+        ...status,
+        candidate: null,
+        withdrawn: new Set(status.withdrawn).add(record.digest),
+        moved,
+      };
     case "promoted": {
       const { digest } = record.to;
       const former = [...status.former, status.enforced?.digest ?? null];
@@ -108,7 +137,8 @@ function observed(status: PolicyStatus, record: ObservedRecord): PolicyStatus {
   const contents = new Map(status.contents).set(digest, known);
   const state: SlotState = { digest, since: at };
   if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null };
-  // Where nothing is enforced, there is nothing whose end would have to be promoted: the policy is just not watched any more.
+  // Where nothing is enforced, there is nothing whose end would have to be promoted: the policy is
+  // just not watched any more.
   const candidate = content === "removal" && status.enforced === null ? null : state;
   return { ...status, contents, candidate };
 }
@@ -129,12 +159,20 @@ function rolledBack(status: PolicyStatus, { from, to, at }: RolledBackRecord): P
   };
 }
 
-function approvalsOfOthers(status: PolicyStatus, digest: string, origin: string): readonly Approval[] {
+function approvalsOfOthers(
+  status: PolicyStatus,
+  digest: string,
+  origin: string,
+): readonly Approval[] {
   return (status.approvals.get(digest) ?? []).filter(({ by }) => by.origin !== origin);
 }
 
 /** A row that approves unknown content is not lawful. @throws {TypeError} */
-function withApprovals(status: PolicyStatus, digest: string, approvals: readonly Approval[]): PolicyStatus {
+function withApprovals(
+  status: PolicyStatus,
+  digest: string,
+  approvals: readonly Approval[],
+): PolicyStatus {
   contentOf(status, digest);
   return { ...status, approvals: new Map(status.approvals).set(digest, approvals) };
 }
@@ -146,7 +184,8 @@ function without(digests: ReadonlySet<string>, digest: string): ReadonlySet<stri
 type Check = (value: JsonValue | undefined) => boolean;
 
 const isDigest: Check = (value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
-const isRevision: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
+const isRevision: Check = (value) =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 const isTime: Check = (value) => typeof value === "number" && Number.isFinite(value);
 const isText: Check = (value) => typeof value === "string";
 const isOneOf =
@@ -178,7 +217,8 @@ const KNOWN_ACTOR = isObject({
 const PERSON = isObject({ issuer: isText, subject: isText });
 /** Keys, and records of older versions, name no person. */
 const ACTOR: Check = (value) =>
-  KNOWN_ACTOR(value) && (!isJsonObject(value) || value["person"] === undefined || PERSON(value["person"]));
+  KNOWN_ACTOR(value) &&
+  (!isJsonObject(value) || value["person"] === undefined || PERSON(value["person"]));
 const REPORT = isObject({
   sha256: isDigest,
   tableRevision: isText,
@@ -220,8 +260,9 @@ const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Che
 };
 
 /**
- * The record in a row's text; `null` where this version does not support it. It must be in canonical form: a text with a
- * member twice has two readings. Members that this version does not know belong to a later one, and are ignored.
+ * The record in a row's text; `null` where this version does not support it. It must be in
+ * canonical form: a text with a member twice has two readings. Members that this version does not
+ * know belong to a later one, and are ignored.
  */
 export function readPolicyRecord(text: string): PolicyRecord | null {
   const value = parse(text);
@@ -236,7 +277,9 @@ function isPolicyRecord(value: unknown): value is JsonObject & PolicyRecord {
 }
 
 function hasMembers(value: JsonObject, members: Readonly<Record<string, Check>>): boolean {
-  return Object.entries(members).every(([name, check]) => Object.hasOwn(value, name) && check(value[name]));
+  return Object.entries(members).every(
+    ([name, check]) => Object.hasOwn(value, name) && check(value[name]),
+  );
 }
 
 function parse(text: string): unknown {

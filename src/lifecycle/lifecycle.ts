@@ -22,7 +22,10 @@ export interface FileContent {
 export interface Expectation {
   /** The strong entity tag, with its quotation marks (RFC 9110 §8.8.3). */
   readonly etag: string;
-  /** Revision numbers as the body repeats them; `null`: nothing in the slot. A slot that is left out is not looked at. */
+  /**
+   * Revision numbers as the body repeats them; `null`: nothing in the slot. A slot that is left out
+   * is not looked at.
+   */
   readonly candidateRevision?: number | null;
   readonly enforcedRevision?: number | null;
 }
@@ -35,7 +38,9 @@ export interface PromotionRequest {
   /** Public ids of keys whose approvals do not count, because they have been revoked. */
   readonly revoked?: ReadonlySet<string>;
   readonly tableRevision: string;
-  /** Counts what the candidate said in shadow; called with its revision number and when it entered. */
+  /**
+   * Counts what the candidate said in shadow; called with its revision number and when it entered.
+   */
   readonly figures: (revision: number, since: number) => Promise<ShadowFigures>;
 }
 
@@ -43,7 +48,10 @@ export interface RollbackRequest {
   readonly policy: string;
   readonly expected: Expectation;
   readonly by: Actor;
-  /** Revision of a content that was enforced before, or `null` for nothing; left out: whatever was enforced last. */
+  /**
+   * Revision of a content that was enforced before, or `null` for nothing; left out: whatever was
+   * enforced last.
+   */
   readonly toRevision?: number | null;
   readonly tableRevision: string;
   readonly reason: RollbackReason;
@@ -57,28 +65,47 @@ export interface LifecycleChange {
 
 type Result = Promise<LifecycleChange | LifecycleFault>;
 
-/** Everything that can happen to policies. Each call reads the newest rows, decides, and appends; where another writer was first, it decides anew. */
+/**
+ * Everything that can happen to policies. Each call reads the newest rows, decides, and appends;
+ * where another writer was first, it decides anew.
+ */
 export interface PolicyLifecycle {
   /** As of the newest row that this process has read. */
   readonly states: PolicyStates;
-  /** Reads what is new. @throws {StoreUnavailableError} @throws {PolicyLogError} when the chain does not hold. */
+  /**
+   * Reads what is new. @throws {StoreUnavailableError} @throws {PolicyLogError} when the chain does
+   * not hold.
+   */
   refresh(): Promise<PolicyStates>;
   /**
-   * Records what a server's files hold. New content takes its number and its slot; policies that the files no longer have get a removal for candidate. A content
-   * that is known already moves nothing at a start, where it may be an older replica's; at a reload the files have gone back to it, and so does the candidate.
-   * Contents must be kept in the store before.
+   * Records what a server's files hold. New content takes its number and its slot; policies that
+   * the files no longer have get a removal for candidate. A content that is known already moves
+   * nothing at a start, where it may be an older replica's; at a reload the files have gone back to
+   * it, and so does the candidate. Contents must be kept in the store before.
    *
    * @throws {RangeError} when a policy stands in `contents` twice. @throws {StoreUnavailableError}
    */
-  observe(contents: readonly FileContent[], occasion: "start" | "reload", tableRevision: string): Promise<PolicyStates>;
+  observe(
+    contents: readonly FileContent[],
+    occasion: "start" | "reload",
+    tableRevision: string,
+  ): Promise<PolicyStates>;
   approve(request: {
     readonly policy: string;
     readonly digest: string;
     readonly by: Actor;
     readonly report: ReportReference | null;
   }): Result;
-  withdrawApproval(request: { readonly policy: string; readonly digest: string; readonly by: Actor }): Result;
-  withdrawCandidate(request: { readonly policy: string; readonly expected: Expectation; readonly by: Actor }): Result;
+  withdrawApproval(request: {
+    readonly policy: string;
+    readonly digest: string;
+    readonly by: Actor;
+  }): Result;
+  withdrawCandidate(request: {
+    readonly policy: string;
+    readonly expected: Expectation;
+    readonly by: Actor;
+  }): Result;
   promote(request: PromotionRequest): Result;
   rollBack(request: RollbackRequest): Result;
   /** Lifts a hold or a withdrawal of a kept content, or brings back one that stands in no slot. */
@@ -90,7 +117,10 @@ export interface PolicyLifecycle {
   }): Result;
 }
 
-/** Why something was not done. Each caller has its own message for it (`http/control/policies/`, `cli/policy/lifecycle/`). */
+/**
+ * Why something was not done. Each caller has its own message for it (`http/control/policies/`,
+ * `cli/policy/lifecycle/`).
+ */
 export type LifecycleFault =
   | { readonly fault: "unknown_policy" }
   | { readonly fault: "unknown_content" }

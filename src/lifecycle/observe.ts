@@ -13,10 +13,14 @@ interface Observation {
 }
 
 /**
- * What has to be written down of the files of one server. A replica with older files must not take back what a newer one brought: at a start, what is known
- * may fill an empty slot and replace no other content. Files that change under a running server are changed on purpose, and replace it.
+ * What has to be written down of the files of one server. A replica with older files must not take
+ * back what a newer one brought: at a start, what is known may fill an empty slot and replace no
+ * other content. Files that change under a running server are changed on purpose, and replace it.
  */
-export function observationRecords(states: PolicyStates, observation: Observation): readonly PolicyRecord[] {
+export function observationRecords(
+  states: PolicyStates,
+  observation: Observation,
+): readonly PolicyRecord[] {
   const present = observation.contents.flatMap(
     (content) => ofPresent(states.policies.get(content.policy), content, observation) ?? [],
   );
@@ -27,20 +31,36 @@ export function observationRecords(states: PolicyStates, observation: Observatio
   return [...present, ...absent];
 }
 
-function ofPresent(status: PolicyStatus | undefined, file: FileContent, observation: Observation): PolicyRecord | null {
+function ofPresent(
+  status: PolicyStatus | undefined,
+  file: FileContent,
+  observation: Observation,
+): PolicyRecord | null {
   const { policy, digest, module } = file;
   const { at, tableRevision } = observation;
   const known = status?.contents.get(digest);
   if (status === undefined || known === undefined) {
     const slot = status === undefined && file.initialMode === "enforce" ? "enforced" : "candidate";
     const revision = nextRevision(status);
-    return { kind: "observed", policy, at, revision, digest, module, content: "rules", slot, tableRevision };
+    return {
+      kind: "observed",
+      policy,
+      at,
+      revision,
+      digest,
+      module,
+      content: "rules",
+      slot,
+      tableRevision,
+    };
   }
   const { revision } = known;
-  const before = observation.before === null ? null : (observation.before.get(policy) ?? removalDigest(policy));
+  const before =
+    observation.before === null ? null : (observation.before.get(policy) ?? removalDigest(policy));
   const hasChanged = before !== null && before !== digest;
   const returned: PolicyRecord = { kind: "returned", policy, at, revision, digest };
-  // A replica that comes late through what the others had before goes back from nothing: it must not replace the candidate, nor take over its time in shadow.
+  // A replica that comes late through what the others had before goes back from nothing: it must
+  // not replace the candidate, nor take over its time in shadow.
   const leavesCandidate = hasChanged && before === status.candidate?.digest;
   if (status.candidate !== null) return leavesCandidate ? returned : null;
   if (status.enforced?.digest === digest) return null;
@@ -48,7 +68,10 @@ function ofPresent(status: PolicyStatus | undefined, file: FileContent, observat
 }
 
 /** A policy that files have no longer; its rules go on acting until its end is promoted. */
-function ofAbsent(status: PolicyStatus, { before, at, tableRevision }: Observation): PolicyRecord | null {
+function ofAbsent(
+  status: PolicyStatus,
+  { before, at, tableRevision }: Observation,
+): PolicyRecord | null {
   const policy = status.id;
   const digest = removalDigest(policy);
   if (status.enforced?.digest === digest || status.candidate?.digest === digest) return null;
@@ -74,9 +97,14 @@ function ofAbsent(status: PolicyStatus, { before, at, tableRevision }: Observati
   return { kind: "returned", policy, at, revision: known.revision, digest };
 }
 
-/** Whether a known content may fill an empty slot at a start: not where it is a former one's, or was taken out by hand. */
+/**
+ * Whether a known content may fill an empty slot at a start: not where it is a former one's, or was
+ * taken out by hand.
+ */
 function mayReturn(status: PolicyStatus, digest: string): boolean {
-  return !status.held.has(digest) && !status.withdrawn.has(digest) && !status.former.includes(digest);
+  return (
+    !status.held.has(digest) && !status.withdrawn.has(digest) && !status.former.includes(digest)
+  );
 }
 
 function nextRevision(status: PolicyStatus | undefined): number {
@@ -104,14 +132,20 @@ function fileDrift(status: PolicyStatus, digest: string | null): readonly Drift[
   const slots = [status.enforced?.digest, status.candidate?.digest];
   const found: Drift[] = [];
   if (digest === null) {
-    const hasRules = slots.some((slot) => slot !== undefined && contentOf(status, slot).content === "rules");
+    const hasRules = slots.some(
+      (slot) => slot !== undefined && contentOf(status, slot).content === "rules",
+    );
     if (hasRules && !slots.includes(removal)) found.push("not_in_files");
     return found;
   }
   if (status.held.has(digest)) found.push("files_held");
   else if (status.withdrawn.has(digest)) found.push("files_withdrawn");
   else if (!slots.includes(digest)) found.push("files_differ");
-  if (status.candidate !== null && status.candidate.digest !== digest && !found.includes("files_differ")) {
+  if (
+    status.candidate !== null &&
+    status.candidate.digest !== digest &&
+    !found.includes("files_differ")
+  ) {
     found.push("candidate_not_in_files");
   }
   return found;

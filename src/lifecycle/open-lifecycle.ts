@@ -5,7 +5,13 @@ import { chainHash, type ChainLink } from "../evidence/chain.ts";
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
 import type { PolicyLogRow, PolicyLogStore } from "./policy-log-store.ts";
 import * as changes from "./changes.ts";
-import type { LifecycleFault, FileContent, LifecycleChange, PolicyLifecycle, PromotionRequest } from "./lifecycle.ts";
+import type {
+  LifecycleFault,
+  FileContent,
+  LifecycleChange,
+  PolicyLifecycle,
+  PromotionRequest,
+} from "./lifecycle.ts";
 import { foldRow, PolicyLogError } from "./fold.ts";
 import { NO_POLICY_STATES, type PolicyStates } from "./policy-states.ts";
 import { observationRecords } from "./observe.ts";
@@ -15,17 +21,26 @@ import { isJudged } from "./requirements.ts";
 /** Rows read at a time. */
 const PAGE = 500;
 
-/** Attempts after another writer was first, before the caller gets an error; a hundred concurrent writers need fewer. */
+/**
+ * Attempts after another writer was first, before the caller gets an error; a hundred concurrent
+ * writers need fewer.
+ */
 const ATTEMPTS = 400;
 
-/** Longest pause between attempts, milliseconds: so that those who lost do not all come back together. */
+/**
+ * Longest pause between attempts, milliseconds: so that those who lost do not all come back
+ * together.
+ */
 const PAUSE = 20;
 
 /**
- * The lifecycle of the policies of one store. Changes by this process wait for each other; against other processes the store's compare-and-append decides.
+ * The lifecycle of the policies of one store. Changes by this process wait for each other; against
+ * other processes the store's compare-and-append decides.
  *
- * @param clock milliseconds since the epoch. @param pause before it is tried again where another writer was first.
- * @throws {StoreUnavailableError} @throws {PolicyLogError} when the log cannot be read or does not hold.
+ * @param clock milliseconds since the epoch. @param pause before it is tried again where another
+ * writer was first.
+ * @throws {StoreUnavailableError} @throws {PolicyLogError} when the log cannot be read or does not
+ * hold.
  */
 export async function openLifecycle(
   log: PolicyLogStore,
@@ -71,16 +86,24 @@ class Lifecycle implements PolicyLifecycle {
       const before = occasion === "start" ? null : this.#files;
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const states = await this.refresh();
-        const records = observationRecords(states, { contents, before, tableRevision, at: this.#now() });
+        const records = observationRecords(states, {
+          contents,
+          before,
+          tableRevision,
+          at: this.#now(),
+        });
         if (records.length === 0 || (await this.#append(states.head, records))) {
           this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
           return this.#states;
         }
         await this.#pause();
       }
-      throw new StoreUnavailableError("too many processes are writing the policy log at once; try again", {
-        done: "no",
-      });
+      throw new StoreUnavailableError(
+        "too many processes are writing the policy log at once; try again",
+        {
+          done: "no",
+        },
+      );
     });
 
   approve: PolicyLifecycle["approve"] = (request) =>
@@ -104,8 +127,11 @@ class Lifecycle implements PolicyLifecycle {
   rollBack: PolicyLifecycle["rollBack"] = (request) =>
     this.#change(async (states) => {
       const record = changes.rollback(states, request, this.#now());
-      if ("fault" in record || record.kind !== "rolled_back" || record.to?.module == null) return record;
-      return (await this.#isKept(record.to)) ? record : { fault: "no_bytes", revision: record.to.revision };
+      if ("fault" in record || record.kind !== "rolled_back" || record.to?.module == null)
+        return record;
+      return (await this.#isKept(record.to))
+        ? record
+        : { fault: "no_bytes", revision: record.to.revision };
     });
 
   async #promotion(
@@ -117,7 +143,8 @@ class Lifecycle implements PolicyLifecycle {
     if ("fault" in found) return found;
     const { status, candidate } = found;
     if (!isJudged(status)) return changes.promotion(found, request, null, this.#now());
-    if (!(await this.#isKept(candidate))) return { fault: "no_bytes", revision: candidate.revision };
+    if (!(await this.#isKept(candidate)))
+      return { fault: "no_bytes", revision: candidate.revision };
     const figures =
       counted.get(candidate.digest) ??
       (await request.figures(candidate.revision, status.candidate?.since ?? this.#now()));
@@ -125,10 +152,15 @@ class Lifecycle implements PolicyLifecycle {
     return changes.promotion(found, request, figures, this.#now());
   }
 
-  /** A backup that was restored under a running process would have it wait for ever for rows that are not there. */
+  /**
+   * A backup that was restored under a running process would have it wait for ever for rows that
+   * are not there.
+   */
   async #refuseOtherLog(): Promise<void> {
     const [known, head] = [this.#states.head, await this.#log.head()];
-    const isSame = head.position > known.position || (head.position === known.position && head.hash === known.hash);
+    const isSame =
+      head.position > known.position ||
+      (head.position === known.position && head.hash === known.hash);
     if (!isSame) {
       throw new PolicyLogError(
         "the policy log is not the one that this process has read (was a backup restored?); restart the server to use it",
@@ -136,7 +168,10 @@ class Lifecycle implements PolicyLifecycle {
     }
   }
 
-  /** Whether the bytes are there and are those that the log names: damaged content must not be announced to all servers. */
+  /**
+   * Whether the bytes are there and are those that the log names: damaged content must not be
+   * announced to all servers.
+   */
   async #isKept({ digest, module }: ContentReference): Promise<boolean> {
     const content = await this.#log.content(digest);
     return content !== null && createHash("sha256").update(content.module).digest("hex") === module;
@@ -152,12 +187,14 @@ class Lifecycle implements PolicyLifecycle {
           const verdict = await decide(states);
           if (verdict !== null && "fault" in verdict) return verdict;
           if (verdict === null) return { record: null, states };
-          if (await this.#append(states.head, [verdict])) return { record: verdict, states: this.#states };
+          if (await this.#append(states.head, [verdict]))
+            return { record: verdict, states: this.#states };
           await this.#pause();
         }
         return { fault: "busy" };
       } catch (error) {
-        if (error instanceof StoreUnavailableError || error instanceof PolicyLogError) return { fault: "unavailable" };
+        if (error instanceof StoreUnavailableError || error instanceof PolicyLogError)
+          return { fault: "unavailable" };
         throw error;
       }
     });
@@ -170,7 +207,12 @@ class Lifecycle implements PolicyLifecycle {
     for (const value of records) {
       const record = canonicalJson(value);
       const position = last.position + 1;
-      const row = { position, previous: last.hash, hash: chainHash(last.hash, position, "policy", record), record };
+      const row = {
+        position,
+        previous: last.hash,
+        hash: chainHash(last.hash, position, "policy", record),
+        record,
+      };
       rows.push(row);
       last = row;
     }
@@ -204,7 +246,8 @@ async function randomPause(): Promise<void> {
 function refuseRepeated(contents: readonly FileContent[]): void {
   const seen = new Set<string>();
   for (const { policy } of contents) {
-    if (seen.has(policy)) throw new RangeError(`policy ${policy} is given twice; give each policy once`);
+    if (seen.has(policy))
+      throw new RangeError(`policy ${policy} is given twice; give each policy once`);
     seen.add(policy);
   }
 }

@@ -20,21 +20,35 @@ export interface SlotState {
 /** The state of one policy. It follows from the rows about this policy alone. */
 export interface PolicyStatus {
   readonly id: string;
-  /** By digest. A digest keeps its number for ever; the numbers rise in the order of first sight, beginning with 1. */
+  /**
+   * By digest. A digest keeps its number for ever; the numbers rise in the order of first sight,
+   * beginning with 1.
+   */
   readonly contents: ReadonlyMap<string, KnownContent>;
   /** The enforced content, or `null`. A promoted removal is here too: then the policy has ended. */
   readonly enforced: SlotState | null;
-  /** The content in shadow, or `null`; never the enforced content. A removal here waits for its promotion, which ends the policy. */
+  /**
+   * The content in shadow, or `null`; never the enforced content. A removal here waits for its
+   * promotion, which ends the policy.
+   */
   readonly candidate: SlotState | null;
   /** Valid approvals by digest, oldest first; at most one of each origin. They outlive the slot. */
   readonly approvals: ReadonlyMap<string, readonly Approval[]>;
   /** Digests that were rolled back and not released. */
   readonly held: ReadonlySet<string>;
-  /** Digests whose candidacy was withdrawn: a start with them in the files does not bring them back. */
+  /**
+   * Digests whose candidacy was withdrawn: a start with them in the files does not bring them back.
+   */
   readonly withdrawn: ReadonlySet<string>;
-  /** Contents that were enforced before, oldest first; `null` for none. A rollback without a revision goes to the last one. */
+  /**
+   * Contents that were enforced before, oldest first; `null` for none. A rollback without a
+   * revision goes to the last one.
+   */
   readonly former: readonly (string | null)[];
-  /** Position of the newest row that moved a slot or a hold; part of the entity tag, so that there and back is not as before. */
+  /**
+   * Position of the newest row that moved a slot or a hold; part of the entity tag, so that there
+   * and back is not as before.
+   */
   readonly moved: number;
   /** Position of the newest row about it. */
   readonly position: number;
@@ -49,7 +63,10 @@ export interface PolicyStates {
 
 export const NO_POLICY_STATES: PolicyStates = { head: GENESIS, policies: new Map() };
 
-/** @throws {TypeError} for a digest that the policy does not have: a bug, or a log that was not verified. */
+/**
+ * @throws {TypeError} for a digest that the policy does not have: a bug, or a log that was not
+ * verified.
+ */
 export function contentOf(status: PolicyStatus, digest: string): KnownContent {
   const content = status.contents.get(digest);
   if (content === undefined)
@@ -58,7 +75,10 @@ export function contentOf(status: PolicyStatus, digest: string): KnownContent {
 }
 
 /** Digest, number and module of what stands in a slot. */
-export function referenceOf(status: PolicyStatus, slot: "enforced" | "candidate"): ContentReference | null {
+export function referenceOf(
+  status: PolicyStatus,
+  slot: "enforced" | "candidate",
+): ContentReference | null {
   const state = status[slot];
   if (state === null) return null;
   const { revision, digest, module } = contentOf(status, state.digest);
@@ -66,8 +86,9 @@ export function referenceOf(status: PolicyStatus, slot: "enforced" | "candidate"
 }
 
 /**
- * The strong entity tag of a policy (RFC 9110 §8.8.3): over what stands in its slots and when that came to be. Approvals do not change it, or every
- * approver would stand in the way of who wants to promote.
+ * The strong entity tag of a policy (RFC 9110 §8.8.3): over what stands in its slots and when that
+ * came to be. Approvals do not change it, or every approver would stand in the way of who wants to
+ * promote.
  */
 export function entityTag(status: PolicyStatus): string {
   const slots = {

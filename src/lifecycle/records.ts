@@ -1,8 +1,9 @@
 import type { PromotionRequirements } from "../canon/promotion.ts";
 
 /**
- * The records of the policy log (docs/evidence.md#the-policy-log). They hold identifiers, numbers and closed lists, and no free text. Records are
- * never changed, so members are only added, and a reader must accept older records without them.
+ * The records of the policy log (docs/evidence.md#the-policy-log). They hold identifiers, numbers
+ * and closed lists, and no free text. Records are never changed, so members are only added, and a
+ * reader must accept older records without them.
  */
 export type PolicyRecord =
   | ObservedRecord
@@ -52,7 +53,9 @@ export interface ContentReference {
   readonly module: string | null;
 }
 
-/** A content that the log did not know, found in the files of a server. It gets the next revision. */
+/**
+ * A content that the log did not know, found in the files of a server. It gets the next revision.
+ */
 export interface ObservedRecord extends Common, ContentReference {
   readonly kind: "observed";
   /** `removal`: the policy is no longer in the files; promoting it ends the policy. */
@@ -62,7 +65,10 @@ export interface ObservedRecord extends Common, ContentReference {
   readonly tableRevision: string;
 }
 
-/** Files went back to a content that is known: it is the candidate again, or, where it is the enforced one, there is no candidate any more. */
+/**
+ * Files went back to a content that is known: it is the candidate again, or, where it is the
+ * enforced one, there is no candidate any more.
+ */
 export interface ReturnedRecord extends Numbered {
   readonly kind: "returned";
 }
@@ -73,15 +79,22 @@ export interface Actor {
   readonly keyId: string;
   readonly workspace: string;
   /**
-   * Public id of the key that this one comes from, by rotations and by being made with another key over HTTP; its own where it was made at a
-   * terminal. Two keys with one origin are one person, whatever they call themselves.
+   * Public id of the key that this one comes from, by rotations and by being made with another key
+   * over HTTP; its own where it was made at a terminal. Two keys with one origin are one person,
+   * whatever they call themselves.
    */
   readonly origin: string;
-  /** Labels that the key and every key on its way from the origin have; sorted. What `roles` of a requirement look at. */
+  /**
+   * Labels that the key and every key on its way from the origin have; sorted. What `roles` of a
+   * requirement look at.
+   */
   readonly roles: readonly string[];
   /** Of the request that caused it. */
   readonly requestId: string;
-  /** Who it was, where an identity provider said so: `keyId` and `origin` are a digest of issuer and subject then. Absent for keys, and in older records. */
+  /**
+   * Who it was, where an identity provider said so: `keyId` and `origin` are a digest of issuer and
+   * subject then. Absent for keys, and in older records.
+   */
   readonly person?: ActingPerson;
 }
 
@@ -94,14 +107,19 @@ export interface ActingPerson {
 }
 
 /**
- * Whether the server that took an approval had made the approver's report itself. `verified`: byte for byte, with `enforced` as the digest of what the
- * content would have replaced (`null`: nothing). `differs`: the server's own report has other bytes. `not_computed`: the server could not make one.
+ * Whether the server that took an approval had made the approver's report itself. `verified`: byte
+ * for byte, with `enforced` as the digest of what the content would have replaced (`null`:
+ * nothing). `differs`: the server's own report has other bytes. `not_computed`: the server could
+ * not make one.
  */
 type ReportVerification =
   | { readonly result: "verified"; readonly enforced: string | null }
   | { readonly result: "differs" | "not_computed" };
 
-/** The simulation that an approver has seen: facts of its JSON report. Claims of the approver, unless `verification` is `verified`. */
+/**
+ * The simulation that an approver has seen: facts of its JSON report. Claims of the approver,
+ * unless `verification` is `verified`.
+ */
 export interface ReportReference {
   /** SHA-256 of the report's bytes. */
   readonly sha256: string;
@@ -110,7 +128,11 @@ export interface ReportReference {
   /** Whether every class was decided. */
   readonly complete: boolean;
   /** Results of assertions, coverage gates included; all 0 if there were none. */
-  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+  readonly assertions: {
+    readonly passed: number;
+    readonly failed: number;
+    readonly waived: number;
+  };
   readonly verification: ReportVerification;
 }
 
@@ -123,7 +145,10 @@ export interface ApprovalWithdrawnRecord extends Acted {
   readonly kind: "approval_withdrawn";
 }
 
-/** The candidate is not watched any more, and does not come back by a restart; its files may still be there. */
+/**
+ * The candidate is not watched any more, and does not come back by a restart; its files may still
+ * be there.
+ */
 export interface CandidateWithdrawnRecord extends Acted {
   readonly kind: "candidate_withdrawn";
 }
@@ -135,7 +160,10 @@ export interface Approval {
   readonly report: ReportReference | null;
 }
 
-/** What the content said while it was the candidate, in every workspace together; counted over all hours in which its revision was evaluated. */
+/**
+ * What the content said while it was the candidate, in every workspace together; counted over all
+ * hours in which its revision was evaluated.
+ */
 export interface ShadowFigures {
   /** When it entered shadow, milliseconds since the epoch. */
   readonly since: number;

@@ -11,7 +11,10 @@ import { contentOf, type PolicyStatus } from "./policy-states.ts";
 import type { PromotionRequest } from "./lifecycle.ts";
 import type { Actor, Approval, ReportReference, ShadowFigures } from "./records.ts";
 
-/** What a promotion of the policy requires (`policies.promotion`): its own row, which is whole, or that of `*`, or the defaults. */
+/**
+ * What a promotion of the policy requires (`policies.promotion`): its own row, which is whole, or
+ * that of `*`, or the defaults.
+ */
 export function promotionRequirements(
   { policies: { promotion = {} } }: Pick<RoutingTable, "policies">,
   policy: string,
@@ -36,18 +39,27 @@ interface Judged {
 }
 
 /** What is missing of each requirement; `null`: nothing. */
-const MISSING: { readonly [Name in RequirementName]: (judged: Judged) => Partial<RequirementFacts> | null } = {
+const MISSING: {
+  readonly [Name in RequirementName]: (judged: Judged) => Partial<RequirementFacts> | null;
+} = {
   approvals: ({ required, approvals: { length: have } }) =>
     have < required.approvals ? { have, need: required.approvals } : null,
   roles: ({ required, approvals }) => {
-    const roles = required.roles.filter((role) => !approvals.some(({ by }) => by.roles.includes(role)));
+    const roles = required.roles.filter(
+      (role) => !approvals.some(({ by }) => by.roles.includes(role)),
+    );
     return roles.length > 0 ? { roles } : null;
   },
-  soak: ({ required, soaked: have }) => (have < required.soak ? { have, need: required.soak } : null),
+  soak: ({ required, soaked: have }) =>
+    have < required.soak ? { have, need: required.soak } : null,
   decisions: ({ required, figures }) =>
-    figures !== null && figures.judged < required.decisions ? { have: figures.judged, need: required.decisions } : null,
+    figures !== null && figures.judged < required.decisions
+      ? { have: figures.judged, need: required.decisions }
+      : null,
   no_indeterminate: ({ required, figures }) =>
-    figures !== null && required.noIndeterminate && figures.indeterminate > 0 ? { have: figures.indeterminate } : null,
+    figures !== null && required.noIndeterminate && figures.indeterminate > 0
+      ? { have: figures.indeterminate }
+      : null,
   report: ({ required, reports, claimed, outdated }) =>
     (required.report || required.assertions) && !reports.some(({ complete }) => complete)
       ? { claimed, outdated }
@@ -59,7 +71,8 @@ const MISSING: { readonly [Name in RequirementName]: (judged: Judged) => Partial
 };
 
 /**
- * What is missing before the candidate may be promoted by `by` at `now`; empty where nothing is. In the order of the documentation.
+ * What is missing before the candidate may be promoted by `by` at `now`; empty where nothing is. In
+ * the order of the documentation.
  *
  * @param figures `null` for a removal.
  */
@@ -74,7 +87,9 @@ export function missingRequirements(
   const approvals = countedApprovals(status, required, by);
   const named = approvals.flatMap(({ report }) => (report === null ? [] : [report]));
   const verified = named.filter(({ verification }) => verification.result === "verified");
-  const reports = verified.filter((report) => isOfThisPromotion(report, status, required.tableRevision));
+  const reports = verified.filter((report) =>
+    isOfThisPromotion(report, status, required.tableRevision),
+  );
   const judged: Judged = {
     required,
     approvals,
@@ -93,7 +108,10 @@ export function missingRequirements(
 /** Valid approvals of the candidate's content that count for the promoter. */
 export function countedApprovals(
   status: PolicyStatus,
-  { selfApproval, revoked }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,
+  {
+    selfApproval,
+    revoked,
+  }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,
   by: Pick<Actor, "origin">,
 ): readonly Approval[] {
   if (status.candidate === null) return [];
@@ -104,10 +122,15 @@ export function countedApprovals(
 
 /** Whether the figures of shadow mean anything for the candidate. */
 export function isJudged(status: PolicyStatus): boolean {
-  return status.candidate !== null && contentOf(status, status.candidate.digest).content === "rules";
+  return (
+    status.candidate !== null && contentOf(status, status.candidate.digest).content === "rules"
+  );
 }
 
-/** A report says what a promotion does under one table and instead of one content: after a change of either it is another promotion. */
+/**
+ * A report says what a promotion does under one table and instead of one content: after a change of
+ * either it is another promotion.
+ */
 export function isOfThisPromotion(
   { verification, tableRevision }: ReportReference,
   status: Pick<PolicyStatus, "enforced">,

@@ -30,8 +30,8 @@ export function describePolicyLogFault({ position, cause }: PolicyLogFault): str
 }
 
 /**
- * Verifies a policy log row by row: that no row was changed, added, removed or moved, and that the fold of the servers
- * follows each (decision 39). Discard it after a fault.
+ * Verifies a policy log row by row: that no row was changed, added, removed or moved, and that the
+ * fold of the servers follows each (decision 39). Discard it after a fault.
  */
 export class PolicyLogVerifier {
   readonly #remembered = new Map<number, string[]>();
@@ -62,7 +62,10 @@ export class PolicyLogVerifier {
     return this.#counts.get(kind) ?? 0;
   }
 
-  /** Approvals with a report: those whose server had made the same report itself, and those that only claim one. */
+  /**
+   * Approvals with a report: those whose server had made the same report itself, and those that
+   * only claim one.
+   */
   get reports(): { readonly verified: number; readonly claimed: number } {
     return this.#reports;
   }

@@ -1,5 +1,11 @@
 import { CounterAccount, SlotAccount } from "./counter-account.ts";
-import { counterId, windowStart, type LimitMeasure, type LimitWindow, type LimitCounter } from "./limit-store.ts";
+import {
+  counterId,
+  windowStart,
+  type LimitMeasure,
+  type LimitWindow,
+  type LimitCounter,
+} from "./limit-store.ts";
 import type { Budget, KeyLimits } from "../canon/limits.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
@@ -30,7 +36,8 @@ export class Accounts {
   #find({ kind, id, limits }: LimitedSubject): Meters {
     const known = kind === "workspace" ? this.#workspaces : this.#keys;
     const meters = known.get(id);
-    // Every table and key has its own object: another one may be another ceiling, the same one cannot be.
+    // Every table and key has its own object: another one may be another ceiling, the same one
+    // cannot be.
     if (meters !== undefined && meters.limits === limits) return meters;
     const made = this.#make(`${kind}:${id}`, limits);
     known.set(id, made);
@@ -39,12 +46,15 @@ export class Accounts {
 
   /** Forgets who has neither anything under way nor anything in hand. */
   forgetIdle(isIdle: (account: CounterAccount | SlotAccount) => boolean): void {
-    for (const [id, account] of this.counters) if (account.open === 0 && isIdle(account)) this.counters.delete(id);
-    for (const [id, account] of this.slots) if (account.inUse === 0 && isIdle(account)) this.slots.delete(id);
+    for (const [id, account] of this.counters)
+      if (account.open === 0 && isIdle(account)) this.counters.delete(id);
+    for (const [id, account] of this.slots)
+      if (account.inUse === 0 && isIdle(account)) this.slots.delete(id);
     for (const known of [this.#workspaces, this.#keys]) {
       for (const [id, { counters, slots }] of known) {
         const isKept = (account: CounterAccount): boolean => this.counters.has(idOf(account));
-        if (!counters.every(isKept) || (slots !== null && !this.slots.has(slots.subject))) known.delete(id);
+        if (!counters.every(isKept) || (slots !== null && !this.slots.has(slots.subject)))
+          known.delete(id);
       }
     }
   }
@@ -106,7 +116,11 @@ export class Accounts {
       if (known === undefined) this.counters.set(idOf(made), made);
       return known ?? made;
     });
-    return { limits, counters, slots: limits.concurrency === null ? null : this.#slotsOf(subject, limits.concurrency) };
+    return {
+      limits,
+      counters,
+      slots: limits.concurrency === null ? null : this.#slotsOf(subject, limits.concurrency),
+    };
   }
 
   #slotsOf(subject: string, ceiling: number): SlotAccount {
@@ -123,7 +137,9 @@ function idOf({ subject, measure, window }: CounterAccount): string {
   return `${subject} ${measure} ${window}`;
 }
 
-/** What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar. */
+/**
+ * What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar.
+ */
 export interface Amounts {
   readonly requests: number;
   readonly tokens: number;
@@ -135,7 +151,10 @@ export function amountOf(amounts: Amounts, measure: LimitMeasure): number {
   return measure === "tokens" ? amounts.tokens : amounts.microUsd;
 }
 
-/** The limits of one subject, each with what this process holds of it. Never changed: other limits are other meters. */
+/**
+ * The limits of one subject, each with what this process holds of it. Never changed: other limits
+ * are other meters.
+ */
 export interface Meters {
   readonly limits: EffectiveLimits;
   readonly counters: readonly CounterAccount[];
@@ -157,8 +176,10 @@ export function counterLimits({
   secondBudget,
 }: EffectiveLimits): readonly CounterLimit[] {
   const limits: CounterLimit[] = [];
-  if (requestsPerMinute !== null) limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute });
-  if (tokensPerMinute !== null) limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute });
+  if (requestsPerMinute !== null)
+    limits.push({ measure: "requests", window: "minute", ceiling: requestsPerMinute });
+  if (tokensPerMinute !== null)
+    limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute });
   for (const each of [budget, secondBudget]) {
     if (each != null) limits.push({ ...measured(each), window: each.per });
   }
@@ -167,7 +188,8 @@ export function counterLimits({
 
 function measured(budget: Budget): Pick<CounterLimit, "measure" | "ceiling"> {
   // Rounded down, but not because 0.29 has no exact double.
-  if ("usd" in budget) return { measure: "micro_usd", ceiling: Math.floor(budget.usd * 1_000_000 + 0.000_1) };
+  if ("usd" in budget)
+    return { measure: "micro_usd", ceiling: Math.floor(budget.usd * 1_000_000 + 0.000_1) };
   return { measure: "tokens", ceiling: budget.tokens };
 }
 
@@ -178,21 +200,31 @@ export interface LimitedSubject {
   readonly limits: EffectiveLimits;
 }
 
-/** Limits that hold for one subject. Two budgets where a key's own and its workspace's `per_key` are of different kinds. */
+/**
+ * Limits that hold for one subject. Two budgets where a key's own and its workspace's `per_key` are
+ * of different kinds.
+ */
 export interface EffectiveLimits extends KeyLimits {
   readonly secondBudget?: Budget;
 }
 
-/** Merged limits by what they are merged from: the same two give the same object, by which {@link Accounts} distinguishes limits. */
+/**
+ * Merged limits by what they are merged from: the same two give the same object, by which
+ * {@link Accounts} distinguishes limits.
+ */
 const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
 
 /**
- * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A key's own limits never widen `per_key`: a caller who
- * may make keys in a workspace cannot give them more than the operator gives every key.
+ * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A
+ * key's own limits never widen `per_key`: a caller who may make keys in a workspace cannot give
+ * them more than the operator gives every key.
  *
  * @returns `null` where there are neither.
  */
-export function effectiveLimits(own: KeyLimits | null, perKey: KeyLimits | null): EffectiveLimits | null {
+export function effectiveLimits(
+  own: KeyLimits | null,
+  perKey: KeyLimits | null,
+): EffectiveLimits | null {
   if (own === null || perKey === null) return own ?? perKey;
   let known = merged.get(own);
   if (known === undefined) merged.set(own, (known = new WeakMap()));
@@ -242,12 +274,18 @@ export interface LimitRefusal {
   readonly limit: Pick<CounterAccount, "measure" | "window"> | null;
   /** The owner of the limit; `null` where the store failed. */
   readonly subject: "workspace" | "key" | null;
-  /** Milliseconds until it helps to try again; `null` where the same request will never fit (`exceeds_limit`). */
+  /**
+   * Milliseconds until it helps to try again; `null` where the same request will never fit
+   * (`exceeds_limit`).
+   */
   readonly retryAfter: number | null;
   readonly meters: readonly Meters[];
 }
 
-/** A slot, what a request under way has reserved, or the store may come back at any moment. Milliseconds. */
+/**
+ * A slot, what a request under way has reserved, or the store may come back at any moment.
+ * Milliseconds.
+ */
 const RETRY = 1_000;
 
 /** The refusal where the store does not say what is used. */
@@ -256,7 +294,11 @@ export function unavailable(meters: readonly Meters[]): LimitRefusal {
 }
 
 /** The refusal by what is known of the counters; `null` where the store must answer first. */
-export function refusalBy(meters: readonly Meters[], amounts: Amounts, now: number): LimitRefusal | null {
+export function refusalBy(
+  meters: readonly Meters[],
+  amounts: Amounts,
+  now: number,
+): LimitRefusal | null {
   let found: LimitRefusal | null = null;
   for (const { counters, slots } of meters) {
     for (const counter of counters) {
@@ -272,7 +314,13 @@ export function refusalBy(meters: readonly Meters[], amounts: Amounts, now: numb
       found = { refused, limit: counter, subject: kindOf(counter.subject), retryAfter, meters };
     }
     if (found === null && slots !== null && slots.free(now) < 1 && slots.isKnownFull(now)) {
-      found = { refused: "concurrency", limit: null, subject: kindOf(slots.subject), retryAfter: RETRY, meters };
+      found = {
+        refused: "concurrency",
+        limit: null,
+        subject: kindOf(slots.subject),
+        retryAfter: RETRY,
+        meters,
+      };
     }
   }
   return found;

@@ -1,16 +1,26 @@
 import { budgetStep, type BudgetStep } from "../canon/budget-step.ts";
 import { counterLimits, type LimitedSubject } from "./accounts.ts";
-import { counterId, type LimitMeasure, type LimitStore, type LimitWindow, windowStart } from "./limit-store.ts";
+import {
+  counterId,
+  type LimitMeasure,
+  type LimitStore,
+  type LimitWindow,
+  windowStart,
+} from "./limit-store.ts";
 
-/** After this time the counters are read again, while requests go on with what is known. Milliseconds. */
+/**
+ * After this time the counters are read again, while requests go on with what is known.
+ * Milliseconds.
+ */
 const FRESH = 5_000;
 
 /** Older figures decide nothing: the store has failed for too long. Milliseconds. */
 const OLDEST = 60_000;
 
 /**
- * What is left of budgets, for policies that read it. The counters of all replicas are in memory as they were seconds ago: a request looks them up and
- * waits for the store only where none have been read lately.
+ * What is left of budgets, for policies that read it. The counters of all replicas are in memory as
+ * they were seconds ago: a request looks them up and waits for the store only where none have been
+ * read lately.
  */
 export class BudgetLevels {
   readonly #store: Pick<LimitStore, "read">;
@@ -25,7 +35,9 @@ export class BudgetLevels {
     this.#now = now;
   }
 
-  /** The step of the tightest budget of these; `null` where the store does not say. Never rejects. */
+  /**
+   * The step of the tightest budget of these; `null` where the store does not say. Never rejects.
+   */
   stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
     if (!subjects.some((subject) => budgetsOf(subject).length > 0)) return "unlimited";
     if (this.#isReadWithin(FRESH)) return this.#tightest(subjects);
@@ -55,7 +67,10 @@ export class BudgetLevels {
     }
   }
 
-  /** Use of each budget of these subjects, at most a minute old; empty where the store does not answer. Older figures are renewed for the next call. */
+  /**
+   * Use of each budget of these subjects, at most a minute old; empty where the store does not
+   * answer. Older figures are renewed for the next call.
+   */
   usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
     if (!this.#isReadWithin(FRESH)) void this.#read();
     return this.#isReadWithin(OLDEST) ? this.#uses(subjects) : [];
@@ -66,7 +81,12 @@ export class BudgetLevels {
     return subjects.flatMap((subject) =>
       budgetsOf(subject).map(({ measure, window, ceiling }) => {
         const start = windowStart(window, now);
-        const counter = counterId({ subject: `${subject.kind}:${subject.id}`, measure, window, start });
+        const counter = counterId({
+          subject: `${subject.kind}:${subject.id}`,
+          measure,
+          window,
+          start,
+        });
         // A counter that is not there has not been used in its window.
         const used = this.#used.get(counter) ?? 0;
         return { id: subject.id, measure, window, ceiling, used };
@@ -75,7 +95,9 @@ export class BudgetLevels {
   }
 
   #tightest(subjects: readonly LimitedSubject[]): BudgetStep {
-    const left = this.#uses(subjects).map(({ ceiling, used }) => (ceiling === 0 ? 0 : (ceiling - used) / ceiling));
+    const left = this.#uses(subjects).map(({ ceiling, used }) =>
+      ceiling === 0 ? 0 : (ceiling - used) / ceiling,
+    );
     return budgetStep(Math.min(1, ...left));
   }
 }

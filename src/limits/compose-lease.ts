@@ -1,5 +1,11 @@
 import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
-import { counterId, type CounterLease, type LimitLease, type LimitLeased, type SlotLease } from "./limit-store.ts";
+import {
+  counterId,
+  type CounterLease,
+  type LimitLease,
+  type LimitLeased,
+  type SlotLease,
+} from "./limit-store.ts";
 import { type Accounts, type Overdraft, amountOf, type Amounts, type Meters } from "./accounts.ts";
 import { type CounterAccount, SLOT_LEASE, type SlotAccount } from "./counter-account.ts";
 
@@ -36,7 +42,13 @@ export class ComposedLease {
     this.#counters = counters;
     this.#slots = slots;
     const { holder, now, until } = terms;
-    this.lease = { holder, now, until, counters: counters.map(({ row }) => row), slots: slots.map(({ row }) => row) };
+    this.lease = {
+      holder,
+      now,
+      until,
+      counters: counters.map(({ row }) => row),
+      slots: slots.map(({ row }) => row),
+    };
   }
 
   apply(leased: LimitLeased, at: number): void {
@@ -68,7 +80,10 @@ export class ComposedLease {
     return unknown;
   }
 
-  /** The same in two calls; `null` where it is about one figure only. Figures are independent of each other. */
+  /**
+   * The same in two calls; `null` where it is about one figure only. Figures are independent of
+   * each other.
+   */
   halves(): readonly [ComposedLease, ComposedLease] | null {
     const count = this.#counters.length + this.#slots.length;
     if (count < 2) return null;
@@ -109,9 +124,10 @@ interface Demand {
 }
 
 /**
- * Puts together everything that is wanted of the store now; `null` where nothing is. What is given back is out of hand from here on, and
- * stays so where the effect of a failed call is unknown: what is counted twice is safer than what is counted not at all. Where nothing was
- * done, it is given back with the next call.
+ * Puts together everything that is wanted of the store now; `null` where nothing is. What is given
+ * back is out of hand from here on, and stays so where the effect of a failed call is unknown: what
+ * is counted twice is safer than what is counted not at all. Where nothing was done, it is given
+ * back with the next call.
  */
 export function composeLease(
   accounts: Accounts,
@@ -122,7 +138,8 @@ export function composeLease(
 ): ComposedLease | null {
   const demands = demandsOf(waiting);
   const all = why !== "request";
-  const isIdle = ({ touchedAt }: CounterAccount | SlotAccount): boolean => why === "close" || now - touchedAt >= IDLE;
+  const isIdle = ({ touchedAt }: CounterAccount | SlotAccount): boolean =>
+    why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
   const debts = accounts.takeDebts(why === "request");
   const owed = new Set(debts);
@@ -130,14 +147,30 @@ export function composeLease(
     account.roll(now);
     const giveBack = account.takeReturns(isIdle(account));
     const debt = debts.find((one) => counterId(one) === counterId(account)) ?? null;
-    const row = counterRow(account, demands.counters.get(account), giveBack, debt?.amount ?? 0, now);
+    const row = counterRow(
+      account,
+      demands.counters.get(account),
+      giveBack,
+      debt?.amount ?? 0,
+      now,
+    );
     if (row === null) continue;
     if (debt !== null) owed.delete(debt);
     counters.push({ row, account, debt });
   }
   for (const debt of owed) {
     const { subject, measure, window, start, amount } = debt;
-    const row = { subject, measure, window, start, ceiling: 0, giveBack: 0, overdraft: amount, need: 0, want: 0 };
+    const row = {
+      subject,
+      measure,
+      window,
+      start,
+      ceiling: 0,
+      giveBack: 0,
+      overdraft: amount,
+      need: 0,
+      want: 0,
+    };
     counters.push({ row, account: null, debt });
   }
   const slots: SlotEntry[] = [];
@@ -145,7 +178,11 @@ export function composeLease(
     const demand = demands.slots.get(account) ?? 0;
     if (demand === 0 && !account.hasSurplus(isIdle(account)) && !account.isDue(now)) continue;
     const { subject, ceiling, inUse, held } = account;
-    slots.push({ row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle(account)) }, account, held });
+    slots.push({
+      row: { subject, ceiling, inUse, want: account.takeWanted(demand, isIdle(account)) },
+      account,
+      held,
+    });
   }
   if (why === "sweep") accounts.forgetIdle((account) => now - account.touchedAt >= FORGOTTEN);
   if (counters.length + slots.length === 0) return null;

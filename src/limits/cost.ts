@@ -21,9 +21,15 @@ export interface EndedRequest {
   /** In the order of trying. */
   readonly attempts: readonly EndedAttempt[];
   readonly usage: TokenUsage | null;
-  /** The answer comes as a stream; otherwise in one piece, which is made before its first byte is sent. */
+  /**
+   * The answer comes as a stream; otherwise in one piece, which is made before its first byte is
+   * sent.
+   */
   readonly streamed: boolean;
-  /** Characters of output of a stream, as far as the provider sent it; `null` for an answer in one piece. */
+  /**
+   * Characters of output of a stream, as far as the provider sent it; `null` for an answer in one
+   * piece.
+   */
   readonly outputCharacters: number | null;
 }
 
@@ -32,7 +38,10 @@ export interface AnsweredPart {
   readonly endpoint: EndpointRow;
   /** `null` where the provider did not count. */
   readonly inputTokens: number | null;
-  /** Searches that the provider bills for a rerank; `null` where it did not count, 0 for other parts. */
+  /**
+   * Searches that the provider bills for a rerank; `null` where it did not count, 0 for other
+   * parts.
+   */
   readonly searches: number | null;
 }
 
@@ -56,25 +65,39 @@ interface BilledUse extends Pick<TokenUsage, "input" | "output" | "cacheWriteHou
 /** Billionths of a US dollar in a millionth, the unit of budgets. */
 export const NANO_PER_MICRO = 1_000;
 
-/** Billionths of a US dollar: four million dollars. No request costs that; a larger sum follows from a wrong count. */
+/**
+ * Billionths of a US dollar: four million dollars. No request costs that; a larger sum follows from
+ * a wrong count.
+ */
 const LARGEST_COST = 2 ** 52;
 
 /** Tokens, or searches: a larger count is wrong. */
 const LARGEST_COUNT = 2 ** 40;
 
-/** Tokens of input beyond which a rerank is billed for another search: providers bill 100 pieces of 500 tokens as one. */
+/**
+ * Tokens of input beyond which a rerank is billed for another search: providers bill 100 pieces of
+ * 500 tokens as one.
+ */
 export const TOKENS_PER_SEARCH = 50_000;
 
-/** Characters of output for one token, in an answer without a count. English has four to five, code and other languages fewer. */
+/**
+ * Characters of output for one token, in an answer without a count. English has four to five, code
+ * and other languages fewer.
+ */
 const CHARACTERS_PER_TOKEN = 3;
 
-/** A count of output below one token for so many characters is one of the beginning of the answer, or none. The longest tokens have fewer. */
+/**
+ * A count of output below one token for so many characters is one of the beginning of the answer,
+ * or none. The longest tokens have fewer.
+ */
 const MOST_CHARACTERS_PER_TOKEN = 64;
 
 /**
- * What the counts of a call cost at a price, without the call itself. A rate that the price does not have counts as the one it is part of.
+ * What the counts of a call cost at a price, without the call itself. A rate that the price does
+ * not have counts as the one it is part of.
  *
- * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs is unknown.
+ * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs
+ * is unknown.
  */
 export function costOfUse(price: Price | null, use: BilledUse): number | null {
   if (price === null) return null;
@@ -82,7 +105,8 @@ export function costOfUse(price: Price | null, use: BilledUse): number | null {
   const output = costOfOutput(price, use);
   const searches = costOfSearches(price, use);
   if (input === null || output === null || searches === null) return null;
-  // Dollars per million tokens are millionths of a dollar per token; dollars per thousand searches are thousandths per search.
+  // Dollars per million tokens are millionths of a dollar per token; dollars per thousand searches
+  // are thousandths per search.
   const nano = Math.round((input + output) * NANO_PER_MICRO + searches * 1_000_000);
   return nano > LARGEST_COST ? null : nano;
 }
@@ -92,7 +116,10 @@ function costOfCalls(price: Price | null, calls: number): number | null {
   return price === null ? null : Math.round(price.request * calls * 1_000_000_000);
 }
 
-function costOfInput(price: Price, { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse): number | null {
+function costOfInput(
+  price: Price,
+  { input, cacheRead, cacheWrite, cacheWriteHour }: BilledUse,
+): number | null {
   const { cachedInput = price.input, cacheWrite: written = price.input } = price;
   const { cacheWriteHour: writtenForAnHour = written } = price;
   if (price.input + cachedInput + written + writtenForAnHour === 0) return 0;
@@ -101,7 +128,12 @@ function costOfInput(price: Price, { input, cacheRead, cacheWrite, cacheWriteHou
   const read = Math.min(cacheRead ?? 0, input);
   const write = Math.min(cacheWrite ?? 0, input - read);
   const hour = Math.min(cacheWriteHour ?? 0, write);
-  return (input - read - write) * price.input + read * cachedInput + (write - hour) * written + hour * writtenForAnHour;
+  return (
+    (input - read - write) * price.input +
+    read * cachedInput +
+    (write - hour) * written +
+    hour * writtenForAnHour
+  );
 }
 
 function costOfOutput(price: Price, { output, reasoning }: BilledUse): number | null {
@@ -124,14 +156,17 @@ function isCount(count: number | null): count is number {
 /** Calls that a provider carried out, or may have: it did not answer with an error status. */
 export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAttempt[] {
   return attempts.filter(
-    ({ failure, status }) => failure === null || (hasReachedProvider(failure) && (status === null || status < 400)),
+    ({ failure, status }) =>
+      failure === null || (hasReachedProvider(failure) && (status === null || status < 400)),
   );
 }
 
 /**
- * What a request cost by its counts at its end (`knownUsage`). An earlier call whose end is unknown counts with the input of the one that answered.
+ * What a request cost by its counts at its end (`knownUsage`). An earlier call whose end is unknown
+ * counts with the input of the one that answered.
  *
- * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined` where no provider carried out a call.
+ * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined`
+ * where no provider carried out a call.
  */
 export function reportedCost(ended: EndedRequest): number | null | undefined {
   const calls = carriedOut(ended.attempts);
@@ -154,10 +189,16 @@ export function reportedCost(ended: EndedRequest): number | null | undefined {
   return sum;
 }
 
-/** The largest counts that can be right for a request at one endpoint, tokens, and the estimates that replace larger ones. */
+/**
+ * The largest counts that can be right for a request at one endpoint, tokens, and the estimates
+ * that replace larger ones.
+ */
 export interface UsageBounds {
   readonly input: number;
-  /** Of an answer without reported reasoning: some providers do not count reasoning against the request's maximum. */
+  /**
+   * Of an answer without reported reasoning: some providers do not count reasoning against the
+   * request's maximum.
+   */
   readonly output: number;
   readonly reasonedOutput: number;
   /** Of input and output together. */
@@ -168,10 +209,12 @@ export interface UsageBounds {
 }
 
 /**
- * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and budgets all use these.
+ * The counts of a request at its end, completed, failed or cancelled: evidence, spend, metrics and
+ * budgets all use these.
  *
- * A count beyond its bound is wrong, and so is one of output that is too low for the characters of the stream: the estimate replaces it. Parts that are
- * larger than their whole (cached input, reasoning) are unknown. Of a stream that was cut, the estimate also replaces missing counts.
+ * A count beyond its bound is wrong, and so is one of output that is too low for the characters of
+ * the stream: the estimate replaces it. Parts that are larger than their whole (cached input,
+ * reasoning) are unknown. Of a stream that was cut, the estimate also replaces missing counts.
  *
  * @returns `usage` itself where nothing of it had to be changed.
  */
@@ -180,7 +223,8 @@ export function knownUsage(
   bounds: UsageBounds,
 ): TokenUsage | null {
   const isCut = streamed && !whole && carriedOut(attempts).length > 0;
-  const isNothing = counted === null || (counted.input === 0 && counted.output === 0 && !outputCharacters);
+  const isNothing =
+    counted === null || (counted.input === 0 && counted.output === 0 && !outputCharacters);
   if (isNothing && !isCut) return null;
   const usage = counted ?? UNKNOWN_USAGE;
   // There is no request without input, so a count of none is wrong.
@@ -215,18 +259,29 @@ function knownOutput(
   if (!isCut && count === null) return null;
   const characters = outputCharacters ?? 0;
   const likely = Math.min(most, reserved, Math.ceil(characters / CHARACTERS_PER_TOKEN));
-  if (count !== null && count > most) return outputCharacters === null ? Math.min(most, reserved) : likely;
+  if (count !== null && count > most)
+    return outputCharacters === null ? Math.min(most, reserved) : likely;
   const counted = count ?? 0;
-  const isEnough = counted >= characters / (isCut ? CHARACTERS_PER_TOKEN : MOST_CHARACTERS_PER_TOKEN);
+  const isEnough =
+    counted >= characters / (isCut ? CHARACTERS_PER_TOKEN : MOST_CHARACTERS_PER_TOKEN);
   return isEnough ? counted : Math.max(counted, likely);
 }
 
-const UNKNOWN_USAGE: TokenUsage = { input: null, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
+const UNKNOWN_USAGE: TokenUsage = {
+  input: null,
+  output: null,
+  cacheRead: null,
+  cacheWrite: null,
+  reasoning: null,
+};
 
 /** Tokens of the smallest piece of text that providers bill as a document of a search. */
 const SEARCHED_PIECE = 500;
 
-/** The same for the answered parts of a request: counts beyond the bounds of the whole request are replaced by shares of its estimate. */
+/**
+ * The same for the answered parts of a request: counts beyond the bounds of the whole request are
+ * replaced by shares of its estimate.
+ */
 export function knownParts(
   answered: readonly AnsweredPart[],
   { input: most, likelyInput }: Pick<UsageBounds, "input" | "likelyInput">,
@@ -252,7 +307,8 @@ export function inputOfParts(answered: readonly AnsweredPart[]): number | null {
 const PART_NOT_COUNTED: BilledUse = { input: null, output: 0, searches: null };
 
 /**
- * The same for a request that was sent in parts: each answered part at the price of the endpoint that answered it.
+ * The same for a request that was sent in parts: each answered part at the price of the endpoint
+ * that answered it.
  *
  * @returns as {@link reportedCost}
  */
@@ -269,8 +325,10 @@ export function reportedCostOfParts(
   for (const { endpoint, calls: made, failure } of calls) {
     sum = addCosts(sum, costOfCalls(endpoint.price, made));
     const known = answered.filter((part) => part.endpoint === endpoint).length;
-    // What a lost call, or an answer that was thrown away, was charged for is unknown, unless the endpoint charges nothing.
-    if (failure !== null || known < made) sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));
+    // What a lost call, or an answer that was thrown away, was charged for is unknown, unless the
+    // endpoint charges nothing.
+    if (failure !== null || known < made)
+      sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));
   }
   return sum;
 }

@@ -9,10 +9,15 @@ import {
 } from "./limit-store.ts";
 
 /**
- * The part of a ceiling that one process may hold without having used it. What a process that dies held is lost until the window ends, so the part
- * is smaller for longer windows.
+ * The part of a ceiling that one process may hold without having used it. What a process that dies
+ * held is lost until the window ends, so the part is smaller for longer windows.
  */
-const SHARES: Readonly<Record<LimitWindow, number>> = { minute: 16, hour: 64, day: 256, month: 1_024 };
+const SHARES: Readonly<Record<LimitWindow, number>> = {
+  minute: 16,
+  hour: 64,
+  day: 256,
+  month: 1_024,
+};
 
 /** A refill that follows faster requests twice as much, a slower one half. Milliseconds. */
 const BRISK = 1_000;
@@ -92,11 +97,15 @@ export class CounterAccount {
   /** As last reported, the counter cannot take this amount. */
   isKnownFull(amount: number, now: number): boolean {
     return (
-      now - this.reportedAt < REPORT_VALID_FOR && this.used - this.returning + amount - this.available > this.ceiling
+      now - this.reportedAt < REPORT_VALID_FOR &&
+      this.used - this.returning + amount - this.available > this.ceiling
     );
   }
 
-  /** The amount would fit if requests in flight here used nothing of their reservations. Each still counts as a request. */
+  /**
+   * The amount would fit if requests in flight here used nothing of their reservations. Each still
+   * counts as a request.
+   */
   mayComeFree(amount: number): boolean {
     if (this.measure === "requests") return false;
     return this.used - this.returning - this.reserved + amount - this.available <= this.ceiling;
@@ -111,7 +120,10 @@ export class CounterAccount {
     return Math.floor(this.ceiling / SHARES[this.window]);
   }
 
-  /** Takes out the amount to give back: more than a fair share, or everything where the counter was idle. */
+  /**
+   * Takes out the amount to give back: more than a fair share, or everything where the counter was
+   * idle.
+   */
   takeReturns(isIdle: boolean): number {
     const excess = isIdle ? this.available : Math.max(0, this.available - this.keep);
     const amount = this.returning + excess;
@@ -125,10 +137,15 @@ export class CounterAccount {
     if (start === this.start) this.returning += giveBack;
   }
 
-  /** How much to request. @param lack need of waiting requests beyond the available amount. @param amount of one of them. */
+  /**
+   * How much to request. @param lack need of waiting requests beyond the available amount. @param
+   * amount of one of them.
+   */
   wanted(lack: number, amount: number, now: number): number {
     const brisk = now - this.#refilledAt < BRISK;
-    this.#factor = brisk ? Math.min(this.#factor * 2, LARGEST_FACTOR) : Math.max(this.#factor / 2, LEAST_FACTOR);
+    this.#factor = brisk
+      ? Math.min(this.#factor * 2, LARGEST_FACTOR)
+      : Math.max(this.#factor / 2, LEAST_FACTOR);
     this.#refilledAt = now;
     return Math.max(lack, Math.min(this.keep, this.#factor * amount));
   }
@@ -138,13 +155,17 @@ export class CounterAccount {
     if (requested.start !== this.start) return;
     this.used = used;
     this.reportedAt = now;
-    // The ceiling may have changed meanwhile: then this too goes back before anything is taken of it.
+    // The ceiling may have changed meanwhile: then this too goes back before anything is taken of
+    // it.
     if (requested.ceiling === this.ceiling) this.available += granted;
     else this.returning += granted;
   }
 }
 
-/** How long slots are held without renewal, milliseconds: those of a process that died come free then. */
+/**
+ * How long slots are held without renewal, milliseconds: those of a process that died come free
+ * then.
+ */
 export const SLOT_LEASE = 20_000;
 
 /** Renewed when less is left, milliseconds. */
@@ -174,7 +195,9 @@ export class SlotAccount {
 
   /** Free slots. None where the lease is over, since others may have taken them. */
   free(now: number): number {
-    return now < this.until ? Math.max(0, Math.min(this.held, this.ceiling - this.others) - this.inUse) : 0;
+    return now < this.until
+      ? Math.max(0, Math.min(this.held, this.ceiling - this.others) - this.inUse)
+      : 0;
   }
 
   take(): void {
@@ -202,11 +225,15 @@ export class SlotAccount {
     return this.held > 0 && this.until - now < RENEW_BELOW;
   }
 
-  /** How many to request. Slots that are given back are gone from now on. @param demand requests that wait for a slot. */
+  /**
+   * How many to request. Slots that are given back are gone from now on. @param demand requests
+   * that wait for a slot.
+   */
   takeWanted(demand: number, isIdle: boolean): number {
     // The held slots can be taken during the call: fewer must not be requested.
     if (demand > 0) return Math.max(this.held, this.inUse + Math.max(demand, this.#share));
-    const wanted = this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
+    const wanted =
+      this.inUse + (isIdle ? 0 : Math.min(this.#share, Math.max(0, this.held - this.inUse)));
     this.held = Math.min(this.held, wanted);
     return wanted;
   }

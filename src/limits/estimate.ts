@@ -27,7 +27,10 @@ export interface EstimatedRequest {
   readonly bytes: number;
   readonly needs: readonly Capability[];
   readonly edits: RequestEdits;
-  /** Calls that the request is cut into; at least 1. Each counts as a request: a batch in forty parts is forty calls to a provider. */
+  /**
+   * Calls that the request is cut into; at least 1. Each counts as a request: a batch in forty
+   * parts is forty calls to a provider.
+   */
   readonly calls: number;
 }
 
@@ -37,24 +40,32 @@ interface EstimatedCandidate {
 }
 
 export interface Estimate {
-  /** The reservation: never less than the request uses, as far as the request and the table show. */
+  /**
+   * The reservation: never less than the request uses, as far as the request and the table show.
+   */
   readonly amounts: Amounts;
   /** Tokens of `amounts`; the largest over all candidates. */
   readonly input: number;
   readonly output: number;
-  /** Tokens of the input as they are likely to be counted, at most `input`. Computed at its first use. */
+  /**
+   * Tokens of the input as they are likely to be counted, at most `input`. Computed at its first
+   * use.
+   */
   readonly likelyInput: () => number;
   /** Bounds of what the provider may have counted. */
   readonly bounds: UsageBounds;
 }
 
 /**
- * How many times its estimate a count may be without a bound that is stated, and how many times the stated ones where a provider's own tools read and
- * write again and again.
+ * How many times its estimate a count may be without a bound that is stated, and how many times the
+ * stated ones where a provider's own tools read and write again and again.
  */
 const BELIEVED = 16;
 
-/** Tokens of input that providers may add to any prompt: instructions of their own, descriptions of tools. */
+/**
+ * Tokens of input that providers may add to any prompt: instructions of their own, descriptions of
+ * tools.
+ */
 const ADDED_INPUT = 2 ** 17;
 
 /** Tokens: sums of such counts and their prices are far below 2^53. */
@@ -69,10 +80,15 @@ const REPEATING: ReadonlySet<Capability> = new Set([
 ]);
 
 /**
- * The most that a request may use, wherever it goes: never too little by what the request and the table state. A token is at least one byte of
- * the body; of what has no bytes there the surface's reader adds an allowance. Where there is a context window, no more than that can be read for one prompt.
+ * The most that a request may use, wherever it goes: never too little by what the request and the
+ * table state. A token is at least one byte of the body; of what has no bytes there the surface's
+ * reader adds an allowance. Where there is a context window, no more than that can be read for one
+ * prompt.
  */
-export function estimateRequest(request: EstimatedRequest, candidates: readonly EstimatedCandidate[]): Estimate {
+export function estimateRequest(
+  request: EstimatedRequest,
+  candidates: readonly EstimatedCandidate[],
+): Estimate {
   const generates = OUTPUTS.has(request.operation);
   const { body, reader, needs } = request;
   const bound = request.bytes + reader.inputAllowance(body, needs);
@@ -94,7 +110,8 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
     output = Math.max(output, made);
     const stated = rounds * (window ?? Infinity);
     const largest =
-      largestOutput(model) * (window === null && (model?.maxOutputTokens ?? null) === null ? BELIEVED : 1);
+      largestOutput(model) *
+      (window === null && (model?.maxOutputTokens ?? null) === null ? BELIEVED : 1);
     const added = Math.max(
       ADDED_INPUT,
       BELIEVED * bound,
@@ -110,7 +127,8 @@ export function estimateRequest(request: EstimatedRequest, candidates: readonly 
   const likelyInput = (): number => Math.min(input, reader.likelyInput(body, needs));
   const { operation, calls } = request;
   return {
-    amounts: operation === "messages.count_tokens" ? ONE_REQUEST : { requests: calls, tokens, microUsd },
+    amounts:
+      operation === "messages.count_tokens" ? ONE_REQUEST : { requests: calls, tokens, microUsd },
     input,
     output,
     likelyInput,
@@ -123,27 +141,40 @@ type Counts = Omit<UsageBounds, "likelyInput" | "reservedOutput">;
 function raise(most: { -readonly [Name in keyof Counts]: number }, other: Counts): void {
   most.input = Math.min(LARGEST_COUNT, Math.max(most.input, other.input));
   most.output = Math.min(LARGEST_COUNT, Math.max(most.output, other.output));
-  most.reasonedOutput = Math.min(LARGEST_COUNT, Math.max(most.reasonedOutput, other.reasonedOutput));
+  most.reasonedOutput = Math.min(
+    LARGEST_COUNT,
+    Math.max(most.reasonedOutput, other.reasonedOutput),
+  );
   most.sum = Math.min(2 * LARGEST_COUNT, Math.max(most.sum, other.sum));
 }
 
 /**
- * Millionths of a US dollar, rounded up, at the dearest rate of input and of output; nothing for an endpoint without a price. A rerank is billed for a search
- * a call, and for one more for each {@link TOKENS_PER_SEARCH}.
+ * Millionths of a US dollar, rounded up, at the dearest rate of input and of output; nothing for an
+ * endpoint without a price. A rerank is billed for a search a call, and for one more for each
+ * {@link TOKENS_PER_SEARCH}.
  */
 export function costOf(price: Price | null, input: number, output: number, calls: number): number {
   if (price === null) return 0;
   const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, reasoning = 0, search = 0 } = price;
   const read = Math.max(price.input, cachedInput, cacheWrite, cacheWriteHour);
-  const searches = search === 0 ? 0 : (calls + Math.floor(input / TOKENS_PER_SEARCH)) * search * 1_000;
+  const searches =
+    search === 0 ? 0 : (calls + Math.floor(input / TOKENS_PER_SEARCH)) * search * 1_000;
   // Dollars per million tokens are millionths of a dollar per token.
   const exact =
-    input * read + output * Math.max(price.output, reasoning) + calls * price.request * 1_000_000 + searches;
+    input * read +
+    output * Math.max(price.output, reasoning) +
+    calls * price.request * 1_000_000 +
+    searches;
   // Mostly a whole number: writing it out to find that costs more than all the rest of an estimate.
   return Number.isInteger(exact) ? exact : Math.ceil(Number(exact.toFixed(6)));
 }
 
-const OUTPUTS: ReadonlySet<Operation> = new Set(["chat.completions", "completions", "responses", "messages"]);
+const OUTPUTS: ReadonlySet<Operation> = new Set([
+  "chat.completions",
+  "completions",
+  "responses",
+  "messages",
+]);
 
 /** The most that the request and a policy allow, tokens; `null` where neither has a limit. */
 function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
@@ -157,31 +188,41 @@ const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
 /** What a request is charged. */
 export interface Used {
   readonly amounts: Amounts;
-  /** Tokens of it were estimated, because the provider did not count them or its count cannot be. */
+  /**
+   * Tokens of it were estimated, because the provider did not count them or its count cannot be.
+   */
   readonly estimated: boolean;
 }
 
 /**
  * What a request has used; `null` where it reached no provider, so that nothing of it counts.
  *
- * - Counts that are known. Unknown ones of a whole answer, and of one in one piece that did not come, as they were reserved: providers continue when
- *   the client has left, and charge for it.
+ * - Counts that are known. Unknown ones of a whole answer, and of one in one piece that did not
+ *   come, as they were reserved: providers continue when the client has left, and charge for it.
  * - A call that the provider refused with an error status: nothing but the request.
  * - A call whose end is unknown, before another answered: its input.
  *
- * Money is the cost that the evidence has, rounded up. Where that is unknown it is estimated by these tokens, at the dearest rate of input and of output.
+ * Money is the cost that the evidence has, rounded up. Where that is unknown it is estimated by
+ * these tokens, at the dearest rate of input and of output.
  *
  * @param ended with the counts of `knownUsage`. @param cost of {@link reportedCost}
  */
-export function usedBy(estimate: Estimate, ended: EndedRequest, cost: number | null | undefined): Used | null {
-  const reached = ended.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
+export function usedBy(
+  estimate: Estimate,
+  ended: EndedRequest,
+  cost: number | null | undefined,
+): Used | null {
+  const reached = ended.attempts.filter(
+    ({ failure }) => failure === null || hasReachedProvider(failure),
+  );
   if (reached.length === 0) return null;
   const calls = carriedOut(reached);
   const last = calls.at(-1);
   if (last === undefined || ended.countsOnly) return { amounts: ONE_REQUEST, estimated: false };
   const { usage, whole, outputCharacters } = ended;
   const output = usage?.output ?? unknownOutput(estimate, whole, last.failure);
-  const input = usage?.input ?? ((outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input);
+  const input =
+    usage?.input ?? ((outputCharacters ?? 0) > 0 ? estimate.likelyInput() : estimate.input);
   let tokens = 0;
   let microUsd = 0;
   for (const attempt of calls) {
@@ -206,8 +247,9 @@ function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind 
 }
 
 /**
- * The same for a request that was sent in parts, whose answers are not cut: tokens are those of the parts that were answered, at the dearest price of
- * the calls that were answered; the estimate where one did not count, or where calls failed.
+ * The same for a request that was sent in parts, whose answers are not cut: tokens are those of the
+ * parts that were answered, at the dearest price of the calls that were answered; the estimate
+ * where one did not count, or where calls failed.
  *
  * @param answered of {@link knownParts}. @param cost of {@link reportedCostOfParts}
  */
@@ -226,7 +268,8 @@ export function usedByParts(
   const counted = inputOfParts(answered) ?? 0;
   const estimated = lost || (isAnswered && counted === 0);
   const tokens = estimated ? Math.max(estimate.input, counted) : counted;
-  // A part counts once, however often it was tried, as a request does that is answered in one piece; parts that were never sent count nothing.
+  // A part counts once, however often it was tried, as a request does that is answered in one
+  // piece; parts that were never sent count nothing.
   const made = reached.reduce((sum, attempt) => sum + attempt.calls, 0);
   const requests = Math.min(estimate.amounts.requests, made);
   let dearest = 0;

@@ -17,9 +17,10 @@ export function counterId({ subject, measure, window, start }: LimitCounter): st
 }
 
 /**
- * What one process wants of one counter, carried out in this order: `giveBack` is taken off what is used (never below 0), `overdraft` is
- * added whatever the ceiling, then `want` is added as far as it fits under the ceiling, and nothing of it where not even `need` fits. All
- * are whole numbers from 0 to 2^53 - 1.
+ * What one process wants of one counter, carried out in this order: `giveBack` is taken off what is
+ * used (never below 0), `overdraft` is added whatever the ceiling, then `want` is added as far as
+ * it fits under the ceiling, and nothing of it where not even `need` fits. All are whole numbers
+ * from 0 to 2^53 - 1.
  */
 export interface CounterLease extends LimitCounter {
   readonly ceiling: number;
@@ -39,8 +40,9 @@ export interface CounterLeased {
 }
 
 /**
- * A request of one process for slots for requests in flight of one subject. It holds afterwards as many as it wants and the others leave, and
- * never fewer than are in use. The same call takes, renews and gives back.
+ * A request of one process for slots for requests in flight of one subject. It holds afterwards as
+ * many as it wants and the others leave, and never fewer than are in use. The same call takes,
+ * renews and gives back.
  */
 export interface SlotLease {
   readonly subject: string;
@@ -62,8 +64,9 @@ export interface LimitLease {
   /** A random id of the calling process; another one after a restart. */
   readonly holder: string;
   /**
-   * The calling process's clock, milliseconds since the epoch: leases of slots that ended before are over. Replicas must agree on the time to
-   * within some seconds, a small part of a lease. Counters need no clock: their windows are named.
+   * The calling process's clock, milliseconds since the epoch: leases of slots that ended before
+   * are over. Replicas must agree on the time to within some seconds, a small part of a lease.
+   * Counters need no clock: their windows are named.
    */
   readonly now: number;
   /** When the leases of slots given here end. */
@@ -97,32 +100,41 @@ export interface LimitUsage {
 }
 
 /**
- * What is used of limits, over all processes. What was granted counts as used at once: a process that dies with it has used it. Nothing
- * here knows the ceilings for longer than a call: they are in routes.yaml and on keys.
+ * What is used of limits, over all processes. What was granted counts as used at once: a process
+ * that dies with it has used it. Nothing here knows the ceilings for longer than a call: they are
+ * in routes.yaml and on keys.
  */
 export interface LimitStore {
   /**
-   * All of it in one transaction, durable when it resolves. Counters are independent of each other: what one does not grant keeps no other
-   * from granting.
+   * All of it in one transaction, durable when it resolves. Counters are independent of each other:
+   * what one does not grant keeps no other from granting.
    *
    * Figures never pass 2^53 - 1: what would, stays there.
    *
-   * @throws {StoreUnavailableError} with `done: "no"` nothing of it was done. Otherwise it may have been, so what was to be given back must not be
-   * given back again. With `refused` it fails again, alone or with others.
+   * @throws {StoreUnavailableError} with `done: "no"` nothing of it was done. Otherwise it may have
+   * been, so what was to be given back must not be given back again. With `refused` it fails again,
+   * alone or with others.
    */
   lease(lease: LimitLease): Promise<LimitLeased>;
-  /** Counters of the windows that hold the moment, by subject, and the slots held then. @param now milliseconds since the epoch. */
+  /**
+   * Counters of the windows that hold the moment, by subject, and the slots held then. @param now
+   * milliseconds since the epoch.
+   */
   read(now: number): Promise<LimitUsage>;
   /**
-   * Forgets counters whose window is over for long (`KEPT`), and slots whose lease is over for as long as those of minutes. Gives
-   * how many: fewer than `limit` counters where none is left to forget.
+   * Forgets counters whose window is over for long (`KEPT`), and slots whose lease is over for as
+   * long as those of minutes. Gives how many: fewer than `limit` counters where none is left to
+   * forget.
    *
    * @param now milliseconds since the epoch. @param limit of counters, at least 1.
    */
   prune(now: number, limit: number): Promise<number>;
 }
 
-/** Periods over which use is counted. Aligned to UTC, so that every process and every replica counts in the same ones. */
+/**
+ * Periods over which use is counted. Aligned to UTC, so that every process and every replica counts
+ * in the same ones.
+ */
 export const LIMIT_WINDOWS = ["minute", "hour", "day", "month"] as const;
 
 export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
@@ -136,7 +148,10 @@ const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
 const DAY = LENGTHS.day;
 
-/** How long after its start a counter of a window is kept, milliseconds: longer than the window, and than any request that may still settle in it. */
+/**
+ * How long after its start a counter of a window is kept, milliseconds: longer than the window, and
+ * than any request that may still settle in it.
+ */
 export const KEPT: Readonly<Record<LimitWindow, number>> = {
   minute: 600_000,
   hour: 2 * DAY,
@@ -151,7 +166,10 @@ export function windowStart(window: LimitWindow, at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
 }
 
-/** When the window ends that began then: the first moment of the next. @param start as {@link windowStart} gives it. */
+/**
+ * When the window ends that began then: the first moment of the next. @param start as
+ * {@link windowStart} gives it.
+ */
 export function windowEnd(window: LimitWindow, start: number): number {
   if (window !== "month") return start + LENGTHS[window];
   const date = new Date(start);

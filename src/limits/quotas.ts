@@ -12,7 +12,9 @@ import {
 import { composeLease, isRefused, type ComposedLease } from "./compose-lease.ts";
 import type { CounterAccount, SlotAccount } from "./counter-account.ts";
 
-/** The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}. */
+/**
+ * The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}.
+ */
 export interface Reservation {
   readonly meters: readonly Meters[];
   readonly amounts: Amounts;
@@ -52,8 +54,8 @@ const MAX_WAIT = 1_000;
 const RETURN_DELAY = 20;
 
 /**
- * Leases of this process on each limit, and their renewal: one call of the store at a time, for everything that
- * is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
+ * Leases of this process on each limit, and their renewal: one call of the store at a time, for
+ * everything that is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
  */
 export class Quotas {
   readonly #store: LimitStore;
@@ -81,13 +83,17 @@ export class Quotas {
     return this.#now();
   }
 
-  /** `unavailable`: the newest call of the store failed or is late; requests with limits are refused. */
+  /**
+   * `unavailable`: the newest call of the store failed or is late; requests with limits are
+   * refused.
+   */
   get state(): "ok" | "unavailable" {
     return this.#failing || this.#isLate() ? "unavailable" : "ok";
   }
 
   /**
-   * Takes what a request may use. At once where enough is at hand; else after one call of the store. `null` where nothing limits it.
+   * Takes what a request may use. At once where enough is at hand; else after one call of the
+   * store. `null` where nothing limits it.
    *
    * @param wait longest wait, milliseconds.
    */
@@ -119,8 +125,9 @@ export class Quotas {
   }
 
   /**
-   * Ends a reservation with what was used. What was reserved and not used can be used again at once; what was used beyond is an overdraft, which
-   * counts whatever the ceiling. Resolves when it is on disk: at once where there is none. Never rejects.
+   * Ends a reservation with what was used. What was reserved and not used can be used again at
+   * once; what was used beyond is an overdraft, which counts whatever the ceiling. Resolves when it
+   * is on disk: at once where there is none. Never rejects.
    */
   settle(reservation: Reservation, used: Amounts): Promise<void> | null {
     if (reservation.ended) return null;
@@ -158,7 +165,10 @@ export class Quotas {
     await this.#ask("sweep");
   }
 
-  /** Refuses from now on, and gives back all leases. Requests in flight may settle before it resolves, not after. */
+  /**
+   * Refuses from now on, and gives back all leases. Requests in flight may settle before it
+   * resolves, not after.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#flight !== null) await this.#flight;
@@ -276,7 +286,9 @@ export class Quotas {
   #refuse(unknown: ReadonlySet<Account | null> | "all"): void {
     const waiters = this.#waiters;
     const isMet = ({ counters, slots }: Meters): boolean =>
-      unknown === "all" || counters.some((one) => unknown.has(one)) || (slots !== null && unknown.has(slots));
+      unknown === "all" ||
+      counters.some((one) => unknown.has(one)) ||
+      (slots !== null && unknown.has(slots));
     this.#waiters = waiters.filter(({ meters }) => !meters.some(isMet));
     for (const { meters, resolve, timer } of waiters) {
       if (!meters.some(isMet)) continue;

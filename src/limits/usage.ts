@@ -31,7 +31,10 @@ interface LimitedKey {
   readonly limits?: KeyLimits | null;
 }
 
-/** Every limit of the workspaces and of their keys, in the order given, with what is used of it in the window of the moment. */
+/**
+ * Every limit of the workspaces and of their keys, in the order given, with what is used of it in
+ * the window of the moment.
+ */
 export function limitRows(
   workspaces: readonly { readonly id: string; readonly limits: WorkspaceLimits }[],
   keys: readonly LimitedKey[],
@@ -40,15 +43,32 @@ export function limitRows(
 ): readonly LimitRow[] {
   const used = new Map(usage.counters.map((counter) => [counterId(counter), counter.used]));
   const held = new Map(usage.slots.map(({ subject, held: count }) => [subject, count]));
-  const rowsOf = (workspace: string, key: string | null, limits: EffectiveLimits): readonly LimitRow[] => {
+  const rowsOf = (
+    workspace: string,
+    key: string | null,
+    limits: EffectiveLimits,
+  ): readonly LimitRow[] => {
     const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
     const counters = counterLimits(limits).map(({ measure, window, ceiling }): LimitRow => {
       const start = windowStart(window, now);
       const count = used.get(counterId({ subject, measure, window, start })) ?? 0;
-      return { workspace, key, measure, window, used: count, limit: ceiling, resetsAt: windowEnd(window, start) };
+      return {
+        workspace,
+        key,
+        measure,
+        window,
+        used: count,
+        limit: ceiling,
+        resetsAt: windowEnd(window, start),
+      };
     });
     if (limits.concurrency === null) return counters;
-    const candidates = { measure: "concurrency", window: null, limit: limits.concurrency, resetsAt: null } as const;
+    const candidates = {
+      measure: "concurrency",
+      window: null,
+      limit: limits.concurrency,
+      resetsAt: null,
+    } as const;
     return [...counters, { workspace, key, ...candidates, used: held.get(subject) ?? 0 }];
   };
   return workspaces.flatMap(({ id, limits }) => [
@@ -80,26 +100,30 @@ export interface BudgetLine {
 /** Shares of a window before this one say too little. */
 const LEAST_SHARE = 0.05;
 
-/** The budgets in money of a workspace, not of its keys. @param now milliseconds since the epoch. */
+/**
+ * The budgets in money of a workspace, not of its keys. @param now milliseconds since the epoch.
+ */
 export function budgetLines(
   workspace: { readonly id: string; readonly limits: WorkspaceLimits },
   usage: LimitUsage,
   now: number,
 ): readonly BudgetLine[] {
-  return limitRows([workspace], [], usage, now).flatMap(({ measure, window, used, limit, resetsAt }) => {
-    if (measure !== "micro_usd" || window === null || resetsAt === null) return [];
-    const start = windowStart(window, now);
-    const share = (now - start) / (resetsAt - start);
-    return {
-      name: `usd/${window}`,
-      workspace: workspace.id,
-      limit_usd: limit / MICRO,
-      spent_usd: used / MICRO,
-      window_start: instant(start),
-      window_end: instant(resetsAt),
-      projected_usd: share < LEAST_SHARE ? null : Math.round(used / share) / MICRO,
-    };
-  });
+  return limitRows([workspace], [], usage, now).flatMap(
+    ({ measure, window, used, limit, resetsAt }) => {
+      if (measure !== "micro_usd" || window === null || resetsAt === null) return [];
+      const start = windowStart(window, now);
+      const share = (now - start) / (resetsAt - start);
+      return {
+        name: `usd/${window}`,
+        workspace: workspace.id,
+        limit_usd: limit / MICRO,
+        spent_usd: used / MICRO,
+        window_start: instant(start),
+        window_end: instant(resetsAt),
+        projected_usd: share < LEAST_SHARE ? null : Math.round(used / share) / MICRO,
+      };
+    },
+  );
 }
 
 const MICRO = 1_000_000;

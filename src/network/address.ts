@@ -1,12 +1,16 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from "node:net";
 
 /**
- * What an IP address is to a router that calls providers: `public`: on the internet; `private`: this machine or an own network, called only where routes.yaml
- * allows it; `forbidden`: no provider can have it, but the metadata service of a cloud may.
+ * What an IP address is to a router that calls providers: `public`: on the internet; `private`:
+ * this machine or an own network, called only where routes.yaml allows it; `forbidden`: no provider
+ * can have it, but the metadata service of a cloud may.
  */
 type AddressKind = "public" | "private" | "forbidden";
 
-/** From IANA's registries of special-purpose addresses (RFC 6890 and its updates). Forbidden ranges count before private ones, private ones before public ones. */
+/**
+ * From IANA's registries of special-purpose addresses (RFC 6890 and its updates). Forbidden ranges
+ * count before private ones, private ones before public ones.
+ */
 const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
   forbidden: [
     "0.0.0.0/8",
@@ -25,7 +29,14 @@ const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
     // Multicast, reserved, broadcast.
     "224.0.0.0/3",
   ],
-  private: ["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15"],
+  private: [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+  ],
   public: ["0.0.0.0/0"],
 };
 
@@ -44,7 +55,10 @@ const IPV6: Readonly<Record<AddressKind, readonly string[]>> = {
   public: ["2000::/3"],
 };
 
-/** Prefixes of IPv6 addresses that lead to the IPv4 address behind the prefix. BlockList itself reads the mapped ones, `::ffff:0:0/96`. */
+/**
+ * Prefixes of IPv6 addresses that lead to the IPv4 address behind the prefix. BlockList itself
+ * reads the mapped ones, `::ffff:0:0/96`.
+ */
 const EMBEDDED = [
   { prefix: "::ffff:0:", suffix: "", bits: 96 },
   { prefix: "64:ff9b::", suffix: "", bits: 96 },
@@ -55,7 +69,10 @@ const FORBIDDEN = rangesOf("forbidden");
 const PRIVATE = rangesOf("private");
 const PUBLIC = rangesOf("public");
 
-/** The kind of an address as DNS or a URL writes it. Text that is no address is `forbidden`, because it is unknown where it leads. */
+/**
+ * The kind of an address as DNS or a URL writes it. Text that is no address is `forbidden`, because
+ * it is unknown where it leads.
+ */
 export function addressKind(text: string): AddressKind {
   const address = parseAddress(text);
   if (address === null || FORBIDDEN.check(address)) return "forbidden";

@@ -6,8 +6,9 @@ export function variable(environment: Environment, name: string): string {
 }
 
 /**
- * The file of Google's application default credentials: the one that is named, else the one that `gcloud auth application-default login`
- * writes. The metadata server, third in Google's own order, is a source of its own here: only the network could say whether it is there.
+ * The file of Google's application default credentials: the one that is named, else the one that
+ * `gcloud auth application-default login` writes. The metadata server, third in Google's own order,
+ * is a source of its own here: only the network could say whether it is there.
  */
 export function applicationDefaultFile(environment: Environment): string {
   const named = variable(environment, "GOOGLE_APPLICATION_CREDENTIALS");
@@ -21,7 +22,10 @@ export function applicationDefaultFile(environment: Environment): string {
 }
 
 /** The two files that the AWS tools share; either may be absent. */
-export function awsSharedFiles(environment: Environment): { readonly credentials: string; readonly config: string } {
+export function awsSharedFiles(environment: Environment): {
+  readonly credentials: string;
+  readonly config: string;
+} {
   const home = homeOf(environment);
   return {
     credentials: variable(environment, "AWS_SHARED_CREDENTIALS_FILE") || `${home}/.aws/credentials`,

@@ -1,8 +1,8 @@
 import { error, warning, type CodeFacts, type Diagnostic } from "../canon/diagnostic.ts";
 
 /**
- * Every finding that compiling the policies can make. `docs/diagnostics.md` is written from this table. The fix
- * is the hint of a finding that has no better one of its own.
+ * Every finding that compiling the policies can make. `docs/diagnostics.md` is written from this
+ * table. The fix is the hint of a finding that has no better one of its own.
  */
 export const POLICY_CODES = {
   POLICY_FILE_NAME: error(
@@ -55,7 +55,10 @@ export const POLICY_CODES = {
     "`with` replaces input, data or functions, so the policy would not decide about the real request.",
     "Use `with` in `<id>_test.rego` only.",
   ),
-  POLICY_PACKAGE: error("The package is not the one that the file's name requires.", "Rename the file or the package."),
+  POLICY_PACKAGE: error(
+    "The package is not the one that the file's name requires.",
+    "Rename the file or the package.",
+  ),
   POLICY_METADATA_MISSING: error(
     "The policy has no METADATA block with its contract.",
     "Begin the file with the block that docs/policies.md shows.",
@@ -101,7 +104,10 @@ export const POLICY_CODES = {
     "A rule waives an obligation that METADATA does not declare; the intended obligation stays in force.",
     "Declare it under custom.signalbox.obligations, or correct the name.",
   ),
-  POLICY_WAIVE_SHAPE: error("A waive rule has a form that waives nothing.", "Write `waive.<obligation> if …`."),
+  POLICY_WAIVE_SHAPE: error(
+    "A waive rule has a form that waives nothing.",
+    "Write `waive.<obligation> if …`.",
+  ),
   POLICY_REGION_UNKNOWN: warning(
     "An obligation prefers a region that routes.yaml does not have; it prefers nothing.",
     "Name a region or a region group of routes.yaml.",
@@ -114,8 +120,14 @@ export const POLICY_CODES = {
     "A default waives the obligation if no rule applies; it would fail open.",
     "Remove the default: an obligation stays in force unless a rule waives it.",
   ),
-  POLICY_TEST_ORPHAN: error("The test has no policy of its name.", "Name it `<id>_test.rego` after the policy's id."),
-  POLICY_LIBRARY_UNUSED: warning("No policy and no other library uses the library.", "Remove it, or import it."),
+  POLICY_TEST_ORPHAN: error(
+    "The test has no policy of its name.",
+    "Name it `<id>_test.rego` after the policy's id.",
+  ),
+  POLICY_LIBRARY_UNUSED: warning(
+    "No policy and no other library uses the library.",
+    "Remove it, or import it.",
+  ),
   POLICY_TOOLCHAIN: error(
     "The policies could not be compiled: the toolchain does not run.",
     "Repair the installation.",
@@ -134,12 +146,20 @@ export interface Location {
 }
 
 /** Where the toolchain found something. OPA gives 0 where it knows no position. */
-export function locationOf(file: string, { row, col }: { readonly row: number; readonly col: number }): Location {
+export function locationOf(
+  file: string,
+  { row, col }: { readonly row: number; readonly col: number },
+): Location {
   return { file, line: Math.max(1, row), column: Math.max(1, col) };
 }
 
 /** @param hint a fix that is more precise than the code's own. */
-export function finding(code: PolicyCode, location: Location, message: string, hint?: string): PolicyDiagnostic {
+export function finding(
+  code: PolicyCode,
+  location: Location,
+  message: string,
+  hint?: string,
+): PolicyDiagnostic {
   const { severity, fix } = POLICY_CODES[code];
   const { file, line, column } = location;
   return { code, severity, file, line, column, message, hint: hint ?? fix };

@@ -22,9 +22,15 @@ import type { CompileCache } from "./toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
 
 interface CompilePoliciesOptions {
-  /** Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be written costs time only. */
+  /**
+   * Where compiled policies are kept between runs; `null` for nowhere. A folder that cannot be
+   * written costs time only.
+   */
   readonly cache: CompileCache | null;
-  /** Accepts values that input never has, for policies that are compared with and will not run; reported unless set. */
+  /**
+   * Accepts values that input never has, for policies that are compared with and will not run;
+   * reported unless set.
+   */
   readonly acceptUnknownValues?: boolean;
   /** For tests; made with `cache` unless given. */
   readonly toolchain?: Toolchain;
@@ -42,8 +48,9 @@ export interface CompiledPolicies {
 }
 
 /**
- * Compiles policies, their tests and their libraries, or reports all their errors. Deterministic: the same
- * sources give the same digests on any path, with any line endings. Never rejects over what a source holds.
+ * Compiles policies, their tests and their libraries, or reports all their errors. Deterministic:
+ * the same sources give the same digests on any path, with any line endings. Never rejects over
+ * what a source holds.
  */
 export async function compilePolicies(
   sources: readonly Source[],
@@ -56,9 +63,12 @@ export async function compilePolicies(
   try {
     const checked = await checkPolicies(files, toolchain);
     const unknown = options.acceptUnknownValues === true ? [] : checkComparisons(checked.compared);
-    const diagnostics = [...misplaced, ...checked.diagnostics, ...unknown].toSorted(compareDiagnostics);
+    const diagnostics = [...misplaced, ...checked.diagnostics, ...unknown].toSorted(
+      compareDiagnostics,
+    );
     const compared = checked.compared.filter(dependsOnTable);
-    if (diagnostics.some(({ severity }) => severity === "error")) return { ...none, compared, diagnostics };
+    if (diagnostics.some(({ severity }) => severity === "error"))
+      return { ...none, compared, diagnostics };
     const { policies } = checked;
     return { policies, modules: await buildModules(policies, toolchain), diagnostics, compared };
   } catch (error) {
@@ -70,8 +80,9 @@ export async function compilePolicies(
 }
 
 /**
- * One policy from its sources, without its tests: contract, digest, paths that it reads. `null` where they are no such policy. Findings are not judged: a
- * content that was accepted once must go on being readable when checks become stricter.
+ * One policy from its sources, without its tests: contract, digest, paths that it reads. `null`
+ * where they are no such policy. Findings are not judged: a content that was accepted once must go
+ * on being readable when checks become stricter.
  *
  * @throws {ToolchainError}
  */
@@ -101,7 +112,9 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
     const facts = factsByPath.get(file.source.path);
     return facts === undefined ? [] : [{ file, facts }];
   });
-  const libraries = new Map(read.filter(({ file }) => file.kind === "library").map((one) => [one.file.name, one]));
+  const libraries = new Map(
+    read.filter(({ file }) => file.kind === "library").map((one) => [one.file.name, one]),
+  );
   const diagnostics = [...response.errors.map(diagnosticOf), ...structureFindings(files, read)];
   const libraryFacts = new Map([...libraries].map(([name, { facts }]) => [name, facts]));
   const policies: CompiledPolicy[] = [];
@@ -137,7 +150,10 @@ interface ReadFile {
   readonly facts: ModuleFacts;
 }
 
-/** The libraries together, each policy with them, each test with its policy: what is wrong in one hides nothing in another. */
+/**
+ * The libraries together, each policy with them, each test with its policy: what is wrong in one
+ * hides nothing in another.
+ */
 function unitsOf(files: readonly PolicyFile[]): readonly (readonly string[])[] {
   const libraries = files.filter(({ kind }) => kind === "library").map(({ source }) => source.path);
   const units: (readonly string[])[] = libraries.length > 0 ? [libraries] : [];
@@ -151,7 +167,10 @@ function unitsOf(files: readonly PolicyFile[]): readonly (readonly string[])[] {
 }
 
 /** Checks across files: packages, tests without a policy, unused libraries. */
-function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile[]): readonly PolicyDiagnostic[] {
+function structureFindings(
+  files: readonly PolicyFile[],
+  read: readonly ReadFile[],
+): readonly PolicyDiagnostic[] {
   const diagnostics: PolicyDiagnostic[] = [];
   for (const { file, facts } of read) {
     const [found, expected] = [facts.package.join("."), file.package.join(".")];
@@ -160,12 +179,19 @@ function structureFindings(files: readonly PolicyFile[], read: readonly ReadFile
       const hint = `Write: package ${expected}`;
       diagnostics.push(finding("POLICY_PACKAGE", location, `the package is not ${expected}`, hint));
     }
-    if (file.kind === "test" && !files.some(({ kind, name }) => kind === "policy" && name === file.name)) {
+    if (
+      file.kind === "test" &&
+      !files.some(({ kind, name }) => kind === "policy" && name === file.name)
+    ) {
       diagnostics.push(finding("POLICY_TEST_ORPHAN", location, `there is no policy ${file.name}`));
     }
-    const users = read.filter((other) => other.file !== file && librariesOf(other.facts).includes(file.name));
+    const users = read.filter(
+      (other) => other.file !== file && librariesOf(other.facts).includes(file.name),
+    );
     if (file.kind === "library" && users.length === 0 && read.length === files.length) {
-      diagnostics.push(finding("POLICY_LIBRARY_UNUSED", location, `nothing uses the library ${file.name}`));
+      diagnostics.push(
+        finding("POLICY_LIBRARY_UNUSED", location, `nothing uses the library ${file.name}`),
+      );
     }
   }
   return diagnostics;
@@ -187,7 +213,10 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
   return [...found].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one);
 }
 
-/** The host looks a reason up in the contract's list, so the strings of that list are distinguished like the source's. */
+/**
+ * The host looks a reason up in the contract's list, so the strings of that list are distinguished
+ * like the source's.
+ */
 function stringUseOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): StringUse {
   const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
   const inspects = new Set<string>();

@@ -3,7 +3,10 @@ import { OPERATIONS, type Operation } from "../canon/operation.ts";
 import type { CompiledPolicy, PolicyPass, PolicyUnit } from "./compiled.ts";
 import type { BuildRequest } from "./toolchain/protocol.ts";
 
-/** Everything a set of policies needs to be compiled into one module, and how to evaluate that module afterwards. */
+/**
+ * Everything a set of policies needs to be compiled into one module, and how to evaluate that
+ * module afterwards.
+ */
 interface DecideModule {
   readonly request: BuildRequest;
   readonly units: readonly PolicyUnit[];
@@ -13,8 +16,9 @@ interface DecideModule {
 const PACKAGE = "signalbox.decide";
 
 /**
- * Writes the package that evaluates every constraint and every obligation of every policy by name. Explicit references, because whatever is found
- * by iterating would leave out what is undefined: here it comes back as an empty list, and a value as a list of one.
+ * Writes the package that evaluates every constraint and every obligation of every policy by name.
+ * Explicit references, because whatever is found by iterating would leave out what is undefined:
+ * here it comes back as an empty list, and a value as a list of one.
  *
  * Paths are made from packages: the module is the same wherever the sources lay.
  */
@@ -40,10 +44,16 @@ export function decideModule(policies: readonly CompiledPolicy[]): DecideModule 
     }
     passes[operation] = { entrypoint: entrypointOf(rule), units: applying };
   }
-  const entrypoints = [...[...rules.values()].map(entrypointOf), ...units.map(({ entrypoint }) => entrypoint)];
+  const entrypoints = [
+    ...[...rules.values()].map(entrypointOf),
+    ...units.map(({ entrypoint }) => entrypoint),
+  ];
   return {
     request: {
-      units: policies.map(({ sources }, index) => ({ name: `u${index}`, modules: sources.map(sourceOf) })),
+      units: policies.map(({ sources }, index) => ({
+        name: `u${index}`,
+        modules: sources.map(sourceOf),
+      })),
       modules: [{ path: "decide.rego", text: lines.join("\n") }],
       entrypoints,
     },
@@ -65,10 +75,16 @@ function unitDocument({ contract, reasoned }: CompiledPolicy, unit: string): str
   const home = `data.signalbox.unit.${unit}.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]`;
   const ruleBody = (rule: "pass" | "reason" | "waive", names: readonly string[]): string =>
     names
-      .map((name) => `${JSON.stringify(name)}: [value | value := ${home}.${rule}[${JSON.stringify(name)}]]`)
+      .map(
+        (name) =>
+          `${JSON.stringify(name)}: [value | value := ${home}.${rule}[${JSON.stringify(name)}]]`,
+      )
       .join(", ");
   const constraints = contract.constraints.map(({ name }) => name);
   const obligations = contract.obligations.map(({ name }) => name);
-  const rules = [`"pass": {${ruleBody("pass", constraints)}}`, `"reason": {${ruleBody("reason", reasoned)}}`];
+  const rules = [
+    `"pass": {${ruleBody("pass", constraints)}}`,
+    `"reason": {${ruleBody("reason", reasoned)}}`,
+  ];
   return `{${[...rules, `"waive": {${ruleBody("waive", obligations)}}`].join(", ")}}`;
 }

@@ -6,15 +6,20 @@ import { createHash } from "node:crypto";
 
 type Sdk = typeof OpaWasm;
 
-// Only the package's CommonJS entry has loadPolicySync, and an evaluation that threw must be replaced at once.
+// Only the package's CommonJS entry has loadPolicySync, and an evaluation that threw must be
+// replaced at once.
 const sdk: Sdk = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");
 
-/** Pages of 64 KiB: 320 KiB to begin with, 64 MiB at most. Memory never shrinks, so without a limit one input keeps it all. */
+/**
+ * Pages of 64 KiB: 320 KiB to begin with, 64 MiB at most. Memory never shrinks, so without a limit
+ * one input keeps it all.
+ */
 const MEMORY = { initial: 5, maximum: 1024 };
 
 /**
- * What one evaluation may use: calls and rounds of loops, long ones counted several times. Not a time, so that every machine stops at the same
- * point. Measured over all kinds of built-ins it is 1 to 10 ms, and up to 41 ms the first time (docs/how-we-know.md).
+ * What one evaluation may use: calls and rounds of loops, long ones counted several times. Not a
+ * time, so that every machine stops at the same point. Measured over all kinds of built-ins it is 1
+ * to 10 ms, and up to 41 ms the first time (docs/how-we-know.md).
  */
 export const EVALUATION_FUEL = 1_000_000;
 
@@ -26,7 +31,10 @@ export class EvaluationTimeoutError extends Error {
   override readonly name = "EvaluationTimeoutError";
 }
 
-/** Why a module cannot be used. The message holds nothing of the policies: the engine's own texts name files and lines. */
+/**
+ * Why a module cannot be used. The message holds nothing of the policies: the engine's own texts
+ * name files and lines.
+ */
 export class PolicyModuleError extends Error {
   override readonly name = "PolicyModuleError";
 }
@@ -58,11 +66,21 @@ export class Evaluator {
     this.#instance = this.#instantiate();
   }
 
-  /** @throws {PolicyModuleError} when the bytes are not such a module, or the data does not fit into its memory. */
-  static async load(bytes: Uint8Array, data: unknown, entrypoints: readonly string[]): Promise<Evaluator> {
+  /**
+   * @throws {PolicyModuleError} when the bytes are not such a module, or the data does not fit into
+   * its memory.
+   */
+  static async load(
+    bytes: Uint8Array,
+    data: unknown,
+    entrypoints: readonly string[],
+  ): Promise<Evaluator> {
     const module = await meteredModule(bytes).catch(() => null);
     // The engine would print a complaint about anything else.
-    if (module === null || !WebAssembly.Module.exports(module).some(({ name }) => name === "opa_wasm_abi_version")) {
+    if (
+      module === null ||
+      !WebAssembly.Module.exports(module).some(({ name }) => name === "opa_wasm_abi_version")
+    ) {
       throw new PolicyModuleError("a policy module is damaged: compile the policies again");
     }
     let evaluator: Evaluator;
@@ -74,14 +92,16 @@ export class Evaluator {
       );
     }
     const missing = entrypoints.filter((name) => !Object.hasOwn(evaluator.#entrypoints(), name));
-    if (missing.length > 0) throw new PolicyModuleError(`a policy module lacks the entrypoint ${missing[0]}`);
+    if (missing.length > 0)
+      throw new PolicyModuleError(`a policy module lacks the entrypoint ${missing[0]}`);
     if (evaluator.#needsHost())
       throw new PolicyModuleError("a policy module calls built-ins of the host; there are none");
     return evaluator;
   }
 
   /**
-   * The value of an entrypoint. Its cost is the same on every machine, and is in {@link used} afterwards.
+   * The value of an entrypoint. Its cost is the same on every machine, and is in {@link used}
+   * afterwards.
    *
    * @param input from {@link serialise}; the engine reads anything else wrongly, without an error.
    * @throws {EvaluationTimeoutError} where it would take more than {@link EVALUATION_FUEL}.
@@ -94,10 +114,13 @@ export class Evaluator {
       const results: unknown = policy.evaluate(input, entrypoint);
       return Array.isArray(results) && results.length === 1 ? resultOf(results[0]) : undefined;
     } catch (error) {
-      // An abort leaves the engine's stack where it was: after some hundreds the instance fails every evaluation.
+      // An abort leaves the engine's stack where it was: after some hundreds the instance fails
+      // every evaluation.
       this.#instance = null;
       if (fuel.value < 0n)
-        throw new EvaluationTimeoutError("a policy used all units of work that an evaluation may use");
+        throw new EvaluationTimeoutError(
+          "a policy used all units of work that an evaluation may use",
+        );
       throw error;
     } finally {
       this.#used = EVALUATION_FUEL - Number(fuel.value);
@@ -112,7 +135,8 @@ export class Evaluator {
   #instantiate(): MeteredInstance {
     const policy = sdk.loadPolicySync(this.#module, { ...MEMORY });
     const { wasmInstance } = policy;
-    const { exports } = wasmInstance instanceof WebAssembly.Instance ? wasmInstance : wasmInstance.instance;
+    const { exports } =
+      wasmInstance instanceof WebAssembly.Instance ? wasmInstance : wasmInstance.instance;
     const fuel: unknown = exports[FUEL_EXPORT];
     if (!isCounter(fuel)) throw new Error("evaluator: a module without a meter");
     fuel.value = UNBOUNDED;
@@ -125,7 +149,10 @@ export class Evaluator {
     return typeof names === "object" && names !== null ? names : {};
   }
 
-  /** A host function would run in this process with arguments of a policy; the compiler rejects them all. */
+  /**
+   * A host function would run in this process with arguments of a policy; the compiler rejects them
+   * all.
+   */
   #needsHost(): boolean {
     return Object.keys(hostBuiltins(this.#instance?.policy ?? null)).length > 0;
   }
@@ -147,13 +174,19 @@ function resultOf(row: unknown): unknown {
 function hostBuiltins(instance: ReturnType<Sdk["loadPolicySync"]> | null): object {
   if (instance === null) return {};
   const { wasmInstance, mem } = instance;
-  const exports = wasmInstance instanceof WebAssembly.Instance ? wasmInstance.exports : wasmInstance.instance.exports;
+  const exports =
+    wasmInstance instanceof WebAssembly.Instance
+      ? wasmInstance.exports
+      : wasmInstance.instance.exports;
   const { builtins, opa_json_dump } = exports;
-  if (typeof builtins !== "function" || typeof opa_json_dump !== "function") return { unreadable: 0 };
+  if (typeof builtins !== "function" || typeof opa_json_dump !== "function")
+    return { unreadable: 0 };
   const at: unknown = opa_json_dump(builtins());
   if (typeof at !== "number") return { unreadable: 0 };
   const bytes = new Uint8Array(mem.buffer);
-  const listed: unknown = parseJson(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))));
+  const listed: unknown = parseJson(
+    new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))),
+  );
   return typeof listed === "object" && listed !== null ? listed : { unreadable: 0 };
 }
 
@@ -164,7 +197,8 @@ const MAXIMUM_MODULES = 32;
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
 /**
- * Meters and compiles a module. One with the same bytes is done once: a reload mostly brings the policies that were there.
+ * Meters and compiles a module. One with the same bytes is done once: a reload mostly brings the
+ * policies that were there.
  *
  * @throws {MeteringError} or {WebAssembly.CompileError} where the bytes are no policy module.
  */

@@ -3,7 +3,13 @@ import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { LATENCY_CLASSES } from "../canon/latency-class.ts";
 import { OPERATIONS } from "../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput, type PolicyTime } from "../canon/policy.ts";
+import {
+  DAY_BUCKETS,
+  HOUR_BUCKETS,
+  type PolicyCandidate,
+  type PolicyInput,
+  type PolicyTime,
+} from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/approvals.ts";
 import type { RoutingTable } from "../canon/table.ts";
@@ -34,7 +40,11 @@ const enumOf = (description: string, names: readonly string[]): JsonObject => ({
   description,
   enum: [...names],
 });
-const list = (description: string, items: JsonObject): JsonObject => ({ type: "array", description, items });
+const list = (description: string, items: JsonObject): JsonObject => ({
+  type: "array",
+  description,
+  items,
+});
 const truth = (description: string): JsonObject => ({ type: "boolean", description });
 
 const capability = enumOf("A capability.", CAPABILITY_NAMES);
@@ -52,7 +62,9 @@ function known(
 ) {
   if (values === undefined) return { type, description };
   // An empty `enum` is not valid JSON Schema.
-  return values.length === 0 ? { type, description, not: {} } : { type, description, enum: [...values] };
+  return values.length === 0
+    ? { type, description, not: {} }
+    : { type, description, enum: [...values] };
 }
 
 function candidateSchema(names: TableNames | null): JsonObject {
@@ -71,14 +83,17 @@ function candidateSchema(names: TableNames | null): JsonObject {
       "Who can read its signed reasoning; `none` where it signs nothing.",
       names?.signatureFamilies,
     ),
-    latency_class: enumOf("What its answers are made for; `unspecified` where routes.yaml does not declare it.", [
-      ...LATENCY_CLASSES,
-      "unspecified",
-    ]),
-    price: object<NonNullable<PolicyCandidate["price"]>>("US dollars per million tokens; absent where unknown.", {
-      input: known("number", "Of input.", names?.inputPrices),
-      output: known("number", "Of output.", names?.outputPrices),
-    }),
+    latency_class: enumOf(
+      "What its answers are made for; `unspecified` where routes.yaml does not declare it.",
+      [...LATENCY_CLASSES, "unspecified"],
+    ),
+    price: object<NonNullable<PolicyCandidate["price"]>>(
+      "US dollars per million tokens; absent where unknown.",
+      {
+        input: known("number", "Of input.", names?.inputPrices),
+        output: known("number", "Of output.", names?.outputPrices),
+      },
+    ),
   };
   return object<PolicyCandidate>("An endpoint that the request may go to.", members, ["price"]);
 }
@@ -94,29 +109,55 @@ function inputSchema(names: TableNames | null): JsonObject {
         workspace: object<PolicyInput["workspace"]>("The tenant.", {
           id: known("string", "Workspace id.", names?.workspaces),
           tier: known("string", "Its tier, as routes.yaml names it.", names?.tiers),
-          labels: list("Its labels.", known("string", "A value of vocabulary.labels.", names?.workspaceLabels)),
+          labels: list(
+            "Its labels.",
+            known("string", "A value of vocabulary.labels.", names?.workspaceLabels),
+          ),
         }),
-        key: object<PolicyInput["key"]>("The service key. A value outside the vocabulary reads `other`.", {
-          environment: known("string", "A value of vocabulary.environments.", names?.environments),
-          workload: known("string", "A value of vocabulary.workloads.", names?.workloads),
-          owner: known("string", "A value of vocabulary.owners.", names?.owners),
-          labels: list("Its labels.", known("string", "A value of vocabulary.labels.", names?.keyLabels)),
-        }),
-        request: object<PolicyInput["request"]>("The shape of the request; nothing of its content.", {
-          route: known("string", "Route id.", names?.routes),
-          needs: list("Capabilities that the request needs.", capability),
-          stream: truth("Whether the answer is streamed."),
-          context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
-          max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
-          reasoning_effort: enumOf("Requested reasoning effort.", REASONING_EFFORTS),
-          dimensions: known("integer", "Requested vector length; 0 if the request has none.", names?.dimensions),
-          allow_fallbacks: truth("Whether the caller allows fallbacks."),
-          data_collection: enumOf("Whether the caller allows providers that collect data.", ["allow", "deny"]),
-          zdr: truth("Whether the caller requires zero data retention."),
-        }),
-        budget: object<PolicyInput["budget"]>("Of the key and of its workspace, whichever has less left.", {
-          remaining: enumOf("What is left of the budget; `unlimited` without one.", BUDGET_STEPS),
-        }),
+        key: object<PolicyInput["key"]>(
+          "The service key. A value outside the vocabulary reads `other`.",
+          {
+            environment: known(
+              "string",
+              "A value of vocabulary.environments.",
+              names?.environments,
+            ),
+            workload: known("string", "A value of vocabulary.workloads.", names?.workloads),
+            owner: known("string", "A value of vocabulary.owners.", names?.owners),
+            labels: list(
+              "Its labels.",
+              known("string", "A value of vocabulary.labels.", names?.keyLabels),
+            ),
+          },
+        ),
+        request: object<PolicyInput["request"]>(
+          "The shape of the request; nothing of its content.",
+          {
+            route: known("string", "Route id.", names?.routes),
+            needs: list("Capabilities that the request needs.", capability),
+            stream: truth("Whether the answer is streamed."),
+            context: enumOf("Estimated size of the input in tokens.", TOKEN_BUCKETS),
+            max_output: enumOf("The most output allowed, in tokens.", TOKEN_BUCKETS),
+            reasoning_effort: enumOf("Requested reasoning effort.", REASONING_EFFORTS),
+            dimensions: known(
+              "integer",
+              "Requested vector length; 0 if the request has none.",
+              names?.dimensions,
+            ),
+            allow_fallbacks: truth("Whether the caller allows fallbacks."),
+            data_collection: enumOf("Whether the caller allows providers that collect data.", [
+              "allow",
+              "deny",
+            ]),
+            zdr: truth("Whether the caller requires zero data retention."),
+          },
+        ),
+        budget: object<PolicyInput["budget"]>(
+          "Of the key and of its workspace, whichever has less left.",
+          {
+            remaining: enumOf("What is left of the budget; `unlimited` without one.", BUDGET_STEPS),
+          },
+        ),
         time,
         candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),
       },
@@ -125,14 +166,16 @@ function inputSchema(names: TableNames | null): JsonObject {
 }
 
 /**
- * JSON Schema (draft 2020-12, of which OPA's checker reads types and members) of {@link PolicyInput}: what a policy may
- * read. A path outside of it is refused when policies are compiled.
+ * JSON Schema (draft 2020-12, of which OPA's checker reads types and members) of
+ * {@link PolicyInput}: what a policy may read. A path outside of it is refused when policies are
+ * compiled.
  */
 export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
 
 /**
- * The same for one table, with every name that routes.yaml declares, used or not: what a policy may compare with. No leaf of an input of this table can
- * have a value that this schema does not list, so the inputs are finite, and none can carry what a client wrote.
+ * The same for one table, with every name that routes.yaml declares, used or not: what a policy may
+ * compare with. No leaf of an input of this table can have a value that this schema does not list,
+ * so the inputs are finite, and none can carry what a client wrote.
  *
  * @param dialects all wire protocols of this release.
  */
@@ -165,13 +208,18 @@ function namesOf(table: RoutingTable) {
     owners: sorted([...owners, "other"]),
     keyLabels: sorted(labels),
     routes: sorted(Object.keys(table.routes)),
-    dimensions: [...new Set([0, ...models.flatMap(({ dimensions }) => dimensions)])].toSorted((a, b) => a - b),
+    dimensions: [...new Set([0, ...models.flatMap(({ dimensions }) => dimensions)])].toSorted(
+      (a, b) => a - b,
+    ),
     endpoints: sorted(endpoints.map(({ id }) => id)),
     models: sorted(endpoints.map(({ model }) => model)),
     providers: sorted(endpoints.map(({ provider }) => provider)),
     regions: sorted(endpoints.map(({ region }) => region)),
     dialects: sorted(endpoints.map(({ dialect }) => dialect)),
-    signatureFamilies: sorted(["none", ...models.flatMap(({ signatureFamily }) => signatureFamily ?? [])]),
+    signatureFamilies: sorted([
+      "none",
+      ...models.flatMap(({ signatureFamily }) => signatureFamily ?? []),
+    ]),
     inputPrices: [...new Set(endpoints.flatMap(({ price }) => price?.input ?? []))],
     outputPrices: [...new Set(endpoints.flatMap(({ price }) => price?.output ?? []))],
   };

@@ -8,8 +8,9 @@ import { policyDigest } from "./digest.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
 /**
- * A content that was read from the store. Contract and sources are those of its digest. Everything else is not verified: what runs is
- * compiled from the sources (`recompile.ts`), and the module is there to be compared.
+ * A content that was read from the store. Contract and sources are those of its digest. Everything
+ * else is not verified: what runs is compiled from the sources (`recompile.ts`), and the module is
+ * there to be compared.
  */
 export interface KeptPolicy {
   /** Its path and the locations in it are those of no file. */
@@ -28,7 +29,10 @@ export class KeptContentError extends Error {
   override readonly name = "KeptContentError";
 }
 
-/** What the store keeps beside the bytes. Members are only ever added; a reader refuses an unknown version. */
+/**
+ * What the store keeps beside the bytes. Members are only ever added; a reader refuses an unknown
+ * version.
+ */
 interface Description {
   readonly version: 1;
   readonly contract: PolicyContract;
@@ -38,7 +42,10 @@ interface Description {
   readonly words: StringUse;
   /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
-  /** What the module was compiled from and with (`buildDigest`): binds its bytes to sources and toolchain. */
+  /**
+   * What the module was compiled from and with (`buildDigest`): binds its bytes to sources and
+   * toolchain.
+   */
   readonly build: string;
 }
 
@@ -47,13 +54,26 @@ const texts = { type: "array", items: { type: "string" } } as const;
 /** The contract is held to its digest instead: it was checked when it was digested. */
 const DESCRIPTION_SCHEMA = {
   type: "object",
-  required: ["version", "contract", "sources", "reasoned", "reads", "words", "entrypoints", "build"],
+  required: [
+    "version",
+    "contract",
+    "sources",
+    "reasoned",
+    "reads",
+    "words",
+    "entrypoints",
+    "build",
+  ],
   properties: {
     version: { const: 1 },
     contract: {
       type: "object",
       required: ["id", "operations", "constraints", "obligations"],
-      properties: { operations: texts, constraints: { type: "array" }, obligations: { type: "array" } },
+      properties: {
+        operations: texts,
+        constraints: { type: "array" },
+        obligations: { type: "array" },
+      },
     },
     sources: { type: "array", items: { type: "object" } },
     reasoned: texts,
@@ -75,15 +95,33 @@ const descriptions = new Validator<Description>(() => DESCRIPTION_CHECK);
  * @param module compiled from this content and no other.
  * @param build `buildDigest` of its compilation.
  */
-export function storedContent(policy: CompiledPolicy, module: PolicyModule, build: string): StoredContent {
+export function storedContent(
+  policy: CompiledPolicy,
+  module: PolicyModule,
+  build: string,
+): StoredContent {
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
   const { contract, digest, sources, reasoned, reads, stringUse } = policy;
   const entrypoints = entrypointsOf(module);
-  const described = { version: 1, contract, sources, reasoned, reads, words: stringUse, entrypoints, build };
+  const described = {
+    version: 1,
+    contract,
+    sources,
+    reasoned,
+    reads,
+    words: stringUse,
+    entrypoints,
+    build,
+  };
   const description = canonicalJson(described);
-  return { policy: contract.id, digest, description, module: withSection(module.bytes, description) };
+  return {
+    policy: contract.id,
+    digest,
+    description,
+    module: withSection(module.bytes, description),
+  };
 }
 
 /**
@@ -97,15 +135,26 @@ export function readStoredContent(
   moduleSha256: string | null,
 ): KeptPolicy {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  if (sha256 !== moduleSha256) throw new KeptContentError("its module differs from the module in the policy log");
+  if (sha256 !== moduleSha256)
+    throw new KeptContentError("its module differs from the module in the policy log");
   const description = parse(text);
-  // The log names the module alone; the description is covered by its SHA-256 because the module contains it.
+  // The log names the module alone; the description is covered by its SHA-256 because the module
+  // contains it.
   if (!endsWith(bytes, section(text)))
     throw new KeptContentError("its description differs from the description in its module");
   const { contract, sources, reasoned, reads, words: stringUse, entrypoints, build } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources do not have its digest");
-  const policy = { contract, digest, sources, reasoned, reads, stringUse, path: `${id}.rego`, locations: {} };
+  const policy = {
+    contract,
+    digest,
+    sources,
+    reasoned,
+    reads,
+    stringUse,
+    path: `${id}.rego`,
+    locations: {},
+  };
   const compiled = bytes.subarray(0, bytes.length - section(text).length);
   return { policy, compiled, entrypoints, build, moduleSha256: sha256 };
 }
@@ -138,7 +187,9 @@ function digestOf({ contract, sources }: Description): string | null {
 
 const SECTION_NAME = "signalbox.policy";
 
-/** A custom section of WebAssembly, which engines pass over; the SHA-256 of the module covers it. */
+/**
+ * A custom section of WebAssembly, which engines pass over; the SHA-256 of the module covers it.
+ */
 function withSection(bytes: Uint8Array, text: string): Uint8Array {
   return Buffer.concat([bytes, section(text)]);
 }
@@ -151,5 +202,8 @@ function section(text: string): Uint8Array {
 }
 
 function endsWith(bytes: Uint8Array, end: Uint8Array): boolean {
-  return bytes.length >= end.length && Buffer.compare(bytes.subarray(bytes.length - end.length), end) === 0;
+  return (
+    bytes.length >= end.length &&
+    Buffer.compare(bytes.subarray(bytes.length - end.length), end) === 0
+  );
 }

@@ -1,5 +1,11 @@
 import type { Operation } from "../canon/operation.ts";
-import type { PolicyContract, PolicyData, PolicyEvaluation, PolicyIdentity, PolicyInput } from "../canon/policy.ts";
+import type {
+  PolicyContract,
+  PolicyData,
+  PolicyEvaluation,
+  PolicyIdentity,
+  PolicyInput,
+} from "../canon/policy.ts";
 import type { PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
 import { EvaluationTimeoutError, Evaluator, serialise } from "./evaluator.ts";
 import { deriveObligations, deriveVerdicts, TIMED_OUT } from "./verdicts.ts";
@@ -10,14 +16,20 @@ export interface Member {
   readonly contract: PolicyContract;
 }
 
-/** A module that can be evaluated. The slots of its contents are no part of it, so that sets share it. */
+/**
+ * A module that can be evaluated. The slots of its contents are no part of it, so that sets share
+ * it.
+ */
 export interface LoadedModule {
   readonly evaluator: Evaluator;
   readonly units: readonly PolicyUnit[];
   readonly passes: PolicyModule["passes"];
 }
 
-/** Modules loaded with the data of one table. Loading takes milliseconds each; putting sets together of what is loaded takes nothing. */
+/**
+ * Modules loaded with the data of one table. Loading takes milliseconds each; putting sets together
+ * of what is loaded takes nothing.
+ */
 export class LoadedModules {
   readonly #data: PolicyData;
   #modules: readonly LoadedModule[] = [];
@@ -30,7 +42,8 @@ export class LoadedModules {
   /** @throws {PolicyModuleError} when a module cannot be loaded. */
   static async load(modules: readonly PolicyModule[], data: PolicyData): Promise<LoadedModules> {
     const loaded = new LoadedModules(data);
-    for (const module of await Promise.all(modules.map((one) => loadModule(one, data)))) loaded.#keep(module);
+    for (const module of await Promise.all(modules.map((one) => loadModule(one, data))))
+      loaded.#keep(module);
     return loaded;
   }
 
@@ -47,7 +60,10 @@ export class LoadedModules {
     this.#keep(await loadModule(module, this.#data));
   }
 
-  /** Forgets modules of one content that is not among these; sets that are made of them go on with them. */
+  /**
+   * Forgets modules of one content that is not among these; sets that are made of them go on with
+   * them.
+   */
   retain(digests: ReadonlySet<string>): void {
     this.#modules = this.#modules.filter(
       ({ units }) => units.length > 1 || units.some(({ policy }) => digests.has(policy.digest)),
@@ -59,15 +75,20 @@ export class LoadedModules {
   }
 }
 
-async function loadModule({ bytes, units, passes }: PolicyModule, data: PolicyData): Promise<LoadedModule> {
+async function loadModule(
+  { bytes, units, passes }: PolicyModule,
+  data: PolicyData,
+): Promise<LoadedModule> {
   const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
   return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, passes };
 }
 
 /**
- * One content of a module. Each is evaluated alone, so that it has its own bound and no other can spoil its answer.
+ * One content of a module. Each is evaluated alone, so that it has its own bound and no other can
+ * spoil its answer.
  *
- * @param suspended counts evaluations that would have taken more than they may; what it has is not evaluated any more.
+ * @param suspended counts evaluations that would have taken more than they may; what it has is not
+ * evaluated any more.
  */
 export function evaluateAlone(
   { evaluator, units, passes }: LoadedModule,
@@ -89,8 +110,16 @@ export function evaluateAlone(
   };
 }
 
-/** An engine's error names files and lines of policies, so it is dropped here: the verdict is indeterminate. */
-function valueOf(evaluator: Evaluator, input: PolicyInput, entrypoint: string, timedOut: () => void): unknown {
+/**
+ * An engine's error names files and lines of policies, so it is dropped here: the verdict is
+ * indeterminate.
+ */
+function valueOf(
+  evaluator: Evaluator,
+  input: PolicyInput,
+  entrypoint: string,
+  timedOut: () => void,
+): unknown {
   try {
     return evaluator.evaluate(serialise(input), entrypoint);
   } catch (error) {
@@ -104,12 +133,16 @@ function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPas
   return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
 }
 
-/** A candidate is given up at this many evaluations that took more than they may; each costs milliseconds of every tenant's time. */
+/**
+ * A candidate is given up at this many evaluations that took more than they may; each costs
+ * milliseconds of every tenant's time.
+ */
 const TIMEOUTS = 3;
 
 /**
- * Candidates that are not evaluated any more in this process, because they took more than an evaluation may take again and again. By content:
- * other rules under the same id are evaluated, and so is everything after a start. Enforced policies are never among them.
+ * Candidates that are not evaluated any more in this process, because they took more than an
+ * evaluation may take again and again. By content: other rules under the same id are evaluated, and
+ * so is everything after a start. Enforced policies are never among them.
  */
 export class SuspendedCandidates {
   /** Digest → evaluations that timed out. */

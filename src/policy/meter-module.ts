@@ -1,21 +1,36 @@
-import { ByteReader, MeteringError, positiveBytes, unsignedBytes, chargesOf, type Charge } from "./wasm-bytes.ts";
+import {
+  ByteReader,
+  MeteringError,
+  positiveBytes,
+  unsignedBytes,
+  chargesOf,
+  type Charge,
+} from "./wasm-bytes.ts";
 
-/** Name under which a metered module exports what it may still use: a mutable i64 that its host sets before every call. */
+/**
+ * Name under which a metered module exports what it may still use: a mutable i64 that its host sets
+ * before every call.
+ */
 export const FUEL_EXPORT = "signalbox_fuel";
 
-/** Fuel that a module has before its host has set any: enough for its start and for reading its own tables. */
+/**
+ * Fuel that a module has before its host has set any: enough for its start and for reading its own
+ * tables.
+ */
 const INITIAL_FUEL_BYTES = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00];
 
 /**
- * The same module with a counter: each call of a function and each round of a loop takes as much from it as instructions can run until the
- * next, and below zero the module traps. It computes what it computed before, and where it ends depends on nothing but its input.
+ * The same module with a counter: each call of a function and each round of a loop takes as much
+ * from it as instructions can run until the next, and below zero the module traps. It computes what
+ * it computed before, and where it ends depends on nothing but its input.
  *
  * @param bytes a module that has globals, exports and code; it is left as it is.
  * @throws {MeteringError} where the bytes are no module, or one that no policy compiles to.
  */
 export function meterModule(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const reader = new ByteReader(bytes);
-  if (!MAGIC.every((byte) => reader.byte() === byte)) throw new MeteringError("the bytes are not WebAssembly 1");
+  if (!MAGIC.every((byte) => reader.byte() === byte))
+    throw new MeteringError("the bytes are not WebAssembly 1");
   const pieces: Uint8Array[] = [Uint8Array.from(MAGIC)];
   let imported = 0;
   let globals: number | null = null;
@@ -87,7 +102,8 @@ function importedGlobals(content: Uint8Array): number {
       reader.skip(2);
     } else {
       if (kind === 1) reader.skip(1);
-      if (kind > 2) throw new MeteringError("the module imports something that no compiled policy does");
+      if (kind > 2)
+        throw new MeteringError("the module imports something that no compiled policy does");
       // Limits of a table or a memory.
       const hasMaximum = reader.byte() === 1;
       reader.skipNumber();
@@ -122,9 +138,10 @@ function meteredCode(content: Uint8Array, globals: number): readonly Uint8Array[
 }
 
 /**
- * Measured (docs/how-we-know.md): a call or a round takes about as long whether its code is long or short, because most of
- * long code is passed over. With the instructions themselves as fuel, the same fuel took up to 22 times as long in one policy as in
- * another, with this up to 10 times; and fuel still bounds the instructions.
+ * Measured (docs/how-we-know.md): a call or a round takes about as long whether its code is long or
+ * short, because most of long code is passed over. With the instructions themselves as fuel, the
+ * same fuel took up to 22 times as long in one policy as in another, with this up to 10 times; and
+ * fuel still bounds the instructions.
  */
 const INSTRUCTIONS_PER_FUEL = 64;
 

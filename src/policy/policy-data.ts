@@ -25,8 +25,14 @@ function byWorkspace<Member extends keyof Approvals>(
   return lists;
 }
 
-/** The mode that a policy starts in where no store has it (`policies.initial_mode`): its own, that of `*`, or shadow. */
-export function initialMode(table: Pick<RoutingTable, "policies">, policy: string): "shadow" | "enforce" {
+/**
+ * The mode that a policy starts in where no store has it (`policies.initial_mode`): its own, that
+ * of `*`, or shadow.
+ */
+export function initialMode(
+  table: Pick<RoutingTable, "policies">,
+  policy: string,
+): "shadow" | "enforce" {
   const modes = table.policies.initialMode;
   const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
   return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";

@@ -18,12 +18,17 @@ import {
 } from "./loaded-modules.ts";
 
 /**
- * Builds a set of loaded modules. Nothing is compiled or loaded, so the slots can change between two requests.
+ * Builds a set of loaded modules. Nothing is compiled or loaded, so the slots can change between
+ * two requests.
  *
- * @param slots every enforced or shadow content, each digest once; other loaded contents are ignored.
+ * @param slots every enforced or shadow content, each digest once; other loaded contents are
+ * ignored.
  * @throws {Error} for a content that is not loaded: a bug of the caller.
  */
-export function assemblePolicySet(modules: LoadedModules, slots: readonly PolicyIdentity[]): PolicySet {
+export function assemblePolicySet(
+  modules: LoadedModules,
+  slots: readonly PolicyIdentity[],
+): PolicySet {
   const policies = assembleSinglePolicies(modules, slots);
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
@@ -63,7 +68,8 @@ export function assembleSinglePolicies(
     }),
   );
   const [missing] = left.values();
-  if (missing !== undefined) throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
+  if (missing !== undefined)
+    throw new Error(`policy set: revision ${missing.revision} of ${missing.id} is not loaded`);
   return policies.toSorted(byIdentity);
 }
 
@@ -76,15 +82,20 @@ function singlePolicy(
 ): SinglePolicy {
   const member = { identity, contract };
   const limited = identity.slot === "enforced" ? null : suspended;
-  return { ...member, reads, evaluate: (input) => evaluateAlone(module, index, member, input, limited) };
+  return {
+    ...member,
+    reads,
+    evaluate: (input) => evaluateAlone(module, index, member, input, limited),
+  };
 }
 
 /**
- * Makes compiled policies ready for evaluation without a log of slots: for `explain`, simulations and tests.
+ * Makes compiled policies ready for evaluation without a log of slots: for `explain`, simulations
+ * and tests.
  *
  * @param compiled the modules, each with one or more contents; a content is in one of them only.
- * @param states revision and mode of the contents. Without a row for its digest a content has revision 0, and the mode
- * of another row for its id, or else the initial mode.
+ * @param states revision and mode of the contents. Without a row for its digest a content has
+ * revision 0, and the mode of another row for its id, or else the initial mode.
  * @param data what policies may read besides their input.
  * @param initialMode the mode of a policy without any row; `shadow` unless given.
  * @throws {PolicyModuleError} when a module cannot be loaded.
@@ -110,7 +121,8 @@ export interface SinglePolicy {
 }
 
 /**
- * The same policies one by one, in the order of {@link createPolicySet}: for callers that evaluate the same inputs again and remember the answers.
+ * The same policies one by one, in the order of {@link createPolicySet}: for callers that evaluate
+ * the same inputs again and remember the answers.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
@@ -122,7 +134,8 @@ export async function createSinglePolicies(
 ): Promise<readonly SinglePolicy[]> {
   const loaded = await LoadedModules.load(compiled.modules, data);
   const identities = identitiesOf(compiled.modules, states, initialMode);
-  // A simulation's side has modules of base and of head, and a content that did not change is in both.
+  // A simulation's side has modules of base and of head, and a content that did not change is in
+  // both.
   const once = new Map(identities.map((identity) => [identity.digest, identity]));
   return assembleSinglePolicies(loaded, [...once.values()]);
 }
@@ -132,12 +145,20 @@ function identitiesOf(
   states: readonly PolicyState[],
   initialMode: (id: string) => "shadow" | "enforce",
 ): readonly PolicyIdentity[] {
-  // Both sides of a simulation have the contents that no change touches, each in a module of its own.
-  const contents = new Map(modules.flatMap(({ units }) => units.map(({ policy }) => [policy.digest, policy] as const)));
+  // Both sides of a simulation have the contents that no change touches, each in a module of its
+  // own.
+  const contents = new Map(
+    modules.flatMap(({ units }) => units.map(({ policy }) => [policy.digest, policy] as const)),
+  );
   return [...contents.values()].map(({ contract: { id }, digest }) => {
     const own = states.find((state) => state.id === id && state.digest === digest);
     const mode = (own ?? states.find((state) => state.id === id))?.mode ?? initialMode(id);
-    return { id, revision: own?.revision ?? 0, digest, slot: mode === "enforce" ? "enforced" : "candidate" };
+    return {
+      id,
+      revision: own?.revision ?? 0,
+      digest,
+      slot: mode === "enforce" ? "enforced" : "candidate",
+    };
   });
 }
 
@@ -155,13 +176,19 @@ function byIdentity(
  * @param reads dotted paths from `input` or `data`, each covering everything below it.
  */
 export function readsPath({ reads }: { readonly reads: readonly string[] }, path: string): boolean {
-  return reads.some((read) => path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`));
+  return reads.some(
+    (read) => path === read || path.startsWith(`${read}.`) || read.startsWith(`${path}.`),
+  );
 }
 
 /**
- * Whether a read path covers all of the path. Of a list that is read by `"x" in list` alone, only the path below it with the name `x` is read
- * (`tools/rego/facts.go`): other names may be in it or not.
+ * Whether a read path covers all of the path. Of a list that is read by `"x" in list` alone, only
+ * the path below it with the name `x` is read (`tools/rego/facts.go`): other names may be in it or
+ * not.
  */
-export function readsAllOf({ reads }: { readonly reads: readonly string[] }, path: string): boolean {
+export function readsAllOf(
+  { reads }: { readonly reads: readonly string[] },
+  path: string,
+): boolean {
   return reads.some((read) => path === read || path.startsWith(`${read}.`));
 }

@@ -3,16 +3,24 @@ import { policySetId } from "./digest.ts";
 import { type SinglePolicy, readsPath } from "./policy-set.ts";
 
 /**
- * Evaluates each policy once for each input that it reads: ten policies that read different members of a request see few inputs each, and very many
- * together. Equal answers are the same object, so a caller can compare by identity.
+ * Evaluates each policy once for each input that it reads: ten policies that read different members
+ * of a request see few inputs each, and very many together. Equal answers are the same object, so a
+ * caller can compare by identity.
  *
- * Members that no policy sees (such as `max_price`, which only leaves candidates out) therefore cost no evaluation.
+ * Members that no policy sees (such as `max_price`, which only leaves candidates out) therefore
+ * cost no evaluation.
  *
- * All inputs must be of one table: its facts about a candidate do not change, so the candidate's id and rank identify it.
+ * All inputs must be of one table: its facts about a candidate do not change, so the candidate's id
+ * and rank identify it.
  *
- * @param limit so many answers are kept of each policy; one with more different inputs forgets them all and begins anew.
+ * @param limit so many answers are kept of each policy; one with more different inputs forgets them
+ * all and begins anew.
  */
-export function rememberingSet(policies: readonly SinglePolicy[], reads: ReadMembers, limit: number): PolicySet {
+export function rememberingSet(
+  policies: readonly SinglePolicy[],
+  reads: ReadMembers,
+  limit: number,
+): PolicySet {
   const remembered = policies.map((policy) => remembering(policy, limit));
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
@@ -45,11 +53,16 @@ interface Answer {
   readonly evaluation: PolicyEvaluation;
 }
 
-function remembering(policy: SinglePolicy, limit: number): (input: PolicyInput, candidates: string) => Answer {
+function remembering(
+  policy: SinglePolicy,
+  limit: number,
+): (input: PolicyInput, candidates: string) => Answer {
   const known = new Map<string, Answer>();
   const distinct = new Map<string, Answer>();
   let numbers = 0;
-  const read = REMEMBERED_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([, valueOf]) => valueOf);
+  const read = REMEMBERED_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
+    ([, valueOf]) => valueOf,
+  );
   return (input, candidates) => {
     // Verdicts name candidates, whether the policy reads them or not.
     let key = `${input.operation}\n${candidates}`;
@@ -71,7 +84,10 @@ function remembering(policy: SinglePolicy, limit: number): (input: PolicyInput, 
 }
 
 /** Every member of the input but the operation and the candidates, as text. */
-export const REMEMBERED_MEMBERS: readonly (readonly [path: string, valueOf: (input: PolicyInput) => string])[] = [
+export const REMEMBERED_MEMBERS: readonly (readonly [
+  path: string,
+  valueOf: (input: PolicyInput) => string,
+])[] = [
   ["input.workspace.id", ({ workspace }) => workspace.id],
   ["input.workspace.tier", ({ workspace }) => workspace.tier],
   ["input.workspace.labels", ({ workspace }) => workspace.labels.join("\n")],

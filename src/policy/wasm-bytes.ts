@@ -1,4 +1,7 @@
-/** Why bytes are no module that can be metered. Names the construct by its number, never bytes of a policy. */
+/**
+ * Why bytes are no module that can be metered. Names the construct by its number, never bytes of a
+ * policy.
+ */
 export class MeteringError extends Error {
   override readonly name = "MeteringError";
 }
@@ -81,21 +84,30 @@ export function positiveBytes(value: number): readonly number[] {
   return [...bytes, rest];
 }
 
-/** Where a function is charged, and how much: at its entry, and at the head of each of its loops. */
+/**
+ * Where a function is charged, and how much: at its entry, and at the head of each of its loops.
+ */
 export interface Charge {
-  /** Offset in the module's bytes, behind the declaration of locals or behind the `loop` instruction. */
+  /**
+   * Offset in the module's bytes, behind the declaration of locals or behind the `loop`
+   * instruction.
+   */
   readonly at: number;
-  /** Instructions that run at most once between this charge and the next one of the same function. */
+  /**
+   * Instructions that run at most once between this charge and the next one of the same function.
+   */
   instructions: number;
 }
 
 /**
- * What one function is to be charged. Within a function only the head of a loop is jumped to backwards, so each instruction
- * runs at most once for each time that the charge of its innermost loop (or of the entry) is paid. The sum of what is paid is
- * therefore never less than the number of instructions that ran.
+ * What one function is to be charged. Within a function only the head of a loop is jumped to
+ * backwards, so each instruction runs at most once for each time that the charge of its innermost
+ * loop (or of the entry) is paid. The sum of what is paid is therefore never less than the number
+ * of instructions that ran.
  *
  * @param body reader of the function's body without its size; read to its end.
- * @param globals how many globals the module has: an index beyond them would be the meter itself, once it is added.
+ * @param globals how many globals the module has: an index beyond them would be the meter itself,
+ * once it is added.
  * @throws {MeteringError} for an instruction that a compiled policy does not have.
  */
 export function chargesOf(body: ByteReader, globals: number): readonly Charge[] {
@@ -137,7 +149,10 @@ const GLOBAL_SET = 0x24;
 const F32_CONST = 0x43;
 const F64_CONST = 0x44;
 const EXTENDED = 0xfc;
-/** Extended instructions from here on copy or fill as many bytes as their operands give: one charge cannot cover them. */
+/**
+ * Extended instructions from here on copy or fill as many bytes as their operands give: one charge
+ * cannot cover them.
+ */
 const FIRST_BULK = 8;
 
 /** @throws {MeteringError} */
@@ -145,7 +160,8 @@ function skipImmediates(opcode: number, body: ByteReader, globals: number): void
   switch (opcode) {
     case GLOBAL_GET:
     case GLOBAL_SET:
-      if (body.unsigned() >= globals) throw new MeteringError("the module refers to a global that it does not have");
+      if (body.unsigned() >= globals)
+        throw new MeteringError("the module refers to a global that it does not have");
       return;
     case BR_TABLE:
       for (let labels = body.unsigned(); labels >= 0; labels -= 1) body.skipNumber();
@@ -170,10 +186,15 @@ function skipImmediates(opcode: number, body: ByteReader, globals: number): void
         return;
       }
   }
-  throw new MeteringError(`the module has the instruction 0x${opcode.toString(16)}, which no compiled policy has`);
+  throw new MeteringError(
+    `the module has the instruction 0x${opcode.toString(16)}, which no compiled policy has`,
+  );
 }
 
-/** First and last opcode, and how many numbers follow each. WebAssembly 1.0 and the extension of signs. */
+/**
+ * First and last opcode, and how many numbers follow each. WebAssembly 1.0 and the extension of
+ * signs.
+ */
 const NUMBERS: readonly (readonly [first: number, last: number, numbers: number])[] = [
   // Comparisons, arithmetic, conversions.
   [0x45, 0xc4, 0],

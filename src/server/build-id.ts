@@ -4,28 +4,35 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StartError } from "./start-error.ts";
 
-/** The environment variable by which an operator names a build, such as an image's digest or a commit. */
+/**
+ * The environment variable by which an operator names a build, such as an image's digest or a
+ * commit.
+ */
 export const BUILD_VARIABLE = "SIGNALBOX_BUILD_ID";
 
 /** The program's own folder, `src` or `dist`. */
 const PROGRAM = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * What /status calls the build: the operator's value, else the package's version and 12 hexadecimal digits of the digest of the program's
- * files, such as `0.2.0+3f9c2a7b61d0`. The same files have the same id on every machine and after every start; a file that is changed,
- * added, taken away or renamed makes another. What is installed beside the program is not looked at.
+ * What /status calls the build: the operator's value, else the package's version and 12 hexadecimal
+ * digits of the digest of the program's files, such as `0.2.0+3f9c2a7b61d0`. The same files have
+ * the same id on every machine and after every start; a file that is changed, added, taken away or
+ * renamed makes another. What is installed beside the program is not looked at.
  *
  * @throws {StartError} where the operator's name is of another form.
  */
 export function buildId(given: string | undefined, version: string, program = PROGRAM): string {
-  if (given === undefined || given === "") return `${version}+${programDigest(program).slice(0, 12)}`;
+  if (given === undefined || given === "")
+    return `${version}+${programDigest(program).slice(0, 12)}`;
   if (/^[\w.+:@/-]{1,128}$/.test(given)) return given;
   throw new StartError(
     `${BUILD_VARIABLE}: must be 1 to 128 letters, digits and _ . + : @ / -; or leave the variable out`,
   );
 }
 
-/** SHA-256 over the paths and bytes of every file below the folder, source maps aside; hexadecimal. */
+/**
+ * SHA-256 over the paths and bytes of every file below the folder, source maps aside; hexadecimal.
+ */
 function programDigest(folder: string): string {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.endsWith(".map"))

@@ -13,7 +13,10 @@ import { type FindProxy, proxiedFetch } from "../dispatch/egress-proxy.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
 /** Where the package has the page, beside this file's folder, and where a checkout builds it. */
-const FOLDERS = [new URL("../console/", import.meta.url), new URL("../../console/dist/", import.meta.url)];
+const FOLDERS = [
+  new URL("../console/", import.meta.url),
+  new URL("../../console/dist/", import.meta.url),
+];
 
 /** The console as the options ask for it. */
 interface OpenConsole {
@@ -24,7 +27,12 @@ interface OpenConsole {
 
 /** @returns `null` where there is to be none. */
 export function openConsole(
-  { console: listener = "off", tls, exposure, config }: Pick<ServeOptions, "console" | "tls" | "exposure" | "config">,
+  {
+    console: listener = "off",
+    tls,
+    exposure,
+    config,
+  }: Pick<ServeOptions, "console" | "tls" | "exposure" | "config">,
   environment: Readonly<Record<string, string | undefined>>,
   store: Pick<Store, "sessions">,
   keys: Pick<OpenKeyRing, "holder" | "lookUpId">,
@@ -41,7 +49,10 @@ export function openConsole(
     if (found === null) built = null;
     return found;
   };
-  const clients = new OidcClients((reference) => readSecret(reference, config, environment), findProxy);
+  const clients = new OidcClients(
+    (reference) => readSecret(reference, config, environment),
+    findProxy,
+  );
   const runtime: Console = {
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
@@ -61,7 +72,10 @@ export function openConsole(
   return { runtime, signInCode: (keyId) => codes.make(keyId, Date.now()) };
 }
 
-/** Clients of identity providers, made when a person signs in; another one where the configuration or the secret has changed. */
+/**
+ * Clients of identity providers, made when a person signs in; another one where the configuration
+ * or the secret has changed.
+ */
 class OidcClients {
   readonly #secretOf: (reference: SecretReference) => string;
   readonly #findProxy: FindProxy | null;
@@ -76,7 +90,8 @@ class OidcClients {
     const { clientSecret } = settings;
     const secret = clientSecret === null ? null : this.#secretOf(clientSecret);
     const key = JSON.stringify([settings, secret]);
-    if (this.#known?.key !== key) this.#known = { key, client: load(settings, secret, this.#findProxy) };
+    if (this.#known?.key !== key)
+      this.#known = { key, client: load(settings, secret, this.#findProxy) };
     return this.#known.client;
   }
 }
@@ -85,7 +100,11 @@ class OidcClients {
 const CONNECT_TIMEOUT = 10_000;
 
 /** The protocol's library is loaded with the first sign-in. */
-async function load(settings: OidcSettings, secret: string | null, findProxy: FindProxy | null): Promise<OidcClient> {
+async function load(
+  settings: OidcSettings,
+  secret: string | null,
+  findProxy: FindProxy | null,
+): Promise<OidcClient> {
   const { OidcClient: Client } = await import("../keys/oidc-client.ts");
   const client = new Client(
     settings,

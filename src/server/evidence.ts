@@ -42,14 +42,19 @@ interface Sum {
 
 interface FoldedRefusals {
   readonly evidence: Evidence;
-  /** Writes what has been added up; call it when no request runs any more. @throws {EvidenceUnavailableError} where sums could not be written. */
+  /**
+   * Writes what has been added up; call it when no request runs any more. @throws
+   * {EvidenceUnavailableError} where sums could not be written.
+   */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Evidence in which refusals have a small share: unauthenticated requests, or a client that ignores its limits, must not take the room of decisions and
- * outcomes. Beyond the share of its workspace, and while the store is in trouble, refusals are added up by key, operation, route, code and status, and
- * written as one record for each. A recognised key stays named, and its workspace's summary counts every one.
+ * Evidence in which refusals have a small share: unauthenticated requests, or a client that ignores
+ * its limits, must not take the room of decisions and outcomes. Beyond the share of its workspace,
+ * and while the store is in trouble, refusals are added up by key, operation, route, code and
+ * status, and written as one record for each. A recognised key stays named, and its workspace's
+ * summary counts every one.
  *
  * @param isWritable whether the store takes records now
  * @param clock milliseconds since the epoch
@@ -74,7 +79,10 @@ export function foldedRefusals(
     const { atOnce, perSecond } = workspace === null ? OF_ANONYMOUS : OF_WORKSPACE;
     const allowance = allowances.get(workspace) ?? { left: atOnce, at: now };
     allowances.set(workspace, allowance);
-    allowance.left = Math.min(atOnce, allowance.left + (Math.max(0, now - allowance.at) / 1_000) * perSecond);
+    allowance.left = Math.min(
+      atOnce,
+      allowance.left + (Math.max(0, now - allowance.at) / 1_000) * perSecond,
+    );
     allowance.at = now;
     if (allowance.left < 1 || !isWritable()) return false;
     allowance.left -= 1;
@@ -83,7 +91,15 @@ export function foldedRefusals(
 
   const add = (decision: DecisionRecord, outcome: OutcomeRecord): void => {
     const { workspace, keyId, route, operation, reason } = decision;
-    const key = JSON.stringify([workspace, keyId, operation, route, reason, outcome.status, outcome.terminal]);
+    const key = JSON.stringify([
+      workspace,
+      keyId,
+      operation,
+      route,
+      reason,
+      outcome.status,
+      outcome.terminal,
+    ]);
     const requestId = sums.get(key)?.decision.requestId ?? asIdentifier(newRequestId());
     const repeated = (sums.get(key)?.decision.repeated ?? 0) + 1;
     // Of the newest of them, without the members that identify a single request.
@@ -95,7 +111,8 @@ export function foldedRefusals(
   };
 
   const writeLater = (): void => {
-    // A write that runs while this is closed would otherwise keep the process alive for as long as the store is away.
+    // A write that runs while this is closed would otherwise keep the process alive for as long as
+    // the store is away.
     if (!isClosed) timer ??= setTimeout(() => void write(), INTERVAL);
   };
 
@@ -115,13 +132,15 @@ export function foldedRefusals(
   return {
     evidence: {
       begin(record, settled) {
-        if (!isFolded(record) || takeShare(record.workspace)) return evidence.begin(record, settled);
+        if (!isFolded(record) || takeShare(record.workspace))
+          return evidence.begin(record, settled);
         left.set(record.requestId, record);
         settled(null);
         return NEVER_NEEDED;
       },
       settle(record, sizes) {
-        // To look a new text up in a map, V8 puts it into its table of texts: that costs more than all the rest of a record.
+        // To look a new text up in a map, V8 puts it into its table of texts: that costs more than
+        // all the rest of a record.
         const decision = left.size === 0 ? undefined : left.get(record.requestId);
         if (decision === undefined) return evidence.settle(record, sizes);
         left.delete(record.requestId);
@@ -139,8 +158,9 @@ export function foldedRefusals(
 }
 
 /**
- * Refusals that cost the caller nothing and are alike: without a route (bad credentials, malformed bodies, no capacity, unknown names), and those by an
- * exhausted limit. A failure of ours has a record of its own: its request id identifies the incident.
+ * Refusals that cost the caller nothing and are alike: without a route (bad credentials, malformed
+ * bodies, no capacity, unknown names), and those by an exhausted limit. A failure of ours has a
+ * record of its own: its request id identifies the incident.
  */
 function isFolded({ outcome, route, reason }: DecisionRecord): boolean {
   if (outcome === "deny") return route === null;
@@ -148,7 +168,10 @@ function isFolded({ outcome, route, reason }: DecisionRecord): boolean {
   return route === null || LIMITS.has(reason ?? "");
 }
 
-/** What all refusals of a sum have: nothing of a single request's token, shape or plan, nor of what policies in shadow said of it. */
+/**
+ * What all refusals of a sum have: nothing of a single request's token, shape or plan, nor of what
+ * policies in shadow said of it.
+ */
 function alike(decision: DecisionRecord): DecisionRecord {
   const record: DecisionRecord = {
     ...decision,
@@ -162,7 +185,9 @@ function alike(decision: DecisionRecord): DecisionRecord {
 
 /** Whether it is known to be on disk. */
 async function writeOne(evidence: Evidence, { decision, outcome }: Sum): Promise<boolean> {
-  const error = await new Promise<Error | null>((resolve) => evidence.begin(decision, resolve).needed());
+  const error = await new Promise<Error | null>((resolve) =>
+    evidence.begin(decision, resolve).needed(),
+  );
   // A duplicate was late and has landed after all; only its outcome may be missing.
   if (error !== null && !(error instanceof DuplicateDecisionError)) return false;
   evidence.settle(outcome, NOTHING);
@@ -170,8 +195,8 @@ async function writeOne(evidence: Evidence, { decision, outcome }: Sum): Promise
 }
 
 /**
- * Evidence that also reports the tokens that the requests of each exchanged token used. The records and the sizes have it all, so the requests' own path
- * need not know of tokens.
+ * Evidence that also reports the tokens that the requests of each exchanged token used. The records
+ * and the sizes have it all, so the requests' own path need not know of tokens.
  */
 export function meteredEvidence(
   evidence: Runtime["evidence"],
@@ -200,17 +225,26 @@ export function meteredEvidence(
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Tokens that a request counts for against a token's ceiling. What the provider counted; where it did not, as in an answer that its reader left, what the
- * bytes show. A request that reached a provider counts for at least one.
+ * Tokens that a request counts for against a token's ceiling. What the provider counted; where it
+ * did not, as in an answer that its reader left, what the bytes show. A request that reached a
+ * provider counts for at least one.
  */
-export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes: RequestSizes): number {
+export function spentTokens(
+  operation: Operation,
+  outcome: OutcomeRecord,
+  sizes: RequestSizes,
+): number {
   if (operation === "messages.count_tokens") return 0;
   const read = Math.ceil(sizes.request / BYTES_PER_TOKEN);
   // It was on its way to a provider, and ended before its progress was known.
   if (outcome.attempts.length === 0) return Math.max(1, read);
-  const reached = outcome.attempts.filter(({ failure }) => failure === null || hasReachedProvider(failure));
+  const reached = outcome.attempts.filter(
+    ({ failure }) => failure === null || hasReachedProvider(failure),
+  );
   if (reached.length === 0) return 0;
-  const costly = reached.filter(({ failure, status }) => failure === null || status === null || status < 400);
+  const costly = reached.filter(
+    ({ failure, status }) => failure === null || status === null || status < 400,
+  );
   if (costly.length === 0) return 1;
   const input = outcome.inputTokens ?? read;
   if (MODEL_OPERATION_OF[operation] !== "generate") {
@@ -220,6 +254,8 @@ export function spentTokens(operation: Operation, outcome: OutcomeRecord, sizes:
   const sent = Math.ceil(sizes.answer / BYTES_PER_TOKEN);
   const isWhole = outcome.terminal === "completed" || outcome.terminal === "incomplete";
   // A provider's count before a cut often covers only the first word.
-  const output = isWhole ? (outcome.outputTokens ?? sent) : Math.max(outcome.outputTokens ?? 0, sent);
+  const output = isWhole
+    ? (outcome.outputTokens ?? sent)
+    : Math.max(outcome.outputTokens ?? 0, sent);
   return Math.max(1, costly.length * input + output);
 }

@@ -55,7 +55,8 @@ export interface RuntimeParts {
 }
 
 export function makeRuntime(parts: RuntimeParts): Runtime {
-  const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } = parts;
+  const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } =
+    parts;
   const contract = new DeployedContract();
   const turns = new SummaryTurns();
   const read: SummaryStore["read"] = (query) => store.summary.read(query);
@@ -80,7 +81,12 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     policies: {
       ...policies.administration,
       rows: (query) => store.policyLog.read(query),
-      shadow: { read, workspaces: () => store.summary.workspaces(), evidence: store.evidence, turns },
+      shadow: {
+        read,
+        workspaces: () => store.summary.workspaces(),
+        evidence: store.evidence,
+        turns,
+      },
     },
     quotas: parts.quotas,
     budgets: new BudgetLevels(store.limits, Date.now),

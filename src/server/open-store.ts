@@ -11,8 +11,12 @@ import type { Store } from "../store/port.ts";
  *
  * @throws {StoreUnavailableError}
  */
-export async function openStore(database: string, evidence: Partial<EvidenceLimits> = {}): Promise<Store> {
-  if (!isPostgresUrl(database)) return await openSqliteStore({ path: database, refuseCutEnd: true, evidence });
+export async function openStore(
+  database: string,
+  evidence: Partial<EvidenceLimits> = {},
+): Promise<Store> {
+  if (!isPostgresUrl(database))
+    return await openSqliteStore({ path: database, refuseCutEnd: true, evidence });
   // Most servers never need it.
   const { openPostgresStore } = await import("../store/postgres/open.ts");
   return await openPostgresStore({ url: database, evidence });

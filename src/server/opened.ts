@@ -27,7 +27,10 @@ interface OpenedPart {
   readonly limit: number;
 }
 
-/** Opened resources; closed in reverse order, every one, even if another fails to close or does not end. */
+/**
+ * Opened resources; closed in reverse order, every one, even if another fails to close or does not
+ * end.
+ */
 export class Opened {
   readonly #parts: OpenedPart[] = [];
 
@@ -36,12 +39,17 @@ export class Opened {
     this.#parts.push({ name, close, limit });
   }
 
-  /** @throws {StartError} naming the parts that failed or are open after their limit, when all have been tried. */
+  /**
+   * @throws {StartError} naming the parts that failed or are open after their limit, when all have
+   * been tried.
+   */
   async close(): Promise<void> {
     const open: string[] = [];
     for (const { name, close, limit } of this.#parts.splice(0).toReversed()) {
       const over = new AbortController();
-      const late = delay(limit, `still open after ${limit / 1_000} s`, { signal: over.signal }).catch(() => null);
+      const late = delay(limit, `still open after ${limit / 1_000} s`, {
+        signal: over.signal,
+      }).catch(() => null);
       const failure = await Promise.race([close().then(() => null, reasonOf), late]);
       over.abort();
       if (failure !== null) open.push(`${name} (${failure})`);
@@ -52,14 +60,19 @@ export class Opened {
 
 /** Other errors may quote what they failed on. */
 function reasonOf(error: unknown): string {
-  const isOurs = [EvidenceUnavailableError, StoreUnavailableError, StartError].some((kind) => error instanceof kind);
+  const isOurs = [EvidenceUnavailableError, StoreUnavailableError, StartError].some(
+    (kind) => error instanceof kind,
+  );
   return isOurs && error instanceof Error ? error.message : "failed";
 }
 
 /** How often idle amounts go back and leases are renewed. Milliseconds. */
 const SWEEP = 1_000;
 
-/** How often what is old is forgotten, milliseconds, and how much of it at a time: a few milliseconds of the store. */
+/**
+ * How often what is old is forgotten, milliseconds, and how much of it at a time: a few
+ * milliseconds of the store.
+ */
 const PRUNE = 600_000;
 const BATCH = 500;
 
@@ -71,7 +84,10 @@ export async function forgetOld(store: Pick<LimitStore, "prune">, now: number): 
 }
 
 /** Quotas over the store's limits, swept until it is closed. */
-export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readonly close: () => Promise<void> } {
+export function openQuotas(store: LimitStore): {
+  readonly quotas: Quotas;
+  readonly close: () => Promise<void>;
+} {
   const quotas = new Quotas({ store, holder: randomUUID(), now: Date.now });
   const sweep = setInterval(() => void quotas.sweep(), SWEEP);
   const prune = setInterval(() => void forgetOld(store, Date.now()), PRUNE);
@@ -88,23 +104,36 @@ export function openQuotas(store: LimitStore): { readonly quotas: Quotas; readon
 }
 
 /** @throws {StartError} without a usable proxy in the environment: calls would go out directly. */
-export function requiredProxy(environment: Readonly<Record<string, string | undefined>>): FindProxy {
+export function requiredProxy(
+  environment: Readonly<Record<string, string | undefined>>,
+): FindProxy {
   let found: FindProxy | null;
   try {
     found = proxyFromEnvironment(environment);
   } catch (error) {
-    throw new StartError("--egress-proxy: HTTPS_PROXY or HTTP_PROXY is no http or https URL", { cause: error });
+    throw new StartError("--egress-proxy: HTTPS_PROXY or HTTP_PROXY is no http or https URL", {
+      cause: error,
+    });
   }
-  if (found === null) throw new StartError("--egress-proxy: set HTTPS_PROXY or HTTP_PROXY, or leave the flag out");
+  if (found === null)
+    throw new StartError("--egress-proxy: set HTTPS_PROXY or HTTP_PROXY, or leave the flag out");
   return found;
 }
 
-/** Judges JWTs of workloads; loaded with the first of them, because most configurations have no rules. */
+/**
+ * Judges JWTs of workloads; loaded with the first of them, because most configurations have no
+ * rules.
+ */
 export function openWorkloads(log: ServerLog, findProxy: FindProxy | null): Workloads {
   let loaded: Promise<WorkloadTokens> | null = null;
   const load = async (): Promise<WorkloadTokens> => {
     const { WorkloadTokens: Tokens } = await import("../keys/workload-tokens.ts");
-    return new Tokens(jsonFetcher(findProxy), Date.now, () => performance.now(), log.issuerKeysFailed);
+    return new Tokens(
+      jsonFetcher(findProxy),
+      Date.now,
+      () => performance.now(),
+      log.issuerKeysFailed,
+    );
   };
   return { admit: async (jwt, rules) => (await (loaded ??= load())).admit(jwt, rules) };
 }
@@ -122,7 +151,11 @@ export async function startPolicies(
     const policies = new ServedPolicies(supply, log, await openLifecycle(log, Date.now));
     return { policies, built: await policies.start() };
   } catch (error) {
-    if (error instanceof ContentUnusableError || error instanceof PolicyLogError || error instanceof ToolchainError)
+    if (
+      error instanceof ContentUnusableError ||
+      error instanceof PolicyLogError ||
+      error instanceof ToolchainError
+    )
       throw new StartError(error.message, { cause: error });
     throw error;
   }

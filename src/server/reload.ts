@@ -8,11 +8,14 @@ import { policyDirectory } from "../compile/load.ts";
 const INTERVAL = 500;
 
 /**
- * Calls back after routes.yaml, a file that it includes, the overlay or a policy has changed. The files are looked at twice a second rather than watched: notifications end with a
- * folder that is removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted Kubernetes ConfigMap), and do not
- * exist on network file systems. A change counts when the next look finds the same, because editors write in several steps.
+ * Calls back after routes.yaml, a file that it includes, the overlay or a policy has changed. The
+ * files are looked at twice a second rather than watched: notifications end with a folder that is
+ * removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted
+ * Kubernetes ConfigMap), and do not exist on network file systems. A change counts when the next
+ * look finds the same, because editors write in several steps.
  *
- * @param config path of routes.yaml; the policy folder and the included files are those that its newest text names.
+ * @param config path of routes.yaml; the policy folder and the included files are those that its
+ * newest text names.
  * @param environment whose overlay is looked at; `null` for none.
  * @param others files beside them.
  * @returns a function that ends it.
@@ -26,7 +29,10 @@ export function watchConfiguration(
   return poll(fingerprinter(resolve(config), environment, others), changed);
 }
 
-/** Calls back after one of these files has changed, as {@link watchConfiguration} does. @returns a function that ends it. */
+/**
+ * Calls back after one of these files has changed, as {@link watchConfiguration} does. @returns a
+ * function that ends it.
+ */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
   if (files.length === 0) return () => {};
   return poll(async () => (await Promise.all(files.map(stampOf))).join("\n"), changed);
@@ -57,10 +63,18 @@ function poll(fingerprint: () => Promise<string>, changed: () => void): () => vo
   };
 }
 
-/** Text that differs when a file was written, replaced, added or removed, wherever symbolic links lead. Never rejects. */
-function fingerprinter(config: string, environment: string | null, others: readonly string[]): () => Promise<string> {
+/**
+ * Text that differs when a file was written, replaced, added or removed, wherever symbolic links
+ * lead. Never rejects.
+ */
+function fingerprinter(
+  config: string,
+  environment: string | null,
+  others: readonly string[],
+): () => Promise<string> {
   const folder = dirname(config);
-  const overlay = environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
+  const overlay =
+    environment === null ? [] : [join(folder, overlayName(basename(config), environment))];
   const tree = directoryTree(folder);
   let stamp = "";
   let policies = "";
@@ -105,8 +119,8 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /**
- * Requests to reload, by SIGHUP or because files have changed. They may come at any time: before there is a server one is remembered, while
- * it drains they mean nothing.
+ * Requests to reload, by SIGHUP or because files have changed. They may come at any time: before
+ * there is a server one is remembered, while it drains they mean nothing.
  */
 export class ReloadRequests {
   #reload: (() => void) | null = null;

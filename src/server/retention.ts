@@ -3,7 +3,10 @@ import type { EvidenceStore } from "../evidence/evidence-store.ts";
 /** Between sweeps, milliseconds. */
 const INTERVAL = 3_600_000;
 
-/** After the start: a server that is restarted every half hour prunes too, and the start itself stays quick. */
+/**
+ * After the start: a server that is restarted every half hour prunes too, and the start itself
+ * stays quick.
+ */
 const FIRST = 60_000;
 
 export interface Retention {

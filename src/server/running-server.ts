@@ -14,9 +14,15 @@ export interface RunningServer {
   readonly keys: OpenKeyRing;
   readonly built: Extract<BuiltSnapshot, { ok: true }>;
   readonly policies: ServedPolicies["administration"];
-  /** Makes a code that signs in to the console once, as the holder of a key; `null` where this process serves no console. */
+  /**
+   * Makes a code that signs in to the console once, as the holder of a key; `null` where this
+   * process serves no console.
+   */
   readonly signInCode: ((keyId: string) => string) | null;
-  /** Compiles the files again, and reads the certificate; swaps on success, keeps what runs on failure. @throws {CommandError} for the certificate. */
+  /**
+   * Compiles the files again, and reads the certificate; swaps on success, keeps what runs on
+   * failure. @throws {CommandError} for the certificate.
+   */
   reload(): Promise<BuiltSnapshot>;
   /** Reports sets of policies that replace another without a reload. */
   watchPolicies(listener: PolicyListener): void;
@@ -26,7 +32,9 @@ export interface RunningServer {
   endpointsHealth(): EndpointsHealth;
   /** Goes on serving, not ready any more; every answer ends its connection. */
   retire(): void;
-  /** Lets requests in flight end, writes the last records, closes everything. Safe to call twice. */
+  /**
+   * Lets requests in flight end, writes the last records, closes everything. Safe to call twice.
+   */
   close(): Promise<void>;
 }
 

@@ -5,7 +5,10 @@ import type { LogLevel } from "../telemetry/log-record.ts";
 import type { TlsFiles } from "./tls.ts";
 
 export interface LogOptions {
-  /** `text`: messages for people. `json`: one object a line on standard output; messages for people go to standard error. */
+  /**
+   * `text`: messages for people. `json`: one object a line on standard output; messages for people
+   * go to standard error.
+   */
   readonly format: "text" | "json";
   readonly level: LogLevel;
   /** Several processes write to the same standard output. */
@@ -21,11 +24,17 @@ export type ConsoleListener = "admin" | "public" | "off";
 /** How one server is to run; every member has been checked. */
 export interface ServeOptions {
   readonly config: string;
-  /** `config` is the example that comes with Signalbox, because a demo was requested where there is no routes.yaml. */
+  /**
+   * `config` is the example that comes with Signalbox, because a demo was requested where there is
+   * no routes.yaml.
+   */
   readonly example?: boolean;
   /** The environment whose overlay is merged over it; none unless set. */
   readonly environment?: string | null;
-  /** Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be printed. */
+  /**
+   * Path of an SQLite file, or a URL of PostgreSQL; the URL holds a password and must not be
+   * printed.
+   */
   readonly database: string;
   readonly host: string;
   readonly port: number;
@@ -37,29 +46,44 @@ export interface ServeOptions {
   readonly console?: ConsoleListener;
   /** Longest wait for requests in flight at the end, milliseconds. */
   readonly drain: number;
-  /** How long the server goes on taking requests after the signal to stop, while /readyz answers 503, milliseconds; 0 where absent. */
+  /**
+   * How long the server goes on taking requests after the signal to stop, while /readyz answers
+   * 503, milliseconds; 0 where absent.
+   */
   readonly drainDelay?: number;
   /** Processes that serve the public side; this one alone where absent or 1. */
   readonly workers?: number;
   /** The public listener speaks TLS. */
   readonly tls?: TlsFiles | undefined;
-  /** Other machines reach the public listener without TLS, and why they may; absent or `null`: they do not. */
+  /**
+   * Other machines reach the public listener without TLS, and why they may; absent or `null`: they
+   * do not.
+   */
   readonly exposure?: Exposure | null;
   /** The file of the first key when output is no terminal; not written where absent. */
   readonly firstKeyFile?: string;
   /** Connections to the public listener at once, in each process. */
   readonly maxConnections?: number;
-  /** How long a connection to the public listener is kept without a request, milliseconds; 75 s where absent. */
+  /**
+   * How long a connection to the public listener is kept without a request, milliseconds; 75 s
+   * where absent.
+   */
   readonly keepAlive?: number;
   /** Calls to providers and issuers go through the proxies that the environment names. */
   readonly egressProxy?: boolean;
   readonly limits?: Pick<ServerLimits, "bodyBytes"> &
-    Partial<Pick<ServerLimits, "answerBytes">> & { readonly inFlight: number; readonly bodyMemory: number };
+    Partial<Pick<ServerLimits, "answerBytes">> & {
+      readonly inFlight: number;
+      readonly bodyMemory: number;
+    };
   /** Reload when a file of the configuration changes. */
   readonly watch: boolean;
   /** Compiled policies; `null` for none. */
   readonly cache: CompileCache | null;
-  /** How long decisions gather that no answer needs, and how long an answer waits for its own; the store's defaults where absent. */
+  /**
+   * How long decisions gather that no answer needs, and how long an answer waits for its own; the
+   * store's defaults where absent.
+   */
   readonly evidence?: Pick<EvidenceLimits, "delay" | "maxWait">;
   /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
   readonly evidenceRetention?: number | null;

@@ -1,6 +1,10 @@
 import type { CallKind } from "../canon/operation.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
-import type { EvidenceFault, EvidenceFaultCause, EvidenceHealth } from "../evidence/evidence-store.ts";
+import type {
+  EvidenceFault,
+  EvidenceFaultCause,
+  EvidenceHealth,
+} from "../evidence/evidence-store.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { KeyChange } from "../keys/key-ring.ts";
@@ -53,15 +57,21 @@ export class ServerLog {
     operation: CallKind,
   ): void => {
     const endpoint = asIdentifier(endpointId);
-    if (change === "ejected") this.#log?.write("warn", { event: "endpoint_ejected", endpoint, operation, ejections });
+    if (change === "ejected")
+      this.#log?.write("warn", { event: "endpoint_ejected", endpoint, operation, ejections });
     else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, operation, ejections });
   };
 
   readonly issuerKeysFailed = (issuer: string, cause: KeyFetchFailure): void =>
-    this.#log?.write("warn", { event: "issuer_keys_unavailable", issuer: asIdentifier(issuer), cause });
+    this.#log?.write("warn", {
+      event: "issuer_keys_unavailable",
+      issuer: asIdentifier(issuer),
+      cause,
+    });
 
   readonly policies: PolicyListener = {
-    swapped: ({ id }) => this.#log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),
+    swapped: ({ id }) =>
+      this.#log?.write("info", { event: "policies_swapped", policy_set: asIdentifier(id) }),
     failed: (contents) => {
       for (const { identity } of contents) {
         const { id, revision, slot } = identity;
@@ -86,7 +96,11 @@ export class ServerLog {
 
   #drifts(drifts: readonly PolicyDrift[]): void {
     for (const { policy, drift } of drifts)
-      this.#log?.write("warn", { event: "policy_drift", policy: asIdentifier(policy), drift: asIdentifier(drift) });
+      this.#log?.write("warn", {
+        event: "policy_drift",
+        policy: asIdentifier(policy),
+        drift: asIdentifier(drift),
+      });
   }
 
   started({ url, adminUrl, built, keys }: RunningServer, version: string): void {
@@ -102,16 +116,25 @@ export class ServerLog {
     this.#drifts(built.drifts);
   }
 
-  reloaded(built: RunningServer["built"] | { readonly ok: false; readonly diagnostics: readonly unknown[] }): void {
+  reloaded(
+    built:
+      | RunningServer["built"]
+      | { readonly ok: false; readonly diagnostics: readonly unknown[] },
+  ): void {
     if (built.ok) {
-      this.#log?.write("info", { event: "reloaded", table: asIdentifier(built.snapshot.decider.table.revision) });
+      this.#log?.write("info", {
+        event: "reloaded",
+        table: asIdentifier(built.snapshot.decider.table.revision),
+      });
       this.#drifts(built.drifts);
     } else {
       this.#reloadFailed(built.diagnostics.length);
     }
   }
 
-  /** The result of a step of a reload. @throws what the step throws; the reload has failed then too. */
+  /**
+   * The result of a step of a reload. @throws what the step throws; the reload has failed then too.
+   */
   orReloadFailed<Value>(step: () => Value): Value {
     try {
       return step();
@@ -129,7 +152,10 @@ export class ServerLog {
     this.#log?.write("info", { event: "draining", in_flight: inFlight });
   }
 
-  /** Checks the store from time to time, and logs when it fails and when it recovers. Returns the function that stops it. */
+  /**
+   * Checks the store from time to time, and logs when it fails and when it recovers. Returns the
+   * function that stops it.
+   */
   watchStore(health: () => EvidenceHealth): () => void {
     const log = this.#log;
     if (log === null) return () => {};
@@ -139,7 +165,14 @@ export class ServerLog {
       if (state === known) return;
       known = state;
       if (state === "ok") log.write("info", { event: "store_recovered", waiting, refused, lost });
-      else log.write("error", { event: "store_degraded", waiting, refused, lost, ...faultFields(fault) });
+      else
+        log.write("error", {
+          event: "store_degraded",
+          waiting,
+          refused,
+          lost,
+          ...faultFields(fault),
+        });
     }, LOOK);
     timer.unref();
     return () => clearInterval(timer);

@@ -1,7 +1,11 @@
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { Otlp } from "../telemetry/open-otlp.ts";
 import { passTraceOn } from "../telemetry/trace-context.ts";
-import { OtlpSettingError, readOtlpSettings, type OtlpSettings } from "../telemetry/otlp-settings.ts";
+import {
+  OtlpSettingError,
+  readOtlpSettings,
+  type OtlpSettings,
+} from "../telemetry/otlp-settings.ts";
 import { StartError } from "./start-error.ts";
 import type { LogOptions } from "./serve-options.ts";
 import { ServerLog } from "./server-log.ts";
@@ -25,7 +29,10 @@ export class ServerTelemetry {
   readonly #otlp: Otlp | null;
   #sources: Sources | null = null;
 
-  private constructor(log: ServerLog, openOtlp: ((modelOf: (endpointId: string) => string | null) => Otlp) | null) {
+  private constructor(
+    log: ServerLog,
+    openOtlp: ((modelOf: (endpointId: string) => string | null) => Otlp) | null,
+  ) {
     this.log = log;
     this.#otlp = openOtlp?.((endpointId) => this.#modelOf(endpointId)) ?? null;
     this.observer = observers([this.metrics.requests, log.observer, this.#otlp?.observer ?? null]);
@@ -33,7 +40,11 @@ export class ServerTelemetry {
   }
 
   /** @throws {StartError} for a variable that cannot be used. */
-  static async open(log: LogOptions, environment: Environment, version: string): Promise<ServerTelemetry> {
+  static async open(
+    log: LogOptions,
+    environment: Environment,
+    version: string,
+  ): Promise<ServerTelemetry> {
     const settings = otlpSettings(environment);
     // Most routers export nothing, and the SDK takes its time to load.
     const library = settings === null ? null : await import("../telemetry/open-otlp.ts");
@@ -46,7 +57,11 @@ export class ServerTelemetry {
   begin(sources: Sources): () => Promise<void> {
     this.#sources = sources;
     const droppedSpans = (): number => this.#otlp?.droppedSpans() ?? 0;
-    const stopMetrics = this.metrics.begin({ ...sources, droppedLines: this.log.dropped, droppedSpans });
+    const stopMetrics = this.metrics.begin({
+      ...sources,
+      droppedLines: this.log.dropped,
+      droppedSpans,
+    });
     const stopLooking = this.log.watchStore(() => sources.evidence.health());
     return () => {
       stopMetrics();
@@ -61,7 +76,10 @@ export class ServerTelemetry {
   };
 
   #modelOf(endpointId: string): string | null {
-    return this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ?? null;
+    return (
+      this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ??
+      null
+    );
   }
 }
 
@@ -104,7 +122,8 @@ export class ServerMetrics {
   }
 
   /** @param accept the request's header of that name. */
-  readonly page = (accept: string | undefined): Exposition => formatExposition(this.#families, accept);
+  readonly page = (accept: string | undefined): Exposition =>
+    formatExposition(this.#families, accept);
 
   /** Adds the metrics of a running server. Returns the function that removes them. */
   begin(sources: StatusSources): () => void {

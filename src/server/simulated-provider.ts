@@ -12,14 +12,19 @@ export interface SimulatedProvider {
 }
 
 /**
- * Loads the simulated provider. No other file of `src` imports it, and a server that simulates no provider does not load it. The address is
- * computed because the folder is beside `src` in a checkout and inside `dist` in the published package.
+ * Loads the simulated provider. No other file of `src` imports it, and a server that simulates no
+ * provider does not load it. The address is computed because the folder is beside `src` in a
+ * checkout and inside `dist` in the published package.
  */
 export async function loadSimulatedProvider(): Promise<SimulatedProvider> {
   const server: typeof Server = await import(addressOf("server"));
   const endpoints: typeof Endpoints = await import(addressOf("endpoints"));
   const vocabulary: typeof Settings = await import(addressOf("settings"));
-  return { startMock: server.startMock, endpoints: endpoints.MOCK_ENDPOINTS, vocabulary: vocabulary.VOCABULARY };
+  return {
+    startMock: server.startMock,
+    endpoints: endpoints.MOCK_ENDPOINTS,
+    vocabulary: vocabulary.VOCABULARY,
+  };
 }
 
 function addressOf(module: string): string {
@@ -28,11 +33,16 @@ function addressOf(module: string): string {
 }
 
 /** The simulated upstream, started when it is first needed. */
-export function lazyMock(): { readonly origin: () => Promise<string>; readonly close: () => Promise<void> } {
+export function lazyMock(): {
+  readonly origin: () => Promise<string>;
+  readonly close: () => Promise<void>;
+} {
   let started: Promise<Server.MockServer> | null = null;
   return {
     origin: async () => {
-      started ??= loadSimulatedProvider().then(({ startMock }) => startMock({ host: "127.0.0.1", port: 0 }));
+      started ??= loadSimulatedProvider().then(({ startMock }) =>
+        startMock({ host: "127.0.0.1", port: 0 }),
+      );
       return (await started).url;
     },
     close: async () => {

@@ -3,7 +3,12 @@ import { dirname, resolve } from "node:path";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import type { ProviderRow, RoutingTable } from "../canon/table.ts";
 import type { compileConfiguration } from "../compile/compile.ts";
-import { assertionsPath, loadAssertions, loadConfiguration, type ConfigurationFiles } from "../compile/load.ts";
+import {
+  assertionsPath,
+  loadAssertions,
+  loadConfiguration,
+  type ConfigurationFiles,
+} from "../compile/load.ts";
 import { resolveSecrets, type MissingSecret } from "../compile/secrets.ts";
 import { createDecider } from "../decide/decider.ts";
 import type { PolicySet } from "../canon/policy.ts";
@@ -34,20 +39,31 @@ export interface SnapshotSupply {
   readonly simulatedOrigin: () => Promise<string>;
 }
 
-/** What one reading of the files gave. The slots are not part of it: they are in the log, and may change while the files stay. */
+/**
+ * What one reading of the files gave. The slots are not part of it: they are in the log, and may
+ * change while the files stay.
+ */
 export interface Ground {
   readonly table: RoutingTable;
   readonly compiled: CompiledPolicies;
-  /** The files' contents, ready for evaluation, with the table's data; sets of this table share them. */
+  /**
+   * The files' contents, ready for evaluation, with the table's data; sets of this table share
+   * them.
+   */
   readonly modules: LoadedModules;
   /** How each provider is reached; secrets as they were when the files were read. */
   readonly access: (provider: ProviderRow) => Access | null;
   readonly diagnostics: readonly Diagnostic[];
-  /** Providers that the simulated upstream answers for, with the secret that would make them real. */
+  /**
+   * Providers that the simulated upstream answers for, with the secret that would make them real.
+   */
   readonly simulated: readonly MissingSecret[];
   /** Providers left out for want of their secret. */
   readonly disabled: readonly MissingSecret[];
-  /** The assertions beside the policies, by a path that is the same on every machine; `null` where there are none. */
+  /**
+   * The assertions beside the policies, by a path that is the same on every machine; `null` where
+   * there are none.
+   */
   readonly assertions: Source | "unreadable" | null;
 }
 
@@ -63,25 +79,31 @@ export type BuiltSnapshot =
 /**
  * Files → table, compiled policies and ways to providers, or everything that is wrong with them.
  *
- * @param compile where it is done: on this thread before a server answers, on another one while it does.
+ * @param compile where it is done: on this thread before a server answers, on another one while it
+ * does.
  */
 export async function readGround(
   supply: SnapshotSupply,
   compile: typeof compileConfiguration,
 ): Promise<
-  { readonly ok: true; readonly ground: Ground } | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
+  | { readonly ok: true; readonly ground: Ground }
+  | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] }
 > {
   const { config, overlay = null } = supply;
   const loaded = await (supply.load ?? (() => loadConfiguration(config, config, overlay)))();
   const { table, policies, diagnostics } = await compile(loaded, { cache: supply.cache });
   if (table === null || policies === null) return { ok: false, diagnostics };
   const folder = dirname(resolve(supply.config));
-  const secrets = resolveSecrets(table, supply.environment, (path) => readSecretFile(resolve(folder, path)));
+  const secrets = resolveSecrets(table, supply.environment, (path) =>
+    readSecretFile(resolve(folder, path)),
+  );
   const unusable = [
     ...secrets.missing
       .filter(({ onMissing }) => onMissing === "fail")
       .map((one) => secretDiagnostic(supply, one, "SECRET_NOT_SET", "is not set", SET_IT)),
-    ...secrets.refused.map((one) => secretDiagnostic(supply, one, "SECRET_UNUSABLE", UNUSABLE, CLEAN_IT)),
+    ...secrets.refused.map((one) =>
+      secretDiagnostic(supply, one, "SECRET_UNUSABLE", UNUSABLE, CLEAN_IT),
+    ),
   ];
   if (unusable.length > 0) return { ok: false, diagnostics: [...diagnostics, ...unusable] };
   const simulated = secrets.missing.filter(({ onMissing }) => onMissing === "simulate");
@@ -103,12 +125,24 @@ export async function readGround(
   const assertions = await readAssertions(loaded, config);
   return {
     ok: true,
-    ground: { table, compiled: policies, modules, access, diagnostics, simulated, disabled, assertions },
+    ground: {
+      table,
+      compiled: policies,
+      modules,
+      access,
+      diagnostics,
+      simulated,
+      disabled,
+      assertions,
+    },
   };
 }
 
 /** A server starts without them and with wrong ones: only simulations of promotions need them. */
-async function readAssertions({ routes }: ConfigurationFiles, config: string): Promise<Ground["assertions"]> {
+async function readAssertions(
+  { routes }: ConfigurationFiles,
+  config: string,
+): Promise<Ground["assertions"]> {
   const { source, unreadable } = await loadAssertions(routes, config);
   if (unreadable.length > 0) return "unreadable";
   return source === null
@@ -116,19 +150,32 @@ async function readAssertions({ routes }: ConfigurationFiles, config: string): P
     : { path: assertionsPath({ path: "routes.yaml", text: routes.text }), text: source.text };
 }
 
-/** Table and set → decider and connections. The new snapshot exists beside the old until the caller swaps; connections in use are shared. */
-export function snapshotOf({ table, access }: Ground, policies: PolicySet, pools: ConnectionPools): Snapshot {
+/**
+ * Table and set → decider and connections. The new snapshot exists beside the old until the caller
+ * swaps; connections in use are shared.
+ */
+export function snapshotOf(
+  { table, access }: Ground,
+  policies: PolicySet,
+  pools: ConnectionPools,
+): Snapshot {
   const { connections, release } = pools.acquire(table, access);
   return { decider: createDecider(table, policies, Date.now), connections, release };
 }
 
-/** Bytes of the largest file that a secret is read from; profiles of clouds are in such files too. */
+/**
+ * Bytes of the largest file that a secret is read from; profiles of clouds are in such files too.
+ */
 const LARGEST_SECRET_FILE = 1024 * 1024;
 
-/** Follows links, as mounted secrets have them. @throws {Error} for what is no regular file, or too large: reading a device or a FIFO may never end. */
+/**
+ * Follows links, as mounted secrets have them. @throws {Error} for what is no regular file, or too
+ * large: reading a device or a FIFO may never end.
+ */
 function readSecretFile(path: string): string {
   const found = statSync(path);
-  if (!found.isFile() || found.size > LARGEST_SECRET_FILE) throw new Error("secret: not a regular file, or too large");
+  if (!found.isFile() || found.size > LARGEST_SECRET_FILE)
+    throw new Error("secret: not a regular file, or too large");
   return readFileSync(path, "utf8");
 }
 

@@ -1,4 +1,7 @@
-/** A server cannot start, stop in order, or take new material. The message is for operators: it names the flag or variable and the fix. */
+/**
+ * A server cannot start, stop in order, or take new material. The message is for operators: it
+ * names the flag or variable and the fix.
+ */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
@@ -19,9 +22,12 @@ export function listenFailure(error: unknown, flags: AddressFlags = PUBLIC_FLAGS
   if (code === "EADDRINUSE") {
     return `${named} is in use; stop the program that uses it, or choose another port with ${flags.port} (0: a free one)`;
   }
-  if (code === "EACCES") return `no permission to listen on ${named}; choose one above 1023 with ${flags.port}`;
+  if (code === "EACCES")
+    return `no permission to listen on ${named}; choose one above 1023 with ${flags.port}`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
     return `this machine does not have the address given with ${flags.host}`;
   }
-  return typeof code === "string" ? `the server could not be started (${code})` : "the server could not be started";
+  return typeof code === "string"
+    ? `the server could not be started (${code})`
+    : "the server could not be started";
 }

@@ -40,7 +40,10 @@ interface ProcessRole {
   /** Has others serve the public side. */
   readonly listenPublic?: () => Promise<Listening>;
   readonly runtime?: (own: Runtime) => Runtime;
-  /** One of several that serve the public side: another process has the admin listener, and logs events that reach all of them. */
+  /**
+   * One of several that serve the public side: another process has the admin listener, and logs
+   * events that reach all of them.
+   */
   readonly worker?: {
     readonly number: number;
     readonly status: () => WorkersStatus;
@@ -48,7 +51,10 @@ interface ProcessRole {
   };
 }
 
-/** Milliseconds: more than the 5 s in which the store's thread may end, the 4 s of the collector and the log, and a reload under way. */
+/**
+ * Milliseconds: more than the 5 s in which the store's thread may end, the 4 s of the collector and
+ * the log, and a reload under way.
+ */
 const SLOW_TIME = 6_000;
 
 /** Milliseconds beyond the drain, longer than the 10 s after which workers are killed. */
@@ -59,9 +65,11 @@ const TEXT: LogOptions = { format: "text", level: "info" };
 /**
  * Opens the store, compiles the configuration, listens.
  *
- * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what /status calls the build; the version where it has none.
+ * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what
+ * /status calls the build; the version where it has none.
  * @throws {StoreUnavailableError}
- * @throws {StartError} naming the flag of an address that cannot be listened on. Everything that was opened before is closed.
+ * @throws {StartError} naming the flag of an address that cannot be listened on. Everything that
+ * was opened before is closed.
  */
 export async function startServer(
   options: ServeOptions,
@@ -125,13 +133,19 @@ async function open(
   });
   opened.add("keys", keys.close);
   const snapshots = new SnapshotHolder(built.snapshot);
-  const findRule = (callerId: string) => ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
+  const findRule = (callerId: string) =>
+    ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
   const tokens = await openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes);
   opened.add("tokens", () => Promise.resolve(tokens.close()));
   const limited = openQuotas(store.limits);
   opened.add("limits", limited.close);
   const metered = meteredEvidence(store.evidence, tokens.spend);
-  const refusals = foldedRefusals(metered, () => store.evidence.health().state === "ok", newRequestId, Date.now);
+  const refusals = foldedRefusals(
+    metered,
+    () => store.evidence.health().state === "ok",
+    newRequestId,
+    Date.now,
+  );
   opened.add("sums of refusals", refusals.close);
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
@@ -160,7 +174,10 @@ async function open(
     console: console?.runtime ?? null,
     egressProxies: findProxy?.origins,
   });
-  opened.add("metrics", telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }));
+  opened.add(
+    "metrics",
+    telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }),
+  );
   if (role.listenPublic === undefined) {
     const stopProbes = startProber(runtime.endpoints, () => {
       const { decider, connections } = snapshots.current;
@@ -170,15 +187,20 @@ async function open(
   }
   policies.listen(log.policies);
   opened.add("policies", await policies.follow(snapshots), SLOW_TIME);
-  // The admin listener is opened first, so that it is closed last: /readyz answers while the public one drains.
+  // The admin listener is opened first, so that it is closed last: /readyz answers while the public
+  // one drains.
   const admin =
-    role.worker === undefined ? await listenOn(runtime, "admin", options.adminHost, options.adminPort) : null;
+    role.worker === undefined
+      ? await listenOn(runtime, "admin", options.adminHost, options.adminPort)
+      : null;
   opened.add("the admin listener", async () => admin?.close(0));
-  // Streams whose clients left are read on without a connection of ours, and are settled before the limits are closed.
+  // Streams whose clients left are read on without a connection of ours, and are settled before the
+  // limits are closed.
   opened.add("requests", () => snapshots.idle());
   const { host, port, maxConnections, keepAlive } = options;
   const listenPublic =
-    role.listenPublic ?? (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive }));
+    role.listenPublic ??
+    (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive }));
   const main = await listenPublic();
   opened.add(
     "the public listener",
@@ -206,7 +228,8 @@ async function open(
   const close = once(async () => {
     retire();
     log.draining(snapshots.users);
-    // Balancers have so long to see that this server is not ready, and go on being served meanwhile.
+    // Balancers have so long to see that this server is not ready, and go on being served
+    // meanwhile.
     await delay(options.drainDelay ?? 0);
     await opened.close();
   });
@@ -223,7 +246,8 @@ async function open(
     reload,
     watchPolicies,
     metrics,
-    endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(snapshots.current.decider.table.endpoints)),
+    endpointsHealth: () =>
+      endpointsHealth(runtime.endpoints, Object.keys(snapshots.current.decider.table.endpoints)),
     retire,
     close,
   };

@@ -11,7 +11,14 @@ import { Reading, single, type Family } from "../telemetry/families.ts";
 export interface StatusSources {
   readonly runtime: Pick<
     Runtime,
-    "snapshots" | "endpoints" | "quotas" | "budgets" | "build" | "degraded" | "accepting" | "policies"
+    | "snapshots"
+    | "endpoints"
+    | "quotas"
+    | "budgets"
+    | "build"
+    | "degraded"
+    | "accepting"
+    | "policies"
   >;
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process has loaded. */
@@ -30,7 +37,9 @@ const MILLISECONDS = 1_000;
 
 const MICRO = 1_000_000;
 
-/** The current status of endpoints, queues, evidence, keys and configuration. Read at each scrape. */
+/**
+ * The current status of endpoints, queues, evidence, keys and configuration. Read at each scrape.
+ */
 export function statusMetrics(sources: StatusSources): readonly Family[] {
   return [
     ...endpointMetrics(sources),
@@ -44,29 +53,45 @@ export function statusMetrics(sources: StatusSources): readonly Family[] {
       "Log lines that were dropped because nothing read them in time.",
       () => sources.droppedLines(),
     ),
-    single("counter", "signalbox_spans_lost", "Spans that were dropped: the queue was full, or an export failed.", () =>
-      sources.droppedSpans(),
+    single(
+      "counter",
+      "signalbox_spans_lost",
+      "Spans that were dropped: the queue was full, or an export failed.",
+      () => sources.droppedSpans(),
     ),
   ];
 }
 
 type EndpointStatus = ReturnType<Runtime["endpoints"]["status"]>;
 
-function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusSources): readonly Family[] {
+function endpointMetrics({
+  runtime: { endpoints: tracker, snapshots },
+}: StatusSources): readonly Family[] {
   const table = (): RoutingTable => snapshots.current.decider.table;
   const endpoints = (): readonly EndpointRow[] => Object.values(table().endpoints);
   const each = <Row>(
-    read: (status: EndpointStatus, endpoint: string, provider: string, operation: CallKind) => readonly Row[],
+    read: (
+      status: EndpointStatus,
+      endpoint: string,
+      provider: string,
+      operation: CallKind,
+    ) => readonly Row[],
   ): readonly Row[] => {
     const now = performance.now();
     return endpoints().flatMap(({ id, provider, model }) => {
       // Before its first call, an endpoint has the series of what its model does.
       const kinds = new Set([...(table().models[model]?.operations ?? []), ...tracker.kindsOf(id)]);
-      return [...kinds].flatMap((kind) => read(tracker.of(kind).status(id, now), id, provider, kind));
+      return [...kinds].flatMap((kind) =>
+        read(tracker.of(kind).status(id, now), id, provider, kind),
+      );
     });
   };
   /** One value of each endpoint; none where it is `null`. */
-  const value = (name: string, help: string, read: (status: EndpointStatus) => number | null): Family =>
+  const value = (
+    name: string,
+    help: string,
+    read: (status: EndpointStatus) => number | null,
+  ): Family =>
     new Reading("gauge", { name, help, labels: [...LABELS] }, () =>
       each((status, endpoint, provider, operation) => {
         const found = read(status);
@@ -91,7 +116,9 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         labels: [...LABELS, "state"],
       },
       () =>
-        each(({ state }, ...labels) => HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one] as const)),
+        each(({ state }, ...labels) =>
+          HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one] as const),
+        ),
     ),
     new Reading(
       "counter",
@@ -100,7 +127,10 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
         help: "Times that the endpoint was taken out of service for its failures.",
         labels: [...LABELS],
       },
-      () => each((_status, id, provider, kind) => [[tracker.of(kind).ejections(id), id, provider, kind] as const]),
+      () =>
+        each((_status, id, provider, kind) => [
+          [tracker.of(kind).ejections(id), id, provider, kind] as const,
+        ]),
     ),
     value("signalbox_endpoint_in_flight", "Calls under way.", (status) => status.in_flight),
     value(
@@ -131,7 +161,9 @@ function endpointMetrics({ runtime: { endpoints: tracker, snapshots } }: StatusS
 }
 
 function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Family[] {
-  const each = <Row>(read: (connection: Connection, id: string) => readonly Row[]): readonly Row[] =>
+  const each = <Row>(
+    read: (connection: Connection, id: string) => readonly Row[],
+  ): readonly Row[] =>
     [...snapshots.current.connections].flatMap(([id, connection]) => read(connection, id));
   return [
     new Reading(
@@ -145,7 +177,11 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
     ),
     new Reading(
       "gauge",
-      { name: "signalbox_provider_concurrency_limit", help: "Maximum number of calls at once.", labels: ["provider"] },
+      {
+        name: "signalbox_provider_concurrency_limit",
+        help: "Maximum number of calls at once.",
+        labels: ["provider"],
+      },
       () => each(({ provider }, id) => [[provider.maxConcurrency, id] as const]),
     ),
     new Reading(
@@ -215,11 +251,18 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
 function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
   const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
     new Reading("gauge", { name, help, labels: ["workspace", "measure", "window"] }, () => {
-      const subjects = Object.entries(snapshots.current.decider.table.workspaces).flatMap(([id, { limits }]) =>
-        limits === undefined ? [] : [{ kind: "workspace" as const, id, limits }],
+      const subjects = Object.entries(snapshots.current.decider.table.workspaces).flatMap(
+        ([id, { limits }]) =>
+          limits === undefined ? [] : [{ kind: "workspace" as const, id, limits }],
       );
       return (budgets?.usesOf(subjects) ?? []).map(
-        (use) => [read(use), use.id, use.measure === "micro_usd" ? "usd" : use.measure, use.window] as const,
+        (use) =>
+          [
+            read(use),
+            use.id,
+            use.measure === "micro_usd" ? "usd" : use.measure,
+            use.window,
+          ] as const,
       );
     });
   return [
@@ -239,10 +282,19 @@ function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): read
 function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly Family[] {
   const { snapshots, build } = runtime;
   return [
-    single("gauge", "signalbox_keys", "Keys in the memory of this process, whatever their state.", keyCount),
+    single(
+      "gauge",
+      "signalbox_keys",
+      "Keys in the memory of this process, whatever their state.",
+      keyCount,
+    ),
     new Reading(
       "gauge",
-      { name: "signalbox_table_info", help: "Always 1: the routing table in force.", labels: ["revision"] },
+      {
+        name: "signalbox_table_info",
+        help: "Always 1: the routing table in force.",
+        labels: ["revision"],
+      },
       () => [[1, snapshots.current.decider.table.revision] as const],
     ),
     new Reading(
@@ -254,7 +306,8 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       },
       () =>
         snapshots.current.decider.policies.policies.map(
-          ({ identity: { id, slot, revision } }) => [1, id, slot, formatRevision(revision) ?? ""] as const,
+          ({ identity: { id, slot, revision } }) =>
+            [1, id, slot, formatRevision(revision) ?? ""] as const,
         ),
     ),
     new Reading(
@@ -287,6 +340,8 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       },
       () => runtime.degraded().map((part) => [1, part] as const),
     ),
-    single("gauge", "signalbox_accepting", "0 while the process drains.", () => (runtime.accepting() ? 1 : 0)),
+    single("gauge", "signalbox_accepting", "0 while the process drains.", () =>
+      runtime.accepting() ? 1 : 0,
+    ),
   ];
 }

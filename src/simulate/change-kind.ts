@@ -1,6 +1,9 @@
 /** A row of {@link CHANGES}. */
 export interface Change {
-  /** Groups of changes are sorted by it, the lowest first: requests that fail, then endpoints that requests did not reach before. */
+  /**
+   * Groups of changes are sorted by it, the lowest first: requests that fail, then endpoints that
+   * requests did not reach before.
+   */
   readonly rank: number;
   /** A short title, as in "3 newly denied". */
   readonly title: string;
@@ -10,8 +13,9 @@ export interface Change {
 }
 
 /**
- * What a change can do to a request, in the order in which reports count it. `--fail-on`, assertions, the formats of reports and the table of docs/simulate.md are
- * made of these rows; `compare/change-kinds.ts` says which of them a request meets.
+ * What a change can do to a request, in the order in which reports count it. `--fail-on`,
+ * assertions, the formats of reports and the table of docs/simulate.md are made of these rows;
+ * `compare/change-kinds.ts` says which of them a request meets.
  */
 export const CHANGES = {
   newly_denied: {
@@ -59,7 +63,8 @@ export const CHANGES = {
   destination_changed: {
     rank: 40,
     title: "destination changed",
-    sentence: "An endpoint of the same id now means another provider, region, address, model or contract.",
+    sentence:
+      "An endpoint of the same id now means another provider, region, address, model or contract.",
     level: "warning",
   },
   weaker_obligation: {

@@ -43,12 +43,23 @@ export function instantOf({ day, hour }: PolicyTime): number {
 }
 
 /** The arguments of `decide` for a sample. */
-export function sampleQuestionOf(sample: SampleRequest): { identity: Identity; question: Question; at: number } {
+export function sampleQuestionOf(sample: SampleRequest): {
+  identity: Identity;
+  question: Question;
+  at: number;
+} {
   return { identity: identityOf(sample), question: questionOf(sample), at: instantOf(sample.time) };
 }
 
-/** The decision that a call of this shape gets: it is the same function (docs/concepts.md#how-a-decision-is-made). */
-export function decideSample(table: RoutingTable, policies: PolicySet, sample: SampleRequest): Decision {
+/**
+ * The decision that a call of this shape gets: it is the same function
+ * (docs/concepts.md#how-a-decision-is-made).
+ */
+export function decideSample(
+  table: RoutingTable,
+  policies: PolicySet,
+  sample: SampleRequest,
+): Decision {
   const named = { ...sample, preferences: namedProviders(table, sample.preferences) };
   const { identity, question, at } = sampleQuestionOf(named);
   return decide(table, policies, identity, question, at);
@@ -59,7 +70,13 @@ export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
     const indeterminate = !isDeniedByTable(decision) && isIndeterminate(decision);
-    return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+    return {
+      plan: [],
+      maxCandidates: null,
+      denial: { policy, constraint, reason },
+      edits: null,
+      indeterminate,
+    };
   }
   const { maxOutputTokens, stripFields } = decision.edits;
   return {
@@ -75,16 +92,30 @@ export function outcomeOf(decision: Decision): Outcome {
 /** Then policies do not matter. */
 export function isDeniedByTable(decision: Decision): boolean {
   return (
-    decision.outcome === "deny" && (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
+    decision.outcome === "deny" &&
+    (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
   );
 }
 
-/** Balancing matters only where a tier has several endpoints, and weights only where they are used. */
-function plannedEndpoint({ endpoint, tier, balance, weight }: Candidate, plan: readonly Candidate[]): PlannedEndpoint {
+/**
+ * Balancing matters only where a tier has several endpoints, and weights only where they are used.
+ */
+function plannedEndpoint(
+  { endpoint, tier, balance, weight }: Candidate,
+  plan: readonly Candidate[],
+): PlannedEndpoint {
   const { id, model, provider, region } = endpoint;
   const isAlone = plan.filter((other) => other.tier === tier).length === 1;
   const shared = isAlone ? "order" : balance;
-  return { endpoint: id, model, provider, region, tier, balance: shared, weight: shared === "weighted" ? weight : 1 };
+  return {
+    endpoint: id,
+    model,
+    provider,
+    region,
+    tier,
+    balance: shared,
+    weight: shared === "weighted" ? weight : 1,
+  };
 }
 
 function isIndeterminate({ trace }: Decision): boolean {

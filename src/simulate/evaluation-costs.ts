@@ -18,11 +18,15 @@ interface EvaluationCost {
   readonly route: string;
 }
 
-/** Inputs that are tried; what they show of a policy is a sample, not a proof. Each evaluation is counted, and may take its bound. */
+/**
+ * Inputs that are tried; what they show of a policy is a sample, not a proof. Each evaluation is
+ * counted, and may take its bound.
+ */
 const MOST_INPUTS = 200;
 
 /**
- * What each policy costs at most over sample requests: for every workspace, route that it may use and operation a plain request and one that needs everything.
+ * What each policy costs at most over sample requests: for every workspace, route that it may use
+ * and operation a plain request and one that needs everything.
  *
  * @throws {PolicyModuleError} where a module cannot be loaded.
  */

@@ -2,9 +2,15 @@ import { Worker } from "node:worker_threads";
 import type { PromotionInput, SimulatedPromotion } from "./simulate-promotion.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
-const WORKER_FILE = new URL(`./promotion-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const WORKER_FILE = new URL(
+  `./promotion-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
-/** Why there is no simulation: try again later; the assertions file has errors; it took too long or too much memory. */
+/**
+ * Why there is no simulation: try again later; the assertions file has errors; it took too long or
+ * too much memory.
+ */
 export type SimulationFault = "busy" | "assertions_invalid" | "too_large";
 
 interface SimulatorBounds {
@@ -25,8 +31,9 @@ interface Made {
 }
 
 /**
- * Simulates promotions away from the thread that serves: one at a time, bounded in time and memory. Callers with the same key share one run, and the
- * newest result is kept, because several approvers request the same one.
+ * Simulates promotions away from the thread that serves: one at a time, bounded in time and memory.
+ * Callers with the same key share one run, and the newest result is kept, because several approvers
+ * request the same one.
  */
 export class PromotionSimulator {
   readonly #bounds: SimulatorBounds;
@@ -38,8 +45,13 @@ export class PromotionSimulator {
     this.#bounds = { ...BOUNDS, ...bounds };
   }
 
-  /** @param key equal for equal inputs only. @param input called when it is this simulation's turn. */
-  simulate(key: string, input: () => Promise<PromotionInput>): Promise<SimulatedPromotion | SimulationFault> {
+  /**
+   * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
+   */
+  simulate(
+    key: string,
+    input: () => Promise<PromotionInput>,
+  ): Promise<SimulatedPromotion | SimulationFault> {
     const known = this.#made.find((made) => made.key === key);
     if (known !== undefined) return known.result;
     if (this.#waiting > this.#bounds.waiting) return Promise.resolve("busy");
@@ -53,7 +65,8 @@ export class PromotionSimulator {
     const made = { key, result };
     this.#made.push(made);
     void result.then(
-      (simulated) => (typeof simulated === "string" ? this.#forget(made) : this.#forgetOthers(made)),
+      (simulated) =>
+        typeof simulated === "string" ? this.#forget(made) : this.#forgetOthers(made),
       () => this.#forget(made),
     );
     return result;
@@ -80,13 +93,17 @@ export class PromotionSimulator {
     worker.unref();
     const answer = Promise.withResolvers<SimulatedPromotion | SimulationFault>();
     const timer = setTimeout(() => answer.resolve("too_large"), time);
-    worker.on("message", (made: SimulatedPromotion | null) => answer.resolve(made ?? "assertions_invalid"));
+    worker.on("message", (made: SimulatedPromotion | null) =>
+      answer.resolve(made ?? "assertions_invalid"),
+    );
     worker.on("error", (error) => {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
       if (code === "ERR_WORKER_OUT_OF_MEMORY") answer.resolve("too_large");
       else answer.reject(error);
     });
-    worker.on("exit", () => answer.reject(new Error("the thread of a simulation ended without a result")));
+    worker.on("exit", () =>
+      answer.reject(new Error("the thread of a simulation ended without a result")),
+    );
     try {
       return await answer.promise;
     } finally {

@@ -1,7 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { simulatePromotion, type PromotionInput } from "./simulate-promotion.ts";
 
-// Untyped by Node; the only thread that starts this file is that of `promotion-simulator.ts`, which also ends it.
+// Untyped by Node; the only thread that starts this file is that of `promotion-simulator.ts`, which
+// also ends it.
 const input: PromotionInput = workerData;
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin

@@ -1,7 +1,10 @@
 import type { RoutingTable, TierRow, WorkspaceRow } from "../canon/table.ts";
 import type { ProviderPreferences } from "../canon/preferences.ts";
 
-/** Sections of routes.yaml whose rows other rows refer to by name, with what a row is; those first that others are made of. */
+/**
+ * Sections of routes.yaml whose rows other rows refer to by name, with what a row is; those first
+ * that others are made of.
+ */
 export const ROW_KINDS = {
   regions: "region_group",
   providers: "provider",
@@ -26,10 +29,12 @@ export function newNames(renames: readonly RowRename[]): ReadonlyMap<string, str
 }
 
 /**
- * A table whose row has another name, and everything that refers to it too. Callers may still write the former name: a region group, route or workspace
- * is there under both names, and of a provider the table knows the former name.
+ * A table whose row has another name, and everything that refers to it too. Callers may still write
+ * the former name: a region group, route or workspace is there under both names, and of a provider
+ * the table knows the former name.
  *
- * @param earlier renames that the table has already: a workspace has the routes under their former names only if it has its own.
+ * @param earlier renames that the table has already: a workspace has the routes under their former
+ * names only if it has its own.
  */
 export function renamedTable(
   table: RoutingTable,
@@ -44,7 +49,10 @@ export function renamedTable(
     case "region_group":
       return { ...table, regionGroups: copied(table.regionGroups, from, to, (regions) => regions) };
     case "provider": {
-      const endpoints = mapped(table.endpoints, (row) => ({ ...row, provider: name(row.provider) }));
+      const endpoints = mapped(table.endpoints, (row) => ({
+        ...row,
+        provider: name(row.provider),
+      }));
       const providers = moved(table.providers, from, to);
       const approving = withApproved(table, (approve) => ({
         ...approve,
@@ -69,15 +77,25 @@ export function renamedTable(
       return { ...table, endpoints: moved(table.endpoints, from, to), routes };
     }
     case "route": {
-      const approving = withApproved(table, (approve) => ({ ...approve, routes: both(approve.routes).toSorted() }));
+      const approving = withApproved(table, (approve) => ({
+        ...approve,
+        routes: both(approve.routes).toSorted(),
+      }));
       return {
         ...approving,
-        routes: copied(table.routes, from, to, (row) => ({ ...row, title: row.title === from ? to : row.title })),
+        routes: copied(table.routes, from, to, (row) => ({
+          ...row,
+          title: row.title === from ? to : row.title,
+        })),
         workspaces: mapped(approving.workspaces, (row) => ({
           ...row,
-          defaultModerationRoute: row.defaultModerationRoute === null ? null : name(row.defaultModerationRoute),
+          defaultModerationRoute:
+            row.defaultModerationRoute === null ? null : name(row.defaultModerationRoute),
         })),
-        ...withRules(table, ({ routes, ...rule }) => ({ ...rule, routes: routes === null ? null : both(routes) })),
+        ...withRules(table, ({ routes, ...rule }) => ({
+          ...rule,
+          routes: routes === null ? null : both(routes),
+        })),
       };
     }
     case "workspace": {
@@ -88,9 +106,18 @@ export function renamedTable(
       });
       const routes = earlier.filter((rename) => rename.kind === "route");
       const without = (row: WorkspaceRow, left: readonly string[]): WorkspaceRow => {
-        return { ...row, approve: { ...row.approve, routes: row.approve.routes.filter((id) => !left.includes(id)) } };
+        return {
+          ...row,
+          approve: {
+            ...row.approve,
+            routes: row.approve.routes.filter((id) => !left.includes(id)),
+          },
+        };
       };
-      const [former, now] = [routes.map((rename) => rename.from), routes.map((rename) => rename.to)];
+      const [former, now] = [
+        routes.map((rename) => rename.from),
+        routes.map((rename) => rename.to),
+      ];
       const workspaces = copied(table.workspaces, from, to, (row) => without(row, former));
       return {
         ...table,
@@ -109,12 +136,23 @@ function mapped<Row>(rows: Rows<Row>, change: (row: Row) => Row): Rows<Row> {
   return sorted(Object.entries(rows).map(([id, row]) => [id, change(row)]));
 }
 
-function moved<Row extends { readonly id: string }>(rows: Rows<Row>, from: string, to: string): Rows<Row> {
-  return sorted(Object.entries(rows).map(([id, row]) => (id === from ? [to, { ...row, id: to }] : [id, row])));
+function moved<Row extends { readonly id: string }>(
+  rows: Rows<Row>,
+  from: string,
+  to: string,
+): Rows<Row> {
+  return sorted(
+    Object.entries(rows).map(([id, row]) => (id === from ? [to, { ...row, id: to }] : [id, row])),
+  );
 }
 
 /** With the row under both names. */
-function copied<Row extends object>(rows: Rows<Row>, from: string, to: string, change: (row: Row) => Row): Rows<Row> {
+function copied<Row extends object>(
+  rows: Rows<Row>,
+  from: string,
+  to: string,
+  change: (row: Row) => Row,
+): Rows<Row> {
   return sorted(
     Object.entries(rows).flatMap(([id, row]): (readonly [string, Row])[] => {
       if (id !== from) return [[id, row]];
@@ -130,7 +168,8 @@ function copied<Row extends object>(rows: Rows<Row>, from: string, to: string, c
 /** As the compiler makes them: without a prototype, by id. */
 function sorted<Row>(entries: readonly (readonly [string, Row])[]): Rows<Row> {
   const rows: Record<string, Row> = Object.create(null);
-  for (const [id, row] of entries.toSorted(([left], [right]) => (left < right ? -1 : 1))) rows[id] = row;
+  for (const [id, row] of entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
+    rows[id] = row;
   return rows;
 }
 
@@ -138,7 +177,10 @@ function withApproved(
   table: RoutingTable,
   change: (approve: WorkspaceRow["approve"]) => WorkspaceRow["approve"],
 ): RoutingTable {
-  return { ...table, workspaces: mapped(table.workspaces, (row) => ({ ...row, approve: change(row.approve) })) };
+  return {
+    ...table,
+    workspaces: mapped(table.workspaces, (row) => ({ ...row, approve: change(row.approve) })),
+  };
 }
 
 type Workloads = NonNullable<RoutingTable["workloadIdentity"]>;
@@ -148,17 +190,29 @@ function withRules(
   change: (rule: Workloads["rules"][string]) => Workloads["rules"][string],
 ): Pick<RoutingTable, "workloadIdentity"> {
   if (workloadIdentity === undefined) return {};
-  return { workloadIdentity: { ...workloadIdentity, rules: mapped(workloadIdentity.rules, change) } };
+  return {
+    workloadIdentity: { ...workloadIdentity, rules: mapped(workloadIdentity.rules, change) },
+  };
 }
 
-/** A table in which callers may still write the former names of providers. Plain data: it crosses threads. */
+/**
+ * A table in which callers may still write the former names of providers. Plain data: it crosses
+ * threads.
+ */
 interface TableWithFormerProviders extends RoutingTable {
   /** Former name → name. */
   readonly formerProviders: Readonly<Record<string, string>>;
 }
 
-function withFormerProvider(table: RoutingTable, former: string, name: string): TableWithFormerProviders {
-  return { ...table, formerProviders: { ...Object.fromEntries(formerProviders(table)), [former]: name } };
+function withFormerProvider(
+  table: RoutingTable,
+  former: string,
+  name: string,
+): TableWithFormerProviders {
+  return {
+    ...table,
+    formerProviders: { ...Object.fromEntries(formerProviders(table)), [former]: name },
+  };
 }
 
 /** Former name and name of each; none in a table that the compiler made. */
@@ -172,20 +226,31 @@ function hasFormerProviders(table: RoutingTable): table is TableWithFormerProvid
 
 /** Names of providers, with those that callers may still write for them. */
 export function withFormerNames(table: RoutingTable, names: readonly string[]): readonly string[] {
-  return [...names, ...formerProviders(table).flatMap(([former, name]) => (names.includes(name) ? [former] : []))];
+  return [
+    ...names,
+    ...formerProviders(table).flatMap(([former, name]) => (names.includes(name) ? [former] : [])),
+  ];
 }
 
 const LISTS = ["order", "only", "ignore"] as const;
 
-/** Preferences with the names that the table's rows have; the same object where no former name is in them. */
+/**
+ * Preferences with the names that the table's rows have; the same object where no former name is in
+ * them.
+ */
 export function namedProviders(
   table: RoutingTable,
   preferences: ProviderPreferences | null,
 ): ProviderPreferences | null {
   const names = new Map(formerProviders(table));
   if (preferences === null || names.size === 0) return preferences;
-  const changed = LISTS.filter((member) => preferences[member]?.some((name) => names.has(name)) === true);
+  const changed = LISTS.filter(
+    (member) => preferences[member]?.some((name) => names.has(name)) === true,
+  );
   if (changed.length === 0) return preferences;
-  const lists = changed.map((member) => [member, preferences[member]?.map((name) => names.get(name) ?? name)]);
+  const lists = changed.map((member) => [
+    member,
+    preferences[member]?.map((name) => names.get(name) ?? name),
+  ]);
   return { ...preferences, ...Object.fromEntries(lists) };
 }

@@ -5,15 +5,22 @@ import type { CompiledSides } from "./side-contents.ts";
 import { AmbiguousNames, policyReader, type Reader } from "./space/readers.ts";
 import { RENAMED_KINDS, renamedTable, type RenamedKind, type RowRename } from "./renamed-table.ts";
 
-/** A rename, and the policies that can distinguish the two names: for them it is a change like any other. */
+/**
+ * A rename, and the policies that can distinguish the two names: for them it is a change like any
+ * other.
+ */
 export interface FoundRename extends RowRename {
-  /** Ids, sorted; empty where requests are decided under the new name as they were under the former one. */
+  /**
+   * Ids, sorted; empty where requests are decided under the new name as they were under the former
+   * one.
+   */
   readonly distinguished_by: readonly string[];
 }
 
 /**
- * Rows of base that have another name and the same content in head. Content is everything that the compiled row says, once the rows that it refers to are
- * renamed: a row that changes in any other way too is one that goes, and one that comes.
+ * Rows of base that have another name and the same content in head. Content is everything that the
+ * compiled row says, once the rows that it refers to are renamed: a row that changes in any other
+ * way too is one that goes, and one that comes.
  */
 export function renamesOf(base: RoutingTable, head: RoutingTable): readonly RowRename[] {
   const found: RowRename[] = [];
@@ -35,11 +42,15 @@ export function renamesOf(base: RoutingTable, head: RoutingTable): readonly RowR
   return found;
 }
 
-/** A table of base's names with those of head. A rename whose row the table does not have, or has already, is passed over. */
+/**
+ * A table of base's names with those of head. A rename whose row the table does not have, or has
+ * already, is passed over.
+ */
 export function withRenames(table: RoutingTable, renames: readonly FoundRename[]): RoutingTable {
   return renames.reduce((all, rename) => {
     const rows = contents(all, rename.kind);
-    const isOpen = rows.has(rename.from) && !rows.has(rename.to) && rename.distinguished_by.length === 0;
+    const isOpen =
+      rows.has(rename.from) && !rows.has(rename.to) && rename.distinguished_by.length === 0;
     return isOpen ? renamedTable(all, rename, renames) : all;
   }, table);
 }
@@ -76,16 +87,24 @@ const COUNTED: Readonly<Partial<Record<RenamedKind, string>>> = {
 };
 
 /**
- * Policies of either side that may answer otherwise for the new name than for the former one. A policy that has neither name in its text, does not look into
- * names and cannot confuse them with names of another kind gives the renamed answer.
+ * Policies of either side that may answer otherwise for the new name than for the former one. A
+ * policy that has neither name in its text, does not look into names and cannot confuse them with
+ * names of another kind gives the renamed answer.
  */
-function distinguishing({ kind, from, to }: RowRename, { base, head }: CompiledSides): readonly string[] {
+function distinguishing(
+  { kind, from, to }: RowRename,
+  { base, head }: CompiledSides,
+): readonly string[] {
   const ambiguous = [base, head].map(({ table }) => new AmbiguousNames(table));
   const canDistinguish = (reader: Reader): boolean => {
     const counted = COUNTED[kind];
     if (counted !== undefined && readsPath(reader, counted)) {
       // A region group is read by its name.
-      if (kind !== "region_group" || [from, to].some((name) => readsPath(reader, `${counted}.${name}`))) return true;
+      if (
+        kind !== "region_group" ||
+        [from, to].some((name) => readsPath(reader, `${counted}.${name}`))
+      )
+        return true;
     }
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
     const isKnown = (name: string): boolean =>
@@ -98,7 +117,10 @@ function distinguishing({ kind, from, to }: RowRename, { base, head }: CompiledS
   return [...new Set(found)].toSorted();
 }
 
-/** What a row says besides its own name. @param former routes that stand in its lists beside their new names. */
+/**
+ * What a row says besides its own name. @param former routes that stand in its lists beside their
+ * new names.
+ */
 type Content = (former: readonly string[]) => string;
 
 function contents(table: RoutingTable, kind: RenamedKind): ReadonlyMap<string, Content> {

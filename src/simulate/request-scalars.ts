@@ -1,7 +1,10 @@
 import { MODEL_OPERATION_OF, type Operation } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS, type RequestShape } from "../canon/request.ts";
 
-/** Members of a request that have one value of a closed list, and that policies read but the table does not. */
+/**
+ * Members of a request that have one value of a closed list, and that policies read but the table
+ * does not.
+ */
 export type Scalars = Pick<RequestShape, "stream" | "context" | "maxOutput" | "reasoningEffort">;
 export type ScalarMember = keyof Scalars;
 
@@ -40,7 +43,12 @@ const SCALARS = {
     description: "The most output, in tokens.",
     varies: generates,
   },
-  reasoningEffort: { name: "reasoning_effort", plain: "unspecified", values: REASONING_EFFORTS, varies: generates },
+  reasoningEffort: {
+    name: "reasoning_effort",
+    plain: "unspecified",
+    values: REASONING_EFFORTS,
+    varies: generates,
+  },
 } as const satisfies { readonly [Member in ScalarMember]: Scalar<Scalars[Member]> };
 
 type Make<Result> = (member: ScalarMember, scalar: Scalar<Scalars[ScalarMember]>) => Result;
@@ -57,14 +65,19 @@ function isMember(name: string): name is ScalarMember {
 }
 
 /** An object with each member. */
-export function mapScalars<Result>(make: Make<Result>): { readonly [Member in ScalarMember]: Result } {
+export function mapScalars<Result>(make: Make<Result>): {
+  readonly [Member in ScalarMember]: Result;
+} {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- perScalar meets every member
   return Object.fromEntries(perScalar((member, scalar) => [member, make(member, scalar)])) as {
     [Member in ScalarMember]: Result;
   };
 }
 
-/** The members by what `of` finds for each; `null` where that is no value of one of them. Anything but `true` is false. */
+/**
+ * The members by what `of` finds for each; `null` where that is no value of one of them. Anything
+ * but `true` is false.
+ */
 export function readScalars(of: (member: ScalarMember, name: string) => unknown): Scalars | null {
   const found = mapScalars((member, { name, plain, values }) => {
     const value = of(member, name);
@@ -78,7 +91,9 @@ export function readScalars(of: (member: ScalarMember, name: string) => unknown)
 export type ScalarValues = { readonly [Member in ScalarMember]: readonly Scalars[Member][] };
 
 export function scalarValues(operation: Operation): ScalarValues {
-  const values = mapScalars((_, { plain, values: all, varies }) => (varies(operation) ? all : [plain]));
+  const values = mapScalars((_, { plain, values: all, varies }) =>
+    varies(operation) ? all : [plain],
+  );
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has its own values
   return values as ScalarValues;
 }

@@ -27,7 +27,10 @@ export type ReportedSide = Omit<Side, "policies">;
 /** A candidate that is taken for promoted. */
 export interface Promotion {
   readonly id: string;
-  /** Lower-case hexadecimal digits that the content's digest begins with; `null`: any content of head. */
+  /**
+   * Lower-case hexadecimal digits that the content's digest begins with; `null`: any content of
+   * head.
+   */
   readonly digestPrefix: string | null;
 }
 
@@ -44,13 +47,22 @@ export interface HeldFile {
 export interface SimulationRequest {
   /** Whether both sides are taken as stores would start them that have seen neither. */
   readonly fresh: boolean;
-  /** `null`: every candidate of both sides. Every entry names a policy of head, or one that head ends; each at most once. */
+  /**
+   * `null`: every candidate of both sides. Every entry names a policy of head, or one that head
+   * ends; each at most once.
+   */
   readonly promote: readonly Promotion[] | null;
-  /** How long requests may be decided, milliseconds; what is not decided by then makes the report incomplete. */
+  /**
+   * How long requests may be decided, milliseconds; what is not decided by then makes the report
+   * incomplete.
+   */
   readonly timeLimit: number;
   /** From 1, which means in process. */
   readonly workers: number;
-  /** When further threads are started, milliseconds after the first request was decided, if enough is left to do; 0: before it, whatever there is to do. */
+  /**
+   * When further threads are started, milliseconds after the first request was decided, if enough
+   * is left to do; 0: before it, whatever there is to do.
+   */
   readonly threadsAfter?: number;
   /** The assertions file, read without errors; `null` where there is none. */
   readonly assertions: HeldFile | null;

@@ -1,5 +1,10 @@
 import { causesOf } from "./causes/causes.ts";
-import { judgeCases, assertionResults, assertionsReport, type ExplainArguments } from "./assertions/results.ts";
+import {
+  judgeCases,
+  assertionResults,
+  assertionsReport,
+  type ExplainArguments,
+} from "./assertions/results.ts";
 import { coverageResults, withFailuresOfBase } from "./assertions/coverage.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
@@ -15,18 +20,39 @@ import { comparisonReport, type ComparisonContext } from "./report/comparison-re
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
 import type { ChangedEntry } from "./report/cause-report.ts";
-import type { AssertionsReport, SettingChange, SimulationReport, PolicyReport, SideReport } from "./report/report.ts";
+import type {
+  AssertionsReport,
+  SettingChange,
+  SimulationReport,
+  PolicyReport,
+  SideReport,
+} from "./report/report.ts";
 import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
-import type { ReportedSide, RunSimulation, Side, SimulationRequest, SimulationWatch } from "./request.ts";
-import { compiledSides, type CompiledSide, type CompiledSides, type CompiledTree } from "./side-contents.ts";
+import type {
+  ReportedSide,
+  RunSimulation,
+  Side,
+  SimulationRequest,
+  SimulationWatch,
+} from "./request.ts";
+import {
+  compiledSides,
+  type CompiledSide,
+  type CompiledSides,
+  type CompiledTree,
+} from "./side-contents.ts";
 import type { View, OfSides } from "./sample-request.ts";
 import { rowOf } from "./table-rows.ts";
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
   const compiled = compiledSides(compiledOf(base), compiledOf(head), request.fresh);
-  return simulateSides({ base, head, compiled, explain: explainer(compiled, base, head) }, request, watch);
+  return simulateSides(
+    { base, head, compiled, explain: explainer(compiled, base, head) },
+    request,
+    watch,
+  );
 };
 
 /** Two sides whose policies are in their slots already. */
@@ -47,7 +73,13 @@ export async function simulateSides(
   const plan = planned(compiled, request);
   const { tally, cut } = await decideJobs(plan.input, plan.runner, request, watch, true);
   await plan.runner.load();
-  const evidence = await weighed(plan.runner, { base: base.table, head: head.table }, renames, request, watch);
+  const evidence = await weighed(
+    plan.runner,
+    { base: base.table, head: head.table },
+    renames,
+    request,
+    watch,
+  );
   const context = (view: View): ComparisonContext => ({
     universe: plan.runner.plan.space.universe,
     tables: { base: base.table, head: head.table },
@@ -62,11 +94,22 @@ export async function simulateSides(
         : ({ workspace, operation, provider, region }) =>
             evidence.seen[view].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
-  const sides = { base: sideReport(files, compiled.base, "base"), head: sideReport(head, compiled.head, "head") };
+  const sides = {
+    base: sideReport(files, compiled.base, "base"),
+    head: sideReport(head, compiled.head, "head"),
+  };
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
-  const latent = latentChanges(plan.runner.views, { base: base.table, head: head.table }, ruleLocation(base, head));
-  const promotedIds = promotedPolicies(sides.base, sides.head, request.promote?.map(({ id }) => id) ?? null);
+  const latent = latentChanges(
+    plan.runner.views,
+    { base: base.table, head: head.table },
+    ruleLocation(base, head),
+  );
+  const promotedIds = promotedPolicies(
+    sides.base,
+    sides.head,
+    request.promote?.map(({ id }) => id) ?? null,
+  );
   const report: SimulationReport = {
     format: "signalbox.simulation.v3",
     ...sides,
@@ -89,13 +132,22 @@ export async function simulateSides(
       promoted,
       promotedPolicies: promotedIds,
       renames,
-      others: [...(request.assertions?.entries ?? []), ...(request.otherOverlays ?? []).map(overlayEntry)],
+      others: [
+        ...(request.assertions?.entries ?? []),
+        ...(request.otherOverlays ?? []).map(overlayEntry),
+      ],
     }),
     // Classes that were not decided might have met it.
     findings:
       cut.length > 0
         ? []
-        : unusedRuleFindings(compiled.base, tally.baseUsage, compiled.head, tally.headUsage, locationsOf(head.files)),
+        : unusedRuleFindings(
+            compiled.base,
+            tally.baseUsage,
+            compiled.head,
+            tally.headUsage,
+            locationsOf(head.files),
+          ),
     ...(latent !== null && { latent }),
     changed_settings: [
       ...changedSettings(base, head, {
@@ -107,7 +159,12 @@ export async function simulateSides(
       ...(request.otherOverlays ?? []),
     ],
     evidence: evidence?.report() ?? null,
-    assertions: await withBase(asserted(plan, { tally, cut }, request, explain), compiled, request, watch),
+    assertions: await withBase(
+      asserted(plan, { tally, cut }, request, explain),
+      compiled,
+      request,
+      watch,
+    ),
   };
   return report;
 }
@@ -117,7 +174,10 @@ interface Plan {
   readonly runner: JobRunner;
 }
 
-function planned(sides: CompiledSides, { promote, assertions, timeLimit }: SimulationRequest): Plan {
+function planned(
+  sides: CompiledSides,
+  { promote, assertions, timeLimit }: SimulationRequest,
+): Plan {
   const input: JobInput = {
     ...sides,
     promoted: promote?.map(({ id }) => id) ?? null,
@@ -148,11 +208,15 @@ function asserted(
 ): AssertionsReport | null {
   if (assertions === null) return null;
   const { file, assertions: found } = assertions;
-  const inOrder = [...tally.assertions].toSorted(([left], [right]) => left - right).map(([, each]) => each);
+  const inOrder = [...tally.assertions]
+    .toSorted(([left], [right]) => left - right)
+    .map(([, each]) => each);
   const cases = judgeCases(found.assertions, (sample) => runner.decide(sample));
   // What meets none of the classes that were decided may meet one that was left out.
   const judged =
-    cut.length === 0 ? found.assertions : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
+    cut.length === 0
+      ? found.assertions
+      : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
   const coverage = withFailuresOfBase(
     coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage)),
@@ -161,26 +225,38 @@ function asserted(
   return assertionsReport(file, results, coverage);
 }
 
-/** Says of each failed assertion whether base's own files fail it: base is held against it as if it were the change. */
+/**
+ * Says of each failed assertion whether base's own files fail it: base is held against it as if it
+ * were the change.
+ */
 async function withBase(
   report: AssertionsReport | null,
   { base }: CompiledSides,
   request: SimulationRequest,
   watch: SimulationWatch,
 ): Promise<AssertionsReport | null> {
-  const failed = new Set(report?.results.flatMap(({ id, status }) => (status === "FAIL" ? [id] : [])));
+  const failed = new Set(
+    report?.results.flatMap(({ id, status }) => (status === "FAIL" ? [id] : [])),
+  );
   const { assertions: held } = request;
   if (report === null || held === null || failed.size === 0) return report;
   const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
-  const own = { ...request, assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } } };
+  const own = {
+    ...request,
+    assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } },
+  };
   const plan = planned({ base, head: base }, own);
   const found = await decideJobs(plan.input, plan.runner, own, watch, false);
   await plan.runner.load();
   const before = asserted(plan, found, own, () => []);
   // What was not decided may fail too.
-  const known = (violations: number): boolean | null => (violations > 0 ? true : found.cut.length > 0 ? null : false);
+  const known = (violations: number): boolean | null =>
+    violations > 0 ? true : found.cut.length > 0 ? null : false;
   const inBase = new Map(before?.results.map(({ id, violations }) => [id, known(violations)]));
-  return { ...report, results: report.results.map((one) => ({ ...one, fails_in_base: inBase.get(one.id) ?? null })) };
+  return {
+    ...report,
+    results: report.results.map((one) => ({ ...one, fails_in_base: inBase.get(one.id) ?? null })),
+  };
 }
 
 /** Those that a store which has seen base does not have yet. */
@@ -193,7 +269,9 @@ function newPolicies({ base, head }: CompiledSides): readonly string[] {
 function samePolicies({ base, head }: CompiledSides): boolean {
   const own = ({ contents }: CompiledSide): string =>
     JSON.stringify(
-      contents.flatMap(({ isKept, rules, digest }) => (isKept || rules === null ? [] : [digest])).toSorted(),
+      contents
+        .flatMap(({ isKept, rules, digest }) => (isKept || rules === null ? [] : [digest]))
+        .toSorted(),
     );
   return own(base) === own(head);
 }
@@ -203,19 +281,29 @@ function compiledOf({ table, policies: { policies, modules } }: Side): CompiledT
   return { table, policies: { policies, modules } };
 }
 
-/** Policies of which head enforces base's content. @param promotions what is promoted; `null`: every candidate. */
-function keptPolicies({ contents }: CompiledSide, promotions: SimulationRequest["promote"]): ReadonlySet<string> {
+/**
+ * Policies of which head enforces base's content. @param promotions what is promoted; `null`: every
+ * candidate.
+ */
+function keptPolicies(
+  { contents }: CompiledSide,
+  promotions: SimulationRequest["promote"],
+): ReadonlySet<string> {
   if (promotions === null) return new Set();
   const kept = contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
   return new Set(kept.filter((id) => promotions.every((promotion) => promotion.id !== id)));
 }
 
-/** Where head's files alone do not decide the enforced contents, the command must name base. A commit goes by its id: a branch may move. */
+/**
+ * Where head's files alone do not decide the enforced contents, the command must name base. A
+ * commit goes by its id: a branch may move.
+ */
 function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArguments {
   const alone = compiledSides(compiledOf(base), compiledOf(head), true).head;
   const slots = ({ contents }: CompiledSide): string =>
     JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
-  const name = slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
+  const name =
+    slots(alone) === slots(compiled.head) ? null : (base.commit?.slice(0, 12) ?? base.name);
   const files = {
     base: name,
     head: head.commit?.slice(0, 12) ?? (head.name === "." ? null : head.name),
@@ -265,9 +353,18 @@ function sideReport(
   };
 }
 
-/** Policies that count as promoted in head: the requested ones, or all candidates of either side. Sorted. */
-function promotedPolicies(base: SideReport, head: SideReport, requested: readonly string[] | null): readonly string[] {
+/**
+ * Policies that count as promoted in head: the requested ones, or all candidates of either side.
+ * Sorted.
+ */
+function promotedPolicies(
+  base: SideReport,
+  head: SideReport,
+  requested: readonly string[] | null,
+): readonly string[] {
   if (requested !== null) return requested.toSorted();
-  const candidates = [...base.policies, ...head.policies].filter(({ slot }) => slot === "candidate");
+  const candidates = [...base.policies, ...head.policies].filter(
+    ({ slot }) => slot === "candidate",
+  );
   return [...new Set(candidates.map(({ id }) => id))].toSorted();
 }

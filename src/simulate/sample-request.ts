@@ -8,10 +8,16 @@ import type { Balance } from "../canon/table.ts";
 import type { ChangeKind } from "./change-kind.ts";
 import { PLAIN_SCALARS, type Scalars, perScalar } from "./request-scalars.ts";
 
-/** One request with every member that a decision can depend on: the sample of a class, which a reader can try again. Plain JSON. */
+/**
+ * One request with every member that a decision can depend on: the sample of a class, which a
+ * reader can try again. Plain JSON.
+ */
 export interface SampleRequest extends Scalars {
   readonly workspace: string;
-  /** The route's name as a caller would write it; empty for moderations, where the workspace chooses it. */
+  /**
+   * The route's name as a caller would write it; empty for moderations, where the workspace chooses
+   * it.
+   */
   readonly model: string;
   readonly operation: Operation;
   readonly key: {
@@ -75,7 +81,10 @@ export interface Outcome {
   readonly maxCandidates: number | null;
   readonly denial: OutcomeDenial | null;
   /** The most output tokens and members to take out; `null` for a denial. */
-  readonly edits: { readonly maxOutputTokens: number | null; readonly stripFields: readonly string[] } | null;
+  readonly edits: {
+    readonly maxOutputTokens: number | null;
+    readonly stripFields: readonly string[];
+  } | null;
   /** Whether an enforced constraint could not be evaluated. */
   readonly indeterminate: boolean;
 }
@@ -107,23 +116,32 @@ export interface Member {
 export interface ClassComparison {
   /** Represents every request of the class. */
   readonly sample: SampleRequest;
-  /** The workspaces and routes of the class; no rule distinguishes them. The sample is of one of them. */
+  /**
+   * The workspaces and routes of the class; no rule distinguishes them. The sample is of one of
+   * them.
+   */
   readonly members: readonly [Member, ...Member[]];
   /** How many request shapes the class covers, all members together. */
   readonly shapes: bigint;
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
-  /** With what base lets a caller reach that names what base does not have, or that takes no fallback; `null` for others. */
+  /**
+   * With what base lets a caller reach that names what base does not have, or that takes no
+   * fallback; `null` for others.
+   */
   readonly reaching: Readonly<Record<View, OutcomePair>> | null;
 }
 
-/** What readers other than policies distinguish; no class then holds two requests that differ in it. */
+/**
+ * What readers other than policies distinguish; no class then holds two requests that differ in it.
+ */
 export interface Distinctions {
   /** Ids, capabilities, features, labels and other names that must be distinguished. */
   readonly strings: readonly string[];
   /**
-   * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them `input.request.features`,
-   * `input.request.signature_families` and {@link NARROWED}. Names that are not listed are equal to the reader, but differ from none.
+   * Paths of `PolicyInput`, such as `input.key.environment`, that are read; besides them
+   * `input.request.features`, `input.request.signature_families` and {@link NARROWED}. Names that
+   * are not listed are equal to the reader, but differ from none.
    */
   readonly reads: readonly string[];
 }
@@ -134,7 +152,9 @@ export const NARROWED = "preferences.narrowed";
 /** Whether a caller excludes some endpoints of the route. */
 export function isNarrowed(preferences: ProviderPreferences | null): boolean {
   const { only, region, ignore, max_price: price } = preferences ?? {};
-  return choosesOne(preferences) || [only, region, ignore, price].some((member) => member !== undefined);
+  return (
+    choosesOne(preferences) || [only, region, ignore, price].some((member) => member !== undefined)
+  );
 }
 
 /** Whether a caller takes the first candidate of its own order and no other. */
@@ -143,7 +163,10 @@ export function choosesOne(preferences: ProviderPreferences | null): boolean {
   return mayFallBack === false && (order !== undefined || sort !== undefined);
 }
 
-/** How many conditions a request has beyond what every caller sends: preferences, needs, labels, sizes. 0: a plain request. */
+/**
+ * How many conditions a request has beyond what every caller sends: preferences, needs, labels,
+ * sizes. 0: a plain request.
+ */
 export function conditionCount(sample: SampleRequest): number {
   const { preferences, needs, features, signatureFamilies, key } = sample;
   const sizes = perScalar((member) => (sample[member] === PLAIN_SAMPLE[member] ? 0 : 1));
@@ -157,7 +180,10 @@ export function conditionCount(sample: SampleRequest): number {
   );
 }
 
-/** What a preference says, by member, as reports show it; of members that it has not, that it has none. */
+/**
+ * What a preference says, by member, as reports show it; of members that it has not, that it has
+ * none.
+ */
 export function preferenceValues(
   preferences: ProviderPreferences | null,
 ): readonly (readonly [string, readonly string[]])[] {

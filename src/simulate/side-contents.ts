@@ -18,7 +18,10 @@ export interface SideContent {
   readonly contract: PolicyContract;
   readonly digest: string;
   readonly slot: PolicySlot;
-  /** Whether head has it from base: a server enforces it until the replacement in head's files is promoted. */
+  /**
+   * Whether head has it from base: a server enforces it until the replacement in head's files is
+   * promoted.
+   */
   readonly isKept: boolean;
   /** `null`: a removal, whose promotion ends the policy. It gives no verdict. */
   readonly rules: CompiledPolicy | null;
@@ -36,13 +39,19 @@ export interface CompiledSide {
 export type CompiledSides = OfSides<CompiledSide>;
 
 /**
- * The content of each slot on both sides. Head is what a store would have that has seen base: enforced bytes stay enforced until somebody promotes what
- * head has instead, be it other rules or the removal of the policy. A policy keeps the mode that the store has recorded, even if
+ * The content of each slot on both sides. Head is what a store would have that has seen base:
+ * enforced bytes stay enforced until somebody promotes what head has instead, be it other rules or
+ * the removal of the policy. A policy keeps the mode that the store has recorded, even if
  * `initial_mode` has changed.
  *
- * @param fresh both sides as stores would start them that have seen neither: every policy of the files in the slot of `initial_mode`.
+ * @param fresh both sides as stores would start them that have seen neither: every policy of the
+ * files in the slot of `initial_mode`.
  */
-export function compiledSides(base: CompiledTree, head: CompiledTree, fresh: boolean): CompiledSides {
+export function compiledSides(
+  base: CompiledTree,
+  head: CompiledTree,
+  fresh: boolean,
+): CompiledSides {
   const before = startedSide(base);
   return { base: before, head: fresh ? startedSide(head) : followingSide(before, head) };
 }
@@ -60,13 +69,28 @@ export interface PlannedPromotion {
   readonly modules: readonly PolicyModule[];
 }
 
-/** Both sides of one promotion: base without the candidate, head with it. Candidates of other policies change no answer and are on neither side. */
-export function promotionSides({ table, enforced, policy, candidate, modules }: PlannedPromotion): CompiledSides {
+/**
+ * Both sides of one promotion: base without the candidate, head with it. Candidates of other
+ * policies change no answer and are on neither side.
+ */
+export function promotionSides({
+  table,
+  enforced,
+  policy,
+  candidate,
+  modules,
+}: PlannedPromotion): CompiledSides {
   const before = enforced.map((rules) => contentOf(rules, "enforced"));
   const replaced = before.find(({ contract }) => contract.id === policy);
   const own =
-    candidate === null ? (replaced === undefined ? [] : [removalOf(replaced)]) : [contentOf(candidate, "candidate")];
-  const kept = before.map((content) => (content === replaced ? { ...content, isKept: true } : content));
+    candidate === null
+      ? replaced === undefined
+        ? []
+        : [removalOf(replaced)]
+      : [contentOf(candidate, "candidate")];
+  const kept = before.map((content) =>
+    content === replaced ? { ...content, isKept: true } : content,
+  );
   return {
     base: { table, contents: before.toSorted(byIdThenSlot), modules },
     head: { table, contents: [...kept, ...own].toSorted(byIdThenSlot), modules },
@@ -78,18 +102,26 @@ function startedSide({ table, policies: { policies, modules } }: CompiledTree): 
   return { table, contents: contents.toSorted(byIdThenSlot), modules };
 }
 
-function followingSide(before: CompiledSide, { table, policies: { policies, modules } }: CompiledTree): CompiledSide {
+function followingSide(
+  before: CompiledSide,
+  { table, policies: { policies, modules } }: CompiledTree,
+): CompiledSide {
   const known = new Map(before.contents.map((content) => [content.contract.id, content]));
-  const own = policies.map((rules) => contentOf(rules, slotAfter(known.get(rules.contract.id), table, rules)));
+  const own = policies.map((rules) =>
+    contentOf(rules, slotAfter(known.get(rules.contract.id), table, rules)),
+  );
   const ids = new Set(policies.map(({ contract }) => contract.id));
   const kept = before.contents
     .filter(
-      ({ contract: { id }, digest, slot }) => slot === "enforced" && !own.some((each) => isContent(each, id, digest)),
+      ({ contract: { id }, digest, slot }) =>
+        slot === "enforced" && !own.some((each) => isContent(each, id, digest)),
     )
     .map((content): SideContent => ({ ...content, isKept: true }));
   const removals = kept.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
   const needed = before.modules.filter(({ units }) =>
-    units.some(({ policy }) => kept.some((content) => isContent(content, policy.contract.id, policy.digest))),
+    units.some(({ policy }) =>
+      kept.some((content) => isContent(content, policy.contract.id, policy.digest)),
+    ),
   );
   return {
     table,
@@ -117,7 +149,13 @@ function contentOf(rules: CompiledPolicy, slot: PolicySlot): SideContent {
 
 function removalOf({ contract }: SideContent): SideContent {
   const silent = { ...contract, constraints: [], obligations: [] };
-  return { contract: silent, digest: removalDigest(contract.id), slot: "candidate", isKept: false, rules: null };
+  return {
+    contract: silent,
+    digest: removalDigest(contract.id),
+    slot: "candidate",
+    isKept: false,
+    rules: null,
+  };
 }
 
 function isContent(content: SideContent, id: string, digest: string): boolean {

@@ -40,16 +40,30 @@ export class SideDecider {
       time: readsTime ? sample.time : ANY_TIME,
       budget: readsBudget ? (sample.budget ?? "unlimited") : "unlimited",
     } as const;
-    return policyInput(this.table, workspace, identity, route, sample, sample.preferences, circumstances, candidates);
+    return policyInput(
+      this.table,
+      workspace,
+      identity,
+      route,
+      sample,
+      sample.preferences,
+      circumstances,
+      candidates,
+    );
   }
 
-  /** The same for a request that differs only in its key, its time and what policies alone read, without narrowing its candidates anew. */
+  /**
+   * The same for a request that differs only in its key, its time and what policies alone read,
+   * without narrowing its candidates anew.
+   */
   inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
     return {
       ...input,
       key: keyInput(this.table, identityOf(sample)),
       request: { ...input.request, ...requestInput(sample) },
-      budget: this.#views.declared.readsBudget ? { remaining: sample.budget ?? "unlimited" } : input.budget,
+      budget: this.#views.declared.readsBudget
+        ? { remaining: sample.budget ?? "unlimited" }
+        : input.budget,
       time: this.#views.declared.readsTime ? sample.time : input.time,
     };
   }
@@ -57,7 +71,10 @@ export class SideDecider {
   decide(sample: SampleRequest): SideOutcomes {
     const { declared, promoted } = this.#views;
     const now = this.#outcome(declared, sample);
-    return { declared: now, promoted: promoted === declared ? now : this.#outcome(promoted, sample) };
+    return {
+      declared: now,
+      promoted: promoted === declared ? now : this.#outcome(promoted, sample),
+    };
   }
 
   #outcome(policies: PolicySet, sample: SampleRequest): Outcome {

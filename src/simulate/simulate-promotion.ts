@@ -8,9 +8,15 @@ import { simulateSides } from "./run-simulation.ts";
 import { promotionSides, type CompiledSides, type PlannedPromotion } from "./side-contents.ts";
 import type { SimulationReport } from "./report/report.ts";
 
-/** Everything that the simulation of one promotion depends on, so that every server with the same input makes the same bytes. Plain data. */
+/**
+ * Everything that the simulation of one promotion depends on, so that every server with the same
+ * input makes the same bytes. Plain data.
+ */
 export interface PromotionInput extends PlannedPromotion {
-  /** `assertions.yaml` beside the policies; `null` where there is none. Its path is printed, so it must not depend on the machine. */
+  /**
+   * `assertions.yaml` beside the policies; `null` where there is none. Its path is printed, so it
+   * must not depend on the machine.
+   */
   readonly assertions: Source | null;
   /** Milliseconds since the epoch: waivers of assertions end by it. */
   readonly now: number;
@@ -54,14 +60,19 @@ export async function simulatePromotion(
   return { text, sha256: createHash("sha256").update(text).digest("hex"), ...reportFacts(report) };
 }
 
-/** Without files: paths and lines differ between servers that decide alike, and the report must not. */
+/**
+ * Without files: paths and lines differ between servers that decide alike, and the report must not.
+ */
 function reportedSide(name: string, { table }: PromotionInput): ReportedSide {
   const files = { routes: { path: "routes.yaml", text: "" }, policies: [] };
   return { name, commit: null, table, files, warnings: [] };
 }
 
 /** `undefined` where the file has errors. */
-function heldAssertions(source: Source | null, { base, head }: CompiledSides): HeldFile | null | undefined {
+function heldAssertions(
+  source: Source | null,
+  { base, head }: CompiledSides,
+): HeldFile | null | undefined {
   if (source === null) return null;
   const [before, after] = [base, head].map(({ table, contents }) => ({
     table,
@@ -76,8 +87,15 @@ function heldAssertions(source: Source | null, { base, head }: CompiledSides): H
 interface ReportFacts {
   /** Whether every class was decided. */
   readonly complete: boolean;
-  /** Results of assertions and of the coverage gates that were set; all 0 where there is no assertions file. */
-  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+  /**
+   * Results of assertions and of the coverage gates that were set; all 0 where there is no
+   * assertions file.
+   */
+  readonly assertions: {
+    readonly passed: number;
+    readonly failed: number;
+    readonly waived: number;
+  };
 }
 
 function reportFacts({ complete, assertions }: SimulationReport): ReportFacts {

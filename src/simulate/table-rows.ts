@@ -7,7 +7,10 @@ export function rowOf<Row>(rows: Readonly<Record<string, Row>>, name: string): R
   return Object.hasOwn(rows, name) ? rows[name] : undefined;
 }
 
-/** The name of the route that requests of a member take; empty where its workspace has none for them. */
+/**
+ * The name of the route that requests of a member take; empty where its workspace has none for
+ * them.
+ */
 export function routeName({ workspaces }: RoutingTable, { workspace, model }: Member): string {
   return model === "" ? (rowOf(workspaces, workspace)?.defaultModerationRoute ?? "") : model;
 }
@@ -17,7 +20,10 @@ export function routeOf(table: RoutingTable, member: Member): RouteRow | null {
   return rowOf(table.routes, routeName(table, member)) ?? null;
 }
 
-/** Whether a workspace approves where an endpoint is, whatever a request says: policies never see another one. */
+/**
+ * Whether a workspace approves where an endpoint is, whatever a request says: policies never see
+ * another one.
+ */
 export function isApprovedEndpoint(
   { providers }: RoutingTable,
   { approve }: WorkspaceRow,

@@ -30,25 +30,42 @@ export interface LoadedPolicy {
 const MAXIMUM_ANSWERS = 50_000;
 
 /**
- * Loads the policies of one side once, for both views: every input is evaluated once, and what the slots make of it is a matter of reading.
+ * Loads the policies of one side once, for both views: every input is evaluated once, and what the
+ * slots make of it is a matter of reading.
  *
  * @param promoted which candidates are taken as promoted.
  */
-export async function sideViews(side: CompiledSide, promoted: (id: string) => boolean): Promise<LoadedViews> {
+export async function sideViews(
+  side: CompiledSide,
+  promoted: (id: string) => boolean,
+): Promise<LoadedViews> {
   const singles = await singlePolicies(side);
   const declared = rememberingSet(singles, membersRead(side), MAXIMUM_ANSWERS);
-  const policies = singles.map((single, index) => ({ single, rules: side.contents[index]?.rules ?? null }));
+  const policies = singles.map((single, index) => ({
+    single,
+    rules: side.contents[index]?.rules ?? null,
+  }));
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 
 /**
- * Every content of a side in its slot, evaluated alone. Contents kept from base are evaluated with head's table, as a server does.
+ * Every content of a side in its slot, evaluated alone. Contents kept from base are evaluated with
+ * head's table, as a server does.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
-async function singlePolicies({ table, contents, modules }: CompiledSide): Promise<readonly SinglePolicy[]> {
+async function singlePolicies({
+  table,
+  contents,
+  modules,
+}: CompiledSide): Promise<readonly SinglePolicy[]> {
   const states = contents.map(({ contract: { id }, digest, slot }) => {
-    return { id, digest, revision: 0, mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const) };
+    return {
+      id,
+      digest,
+      revision: 0,
+      mode: slot === "enforced" ? ("enforce" as const) : ("shadow" as const),
+    };
   });
   const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
   // Modules of base hold more than is kept of it, and contents of both sides are in two of them.
@@ -56,7 +73,8 @@ async function singlePolicies({ table, contents, modules }: CompiledSide): Promi
   return contents.map((content) => {
     if (content.rules === null) return silentPolicy(content);
     const policy = byContent.get(contentKey({ id: content.contract.id, digest: content.digest }));
-    if (policy === undefined) throw new Error(`simulation: no module has the policy ${content.contract.id}`);
+    if (policy === undefined)
+      throw new Error(`simulation: no module has the policy ${content.contract.id}`);
     return policy;
   });
 }
@@ -74,7 +92,8 @@ function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
 }
 
 function membersRead({ contents }: CompiledSide): ReadMembers {
-  const reads = (path: string): boolean => contents.some(({ rules }) => rules !== null && readsPath(rules, path));
+  const reads = (path: string): boolean =>
+    contents.some(({ rules }) => rules !== null && readsPath(rules, path));
   return { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
 }
 
@@ -89,9 +108,13 @@ export interface ActingPolicies {
 export function actingPolicies({ policies, promoted }: LoadedViews): ActingPolicies {
   const identities = policies.map(({ single }) => single.identity);
   const left = new Set(
-    promoted.policies.flatMap(({ identity }) => (identity.slot === "enforced" ? [contentKey(identity)] : [])),
+    promoted.policies.flatMap(({ identity }) =>
+      identity.slot === "enforced" ? [contentKey(identity)] : [],
+    ),
   );
-  const replaced = new Set(identities.flatMap(({ id, slot }) => (slot === "candidate" ? [id] : [])));
+  const replaced = new Set(
+    identities.flatMap(({ id, slot }) => (slot === "candidate" ? [id] : [])),
+  );
   const indicesOf = (acts: (identity: PolicyIdentity) => boolean): readonly number[] =>
     identities.flatMap((identity, index) => (acts(identity) ? [index] : []));
   return {

@@ -1,7 +1,11 @@
-/** A turn of the event loop that takes longer has done something for other requests. Milliseconds. */
+/**
+ * A turn of the event loop that takes longer has done something for other requests. Milliseconds.
+ */
 const LONG_TURN = 0.1;
 
-/** When a batch that gathers is sent: as soon as the event loop has nothing else to do, or later. */
+/**
+ * When a batch that gathers is sent: as soon as the event loop has nothing else to do, or later.
+ */
 export class CommitTimer {
   readonly #gathering: number;
   readonly #send: () => void;

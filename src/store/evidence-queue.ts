@@ -14,17 +14,24 @@ import { unknownOutcome } from "./stored-evidence.ts";
 /** How long the queue waits, and how much it keeps. Milliseconds and records. */
 export interface EvidenceLimits {
   /**
-   * Longest time that needed decisions gather while turns of the event loop are long, so while other requests are at work.
-   * Each batch costs about 200 µs of CPU, so that batches of one decision would cost a loaded process as much as all the rest.
+   * Longest time that needed decisions gather while turns of the event loop are long, so while
+   * other requests are at work. Each batch costs about 200 µs of CPU, so that batches of one
+   * decision would cost a loaded process as much as all the rest.
    */
   readonly gathering: number;
   /** Longest time that a decision gathers which no answer needs yet; 0: it is written at once. */
   readonly delay: number;
   /** Longest time that outcomes wait for a decision to share a commit with. */
   readonly outcomeDelay: number;
-  /** Longest time that an answer waits for its decision. After it the store is late, and further decisions are refused at once. */
+  /**
+   * Longest time that an answer waits for its decision. After it the store is late, and further
+   * decisions are refused at once.
+   */
   readonly maxWait: number;
-  /** Decisions kept in memory; more are refused. Of outcomes twice as many: so much is left for those of decisions on disk. */
+  /**
+   * Decisions kept in memory; more are refused. Of outcomes twice as many: so much is left for
+   * those of decisions on disk.
+   */
   readonly maxWaiting: number;
 }
 
@@ -80,7 +87,10 @@ interface Flush {
   readonly reject: (error: Error) => void;
 }
 
-/** What gathers while the batch before is being written. Each item of `waiters` belongs to one decision, in order. */
+/**
+ * What gathers while the batch before is being written. Each item of `waiters` belongs to one
+ * decision, in order.
+ */
 interface Batch {
   readonly decisions: DecisionFields;
   readonly outcomes: OutcomeFields;
@@ -88,21 +98,31 @@ interface Batch {
   readonly flushes: Flush[];
 }
 
-/** A batch of so many decisions is written although nothing needs it: a larger one would hold the others up. */
+/**
+ * A batch of so many decisions is written although nothing needs it: a larger one would hold the
+ * others up.
+ */
 const LARGE_BATCH = 256;
 
-/** Requests whose outcomes were lost that are remembered; those beyond stay open until their process ends. */
+/**
+ * Requests whose outcomes were lost that are remembered; those beyond stay open until their process
+ * ends.
+ */
 const MOST_UNENDED = 50_000;
 
-/** Requests refused at once and still running that are remembered; outcomes of those beyond count as lost. */
+/**
+ * Requests refused at once and still running that are remembered; outcomes of those beyond count as
+ * lost.
+ */
 const MOST_DROPPED = 50_000;
 
 const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
 
 /**
- * Group commit: one batch is being written, the next one gathers. It is sent at the end of the turn of the event loop in
- * which an answer needs one of its decisions, or when its oldest decision or outcome has waited for its delay. Turning a
- * record into text and appending it to a list is all that a request costs the main thread.
+ * Group commit: one batch is being written, the next one gathers. It is sent at the end of the turn
+ * of the event loop in which an answer needs one of its decisions, or when its oldest decision or
+ * outcome has waited for its delay. Turning a record into text and appending it to a list is all
+ * that a request costs the main thread.
  */
 export class EvidenceQueue {
   readonly #append: Append;
@@ -112,7 +132,10 @@ export class EvidenceQueue {
   readonly #timer: CommitTimer;
   /** When the batch that is being written was sent, on the clock of `performance.now()`. */
   #sentAt = 0;
-  /** Since when the store owes a confirmation, through failures too, on the same clock; `null` where it owes none. */
+  /**
+   * Since when the store owes a confirmation, through failures too, on the same clock; `null` where
+   * it owes none.
+   */
   #owingSince: number | null = null;
   #available = true;
   #late = false;
@@ -144,7 +167,8 @@ export class EvidenceQueue {
   }
 
   /**
-   * Once taken a decision is written, however late: when its answer is refused meanwhile, a provider may have been called.
+   * Once taken a decision is written, however late: when its answer is refused meanwhile, a
+   * provider may have been called.
    *
    * @param settled called once: with `null` when the record is on disk
    */
@@ -157,11 +181,18 @@ export class EvidenceQueue {
       waiter.settle(this.#unavailable(obstacle));
       return waiter;
     }
-    // A sum of refusals that was refused comes again with the same id; its outcome has to be written then.
+    // A sum of refusals that was refused comes again with the same id; its outcome has to be
+    // written then.
     if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
     const { decisions, waiters } = this.#gathering;
-    // The column holds whole milliseconds; a fraction would be refused by the database, and with it the whole batch.
-    decisions.push(Math.trunc(record.at), record.requestId, record.workspace, JSON.stringify(record));
+    // The column holds whole milliseconds; a fraction would be refused by the database, and with it
+    // the whole batch.
+    decisions.push(
+      Math.trunc(record.at),
+      record.requestId,
+      record.workspace,
+      JSON.stringify(record),
+    );
     waiters.push(waiter);
     if (this.#isDue(this.#gathering)) this.#sendSoon();
     else this.#sendLater(this.#limits.delay);
@@ -195,7 +226,10 @@ export class EvidenceQueue {
     this.#closed = true;
   }
 
-  /** A decision would be refused at once: the batch being written is late, too many wait, or the queue is closed. */
+  /**
+   * A decision would be refused at once: the batch being written is late, too many wait, or the
+   * queue is closed.
+   */
   get refusing(): boolean {
     return this.#obstacle() !== null;
   }
@@ -254,7 +288,8 @@ export class EvidenceQueue {
     this.#lookForLateAfter(this.#limits.maxWait);
     const land = (finish: () => void): void => {
       this.#late = false;
-      // Before the callers are resolved: one that then flushes at once must not wait for a batch that is written already.
+      // Before the callers are resolved: one that then flushes at once must not wait for a batch
+      // that is written already.
       this.#flying = null;
       finish();
       this.#scheduleNext();
@@ -301,11 +336,15 @@ export class EvidenceQueue {
   /** @param delay milliseconds; nothing changes where it looks already */
   #lookForLateAfter(delay: number): void {
     if (this.#lateTimer !== null) return;
-    // A process that stood still finds its timers due before the answers that have come meanwhile: those are read first.
+    // A process that stood still finds its timers due before the answers that have come meanwhile:
+    // those are read first.
     this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
   }
 
-  /** Answers must neither hang nor pile up. Requests whose providers still work go on: their decisions may be on disk before they end. */
+  /**
+   * Answers must neither hang nor pile up. Requests whose providers still work go on: their
+   * decisions may be on disk before they end.
+   */
   readonly #refuseLate = (): void => {
     this.#lateTimer = null;
     const flying = this.#flying;
@@ -356,13 +395,20 @@ export class EvidenceQueue {
     if (this.#unended.length < MOST_UNENDED) this.#unended.push(requestId);
   }
 
-  /** A decision without an end would be open for as long as the process lives, and nothing after it could be pruned. */
+  /**
+   * A decision without an end would be open for as long as the process lives, and nothing after it
+   * could be pruned.
+   */
   #endUnended(): void {
     if (this.#unended.length === 0) return;
     const at = Date.now();
     const room = Math.max(0, Math.floor(this.#outcomeRoom() / OUTCOME_FIELDS));
     for (const requestId of this.#unended.splice(0, room)) {
-      this.#gathering.outcomes.push(at, requestId, JSON.stringify(unknownOutcome(asIdentifier(requestId), at)));
+      this.#gathering.outcomes.push(
+        at,
+        requestId,
+        JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
+      );
     }
   }
 

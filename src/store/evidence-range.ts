@@ -1,5 +1,11 @@
 /** @throws {RangeError} for a limit or a position out of range */
-export function refuseRange({ after, limit }: { readonly after: number; readonly limit: number }): void {
+export function refuseRange({
+  after,
+  limit,
+}: {
+  readonly after: number;
+  readonly limit: number;
+}): void {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000) {
     throw new RangeError("limit: give a whole number from 1 to 10,000");
   }

@@ -4,7 +4,8 @@ import type { IssuerRecord, IssuerStore } from "../keys/key-store.ts";
 const POLL = 400;
 
 /**
- * `watch` for an engine that only lists. There are about as many issuers as processes, so looking is as cheap as listening and cannot miss anything.
+ * `watch` for an engine that only lists. There are about as many issuers as processes, so looking
+ * is as cheap as listening and cannot miss anything.
  */
 export async function watchIssuers(
   list: IssuerStore["list"],

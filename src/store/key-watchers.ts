@@ -3,8 +3,8 @@ import type { KeyRecord } from "../keys/key-store.ts";
 export type KeyListener = (records: readonly KeyRecord[]) => void;
 
 /**
- * Who wants to hear of key changes. The records are kept here, so that a listener that joins later gets all of them at
- * once although the worker sends changes only.
+ * Who wants to hear of key changes. The records are kept here, so that a listener that joins later
+ * gets all of them at once although the worker sends changes only.
  */
 export class KeyWatchers {
   readonly #listeners = new Set<KeyListener>();
@@ -15,7 +15,10 @@ export class KeyWatchers {
     return this.#listeners.size;
   }
 
-  /** @param start requests everything from the worker, and for changes from then on; called for the first listener only */
+  /**
+   * @param start requests everything from the worker, and for changes from then on; called for the
+   * first listener only
+   */
   async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
     this.#started ??= start();
     try {

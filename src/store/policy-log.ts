@@ -12,8 +12,14 @@ interface PolicyLogEngine extends Pick<PolicyLogStore, "append" | "content" | "h
   readonly rows: (after: number, limit: number) => Promise<readonly PolicyLogRow[]>;
 }
 
-/** The log of policies over an engine: checks what it is given, reads in pages, and reports appends. */
-export function policyLogOver({ page, rows: readRows, ...engine }: PolicyLogEngine): PolicyLogStore {
+/**
+ * The log of policies over an engine: checks what it is given, reads in pages, and reports appends.
+ */
+export function policyLogOver({
+  page,
+  rows: readRows,
+  ...engine
+}: PolicyLogEngine): PolicyLogStore {
   const watchers = new PolicyLogWatchers(engine.head);
   return {
     ...engine,
@@ -38,16 +44,27 @@ export function policyLogOver({ page, rows: readRows, ...engine }: PolicyLogEngi
 }
 
 /** @throws {RangeError} for a limit or a position out of range */
-function refuseLogRange({ after, limit }: { readonly after: number; readonly limit: number }): void {
+function refuseLogRange({
+  after,
+  limit,
+}: {
+  readonly after: number;
+  readonly limit: number;
+}): void {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST_ROWS) {
     throw new RangeError("limit: give a whole number from 1 to 10,000");
   }
-  if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
+  if (!Number.isSafeInteger(after) || after < 0)
+    throw new RangeError("after: give a position, 0 for the whole log");
 }
 
-/** @throws {RangeError} for no rows, too many, or rows that are not chained to `expected` and to each other */
+/**
+ * @throws {RangeError} for no rows, too many, or rows that are not chained to `expected` and to
+ * each other
+ */
 export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow[]): void {
-  if (rows.length === 0 || rows.length > MOST_ROWS) throw new RangeError("rows: give 1 to 10,000 of them");
+  if (rows.length === 0 || rows.length > MOST_ROWS)
+    throw new RangeError("rows: give 1 to 10,000 of them");
   let { position, hash } = expected;
   for (const row of rows) {
     const follows =
@@ -55,7 +72,9 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
       row.previous === hash &&
       row.hash === chainHash(hash, row.position, "policy", row.record);
     if (!follows)
-      throw new RangeError("rows: each has the next position and the hash that follows from the row before it");
+      throw new RangeError(
+        "rows: each has the next position and the hash that follows from the row before it",
+      );
     ({ position, hash } = row);
   }
 }
@@ -63,7 +82,10 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
 /** How often the head is looked at, milliseconds; the port promises one second. */
 const POLL = 400;
 
-/** Who wants to hear of appends. One look at the head serves them all; without listeners nothing is looked at. */
+/**
+ * Who wants to hear of appends. One look at the head serves them all; without listeners nothing is
+ * looked at.
+ */
 class PolicyLogWatchers {
   readonly #readHead: () => Promise<ChainLink>;
   readonly #listeners = new Set<() => void>();
@@ -80,9 +102,11 @@ class PolicyLogWatchers {
   /** @throws {StoreUnavailableError} when the head cannot be read */
   async add(listener: () => void): Promise<() => void> {
     const { hash } = await this.#readHead();
-    // Where others listen already, a head that they have not got yet is new to them, and at most a repetition for this one.
+    // Where others listen already, a head that they have not got yet is new to them, and at most a
+    // repetition for this one.
     if (this.#listeners.size === 0) this.#reported = hash;
-    // A set would take one function given twice for one listener, which the first to leave would end.
+    // A set would take one function given twice for one listener, which the first to leave would
+    // end.
     const own = (): void => listener();
     this.#listeners.add(own);
     if (this.#timer === null) {

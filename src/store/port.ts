@@ -5,9 +5,9 @@ import type { LimitStore } from "../limits/limit-store.ts";
 import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
 
 /**
- * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one conformance
- * suite in `test/store/conformance.ts` is run over both. Each part is an interface of the folder
- * that uses it, with the errors that it names.
+ * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one
+ * conformance suite in `test/store/conformance.ts` is run over both. Each part is an interface of
+ * the folder that uses it, with the errors that it names.
  */
 export interface Store {
   readonly keys: KeyStore;
@@ -23,8 +23,8 @@ export interface Store {
   /**
    * Writes what is still in memory, then closes. Safe to call twice.
    *
-   * @throws {EvidenceUnavailableError} {@link StoreUnavailableError} when something could not be written; it is closed
-   * nevertheless
+   * @throws {EvidenceUnavailableError} {@link StoreUnavailableError} when something could not be
+   * written; it is closed nevertheless
    */
   close(): Promise<void>;
 }

@@ -7,17 +7,22 @@ export interface ScannedRow {
   readonly at: number;
   readonly kind: "decision" | "outcome";
   readonly requestId: string;
-  /** Whether the log can be cut after it; a store that keeps several rows together deletes them together. */
+  /**
+   * Whether the log can be cut after it; a store that keeps several rows together deletes them
+   * together.
+   */
   readonly isEnd: boolean;
 }
 
 /**
- * Requests last minutes. Where they have overlapped for so long without a pause there is no moment to cut at, and
- * waiting for one would keep everything for ever. Milliseconds.
+ * Requests last minutes. Where they have overlapped for so long without a pause there is no moment
+ * to cut at, and waiting for one would keep everything for ever. Milliseconds.
  */
 const LONGEST_OVERLAP = 86_400_000;
 
-/** Finds where the prefix of a log ends that a prune may delete; fed from the beginning, row by row. */
+/**
+ * Finds where the prefix of a log ends that a prune may delete; fed from the beginning, row by row.
+ */
 export class PruneScan {
   readonly #before: number;
   readonly #running = new Set<string>();

@@ -57,7 +57,10 @@ const SHADOW = {
   effect: isOptional(isOneOf(["would_narrow", "would_deny"])),
 } satisfies Record<keyof ShadowRecord, Check>;
 
-const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<keyof ShadowRevision, Check>;
+const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<
+  keyof ShadowRevision,
+  Check
+>;
 
 const OBLIGATION = {
   policy: isText,
@@ -180,7 +183,8 @@ function isOutcome(value: JsonObject | OutcomeRecord): value is OutcomeRecord {
  * An entry from the texts of its records.
  *
  * @param diedAt when the process that decided was last known to run; `null` while it runs
- * @throws {StoreUnavailableError} for a text that does not hold such a record; names the sequence, quotes nothing
+ * @throws {StoreUnavailableError} for a text that does not hold such a record; names the sequence,
+ * quotes nothing
  */
 export function readEntry(
   sequence: number,

@@ -3,12 +3,20 @@ import type { KeyLimits } from "../canon/limits.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
-/** What a key gets whose limits cannot be read: nothing. Failing instead would keep every other key's changes from being read. */
-const NOTHING: KeyLimits = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0, budget: null };
+/**
+ * What a key gets whose limits cannot be read: nothing. Failing instead would keep every other
+ * key's changes from being read.
+ */
+const NOTHING: KeyLimits = {
+  requestsPerMinute: 0,
+  tokensPerMinute: 0,
+  concurrency: 0,
+  budget: null,
+};
 
 /**
- * The exchange grant as `JSON.stringify` wrote it. `null`, no grant, where nothing or something else is stored. An operation that this version does
- * not know is granted to no caller.
+ * The exchange grant as `JSON.stringify` wrote it. `null`, no grant, where nothing or something
+ * else is stored. An operation that this version does not know is granted to no caller.
  */
 export function parseExchange(text: string | null): ExchangeGrant | null {
   const stored = parseObject(text);

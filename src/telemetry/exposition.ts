@@ -14,10 +14,15 @@ const OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8
  *
  * @param accept the request's header of that name.
  */
-export function formatExposition(families: readonly Family[], accept: string | undefined): Exposition {
+export function formatExposition(
+  families: readonly Family[],
+  accept: string | undefined,
+): Exposition {
   const isOpen = accept?.includes("application/openmetrics-text") === true;
   const text = families.map((family) => formatFamily(family, isOpen)).join("");
-  return isOpen ? { contentType: OPEN_METRICS, text: `${text}# EOF\n` } : { contentType: PROMETHEUS, text };
+  return isOpen
+    ? { contentType: OPEN_METRICS, text: `${text}# EOF\n` }
+    : { contentType: PROMETHEUS, text };
 }
 
 /** A family's full name in Prometheus' text format. */

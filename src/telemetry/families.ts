@@ -29,8 +29,9 @@ export interface Family {
 }
 
 /**
- * Series that one family holds at most. Every label is an id of the table, of a policy or of an enum, so a sane configuration stays far below it; the bound
- * keeps a thousand reloads of ever new tables from filling the memory.
+ * Series that one family holds at most. Every label is an id of the table, of a policy or of an
+ * enum, so a sane configuration stays far below it; the bound keeps a thousand reloads of ever new
+ * tables from filling the memory.
  */
 const MOST_SERIES = 20_000;
 
@@ -43,8 +44,8 @@ interface Series<Value> {
 type Branch<Value> = Map<string, Branch<Value> | Series<Value>>;
 
 /**
- * Series by their label values. What would exceed the bound is left out and counted. One map for each label and not one for all, so that a request makes no
- * text of its labels to find its series.
+ * Series by their label values. What would exceed the bound is left out and counted. One map for
+ * each label and not one for all, so that a request makes no text of its labels to find its series.
  */
 class SeriesMap<Value> {
   readonly #root: Branch<Value> = new Map();
@@ -59,7 +60,8 @@ class SeriesMap<Value> {
   }
 
   take(labels: readonly string[]): Value | null {
-    let found: Branch<Value> | Series<Value> | undefined = labels.length === 0 ? this.#root.get("") : this.#root;
+    let found: Branch<Value> | Series<Value> | undefined =
+      labels.length === 0 ? this.#root.get("") : this.#root;
     for (const label of labels) if (found instanceof Map) found = found.get(label);
     return found === undefined || found instanceof Map ? this.#begin(labels) : found.value;
   }
@@ -102,7 +104,9 @@ export class Counter<const Labels extends readonly string[]> implements Family {
     return this.#series.leftOut;
   }
 
-  /** @param by zero or more; anything else is left out, for a counter that falls reads as a restart. */
+  /**
+   * @param by zero or more; anything else is left out, for a counter that falls reads as a restart.
+   */
   add(by: number, ...labels: LabelValues<Labels>): void {
     if (!(by >= 0)) return;
     const series = this.#series.take(labels);
@@ -133,7 +137,10 @@ export class Histogram<const Labels extends readonly string[]> implements Family
   constructor(facts: FamilyFacts<Labels>, bounds: readonly number[], most = MOST_SERIES) {
     this.facts = facts;
     this.#bounds = bounds;
-    this.#series = new SeriesMap(() => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }), most);
+    this.#series = new SeriesMap(
+      () => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }),
+      most,
+    );
   }
 
   get leftOut(): number {
@@ -203,11 +210,17 @@ export function single(
   });
 }
 
-function named(names: readonly string[], values: readonly string[]): readonly (readonly [string, string])[] {
+function named(
+  names: readonly string[],
+  values: readonly string[],
+): readonly (readonly [string, string])[] {
   return names.map((name, index) => [name, values[index] ?? ""] as const);
 }
 
-/** As OpenMetrics wants numbers in labels: always with a point, so that a bound is one series under both formats. */
+/**
+ * As OpenMetrics wants numbers in labels: always with a point, so that a bound is one series under
+ * both formats.
+ */
 function boundText(bound: number): string {
   if (bound === Infinity) return "+Inf";
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

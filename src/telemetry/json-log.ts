@@ -6,14 +6,23 @@ interface JsonLogOptions {
   readonly descriptor: number;
   /** Most bytes that wait for a slow reader; a line that does not fit is dropped. */
   readonly bufferBytes?: number;
-  /** Other processes write to the same pipe: no write is so long that another's may come into its middle. Default false. */
+  /**
+   * Other processes write to the same pipe: no write is so long that another's may come into its
+   * middle. Default false.
+   */
   readonly shared?: boolean;
 }
 
 export interface JsonLog extends Log {
-  /** Lines that were not read in time; after the reader has gone, every line, and those that it may not have read. */
+  /**
+   * Lines that were not read in time; after the reader has gone, every line, and those that it may
+   * not have read.
+   */
   dropped(): number;
-  /** Writes what waits and closes the descriptor (not that of standard output), for at most `patience` milliseconds. */
+  /**
+   * Writes what waits and closes the descriptor (not that of standard output), for at most
+   * `patience` milliseconds.
+   */
   close(patience: number): Promise<void>;
 }
 
@@ -24,7 +33,8 @@ const ONE_PIECE = 4_096;
 const BUFFER = 1024 * 1024;
 
 /**
- * A log of JSON lines (pino). Lines are written beside the event loop, and wait in bounded memory: a reader that does not read costs lines, and no request.
+ * A log of JSON lines (pino). Lines are written beside the event loop, and wait in bounded memory:
+ * a reader that does not read costs lines, and no request.
  */
 export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
   const { pino } = await import("pino");
@@ -39,7 +49,8 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
     sync: false,
     ...(options.shared === true && { maxWrite: ONE_PIECE }),
     maxLength: options.bufferBytes ?? BUFFER,
-    // Tried again for ever, a line that a reader does not take would keep the process alive after its log was closed.
+    // Tried again for ever, a line that a reader does not take would keep the process alive after
+    // its log was closed.
     retryEAGAIN: () => !isAbandoned,
   });
   destination.on("drop", () => {

@@ -9,8 +9,9 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * One line of the log: identifiers, enums, numbers and booleans. `test/telemetry/log-record.test-d.ts` proves that no member takes free text, so no prompt,
- * key and no error text of others can get into a log. All durations are milliseconds.
+ * One line of the log: identifiers, enums, numbers and booleans.
+ * `test/telemetry/log-record.test-d.ts` proves that no member takes free text, so no prompt, key
+ * and no error text of others can get into a log. All durations are milliseconds.
  */
 export type LogRecord =
   | RequestLine
@@ -111,7 +112,10 @@ export interface RequestLine {
   readonly terminal: Terminal;
   readonly status: number;
   readonly stream: boolean;
-  /** The answering provider: several names, joined by commas, where a batch was sent in parts. Without an answer, the last attempt's. */
+  /**
+   * The answering provider: several names, joined by commas, where a batch was sent in parts.
+   * Without an answer, the last attempt's.
+   */
   readonly endpoint: Identifier | null;
   readonly provider: Identifier | null;
   readonly region: Identifier | null;

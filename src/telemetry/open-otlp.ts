@@ -1,6 +1,11 @@
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
-import { envDetector, detectResources, resourceFromAttributes, type Resource } from "@opentelemetry/resources";
+import {
+  envDetector,
+  detectResources,
+  resourceFromAttributes,
+  type Resource,
+} from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import {
   AlwaysOffSampler,
@@ -36,13 +41,15 @@ export interface Otlp {
 const NAME = "signalbox";
 
 /**
- * Begins to export spans and metrics (OTLP over HTTP, JSON). Addresses, headers and certificates of the exporters come from the process's environment, which
- * the exporters read by themselves. Load this file only where something is exported: it brings the SDK.
+ * Begins to export spans and metrics (OTLP over HTTP, JSON). Addresses, headers and certificates of
+ * the exporters come from the process's environment, which the exporters read by themselves. Load
+ * this file only where something is exported: it brings the SDK.
  */
 export function openOtlp(settings: OtlpSettings, version: string, modelOf: ModelOf): Otlp {
-  const resource = resourceFromAttributes({ "service.name": NAME, "service.version": version }).merge(
-    detectResources({ detectors: [envDetector] }),
-  );
+  const resource = resourceFromAttributes({
+    "service.name": NAME,
+    "service.version": version,
+  }).merge(detectResources({ detectors: [envDetector] }));
   const dropped = new DroppedSpans(settings.queueSize);
   const tracing = settings.traces ? openTraces(settings, resource, dropped) : null;
   const metering = settings.metrics ? openMetrics(settings, resource) : null;
@@ -57,9 +64,16 @@ export function openOtlp(settings: OtlpSettings, version: string, modelOf: Model
   };
 }
 
-function openTraces(settings: OtlpSettings, resource: Resource, dropped: DroppedSpans): TracerProvider {
+function openTraces(
+  settings: OtlpSettings,
+  resource: Resource,
+  dropped: DroppedSpans,
+): TracerProvider {
   const processor = new BatchSpanProcessor({
-    exporter: countingExporter(new OTLPTraceExporter({ timeoutMillis: settings.exportTimeout }), dropped),
+    exporter: countingExporter(
+      new OTLPTraceExporter({ timeoutMillis: settings.exportTimeout }),
+      dropped,
+    ),
     maxQueueSize: settings.queueSize,
     maxExportBatchSize: settings.batchSize,
     scheduledDelayMillis: settings.traceInterval,
@@ -83,7 +97,11 @@ function openMetrics(settings: OtlpSettings, resource: Resource): MeterProvider 
 
 function samplerOf({ isParentBased, share }: SamplerSettings): Sampler {
   const root =
-    share === 1 ? new AlwaysOnSampler() : share === 0 ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(share);
+    share === 1
+      ? new AlwaysOnSampler()
+      : share === 0
+        ? new AlwaysOffSampler()
+        : new TraceIdRatioBasedSampler(share);
   return isParentBased ? new ParentBasedSampler({ root }) : root;
 }
 
@@ -113,7 +131,10 @@ class DroppedSpans {
   }
 }
 
-/** Adds spans to a queue that is not full, and counts the others; the SDK's own queue only writes a line about them. */
+/**
+ * Adds spans to a queue that is not full, and counts the others; the SDK's own queue only writes a
+ * line about them.
+ */
 function boundedProcessor(inner: SpanProcessor, dropped: DroppedSpans): SpanProcessor {
   return {
     onStart: (span: Span, context: Context) => inner.onStart(span, context),
@@ -140,12 +161,19 @@ function countingExporter(inner: SpanExporter, dropped: DroppedSpans): SpanExpor
 }
 
 /** Bounds of the semantic conventions, seconds. */
-const DURATIONS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const DURATIONS = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+];
 
 /** The same of tokens. */
-const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
+const TOKENS = [
+  1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
+];
 
-/** What the provider calls the model of an endpoint; `null` for an endpoint that the table no longer has. */
+/**
+ * What the provider calls the model of an endpoint; `null` for an endpoint that the table no longer
+ * has.
+ */
 type ModelOf = (endpointId: string) => string | null;
 
 /** The metrics of the GenAI semantic conventions for a client of providers, from the evidence. */
@@ -187,7 +215,10 @@ function genAiMetrics(meter: Meter, modelOf: ModelOf): RequestObserver {
         for (const [index, share] of shares(count, ended).entries()) {
           const attempt = ended[index];
           if (attempt === undefined) continue;
-          usage.record(share, { ...attributesOf(attempt.endpoint, attempt.provider), "gen_ai.token.type": type });
+          usage.record(share, {
+            ...attributesOf(attempt.endpoint, attempt.provider),
+            "gen_ai.token.type": type,
+          });
         }
       }
     },

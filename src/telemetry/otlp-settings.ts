@@ -12,7 +12,10 @@ export interface OtlpSettings {
   readonly traceInterval: number;
   /** Milliseconds between two exports of metrics. */
   readonly metricInterval: number;
-  /** Longest wait for the collector with all repetitions, milliseconds; the end of the process waits as long at most. */
+  /**
+   * Longest wait for the collector with all repetitions, milliseconds; the end of the process waits
+   * as long at most.
+   */
   readonly exportTimeout: number;
 }
 
@@ -33,7 +36,8 @@ export function readOtlpSettings(environment: Environment): OtlpSettings | null 
   if (get("OTEL_SDK_DISABLED").toLowerCase() === "true") return null;
   const isOn = (signal: "TRACES" | "METRICS"): boolean =>
     get(`OTEL_${signal}_EXPORTER`) !== "none" &&
-    (get("OTEL_EXPORTER_OTLP_ENDPOINT") !== "" || get(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "");
+    (get("OTEL_EXPORTER_OTLP_ENDPOINT") !== "" ||
+      get(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "");
   const traces = isOn("TRACES");
   const metrics = isOn("METRICS");
   if (!traces && !metrics) return null;
@@ -44,7 +48,9 @@ export function readOtlpSettings(environment: Environment): OtlpSettings | null 
   ];
   const grpc = variables.find((name) => get(name) === "grpc");
   if (grpc !== undefined)
-    throw new OtlpSettingError(`${grpc}: grpc is not supported; give http/json and the collector's HTTP address`);
+    throw new OtlpSettingError(
+      `${grpc}: grpc is not supported; give http/json and the collector's HTTP address`,
+    );
   const queueSize = wholeNumber(get, "OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
   return {
     traces,
@@ -58,7 +64,9 @@ export function readOtlpSettings(environment: Environment): OtlpSettings | null 
   };
 }
 
-const SAMPLERS: Readonly<Record<string, { readonly isParentBased: boolean; readonly share: number | null }>> = {
+const SAMPLERS: Readonly<
+  Record<string, { readonly isParentBased: boolean; readonly share: number | null }>
+> = {
   always_on: { isParentBased: false, share: 1 },
   always_off: { isParentBased: false, share: 0 },
   traceidratio: { isParentBased: false, share: null },
@@ -71,11 +79,14 @@ function readSampler(get: (name: string) => string): SamplerSettings {
   const name = get("OTEL_TRACES_SAMPLER") || "parentbased_always_on";
   const found = Object.hasOwn(SAMPLERS, name) ? SAMPLERS[name] : undefined;
   if (found === undefined) {
-    throw new OtlpSettingError(`OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(", ")}`);
+    throw new OtlpSettingError(
+      `OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(", ")}`,
+    );
   }
   if (found.share !== null) return { isParentBased: found.isParentBased, share: found.share };
   const share = Number(get("OTEL_TRACES_SAMPLER_ARG") || "1");
-  if (!(share >= 0 && share <= 1)) throw new OtlpSettingError("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1");
+  if (!(share >= 0 && share <= 1))
+    throw new OtlpSettingError("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1");
   return { isParentBased: found.isParentBased, share };
 }
 
@@ -83,6 +94,7 @@ function wholeNumber(get: (name: string) => string, name: string, preset: number
   const text = get(name);
   if (text === "") return preset;
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new OtlpSettingError(`${name}: must be a whole number above 0`);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new OtlpSettingError(`${name}: must be a whole number above 0`);
   return value;
 }

@@ -8,7 +8,10 @@ const MICROSECONDS = 1e6;
 const LAG_RESOLUTION = 20;
 
 /** What the process uses. `stop` ends the measuring of the event loop. */
-export function processMetrics(): { readonly families: readonly Family[]; readonly stop: () => void } {
+export function processMetrics(): {
+  readonly families: readonly Family[];
+  readonly stop: () => void;
+} {
   const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION });
   lag.enable();
   let utilization = performance.eventLoopUtilization();
@@ -30,10 +33,20 @@ export function processMetrics(): { readonly families: readonly Family[]; readon
       },
       "seconds",
     ),
-    bytes("process_resident_memory_bytes", "Resident memory of the process.", () => process.memoryUsage.rss()),
-    bytes("nodejs_heap_used_bytes", "Used heap of JavaScript.", () => process.memoryUsage().heapUsed),
+    bytes("process_resident_memory_bytes", "Resident memory of the process.", () =>
+      process.memoryUsage.rss(),
+    ),
+    bytes(
+      "nodejs_heap_used_bytes",
+      "Used heap of JavaScript.",
+      () => process.memoryUsage().heapUsed,
+    ),
     bytes("nodejs_heap_total_bytes", "Heap of JavaScript.", () => process.memoryUsage().heapTotal),
-    bytes("nodejs_external_memory_bytes", "Memory of buffers and the like.", () => process.memoryUsage().external),
+    bytes(
+      "nodejs_external_memory_bytes",
+      "Memory of buffers and the like.",
+      () => process.memoryUsage().external,
+    ),
     new Reading(
       "gauge",
       {

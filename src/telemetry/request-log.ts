@@ -12,9 +12,16 @@ export function requestLog(log: Log): RequestObserver {
       log.write(levelOf(line), line);
       for (const { endpoint, provider, flag } of request.outcome.attempts) {
         if (flag === undefined) continue;
-        log.write("warn", { event: "flag_missing", request_id: line.request_id, endpoint, provider, flag });
+        log.write("warn", {
+          event: "flag_missing",
+          request_id: line.request_id,
+          endpoint,
+          provider,
+          flag,
+        });
       }
-      if (log.takes("debug")) for (const attempt of attemptLines(request)) log.write("debug", attempt);
+      if (log.takes("debug"))
+        for (const attempt of attemptLines(request)) log.write("debug", attempt);
     },
   };
 }
@@ -54,15 +61,17 @@ export function requestLine({ decision, outcome, traceId }: EndedRequest): Reque
 }
 
 function attemptLines({ decision, outcome }: EndedRequest): readonly AttemptLine[] {
-  return outcome.attempts.map(({ endpoint, provider, region, failure, status, duration, calls = 1 }) => ({
-    event: "attempt",
-    request_id: decision.requestId,
-    endpoint,
-    provider,
-    region,
-    failure,
-    status,
-    duration_ms: duration,
-    calls,
-  }));
+  return outcome.attempts.map(
+    ({ endpoint, provider, region, failure, status, duration, calls = 1 }) => ({
+      event: "attempt",
+      request_id: decision.requestId,
+      endpoint,
+      provider,
+      region,
+      failure,
+      status,
+      duration_ms: duration,
+      calls,
+    }),
+  );
 }

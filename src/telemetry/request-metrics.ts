@@ -1,4 +1,10 @@
-import { endedAt, shares, type AttemptRecord, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
+import {
+  endedAt,
+  shares,
+  type AttemptRecord,
+  type DecisionRecord,
+  type OutcomeRecord,
+} from "../evidence/record.ts";
 import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
 import { Counter, Histogram, Reading, type Family } from "./families.ts";
 
@@ -18,7 +24,10 @@ const STATUS_CLASSES = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", 
 
 type Operation = DecisionRecord["operation"];
 
-/** Counts requests by their evidence. Labels are ids of table and policies, and enum values: never a key, never a client's text. */
+/**
+ * Counts requests by their evidence. Labels are ids of table and policies, and enum values: never a
+ * key, never a client's text.
+ */
 export class RequestMetrics implements RequestObserver {
   readonly #inFlight = new Map<Operation, number>();
 
@@ -156,7 +165,11 @@ export class RequestMetrics implements RequestObserver {
     ...Object.values(this.#of),
     new Reading(
       "gauge",
-      { name: "signalbox_requests_in_flight", help: "Requests that have begun and not ended.", labels: ["operation"] },
+      {
+        name: "signalbox_requests_in_flight",
+        help: "Requests that have begun and not ended.",
+        labels: ["operation"],
+      },
       () => [...this.#inFlight].map(([operation, count]) => [count, operation] as const),
     ),
     this.#leftOut,
@@ -193,28 +206,46 @@ export class RequestMetrics implements RequestObserver {
     if (outcome === "deny") this.#of.denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
     if (outcome === "refuse") this.#of.refusals.add(1, operation, reason ?? "");
     for (const shadow of wouldDeny) {
-      this.#of.wouldDeny.add(1, shadow.policy, shadow.constraint, shadow.reason ?? "", shadow.verdict);
+      this.#of.wouldDeny.add(
+        1,
+        shadow.policy,
+        shadow.constraint,
+        shadow.reason ?? "",
+        shadow.verdict,
+      );
     }
-    for (const one of obligations) this.#of.obligations.add(1, one.policy, one.obligation, one.effect);
+    for (const one of obligations)
+      this.#of.obligations.add(1, one.policy, one.obligation, one.effect);
   }
 
   #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
     const { terminal, status, total, router, firstByte } = outcome;
-    this.#of.requests.add(1, operation, route ?? "", terminal, STATUS_CLASSES[Math.floor(status / 100)] ?? "");
+    this.#of.requests.add(
+      1,
+      operation,
+      route ?? "",
+      terminal,
+      STATUS_CLASSES[Math.floor(status / 100)] ?? "",
+    );
     this.#of.workspaceRequests.add(1, workspace ?? "", terminal);
     this.#of.total.observe(total / MILLISECONDS, operation, terminal);
     this.#of.router.observe(router / MILLISECONDS, operation);
-    if (firstByte !== null) this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
+    if (firstByte !== null)
+      this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
   }
 
   #countAttempts(route: string, attempts: readonly AttemptRecord[]): void {
-    for (const [index, { provider, endpoint, failure, duration, calls = 1 }] of attempts.entries()) {
+    for (const [
+      index,
+      { provider, endpoint, failure, duration, calls = 1 },
+    ] of attempts.entries()) {
       this.#of.attempts.add(calls, provider, endpoint, failure ?? "");
       this.#of.attemptTime.observe(duration / MILLISECONDS, provider, endpoint);
       if (failure === null) continue;
       if (failure === "saturated") this.#of.shed.add(calls, provider, endpoint);
       const next = attempts[index + 1];
-      if (next !== undefined && next.endpoint !== endpoint) this.#of.fallbacks.add(1, route, endpoint, failure);
+      if (next !== undefined && next.endpoint !== endpoint)
+        this.#of.fallbacks.add(1, route, endpoint, failure);
     }
   }
 
@@ -224,7 +255,8 @@ export class RequestMetrics implements RequestObserver {
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
       // One endpoint has it all; several share it.
-      if (ended.length <= 1) this.#of.tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
+      if (ended.length <= 1)
+        this.#of.tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
       else {
         for (const [index, share] of shares(count, ended).entries()) {
           this.#of.tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
@@ -242,10 +274,15 @@ export class RequestMetrics implements RequestObserver {
     }
   }
 
-  #countCost(route: string, ended: readonly AttemptRecord[], cost: number | null | undefined): void {
+  #countCost(
+    route: string,
+    ended: readonly AttemptRecord[],
+    cost: number | null | undefined,
+  ): void {
     const provider = ended[0]?.provider ?? "";
     if (cost === null) this.#of.unpriced.add(1, route, provider);
-    else if (cost !== undefined && ended.length <= 1) this.#of.cost.add(cost / NANO, route, provider);
+    else if (cost !== undefined && ended.length <= 1)
+      this.#of.cost.add(cost / NANO, route, provider);
     else if (cost !== undefined) {
       for (const [index, share] of shares(cost, ended).entries()) {
         this.#of.cost.add(share / NANO, route, ended[index]?.provider ?? "");

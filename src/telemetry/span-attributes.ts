@@ -5,7 +5,9 @@ import type { Candidate } from "../canon/decision.ts";
 import type { ProviderRow } from "../canon/table.ts";
 import type { EndedRequest } from "../evidence/observer.ts";
 
-/** `gen_ai.operation.name` of the semantic conventions where they define a value, otherwise ours. */
+/**
+ * `gen_ai.operation.name` of the semantic conventions where they define a value, otherwise ours.
+ */
 const GEN_AI_OPERATIONS: Readonly<Partial<Record<DecisionRecord["operation"], string>>> = {
   "chat.completions": "chat",
   responses: "chat",
@@ -18,7 +20,10 @@ export function genAiOperation(operation: DecisionRecord["operation"]): string {
   return GEN_AI_OPERATIONS[operation] ?? operation;
 }
 
-/** Of the span of a whole request. Ids, enums and numbers; the conventions' attributes for content are never set. */
+/**
+ * Of the span of a whole request. Ids, enums and numbers; the conventions' attributes for content
+ * are never set.
+ */
 export function requestAttributes({ decision, outcome }: EndedRequest): Attributes {
   const ended = endedAt(outcome);
   return {
@@ -89,8 +94,14 @@ export function callEndAttributes({ failure, status, finish, usage }: CallTraceE
   };
 }
 
-/** The value of `error.type`: the reason of a denial or refusal, the last attempt's failure, or how it ended. */
-export function errorType({ reason }: DecisionRecord, { terminal, attempts }: OutcomeRecord): string | null {
+/**
+ * The value of `error.type`: the reason of a denial or refusal, the last attempt's failure, or how
+ * it ended.
+ */
+export function errorType(
+  { reason }: DecisionRecord,
+  { terminal, attempts }: OutcomeRecord,
+): string | null {
   if (terminal === "completed" || terminal === "incomplete") return null;
   return reason ?? attempts.at(-1)?.failure ?? terminal;
 }

@@ -45,7 +45,11 @@ class SpanTrace implements RequestTrace {
     this.#operation = operation;
     this.#parent = parseTraceContext(headers);
     const above = remoteContext(this.#parent);
-    this.#span = tracer.startSpan(operation, { kind: SpanKind.SERVER, startTime: this.#beganAt }, above);
+    this.#span = tracer.startSpan(
+      operation,
+      { kind: SpanKind.SERVER, startTime: this.#beganAt },
+      above,
+    );
     this.#context = trace.setSpan(above, this.#span);
     this.traceId = asIdentifier(this.#span.spanContext().traceId);
   }
@@ -57,7 +61,11 @@ class SpanTrace implements RequestTrace {
     }
     const name = `${genAiOperation(this.#operation)} ${candidate.endpoint.upstreamModel}`;
     const attributes = callAttributes(this.#operation, candidate, provider);
-    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, startTime: now() }, this.#context);
+    const span = this.#tracer.startSpan(
+      name,
+      { kind: SpanKind.CLIENT, attributes, startTime: now() },
+      this.#context,
+    );
     return {
       headers: this.#headers(span, provider),
       end: (end: CallTraceEnd) => {
@@ -73,14 +81,19 @@ class SpanTrace implements RequestTrace {
     const { decision, outcome } = request;
     const decide = this.#tracer.startSpan(
       "decide",
-      { kind: SpanKind.INTERNAL, startTime: this.#beganAt, attributes: decisionAttributes(request) },
+      {
+        kind: SpanKind.INTERNAL,
+        startTime: this.#beganAt,
+        attributes: decisionAttributes(request),
+      },
       this.#context,
     );
     decide.end(this.#beganAt + outcome.router);
     if (decision.route !== null) this.#span.updateName(`${decision.operation} ${decision.route}`);
     this.#span.setAttributes(requestAttributes(request));
     const isOurs = outcome.status >= 500 || outcome.terminal === "failed";
-    if (isOurs && errorType(decision, outcome) !== null) this.#span.setStatus({ code: SpanStatusCode.ERROR });
+    if (isOurs && errorType(decision, outcome) !== null)
+      this.#span.setStatus({ code: SpanStatusCode.ERROR });
     this.#span.end(this.#beganAt + outcome.total);
   }
 
@@ -92,11 +105,19 @@ class SpanTrace implements RequestTrace {
   }
 }
 
-/** The caller's position in its trace. Its state is the client's text: it goes to providers that request it, and into no span. */
+/**
+ * The caller's position in its trace. Its state is the client's text: it goes to providers that
+ * request it, and into no span.
+ */
 function remoteContext(parent: TraceContext | null): Context {
   if (parent === null) return ROOT_CONTEXT;
   const { traceId, spanId, isSampled } = parent;
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: isSampled ? 1 : 0, isRemote: true });
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: isSampled ? 1 : 0,
+    isRemote: true,
+  });
 }
 
 /** Milliseconds since the epoch, with a fraction. */

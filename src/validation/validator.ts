@@ -14,8 +14,9 @@ export interface ValidatorOptions {
 }
 
 /**
- * A check of values against a schema of this program. It is made on its first use: all together took a third of a start, and most servers use few of
- * them. The package has them compiled, and does not load ajv for them.
+ * A check of values against a schema of this program. It is made on its first use: all together
+ * took a third of a start, and most servers use few of them. The package has them compiled, and
+ * does not load ajv for them.
  */
 export class Validator<Value> {
   readonly #given: () => ValidatorOptions;
@@ -39,7 +40,9 @@ export class Validator<Value> {
 
 const load = createRequire(import.meta.url);
 
-/** Checks that `npm run build` has compiled, by {@link checkName}; the sources have no such folder. */
+/**
+ * Checks that `npm run build` has compiled, by {@link checkName}; the sources have no such folder.
+ */
 const COMPILED = new URL("./checks/", import.meta.url);
 
 function make<Value>(given: ValidatorOptions): ValidateFunction<Value> {
@@ -47,7 +50,9 @@ function make<Value>(given: ValidatorOptions): ValidateFunction<Value> {
   return existsSync(compiled) ? load(compiled) : compile<Value>(given);
 }
 
-/** The file of a check: named after all that it is compiled from, so that none is taken for another. */
+/**
+ * The file of a check: named after all that it is compiled from, so that none is taken for another.
+ */
 export function checkName(given: ValidatorOptions): string {
   return `${createHash("sha256").update(JSON.stringify(given)).digest("hex").slice(0, 32)}.cjs`;
 }
@@ -58,11 +63,21 @@ export function compile<Value>(given: ValidatorOptions): ValidateFunction<Value>
 }
 
 /** What compiles a check. @param code how its code is written, where that is wanted. */
-export function compilerOf({ options = {}, annotations = [] }: ValidatorOptions, code?: Options["code"]) {
+export function compilerOf(
+  { options = {}, annotations = [] }: ValidatorOptions,
+  code?: Options["code"],
+) {
   const { Ajv2020 }: typeof AjvModule = load("ajv/dist/2020.js");
   const lenient = { strictTypes: false, strictTuples: false, strictRequired: false };
-  // test/validation holds our schemas to the meta-schema: doing it here would compile the meta-schema first, for each of them anew.
-  const ajv = new Ajv2020({ ...lenient, ...options, ...(code && { code }), meta: false, validateSchema: false });
+  // test/validation holds our schemas to the meta-schema: doing it here would compile the
+  // meta-schema first, for each of them anew.
+  const ajv = new Ajv2020({
+    ...lenient,
+    ...options,
+    ...(code && { code }),
+    meta: false,
+    validateSchema: false,
+  });
   ajv.addVocabulary([...annotations]);
   return ajv;
 }

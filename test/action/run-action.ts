@@ -27,7 +27,10 @@ export interface Runner {
 /** @param fork the repository that the branch comes from, where it is another one */
 export function makeRunner(
   { base, head }: Commits,
-  { root = ROOT, fork = REPOSITORY }: { readonly root?: string; readonly fork?: string | null } = {},
+  {
+    root = ROOT,
+    fork = REPOSITORY,
+  }: { readonly root?: string; readonly fork?: string | null } = {},
 ): Runner {
   const temporary = temporaryFolder();
   const event = {
@@ -95,8 +98,8 @@ export function writeComment(runner: Runner, body: string): void {
 }
 
 /**
- * A checkout of the action whose Signalbox follows orders: each command ends with its code and prints its text, and
- * simulate writes the files that are requested.
+ * A checkout of the action whose Signalbox follows orders: each command ends with its code and
+ * prints its text, and simulate writes the files that are requested.
  */
 export function fakeCheckout(reported: {
   readonly check?: number;
@@ -133,7 +136,9 @@ export function fakeCheckout(reported: {
 
 /** How the fake Signalbox was called. */
 export function callsOf({ temporary }: Runner): readonly (readonly string[])[] {
-  const text = existsSync(join(temporary, "calls.txt")) ? readFileSync(join(temporary, "calls.txt"), "utf8") : "";
+  const text = existsSync(join(temporary, "calls.txt"))
+    ? readFileSync(join(temporary, "calls.txt"), "utf8")
+    : "";
   return text
     .split("\n")
     .filter((line) => line !== "")
@@ -159,12 +164,22 @@ export interface GithubRules {
   readonly comments?: readonly Comment[];
   /** Who the token belongs to; a workflow's own may not ask. */
   readonly login?: string;
-  /** Answers instead of the usual one, by `METHOD /path`; each once or, with `always`, every time. */
+  /**
+   * Answers instead of the usual one, by `METHOD /path`; each once or, with `always`, every time.
+   */
   readonly refusals?: Readonly<Record<string, readonly number[] | { readonly always: number }>>;
 }
 
-export async function fakeGithub({ comments = [], login, refusals = {} }: GithubRules = {}): Promise<FakeGithub> {
-  const github = { comments: [...comments], requests: [] as string[], authorizations: new Set<string>() };
+export async function fakeGithub({
+  comments = [],
+  login,
+  refusals = {},
+}: GithubRules = {}): Promise<FakeGithub> {
+  const github = {
+    comments: [...comments],
+    requests: [] as string[],
+    authorizations: new Set<string>(),
+  };
   const refused = new Map<string, number>();
   const answer = (method: string, url: URL, body: string): [status: number, value: unknown] => {
     const name = `${method} ${url.pathname}`;
@@ -216,7 +231,10 @@ export async function fakeGithub({ comments = [], login, refusals = {} }: Github
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("no port");
-  const environment = { GITHUB_API_URL: `http://127.0.0.1:${address.port}`, GITHUB_TOKEN: "token-of-the-run" };
+  const environment = {
+    GITHUB_API_URL: `http://127.0.0.1:${address.port}`,
+    GITHUB_TOKEN: "token-of-the-run",
+  };
   return { ...github, environment };
 }
 

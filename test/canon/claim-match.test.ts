@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { coversClaims, matchesClaims, matchesPattern } from "../../src/canon/credentials/claim-match.ts";
+import {
+  coversClaims,
+  matchesClaims,
+  matchesPattern,
+} from "../../src/canon/credentials/claim-match.ts";
 
 test.each<[string, string, boolean]>([
   ["a", "a", true],
@@ -55,7 +59,9 @@ test("what a rule covers, it matches", () => {
       minKeys: 1,
     },
   );
-  const rules = rule.map((claims) => Object.entries(claims).map(([claim, values]) => ({ claim, values })));
+  const rules = rule.map((claims) =>
+    Object.entries(claims).map(([claim, values]) => ({ claim, values })),
+  );
   const claims = fc.record({ sub: characters("ab:"), ns: characters("ab:") });
   fc.assert(
     fc.property(rules, rules, claims, (wide, narrow, token) => {

@@ -42,15 +42,18 @@ function escaped(value: JsonValue): string {
   if (Array.isArray(value)) return `[ ${value.map(escaped).join(" ,\n")} ]`;
   if (!isJsonObject(value)) return JSON.stringify(value);
   const spell = (member: string): string =>
-    Array.from({ length: member.length }, (_, at) => `\\u${member.charCodeAt(at).toString(16).padStart(4, "0")}`).join(
-      "",
-    );
+    Array.from(
+      { length: member.length },
+      (_, at) => `\\u${member.charCodeAt(at).toString(16).padStart(4, "0")}`,
+    ).join("");
   return `{ ${Object.entries(value)
     .map(([member, of]) => `"${spell(member)}"\t: ${escaped(of ?? null)}`)
     .join(",")} }`;
 }
 
-/** What another request may have left in the engine: names with a backslash, after any other member. */
+/**
+ * What another request may have left in the engine: names with a backslash, after any other member.
+ */
 function poison(first: string): void {
   for (const left of ["\\", "a\\", "\\u006", "\\n"]) {
     JSON.parse(`{${JSON.stringify(first)}:[],${JSON.stringify(left)}:0}`);
@@ -104,6 +107,7 @@ describe("reading JSON", () => {
   it("reads what is nested deeply, and refuses what is no JSON", () => {
     const deep = `${'{"\\\\":'.repeat(50_000)}0${"}".repeat(50_000)}`;
     expect(isJsonObject(parseJson(deep))).toBe(true);
-    for (const text of ["", "{", '{"\\":1}', '{"a":1,}']) expect(() => parseJson(text)).toThrow(SyntaxError);
+    for (const text of ["", "{", '{"\\":1}', '{"a":1,}'])
+      expect(() => parseJson(text)).toThrow(SyntaxError);
   });
 });

@@ -3,7 +3,10 @@ import { undeclaredValue } from "../../src/canon/credentials/undeclared-value.ts
 import { route } from "../support/table.ts";
 
 const vocabulary = { environments: ["production"], workloads: ["nightly"], labels: ["eu", "us"] };
-const table = { vocabulary, routes: { chat: route("chat", "m", []), "chat-eu": route("chat-eu", "m", []) } };
+const table = {
+  vocabulary,
+  routes: { chat: route("chat", "m", []), "chat-eu": route("chat-eu", "m", []) },
+};
 
 describe("values of a new key that nothing declares", () => {
   it.each([
@@ -16,7 +19,11 @@ describe("values of a new key that nothing declares", () => {
     ["no exchange", { exchange: null }, null],
     ["an exchange for every route", { exchange: { routes: null } }, null],
     ["an exchange for a route that is there", { exchange: { routes: ["chat-eu"] } }, null],
-    ["the second route of an exchange", { exchange: { routes: ["chat", "chat-uk"] } }, "exchange.routes"],
+    [
+      "the second route of an exchange",
+      { exchange: { routes: ["chat", "chat-uk"] } },
+      "exchange.routes",
+    ],
   ])("%s", (_, key, field) => {
     expect(undeclaredValue(key, table)?.field ?? null).toBe(field);
   });
@@ -33,7 +40,10 @@ describe("values of a new key that nothing declares", () => {
   });
 
   it("are only labels where the file has no lists", () => {
-    const none = { routes: table.routes, vocabulary: { environments: [], workloads: [], labels: [] } };
+    const none = {
+      routes: table.routes,
+      vocabulary: { environments: [], workloads: [], labels: [] },
+    };
     expect(undeclaredValue({ environment: "x", workload: "y" }, none)).toBeNull();
     expect(undeclaredValue({ labels: ["z"] }, none)?.field).toBe("labels");
   });

@@ -19,7 +19,12 @@ export interface Answer {
 export const BOUND = 15_000;
 
 /** Sends the column's request to a route, and reads the answer to its end, whatever it is. */
-export async function ask(url: string, key: string, column: Column, route: string): Promise<Answer> {
+export async function ask(
+  url: string,
+  key: string,
+  column: Column,
+  route: string,
+): Promise<Answer> {
   const startedAt = performance.now();
   let status = 0;
   let headers: Record<string, string> = {};

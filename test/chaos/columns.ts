@@ -1,6 +1,11 @@
 import type { DialectName } from "../../src/dialects/table.ts";
 import { readMessage, readMessageStream } from "./readers/messages.ts";
-import { readChat, readChatStream, readCompletion, readCompletionStream } from "./readers/openai.ts";
+import {
+  readChat,
+  readChatStream,
+  readCompletion,
+  readCompletionStream,
+} from "./readers/openai.ts";
 import { readResponse, readResponseStream } from "./readers/responses.ts";
 import type { Reader } from "./readers/seen.ts";
 import { readResults } from "./readers/unary.ts";
@@ -119,16 +124,21 @@ const ENDPOINTS: readonly (readonly [keyof typeof SURFACES, DialectName, Dialect
   ["moderations", "openai-chat", "openai-chat"],
 ];
 
-export const COLUMNS: readonly Column[] = ENDPOINTS.flatMap(([name, dialect, spare]): readonly Column[] => {
-  const surface: Surface = SURFACES[name];
-  const column = (stream: boolean, nature: readonly string[] = [], more = ""): Column => {
-    const id = `${name}.${dialect}${more}${stream ? ".stream" : ""}`;
-    return { id, surface, dialect, spare, stream, nature };
-  };
-  if (surface.readStream !== null) return [column(false), column(true)];
-  // Only one protocol moderates; its other shape is that of providers with categories of their own.
-  return name === "moderations" ? [column(false), column(false, ["categories=other"], ".other")] : [column(false)];
-});
+export const COLUMNS: readonly Column[] = ENDPOINTS.flatMap(
+  ([name, dialect, spare]): readonly Column[] => {
+    const surface: Surface = SURFACES[name];
+    const column = (stream: boolean, nature: readonly string[] = [], more = ""): Column => {
+      const id = `${name}.${dialect}${more}${stream ? ".stream" : ""}`;
+      return { id, surface, dialect, spare, stream, nature };
+    };
+    if (surface.readStream !== null) return [column(false), column(true)];
+    // Only one protocol moderates; its other shape is that of providers with categories of their
+    // own.
+    return name === "moderations"
+      ? [column(false), column(false, ["categories=other"], ".other")]
+      : [column(false)];
+  },
+);
 
 /** How the answers of the column's surface are read. */
 export function readerOf({ surface, stream }: Column): Reader {

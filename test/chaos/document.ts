@@ -59,7 +59,9 @@ function table(columns: readonly Column[]): readonly string[] {
       const all = new Set(columns.map(({ dialect }) => dialect));
       const some = new Set(having.map(({ dialect }) => dialect));
       const which =
-        having.length === columns.length || some.size === all.size ? "all" : [...some].toSorted().join(", ");
+        having.length === columns.length || some.size === all.size
+          ? "all"
+          : [...some].toSorted().join(", ");
       return row(fault.name, [...cellsOf(fault.alone, fault.withFallback), which]);
     }),
   ];
@@ -69,7 +71,11 @@ function cellsOf(alone: Expected, withFallback: Expected): readonly string[] {
   return [ALONE[alone], alone === "failed" ? SAVED[withFallback] : ALONE[withFallback]];
 }
 
-const ALONE: Readonly<Record<Expected, string>> = { whole: "answer", failed: "error", either: "answer or error" };
+const ALONE: Readonly<Record<Expected, string>> = {
+  whole: "answer",
+  failed: "error",
+  either: "answer or error",
+};
 const SAVED: Readonly<Record<Expected, string>> = {
   whole: "fallback",
   failed: "error",

@@ -2,8 +2,9 @@ import type { DialectName } from "../../src/dialects/table.ts";
 import type { Column } from "./columns.ts";
 
 /**
- * What a client must see. `whole`: the undamaged answer. `failed`: an error, or a stream that says that it failed. `either`: the provider had
- * said everything and not ended properly, so both are true.
+ * What a client must see. `whole`: the undamaged answer. `failed`: an error, or a stream that says
+ * that it failed. `either`: the provider had said everything and not ended properly, so both are
+ * true.
  */
 export type Expected = "whole" | "failed" | "either";
 
@@ -28,7 +29,10 @@ export interface Fault {
 interface Streaming {
   /** Events before the first one that says something. */
   readonly prelude: number;
-  /** Whether anything comes after the event with the finish reason, and whether it must: `null` where that event is the last. */
+  /**
+   * Whether anything comes after the event with the finish reason, and whether it must: `null`
+   * where that event is the last.
+   */
   readonly tail: "demanded" | "optional" | null;
 }
 
@@ -59,7 +63,9 @@ const PACE = "chunk-delay=25ms";
 function streamMoments({ prelude, tail }: Streaming): readonly Moment[] {
   return [
     { name: "after the headers", value: "after-headers", when: "before" },
-    ...(prelude === 0 ? [] : [{ name: "before the first output", value: `after-${prelude}`, when: "before" } as const]),
+    ...(prelude === 0
+      ? []
+      : [{ name: "before the first output", value: `after-${prelude}`, when: "before" } as const]),
     { name: "within the first output", value: `in-${prelude + 1}`, when: "before", within: true },
     { name: "between two events", value: `after-${prelude + 3}`, when: "during" },
     { name: "within an event", value: `in-${prelude + 4}`, when: "during", within: true },
@@ -82,7 +88,12 @@ const WHOLE_MOMENTS: readonly Moment[] = [
   { name: "within the answer", value: "in-1", when: "before", within: true },
 ];
 
-const BEFORE_HEADERS: Moment = { name: "before the headers", value: "before-headers", when: "before", within: true };
+const BEFORE_HEADERS: Moment = {
+  name: "before the headers",
+  value: "before-headers",
+  when: "before",
+  within: true,
+};
 
 /** Statuses of errors; all but the caller's own mistake may go better elsewhere. */
 const STATUSES = [400, 401, 404, 408, 429, 500, 503, 529] as const;
@@ -96,9 +107,18 @@ export function faultsOf(column: Column): readonly Fault[] {
       fault(`status ${status}`, [`${status}`], "failed", status === 400 ? "failed" : "whole"),
     ),
     ...REDIRECTS.map((status) => fault(`redirect ${status}`, [`${status}`], "failed", "whole")),
-    fault("slow", column.stream ? ["delay=60ms", "first-byte=40ms", PACE] : ["delay=60ms", "first-byte=40ms"], "whole"),
+    fault(
+      "slow",
+      column.stream ? ["delay=60ms", "first-byte=40ms", PACE] : ["delay=60ms", "first-byte=40ms"],
+      "whole",
+    ),
     fault("gzip", ["gzip"], "whole"),
-    fault("gzip, cut within the first output", ["gzip", `cut=in-${(streaming?.prelude ?? 0) + 1}`], "failed", "whole"),
+    fault(
+      "gzip, cut within the first output",
+      ["gzip", `cut=in-${(streaming?.prelude ?? 0) + 1}`],
+      "failed",
+      "whole",
+    ),
     ...(streaming === undefined ? wholeFaults(column) : streamFaults(column, streaming)),
   ];
 }
@@ -114,7 +134,14 @@ function wholeFaults({ dialect, surface }: Column): readonly Fault[] {
     fault("error-frame, the answer", ["error-frame"], "failed", "whole"),
     ...(surface.operation === "generate" && SAYS_FAILED.has(dialect)
       ? // A failed Response is an answer, which goes to the caller; elsewhere it is a finish reason that says that there is none.
-        [fault("failed, the answer", ["failed"], "failed", dialect === "openai-responses" ? "failed" : "whole")]
+        [
+          fault(
+            "failed, the answer",
+            ["failed"],
+            "failed",
+            dialect === "openai-responses" ? "failed" : "whole",
+          ),
+        ]
       : []),
   ];
 }
@@ -130,19 +157,27 @@ function streamFaults({ dialect }: Column, streaming: Streaming): readonly Fault
   return [
     ...connection,
     ...kinds.flatMap((kind) =>
-      content.filter((moment) => isSayable(kind, moment, dialect)).map((moment) => at(kind, moment)),
+      content
+        .filter((moment) => isSayable(kind, moment, dialect))
+        .map((moment) => at(kind, moment)),
     ),
     ...content
       .filter(({ value }) => value !== "after-headers")
       .map((moment) =>
-        fault(`duplicate, ${moment.name}`, [`duplicate=${moment.value}`], "either", "either", { repeats: true }),
+        fault(`duplicate, ${moment.name}`, [`duplicate=${moment.value}`], "either", "either", {
+          repeats: true,
+        }),
       ),
   ];
 }
 
 /** A response cannot be said to have failed before it has begun, nor after it has ended. */
 function isSayable(kind: string, { value }: Moment, dialect: DialectName): boolean {
-  return kind !== "failed" || dialect !== "openai-responses" || (value !== "after-headers" && value !== "end");
+  return (
+    kind !== "failed" ||
+    dialect !== "openai-responses" ||
+    (value !== "after-headers" && value !== "end")
+  );
 }
 
 function brokenConnections(moment: Moment): readonly Fault[] {
@@ -156,7 +191,8 @@ function at(kind: string, { name, value, when }: Moment): Fault {
     case "before":
       return fault(`${kind}, ${name}`, settings, "failed", "whole", { silent });
     case "during":
-      // Nothing may have been sent where the disk was slow; then the fallback answers, and must answer in full.
+      // Nothing may have been sent where the disk was slow; then the fallback answers, and must
+      // answer in full.
       return fault(`${kind}, ${name}`, settings, "failed", "either", { silent });
     case "after last token":
       return fault(`${kind}, ${name}`, settings, "either", "either", { silent, losesUsage: true });
@@ -172,5 +208,14 @@ function fault(
   withFallback: Expected = alone,
   more: Partial<Pick<Fault, "silent" | "repeats" | "losesUsage">> = {},
 ): Fault {
-  return { name, settings, alone, withFallback, silent: false, repeats: false, losesUsage: false, ...more };
+  return {
+    name,
+    settings,
+    alone,
+    withFallback,
+    silent: false,
+    repeats: false,
+    losesUsage: false,
+    ...more,
+  };
 }

@@ -14,18 +14,28 @@ export type Fate = "answered" | "saved" | "error" | "broken stream";
 /** Whatever a provider says about an error; none of it may reach a client. */
 const UPSTREAM_TEXT = /simulated (answer with status|failure)/i;
 
-/** Names that only the provider gives. A success may carry them; what we say of a failure may not. */
+/**
+ * Names that only the provider gives. A success may carry them; what we say of a failure may not.
+ */
 const UPSTREAM_NAMES = /mock|simulated/i;
 
 export function fateOf(cell: Cell, { seen, headers }: Answer): Fate {
   if (seen === null) return "error";
   if (seen.end === "failed") return "broken stream";
-  return headers["x-signalbox-route"]?.includes(`endpoint=${cell.id};`) === true ? "answered" : "saved";
+  return headers["x-signalbox-route"]?.includes(`endpoint=${cell.id};`) === true
+    ? "answered"
+    : "saved";
 }
 
-/** Gemini sends output after a finish reason and has no last mark: a connection that breaks there may have lost some. */
+/**
+ * Gemini sends output after a finish reason and has no last mark: a connection that breaks there
+ * may have lost some.
+ */
 function mayHaveLostText({ column, fault }: Cell): boolean {
-  return column.dialect === "gemini" && fault.settings.some((one) => /^(?:close|reset|error-frame)=end$/.test(one));
+  return (
+    column.dialect === "gemini" &&
+    fault.settings.some((one) => /^(?:close|reset|error-frame)=end$/.test(one))
+  );
 }
 
 /** Everything that is wrong with what a client got; empty where nothing is. */
@@ -41,7 +51,9 @@ export function judge(cell: Cell, answer: Answer, undamaged: Undamaged): readonl
       ? [`ends in "${fate}", and could have been whole`]
       : []),
     ...(expected === "failed" && succeeded ? [`ends in "${fate}", and should have failed`] : []),
-    ...(isWrongSuccess(cell, answer, undamaged) ? ["a success whose answer is not the undamaged one"] : []),
+    ...(isWrongSuccess(cell, answer, undamaged)
+      ? ["a success whose answer is not the undamaged one"]
+      : []),
     ...(fate === "broken stream" && !isBeginning(cell, answer, undamaged)
       ? ["what came is no part of the answer"]
       : []),
@@ -76,18 +88,23 @@ function isStuttered(text: string, whole: string): boolean {
 function isBeginning({ fault }: Cell, { seen }: Answer, { own, spare }: Undamaged): boolean {
   if (seen === null) return false;
   return [own, spare].some(
-    (answer) => answer.seen?.text.startsWith(seen.text) === true || (fault.repeats && answer.seen !== null),
+    (answer) =>
+      answer.seen?.text.startsWith(seen.text) === true || (fault.repeats && answer.seen !== null),
   );
 }
 
 function errorProblems({ fault }: Cell, { status, body, headers }: Answer): readonly string[] {
   const problems: string[] = [];
   // A rate limit and an overload that the only endpoint reports keep their meaning.
-  const isOurs = fault.settings.includes("400") ? status === 400 : [429, 502, 503, 504].includes(status);
+  const isOurs = fault.settings.includes("400")
+    ? status === 400
+    : [429, 502, 503, 504].includes(status);
   if (!isOurs) problems.push(`status ${status} for a failure of the provider`);
-  if (!/"error":\{/.test(body) || !/"message":"/.test(body)) problems.push("an error without the error's shape");
+  if (!/"error":\{/.test(body) || !/"message":"/.test(body))
+    problems.push("an error without the error's shape");
   const kinds = FAILURE_KINDS.filter((kind) => body.includes(`(${kind})`));
-  const isFinal = (status < 500 && status !== 429) || kinds.every((kind) => hasTrait(kind, "lasting"));
+  const isFinal =
+    (status < 500 && status !== 429) || kinds.every((kind) => hasTrait(kind, "lasting"));
   if ((headers["x-should-retry"] === "false") !== isFinal)
     problems.push("an error that does not say whether it may pass");
   return problems;
@@ -97,6 +114,7 @@ function leaks({ body, headers }: Answer, fate: Fate): readonly string[] {
   const said = fate === "error" ? UPSTREAM_NAMES : UPSTREAM_TEXT;
   const problems: string[] = [];
   if (said.test(body)) problems.push("the provider's text in the body");
-  if (UPSTREAM_NAMES.test(JSON.stringify(headers))) problems.push("the provider's text in the headers");
+  if (UPSTREAM_NAMES.test(JSON.stringify(headers)))
+    problems.push("the provider's text in the headers");
   return problems;
 }

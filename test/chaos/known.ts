@@ -1,6 +1,9 @@
 import type { Cell } from "./routes.ts";
 
-/** Cells that are known to fail. A row whose cells all pass fails the suite, so that it is taken out. */
+/**
+ * Cells that are known to fail. A row whose cells all pass fails the suite, so that it is taken
+ * out.
+ */
 export interface Known {
   readonly reason: string;
   readonly cells: (cell: Cell) => boolean;

@@ -1,20 +1,26 @@
 import { createServer, type Socket } from "node:net";
 import type { Expected } from "./faults.ts";
 
-/** One way in which a server can be wrong about HTTP itself, which the simulated provider cannot do. */
+/**
+ * One way in which a server can be wrong about HTTP itself, which the simulated provider cannot do.
+ */
 export interface Way {
   /** Also the first segment of its paths, and its provider's name. */
   readonly name: string;
   readonly alone: (stream: boolean) => Expected;
   readonly withFallback: (stream: boolean) => Expected;
-  /** Answers one request. Says whether the answer was complete, so that the connection may stay open. */
+  /**
+   * Answers one request. Says whether the answer was complete, so that the connection may stay
+   * open.
+   */
   readonly answer: (socket: Socket, body: string, type: string) => boolean;
 }
 
 /** Whatever is said of a failure; no client may read it. */
 const ERROR_TEXT = "simulated failure";
 
-const head = (type: string, more: string): string => `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${more}\r\n\r\n`;
+const head = (type: string, more: string): string =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${more}\r\n\r\n`;
 const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const sized = (body: string, type: string): string =>
   `${head(type, `content-length: ${Buffer.byteLength(body)}`)}${body}`;
@@ -48,7 +54,10 @@ const savedUnlessSaid = (stream: boolean): Expected => (stream ? "either" : "who
 const always = (): Expected => "whole";
 
 export const WAYS: readonly Way[] = [
-  way("well", (socket, body, type) => socket.write(sized(body, type)), { alone: always, complete: true }),
+  way("well", (socket, body, type) => socket.write(sized(body, type)), {
+    alone: always,
+    complete: true,
+  }),
   way("hangs-up", (socket) => socket.end()),
   way("half-a-status-line", (socket) => socket.end("HTTP/1.1 20")),
   way("half-the-headers-and-silence", (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-ty")),
@@ -80,14 +89,18 @@ export const WAYS: readonly Way[] = [
   way(
     "gzip-that-is-none",
     (socket, body, type) => {
-      socket.write(`${head(type, `content-encoding: gzip\r\ncontent-length: ${Buffer.byteLength(body)}`)}${body}`);
+      socket.write(
+        `${head(type, `content-encoding: gzip\r\ncontent-length: ${Buffer.byteLength(body)}`)}${body}`,
+      );
     },
     { complete: true },
   ),
   way(
     "unknown-encoding",
     (socket, body, type) => {
-      socket.write(`${head(type, `content-encoding: simulated\r\ncontent-length: ${Buffer.byteLength(body)}`)}${body}`);
+      socket.write(
+        `${head(type, `content-encoding: simulated\r\ncontent-length: ${Buffer.byteLength(body)}`)}${body}`,
+      );
     },
     { complete: true },
   ),
@@ -173,7 +186,8 @@ export async function startRawUpstream(
       const name = /^POST \/([a-z-]+)\//.exec(request)?.[1];
       state.name = name ?? "";
       const { body, type } = bodyFor(request);
-      state.complete = WAYS.find((known) => known.name === name)?.answer(socket, body, type) ?? false;
+      state.complete =
+        WAYS.find((known) => known.name === name)?.answer(socket, body, type) ?? false;
     });
   });
   await new Promise<void>((resolve) => {

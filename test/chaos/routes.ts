@@ -24,18 +24,25 @@ export const CELLS: readonly Cell[] = COLUMNS.flatMap((column) =>
 );
 
 /**
- * Each fault once on each surface, streamed and whole: by turns over the protocols that the surface is tried over, and by turns with
- * and without a fallback.
+ * Each fault once on each surface, streamed and whole: by turns over the protocols that the surface
+ * is tried over, and by turns with and without a fallback.
  */
 export function representatives(cells: readonly Cell[]): readonly Cell[] {
-  const alike = Object.groupBy(cells, ({ column, fault }) => `${column.surface.name} ${column.stream} ${fault.name}`);
+  const alike = Object.groupBy(
+    cells,
+    ({ column, fault }) => `${column.surface.name} ${column.stream} ${fault.name}`,
+  );
   const chosen = new Set(
-    Object.values(alike).map((some = [], index) => some[(index + Math.floor(index / some.length)) % some.length]),
+    Object.values(alike).map(
+      (some = [], index) => some[(index + Math.floor(index / some.length)) % some.length],
+    ),
   );
   return cells.filter((cell) => chosen.has(cell));
 }
 
-/** Route of the same column whose upstream is well; what its answer says is what a success must say. */
+/**
+ * Route of the same column whose upstream is well; what its answer says is what a success must say.
+ */
 export function healthyRoute({ id }: Column): string {
   return `${id}.well`;
 }
@@ -46,12 +53,28 @@ export function spareRoute({ id }: Column): string {
 }
 
 /** Milliseconds. Nothing that is only slow is taken for dead, even on a busy machine. */
-const PATIENT = { connect: "10s", first_byte: "15s", idle: "15s", first_token: "20s", total: "30s" };
+const PATIENT = {
+  connect: "10s",
+  first_byte: "15s",
+  idle: "15s",
+  first_token: "20s",
+  total: "30s",
+};
 
-/** For providers that fall silent: the time after which they are given up is what such a cell takes. */
-const IMPATIENT = { connect: "4s", first_byte: "3500ms", idle: "2500ms", first_token: "5s", total: "9s" };
+/**
+ * For providers that fall silent: the time after which they are given up is what such a cell takes.
+ */
+const IMPATIENT = {
+  connect: "4s",
+  first_byte: "3500ms",
+  idle: "2500ms",
+  first_token: "5s",
+  total: "9s",
+};
 
-const SERVED: readonly DialectName[] = [...new Set(COLUMNS.flatMap(({ dialect, spare }) => [dialect, spare]))];
+const SERVED: readonly DialectName[] = [
+  ...new Set(COLUMNS.flatMap(({ dialect, spare }) => [dialect, spare])),
+];
 
 const CATEGORIES = {
   sexual: ["sexual"],
@@ -68,10 +91,12 @@ const CATEGORIES = {
 };
 
 /**
- * A routes.yaml with a route and an endpoint of its own for every cell, so that no cell can spoil another one's.
+ * A routes.yaml with a route and an endpoint of its own for every cell, so that no cell can spoil
+ * another one's.
  *
  * @param upstream scheme and host of the simulated provider.
- * @param others more providers of chat completions by name, with their addresses; cells whose ids begin with the name go there.
+ * @param others more providers of chat completions by name, with their addresses; cells whose ids
+ * begin with the name go there.
  */
 export function chaosRoutes(
   upstream: string,
@@ -83,7 +108,10 @@ export function chaosRoutes(
       [`${dialect}-patient`, provider(upstream, dialect, PATIENT)],
       [`${dialect}-impatient`, provider(upstream, dialect, IMPATIENT)],
     ]),
-    ...Object.entries(others).map(([name, address]) => [name, provider(address, "openai-chat", IMPATIENT)]),
+    ...Object.entries(others).map(([name, address]) => [
+      name,
+      provider(address, "openai-chat", IMPATIENT),
+    ]),
   ]);
   const routes: Readonly<Record<string, object>> = Object.fromEntries([
     ...COLUMNS.flatMap((column) => [
@@ -96,7 +124,8 @@ export function chaosRoutes(
     ]),
   ]);
   const providerOf = (id: string, { dialect }: Column, { silent }: Fault): string =>
-    Object.keys(others).find((name) => id.startsWith(`${name}.`)) ?? `${dialect}-${silent ? "impatient" : "patient"}`;
+    Object.keys(others).find((name) => id.startsWith(`${name}.`)) ??
+    `${dialect}-${silent ? "impatient" : "patient"}`;
   return {
     version: 1,
     regions: { world: ["global"] },
@@ -128,7 +157,11 @@ export function chaosRoutes(
   };
 }
 
-const GENERATES = { operations: ["generate"], max_output_tokens: 64_000, default_max_output_tokens: 8_000 };
+const GENERATES = {
+  operations: ["generate"],
+  max_output_tokens: 64_000,
+  default_max_output_tokens: 8_000,
+};
 
 const MODELS = {
   generate: GENERATES,
@@ -159,7 +192,12 @@ function endpoint(
   servedBy = `${dialect}-patient`,
 ): object {
   const { operation } = surface;
-  const all = [`simulated-${operation}`, ...(operation === "embed" ? ["dimensions=8"] : []), ...nature, ...settings];
+  const all = [
+    `simulated-${operation}`,
+    ...(operation === "embed" ? ["dimensions=8"] : []),
+    ...nature,
+    ...settings,
+  ];
   return {
     id,
     model: nature.length > 0 ? "moderate-other" : operation,

@@ -36,7 +36,10 @@ export async function undamagedOf(url: string, key: string, column: Column): Pro
 }
 
 /** Everything that the records of a cell's request say otherwise than its client saw it. */
-export function recordProblems({ cell, answer }: Played, entries: readonly EvidenceEntry[]): readonly string[] {
+export function recordProblems(
+  { cell, answer }: Played,
+  entries: readonly EvidenceEntry[],
+): readonly string[] {
   const [entry] = entries;
   if (entry === undefined || entries.length !== 1) return [`${entries.length} decision records`];
   const { decision, outcome } = entry;
@@ -45,20 +48,26 @@ export function recordProblems({ cell, answer }: Played, entries: readonly Evide
   const fate = fateOf(cell, answer);
   const terminal = fate === "answered" || fate === "saved" ? "completed" : "failed";
   if (decision.outcome !== "route") problems.push(`the decision says ${decision.outcome}`);
-  if (outcome.terminal !== terminal) problems.push(`recorded as ${outcome.terminal}, seen as ${terminal}`);
-  if (outcome.status !== answer.status) problems.push(`recorded status ${outcome.status}, seen ${answer.status}`);
+  if (outcome.terminal !== terminal)
+    problems.push(`recorded as ${outcome.terminal}, seen as ${terminal}`);
+  if (outcome.status !== answer.status)
+    problems.push(`recorded status ${outcome.status}, seen ${answer.status}`);
   const own = outcome.attempts.filter(({ endpoint }) => endpoint === cell.id);
   const spare = outcome.attempts.filter(({ endpoint }) => endpoint !== cell.id);
   if (own.length === 0 && spare.length === 0) problems.push("no attempt recorded");
-  if (!cell.hasFallback && spare.length > 0) problems.push("an endpoint that is not the route's was tried");
+  if (!cell.hasFallback && spare.length > 0)
+    problems.push("an endpoint that is not the route's was tried");
   const answered = outcome.attempts.filter(({ failure }) => failure === null);
-  if (answered.length !== (terminal === "completed" ? 1 : 0)) problems.push(`${answered.length} attempts succeeded`);
+  if (answered.length !== (terminal === "completed" ? 1 : 0))
+    problems.push(`${answered.length} attempts succeeded`);
   if (fate === "saved" && spare.length === 0) problems.push("without a saved answer");
-  if (fate === "broken stream" && spare.length > 0) problems.push("a fallback after the client had seen output");
+  if (fate === "broken stream" && spare.length > 0)
+    problems.push("a fallback after the client had seen output");
   // The caller's own mistake is the same mistake everywhere.
   const isRefusal = cell.fault.settings.includes("400");
   if (isRefusal && spare.length > 0) problems.push("a fallback for the caller's own mistake");
-  // The simulated provider refuses settings that it cannot obey with a 400: such a cell would test nothing.
+  // The simulated provider refuses settings that it cannot obey with a 400: such a cell would test
+  // nothing.
   if (!isRefusal && own.some(({ status }) => status === 400))
     problems.push("the simulated provider refused the settings");
   return problems;

@@ -75,7 +75,9 @@ describe("signalbox check", () => {
   });
 
   test("initial modes are checked against the policies beside the file", async () => {
-    const { stdout } = await run(`${CLEAN}\npolicies: { initial_mode: { eu-residancy: enforce } }\n`);
+    const { stdout } = await run(
+      `${CLEAN}\npolicies: { initial_mode: { eu-residancy: enforce } }\n`,
+    );
     expect(stdout).toContain("UNKNOWN_POLICY");
     expect(stdout).toContain("did you mean `eu-residency`?");
   });
@@ -97,8 +99,13 @@ describe("signalbox check", () => {
       errors: 0,
       revision: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });
-    expect(JSON.parse((await run(BROKEN, "--format", "json")).stdout)).toMatchObject({ errors: 1, revision: null });
-    expect(JSON.parse((await run(BROKEN, "--format", "sarif")).stdout)).toMatchObject({ version: "2.1.0" });
+    expect(JSON.parse((await run(BROKEN, "--format", "json")).stdout)).toMatchObject({
+      errors: 1,
+      revision: null,
+    });
+    expect(JSON.parse((await run(BROKEN, "--format", "sarif")).stdout)).toMatchObject({
+      version: "2.1.0",
+    });
     expect((await run(BROKEN, "--format", "github")).stdout).toMatch(
       /^::error file=routes\.yaml,line=14,col=13,title=UNKNOWN_REGION::/,
     );
@@ -132,7 +139,8 @@ describe("signalbox check", () => {
   describe("assertions beside the policies", () => {
     const row = (workspace: string) =>
       `version: 1\nassertions:\n  - { kind: always_routable, id: a, title: T, for: { workspaces: [${workspace}] } }\n`;
-    const write = (text: string | Uint8Array) => writeFileSync(join(folder, "policies/assertions.yaml"), text);
+    const write = (text: string | Uint8Array) =>
+      writeFileSync(join(folder, "policies/assertions.yaml"), text);
 
     test("are no finding where they are sound", async () => {
       write(row(WORKSPACE));
@@ -143,7 +151,9 @@ describe("signalbox check", () => {
       write(row(`${WORKSPACE}x`));
       const { code, stdout } = await run(CLEAN);
       expect(code).toBe(1);
-      expect(stdout).toContain(`error ASSERTION_UNKNOWN_WORD: there is no workspace \`${WORKSPACE}x\``);
+      expect(stdout).toContain(
+        `error ASSERTION_UNKNOWN_WORD: there is no workspace \`${WORKSPACE}x\``,
+      );
       expect(stdout).toContain("--> policies/assertions.yaml:3:");
       expect(stdout).toContain(`did you mean \`${WORKSPACE}\`?`);
       expect(stdout).toMatch(/\n3 \| {3}- \{ kind: always_routable/);
@@ -192,7 +202,8 @@ describe("signalbox check", () => {
   test("--help explains the flags and the exit codes", async () => {
     const { code, stdout } = await run(CLEAN, "--help");
     expect(code).toBe(0);
-    for (const part of ["--config", "--format", "--strict", "Exit codes"]) expect(stdout).toContain(part);
+    for (const part of ["--config", "--format", "--strict", "Exit codes"])
+      expect(stdout).toContain(part);
   });
 
   test("colours need a terminal and no NO_COLOR", async () => {

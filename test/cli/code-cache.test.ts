@@ -1,5 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,7 +22,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** An environment with caches in a folder of its own. */
-function environmentOf(name: string): { environment: Record<string, string>; own: string; code: string } {
+function environmentOf(name: string): {
+  environment: Record<string, string>;
+  own: string;
+  code: string;
+} {
   const caches = join(folder, name);
   mkdirSync(caches);
   const own = join(caches, "signalbox");
@@ -71,15 +84,20 @@ describe("what Node compiled of the program", () => {
     const { environment, own } = environmentOf("none");
     writeFileSync(own, "a file");
     expect(reportedOf({ ...environment })).toBeUndefined();
-    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, "src/main.ts"), "help"], { env: environment });
+    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, "src/main.ts"), "help"], {
+      env: environment,
+    });
     expect([status, stderr.toString()]).toEqual([0, ""]);
   });
 
-  it.each(["NODE_COMPILE_CACHE", "NODE_DISABLE_COMPILE_CACHE"])("is left to Node where %s is set", (name) => {
-    const { environment, own } = environmentOf(name);
-    const given = { ...environment, [name]: "1" };
-    keepCompiledCode(given);
-    expect(given).toEqual({ ...environment, [name]: "1" });
-    expect(existsSync(own)).toBe(false);
-  });
+  it.each(["NODE_COMPILE_CACHE", "NODE_DISABLE_COMPILE_CACHE"])(
+    "is left to Node where %s is set",
+    (name) => {
+      const { environment, own } = environmentOf(name);
+      const given = { ...environment, [name]: "1" };
+      keepCompiledCode(given);
+      expect(given).toEqual({ ...environment, [name]: "1" });
+      expect(existsSync(own)).toBe(false);
+    },
+  );
 });

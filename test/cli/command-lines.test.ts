@@ -29,10 +29,17 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "keys rotate": ["id"],
   "policy new": ["some-policy"],
   ...Object.fromEntries(
-    ["show", "diff", "simulate", "approve", "promote", "rollback", "withdraw", "release", "history"].map((name) => [
-      `policy ${name}`,
-      ["some-policy"],
-    ]),
+    [
+      "show",
+      "diff",
+      "simulate",
+      "approve",
+      "promote",
+      "rollback",
+      "withdraw",
+      "release",
+      "history",
+    ].map((name) => [`policy ${name}`, ["some-policy"]]),
   ),
 };
 
@@ -44,12 +51,20 @@ const argvOf = (line: string, ...more: readonly string[]): readonly string[] => 
 
 /** Flags of a help text that take a value. */
 function flagsWithValue(help: string): readonly string[] {
-  return [...help.matchAll(/^ +(--[a-z][a-z-]+)(?:,? -\w)?[ =]([A-Z][A-Z|=]*)/gm)].map(([, flag = ""]) => flag);
+  return [...help.matchAll(/^ +(--[a-z][a-z-]+)(?:,? -\w)?[ =]([A-Z][A-Z|=]*)/gm)].map(
+    ([, flag = ""]) => flag,
+  );
 }
 
 it("the table has every command", () => {
   expect(LINES.map(({ line }) => line.join(" "))).toEqual(
-    expect.arrayContaining(["serve", "keys create", "evidence verify", "policy promote", "policy verify"]),
+    expect.arrayContaining([
+      "serve",
+      "keys create",
+      "evidence verify",
+      "policy promote",
+      "policy verify",
+    ]),
   );
   expect(LINES.length).toBeGreaterThan(30);
 });
@@ -76,7 +91,9 @@ describe.each(ENDS)("signalbox %s", (line, help) => {
   it("ends with 2 for a flag that does not exist, and names it", async () => {
     const { code, stdout, stderr } = await run(...argvOf(line, "--nonsense"));
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(`signalbox ${line.startsWith("policy") ? line : line.split(" ")[0]}: --nonsense: `);
+    expect(stderr).toContain(
+      `signalbox ${line.startsWith("policy") ? line : line.split(" ")[0]}: --nonsense: `,
+    );
     expect(stderr).toContain("--help");
   });
 
@@ -103,7 +120,11 @@ describe("a value that is none of a flag's", () => {
     ],
     ["explain", [...point(), "--format", "jsn"], "did you mean json? (given: `jsn`)"],
     ["simulate", ["--format", "markdwn"], "did you mean markdown? (given: `markdwn`)"],
-    ["simulate", ["--fail-on", "new_destnation"], "did you mean new_destination? (given: `new_destnation`)"],
+    [
+      "simulate",
+      ["--fail-on", "new_destnation"],
+      "did you mean new_destination? (given: `new_destnation`)",
+    ],
     [
       "serve",
       ["--console", "publc"],
@@ -119,7 +140,11 @@ describe("a value that is none of a flag's", () => {
     ["spend", ["--format", "cvs"], "--format: must be one of terminal, json, csv"],
     ["spend", ["--group-by", "provder"], "did you mean provider? (given: `provder`)"],
     ["keys list", ["--format", "jsn"], "did you mean json?"],
-    ["keys create", [...key(), "--scopes", "infrence"], "did you mean inference? (given: `infrence`)"],
+    [
+      "keys create",
+      [...key(), "--scopes", "infrence"],
+      "did you mean inference? (given: `infrence`)",
+    ],
     [
       "keys create",
       [...key(), "--scopes", "inference", "--budget-usd", "5", "--budget-per", "dy"],

@@ -53,12 +53,11 @@ describe("a slip of the finger", () => {
     expect(stderr).toContain(`${slip}: there is no such flag; did you mean ${flag}?`);
   });
 
-  it.each(ABOVE.map((name) => [name, { keys: "lst", policy: "lst", evidence: "verfy" }[name] ?? ""]))(
-    "in a command of %s names the nearest one",
-    async (name, slip) => {
-      const { code, stderr } = await runCommand(runCommands, [name, slip]);
-      expect(code).toBe(2);
-      expect(stderr).toMatch(/command: give one of .*; did you mean (list|verify)\?/);
-    },
-  );
+  it.each(
+    ABOVE.map((name) => [name, { keys: "lst", policy: "lst", evidence: "verfy" }[name] ?? ""]),
+  )("in a command of %s names the nearest one", async (name, slip) => {
+    const { code, stderr } = await runCommand(runCommands, [name, slip]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/command: give one of .*; did you mean (list|verify)\?/);
+  });
 });

@@ -13,14 +13,22 @@ export function point(members: object): readonly string[] {
   return ["--point", JSON.stringify({ operation: "chat.completions", time, ...members })];
 }
 
-/** `signalbox explain` in the repository's own folder; policies that were compiled once are kept for all tests. */
+/**
+ * `signalbox explain` in the repository's own folder; policies that were compiled once are kept for
+ * all tests.
+ */
 export function explain(argv: readonly string[], io: Partial<CommandIo> = {}): Promise<Ran> {
-  const cache = argv.includes("--server") ? [] : ["--cache", resolve(ROOT, ".signalbox/test-cache")];
+  const cache = argv.includes("--server")
+    ? []
+    : ["--cache", resolve(ROOT, ".signalbox/test-cache")];
   return runCommand(explainRequest, [...argv, ...cache], { cwd: ROOT, ...io });
 }
 
 /** What it prints as JSON. */
-export async function explained(argv: readonly string[], io: Partial<CommandIo> = {}): Promise<JsonObject> {
+export async function explained(
+  argv: readonly string[],
+  io: Partial<CommandIo> = {},
+): Promise<JsonObject> {
   const { code, stdout, stderr } = await explain([...argv, "--format", "json"], io);
   expect([code, stderr]).toEqual([0, ""]);
   const value: JsonObject = JSON.parse(stdout);

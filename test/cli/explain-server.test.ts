@@ -14,9 +14,12 @@ describe("signalbox explain, against a server", () => {
     const requested = { model: "chat-large", needs: ["tools"] };
     const server = ["--server", test.server.url];
     const time = { day: "weekend", hour: "night" };
-    const said = await explained([...point({ ...requested, context: "to_4k", time }), ...server, "--promoted"], {
-      environment,
-    });
+    const said = await explained(
+      [...point({ ...requested, context: "to_4k", time }), ...server, "--promoted"],
+      {
+        environment,
+      },
+    );
     const direct = await fetch(`${test.server.url}/v1/route/simulate?operation=chat.completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -40,7 +43,15 @@ describe("signalbox explain, against a server", () => {
       cwd: test.folder,
     });
     const served = await explained([...point(requested), ...server], { environment });
-    for (const member of ["outcome", "route", "shape", "time", "table_revision", "denial", "edits"]) {
+    for (const member of [
+      "outcome",
+      "route",
+      "shape",
+      "time",
+      "table_revision",
+      "denial",
+      "edits",
+    ]) {
       expect(files[member], member).toEqual(served[member]);
     }
   });
@@ -65,12 +76,20 @@ describe("signalbox explain, against a server", () => {
       time: { day: "weekday", hour: "night" },
     };
     const ask = (key: object) =>
-      explained(["--server", test.server.url, "--point", JSON.stringify({ ...sample, key })], { environment });
+      explained(["--server", test.server.url, "--point", JSON.stringify({ ...sample, key })], {
+        environment,
+      });
     const said = await ask(sample.key);
-    expect(said).toMatchObject({ notes: [], time: sample.time, shape: { features: ["count_tokens", "seed"] } });
+    expect(said).toMatchObject({
+      notes: [],
+      time: sample.time,
+      shape: { features: ["count_tokens", "seed"] },
+    });
     expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
     const other = await ask({ ...sample.key, environment: "test" });
-    expect(other["notes"]).toEqual([expect.stringContaining("has other attributes than the key in --point")]);
+    expect(other["notes"]).toEqual([
+      expect.stringContaining("has other attributes than the key in --point"),
+    ]);
   });
 
   it("reads a whole request there, too", async () => {
@@ -78,12 +97,19 @@ describe("signalbox explain, against a server", () => {
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
     const stdin = () =>
       Promise.resolve(
-        JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "x" }], frobnicate: 1 }),
+        JSON.stringify({
+          model: "chat-small",
+          messages: [{ role: "user", content: "x" }],
+          frobnicate: 1,
+        }),
       );
-    const { code, stderr } = await explain([...point({}), "--request", "-", "--server", `${test.server.url}/`], {
-      environment,
-      stdin,
-    });
+    const { code, stderr } = await explain(
+      [...point({}), "--request", "-", "--server", `${test.server.url}/`],
+      {
+        environment,
+        stdin,
+      },
+    );
     expect(code).toBe(1);
     expect(stderr).toContain("refused before any decision, with 400 unknown_field");
   });
@@ -102,14 +128,26 @@ describe("signalbox explain, against a server", () => {
     const key = await test.key("demo", ["route:simulate"]);
     expect(await reported("")).toContain("SIGNALBOX_KEY: is not set");
     expect(await reported("a\nb")).toContain("SIGNALBOX_KEY: holds characters that no key has");
-    expect(await reported("sbx_wrong")).toContain("SIGNALBOX_KEY: the server does not accept the key");
-    expect(await reported(await test.key("demo", ["inference"]))).toContain("--scopes route:simulate");
+    expect(await reported("sbx_wrong")).toContain(
+      "SIGNALBOX_KEY: the server does not accept the key",
+    );
+    expect(await reported(await test.key("demo", ["inference"]))).toContain(
+      "--scopes route:simulate",
+    );
     expect(await reported(key, `http://127.0.0.1:${await freePort()}`)).toContain(
       "--server: cannot be reached (ECONNREFUSED)",
     );
-    expect(await reported(key, `${test.server.url}/proxy`)).toContain("--server: has no POST /v1/route/simulate (404)");
+    expect(await reported(key, `${test.server.url}/proxy`)).toContain(
+      "--server: has no POST /v1/route/simulate (404)",
+    );
     const time = { day: "weekday", hour: "night" };
-    const sample = { ...PLAIN_SAMPLE, workspace: "acme-prod", model: "r", operation: "rerank", time };
+    const sample = {
+      ...PLAIN_SAMPLE,
+      workspace: "acme-prod",
+      model: "r",
+      operation: "rerank",
+      time,
+    };
     const other = await explain(["--server", test.server.url, "--point", JSON.stringify(sample)], {
       environment: { SIGNALBOX_KEY: key },
     });
@@ -127,7 +165,12 @@ describe("signalbox explain, against a server", () => {
     ["another program's JSON", 200, '{"object":"list"}', "the answer is not an explanation"],
     ["a server in trouble", 503, "{}", "--server: answered with 503"],
     ["a way elsewhere", 302, "", "--server: sends the call elsewhere"],
-    ["a message with controls", 400, '{"error":{"code":"x","message":"a\\u001b[2Jb"}}', "400 x: a\uFFFD[2Jb"],
+    [
+      "a message with controls",
+      400,
+      '{"error":{"code":"x","message":"a\\u001b[2Jb"}}',
+      "400 x: a\uFFFD[2Jb",
+    ],
   ])("does not take %s for an answer", async (_, status, body, message) => {
     const server = createServer((_incoming, response) => {
       response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {});
@@ -144,15 +187,24 @@ describe("signalbox explain, against a server", () => {
       "--server",
       `http://127.0.0.1:${port}`,
     ];
-    const { code, stdout, stderr } = await explain(flags, { environment: { SIGNALBOX_KEY: "sbx_key" } });
+    const { code, stdout, stderr } = await explain(flags, {
+      environment: { SIGNALBOX_KEY: "sbx_key" },
+    });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(message);
   });
 
-  it.each(["ftp://x", "127.0.0.1:8080", "http://user:pass@127.0.0.1"])("takes no address such as %s", async (url) => {
-    const { code, stderr } = await explain([...point({ operation: "rerank", model: "r" }), "--server", url]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("--server: must");
-    expect(stderr).not.toContain("pass");
-  });
+  it.each(["ftp://x", "127.0.0.1:8080", "http://user:pass@127.0.0.1"])(
+    "takes no address such as %s",
+    async (url) => {
+      const { code, stderr } = await explain([
+        ...point({ operation: "rerank", model: "r" }),
+        "--server",
+        url,
+      ]);
+      expect(code).toBe(2);
+      expect(stderr).toContain("--server: must");
+      expect(stderr).not.toContain("pass");
+    },
+  );
 });

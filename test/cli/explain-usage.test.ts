@@ -7,16 +7,41 @@ describe("a command line that cannot be used", () => {
   const good = { operation: "chat.completions", workspace: "demo", model: "chat-small" };
   it.each<[string, object, readonly string[], string]>([
     ["no operation", { operation: undefined }, [], "--point: operation is required"],
-    ["an operation with a typo", { operation: "chat.completion" }, [], "--point: operation must be one of"],
+    [
+      "an operation with a typo",
+      { operation: "chat.completion" },
+      [],
+      "--point: operation must be one of",
+    ],
     ["no model", { model: undefined }, [], "--point: model is required; give it as in {"],
     ["no workspace", { workspace: undefined }, [], "--point: workspace is required"],
     ["an unknown need", { needs: ["tols"] }, [], "--point: needs[0] must be one of"],
-    ["an unknown size", { context: "to_4" }, [], "--point: context must be one of unspecified, to_1k"],
-    ["dimensions as text", { dimensions: "many" }, [], "--point: dimensions must be number or null"],
+    [
+      "an unknown size",
+      { context: "to_4" },
+      [],
+      "--point: context must be one of unspecified, to_1k",
+    ],
+    [
+      "dimensions as text",
+      { dimensions: "many" },
+      [],
+      "--point: dimensions must be number or null",
+    ],
     ["half a time", { time: { day: "weekday" } }, [], "--point: time.hour is required"],
     ["an unknown member", { modle: "x" }, [], "--point: Unknown field modle"],
-    ["an unknown preference", { preferences: { onyl: ["p"] } }, [], "--point: Unknown field preferences.onyl"],
-    ["an unknown format", {}, ["--format", "jsn"], "--format: must be one of terminal, json; did you mean json?"],
+    [
+      "an unknown preference",
+      { preferences: { onyl: ["p"] } },
+      [],
+      "--point: Unknown field preferences.onyl",
+    ],
+    [
+      "an unknown format",
+      {},
+      ["--format", "jsn"],
+      "--format: must be one of terminal, json; did you mean json?",
+    ],
     ["an unknown flag", {}, ["--modle", "x"], "--modle: there is no such flag"],
     [
       "a request and its shape",
@@ -24,7 +49,12 @@ describe("a command line that cannot be used", () => {
       ["--request", "-"],
       "--request, --point: the body in --request has maxOutput; remove it from --point",
     ],
-    ["a request that is not there", {}, ["--request", "nowhere.json"], "--request: the file cannot be read"],
+    [
+      "a request that is not there",
+      {},
+      ["--request", "nowhere.json"],
+      "--request: the file cannot be read",
+    ],
     [
       "a server and files",
       {},
@@ -38,11 +68,16 @@ describe("a command line that cannot be used", () => {
     expect([code, stdout]).toEqual([2, ""]);
   });
 
-  it.each([["hello"], ["[]"], [""]])("with %j as --point is refused with an example", async (text) => {
-    const { code, stderr } = await runCommand(explainRequest, [`--point=${text}`], { cwd: ROOT });
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/--point: (?:must be a JSON object|is missing; give it, such as --point '\{)/);
-  });
+  it.each([["hello"], ["[]"], [""]])(
+    "with %j as --point is refused with an example",
+    async (text) => {
+      const { code, stderr } = await runCommand(explainRequest, [`--point=${text}`], { cwd: ROOT });
+      expect(code).toBe(2);
+      expect(stderr).toMatch(
+        /--point: (?:must be a JSON object|is missing; give it, such as --point '\{)/,
+      );
+    },
+  );
 
   it("repeats no secret that was typed for the wrong flag", async () => {
     const secret = "sbx_live_0123456789abcdef0123456789abcdef";
@@ -61,6 +96,7 @@ describe("a command line that cannot be used", () => {
   it("--help says everything without asking for anything", async () => {
     const { code, stdout } = await runCommand(explainRequest, ["--help"]);
     expect(code).toBe(0);
-    for (const flag of ["--point", "--promoted", "--server", "signatureFamilies"]) expect(stdout).toContain(flag);
+    for (const flag of ["--point", "--promoted", "--server", "signatureFamilies"])
+      expect(stdout).toContain(flag);
   });
 });

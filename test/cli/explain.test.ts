@@ -6,7 +6,8 @@ import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 import { explain, explained, point, ROOT } from "./explain-command.ts";
 import { workplace } from "./policy-folder.ts";
 
-const times = (count: number, value: object): readonly object[] => Array.from({ length: count }, () => value);
+const times = (count: number, value: object): readonly object[] =>
+  Array.from({ length: count }, () => value);
 
 describe("signalbox explain, against files", () => {
   it("says in the first line where the request goes", async () => {
@@ -32,7 +33,9 @@ describe("signalbox explain, against files", () => {
       expect(lines.filter((line) => line.includes(text))).toHaveLength(1);
     }
     const locations = [
-      ...stdout.matchAll(/ ✓ ([\w-]+)\/(\w+)(?: \(\w+\))? {2}(policies\/[\w-]+\.rego):(\d+):(\d+)$/gm),
+      ...stdout.matchAll(
+        / ✓ ([\w-]+)\/(\w+)(?: \(\w+\))? {2}(policies\/[\w-]+\.rego):(\d+):(\d+)$/gm,
+      ),
     ];
     expect(locations.length).toBeGreaterThan(6);
     for (const [, policy, constraint, file = "", line, column] of locations) {
@@ -47,25 +50,37 @@ describe("signalbox explain, against files", () => {
   it("gives policies no revision that no store has numbered", async () => {
     const said = await explained(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     const { table_revision: table, constraints } = said;
-    const shown = (constraints as { policy: string; revision: unknown }[]).map(({ policy, revision }) =>
-      policy === "approvals" || policy === "preferences" ? revision === table : revision === null,
+    const shown = (constraints as { policy: string; revision: unknown }[]).map(
+      ({ policy, revision }) =>
+        policy === "approvals" || policy === "preferences" ? revision === table : revision === null,
     );
     expect(new Set(shown)).toEqual(new Set([true]));
-    expect(said["policy_revisions"]).toMatchObject({ "eu-residency": { enforced: { revision: null } } });
+    expect(said["policy_revisions"]).toMatchObject({
+      "eu-residency": { enforced: { revision: null } },
+    });
   });
 
   it("says that a candidate which was excluded was not evaluated further, and not that it passed", async () => {
-    const said = await explained(point({ workspace: "demo", model: "chat-large", preferences: { region: ["eu"] } }));
+    const said = await explained(
+      point({ workspace: "demo", model: "chat-large", preferences: { region: ["eu"] } }),
+    );
     expect(said).toMatchObject({
       outcome: "route",
       candidates: [
         {
           endpoint: "gpt-5-us",
           in_plan: false,
-          constraints: [{ constraint: "region", verdict: "fail" }, ...times(9, { verdict: "not_asked", reason: null })],
+          constraints: [
+            { constraint: "region", verdict: "fail" },
+            ...times(9, { verdict: "not_asked", reason: null }),
+          ],
         },
         { endpoint: "gpt-5-eu", in_plan: true, constraints: times(10, { verdict: "pass" }) },
-        { endpoint: "mistral-large-eu", in_plan: true, constraints: times(10, { verdict: "pass" }) },
+        {
+          endpoint: "mistral-large-eu",
+          in_plan: true,
+          constraints: times(10, { verdict: "pass" }),
+        },
       ],
     });
   });
@@ -103,26 +118,44 @@ describe("signalbox explain, against files", () => {
       await explained([...requested, "-"], { stdin: () => Promise.resolve(body) }),
     ];
     expect(byFile).toEqual(byInput);
-    expect(byFile).toMatchObject({ route: "chat-small", shape: { needs: ["tools"], context: "to_1k" } });
+    expect(byFile).toMatchObject({
+      route: "chat-small",
+      shape: { needs: ["tools"], context: "to_1k" },
+    });
     const { stdout } = await explain([...requested, "-"], { stdin: () => Promise.resolve(body) });
     expect(stdout).toContain("sort: ordered at dispatch");
     expect(stdout).not.toContain("secret question");
   });
 
   it.each([
-    ["an unknown member", { messages: [{ role: "user", content: "x" }], frobnicate: 1 }, "request.frobnicate", 1],
+    [
+      "an unknown member",
+      { messages: [{ role: "user", content: "x" }], frobnicate: 1 },
+      "request.frobnicate",
+      1,
+    ],
     ["a wrong type", { messages: "hello" }, "request.messages", 1],
-    ["no model", { messages: [{ role: "user", content: "x" }], model: undefined }, "model is required", 1],
+    [
+      "no model",
+      { messages: [{ role: "user", content: "x" }], model: undefined },
+      "model is required",
+      1,
+    ],
   ])("a request with %s is refused as a server would refuse it", async (_, body, found, exit) => {
     const text = JSON.stringify({ model: "chat-small", ...body });
-    const { code, stdout, stderr } = await explain([...point({ workspace: "demo" }), "--request", "-"], {
-      stdin: () => Promise.resolve(text),
-    });
+    const { code, stdout, stderr } = await explain(
+      [...point({ workspace: "demo" }), "--request", "-"],
+      {
+        stdin: () => Promise.resolve(text),
+      },
+    );
     expect([code, stdout]).toEqual([exit, ""]);
     expect(stderr).toContain("refused before any decision, with 400");
-    expect(stderr.replace("Unknown field ", "request.").replace("messages must", "request.messages must")).toContain(
-      found,
-    );
+    expect(
+      stderr
+        .replace("Unknown field ", "request.")
+        .replace("messages must", "request.messages must"),
+    ).toContain(found);
   });
 
   it("says what the files do not have, though a caller may request it", async () => {
@@ -135,7 +168,9 @@ describe("signalbox explain, against files", () => {
       "there is no workspace with this name; did you mean `demo`?",
     ]);
     expect(await notes({ workspace: "acme-dev", model: "chat-large" })).toEqual([
-      expect.stringMatching(/^the route exists, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/),
+      expect.stringMatching(
+        /^the route exists, but the workspace does not approve it \(routes\.yaml:\d+:\d+\)$/,
+      ),
     ]);
     expect(
       await notes({
@@ -180,7 +215,10 @@ describe("signalbox explain, against files", () => {
     const [, ...printed] = explainArguments(sample);
     const explanation = await explained(printed);
     expect(explanation).toEqual(await explained(["--point", JSON.stringify(sample)]));
-    expect(explanation).toMatchObject({ outcome: "deny", denial: { reason_code: "DIMENSIONS_NOT_APPROVED" } });
+    expect(explanation).toMatchObject({
+      outcome: "deny",
+      denial: { reason_code: "DIMENSIONS_NOT_APPROVED" },
+    });
     // A workspace that head no longer has is an answer too.
     const gone = await explained(["--point", JSON.stringify({ ...sample, workspace: "gone" })]);
     expect(gone).toMatchObject({ denial: { reason_code: "model_not_found" } });
@@ -189,7 +227,9 @@ describe("signalbox explain, against files", () => {
   it("files with errors give their diagnostics and no answer", async () => {
     const { path, write } = workplace();
     write("routes.yaml", "version: 1\nroutes: 3\n");
-    const { code, stdout, stderr } = await explain(point({ workspace: "w", model: "r" }), { cwd: path });
+    const { code, stdout, stderr } = await explain(point({ workspace: "w", model: "r" }), {
+      cwd: path,
+    });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("routes.yaml:2:");
     expect(stderr).toContain("signalbox explain: the files have errors");

@@ -30,16 +30,24 @@ describe("signalbox policy check", () => {
     expect(stdout).toContain('13 | pass["tier_approved"] if input.workspace.teir');
     expect(stdout).not.toContain("with tests");
     const json = await run(["check", "--dir", "own", "--format", "json"]);
-    expect(JSON.parse(json.stdout)).toMatchObject({ errors: 1, diagnostics: [{ file: "own/broken.rego", line: 13 }] });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      errors: 1,
+      diagnostics: [{ file: "own/broken.rego", line: 13 }],
+    });
     const github = await run(["check", "--dir", "own", "--format", "github"]);
-    expect(github.stdout).toMatch(/^::error file=own\/broken\.rego,line=13,col=\d+,title=POLICY_INPUT_PATH::/);
+    expect(github.stdout).toMatch(
+      /^::error file=own\/broken\.rego,line=13,col=\d+,title=POLICY_INPUT_PATH::/,
+    );
     const sarif = await run(["check", "--dir", "own", "--format", "sarif"]);
     expect(JSON.parse(sarif.stdout)).toMatchObject({ version: "2.1.0" });
     expect([json.code, github.code, sarif.code]).toEqual([1, 1, 1]);
   });
 
   test("a warning: exit 0, but 1 under --strict", async () => {
-    const { run } = workplace({ "policies/a.rego": gatePolicy("a"), "policies/lib/names.rego": UNUSED_LIBRARY });
+    const { run } = workplace({
+      "policies/a.rego": gatePolicy("a"),
+      "policies/lib/names.rego": UNUSED_LIBRARY,
+    });
     const { code, stdout } = await run(["check"]);
     expect(code).toBe(0);
     expect(stdout).toContain("warning POLICY_LIBRARY_UNUSED");
@@ -64,7 +72,10 @@ describe("signalbox policy check", () => {
 });
 
 describe("signalbox policy fmt", () => {
-  const UNTIDY = gatePolicy("untidy", 'pass["tier_approved"]   if   input.workspace.tier=="standard"');
+  const UNTIDY = gatePolicy(
+    "untidy",
+    'pass["tier_approved"]   if   input.workspace.tier=="standard"',
+  );
   const TIDY = gatePolicy("untidy");
 
   test("formats in place, prints what changed, and finds nothing the second time", async () => {
@@ -87,13 +98,23 @@ describe("signalbox policy fmt", () => {
   });
 
   test("--check names the files, changes nothing and exits 1", async () => {
-    const { path, run } = workplace({ "policies/tidy.rego": gatePolicy("tidy"), "policies/untidy.rego": UNTIDY });
-    expect(await run(["fmt", "--check"])).toEqual({ code: 1, stdout: "policies/untidy.rego\n", stderr: "" });
+    const { path, run } = workplace({
+      "policies/tidy.rego": gatePolicy("tidy"),
+      "policies/untidy.rego": UNTIDY,
+    });
+    expect(await run(["fmt", "--check"])).toEqual({
+      code: 1,
+      stdout: "policies/untidy.rego\n",
+      stderr: "",
+    });
     expect(readFileSync(join(path, "policies/untidy.rego"), "utf8")).toBe(UNTIDY);
   });
 
   test("what is not Rego is reported with its location and left alone; the others are formatted", async () => {
-    const { path, run } = workplace({ "policies/bad.rego": "package x\n\nfoo if {\n", "policies/untidy.rego": UNTIDY });
+    const { path, run } = workplace({
+      "policies/bad.rego": "package x\n\nfoo if {\n",
+      "policies/untidy.rego": UNTIDY,
+    });
     const { code, stdout, stderr } = await run(["fmt"]);
     expect([code, stdout]).toEqual([1, "policies/untidy.rego\n"]);
     expect(stderr).toMatch(/error POLICY_SYNTAX: .*\n +--> policies\/bad\.rego:\d+:\d+/);
@@ -111,7 +132,10 @@ describe("signalbox policy fmt", () => {
   });
 
   test("a symbolic link stays one", async () => {
-    const { path, run } = workplace({ "policies/..data/real.rego": UNTIDY, "policies/tidy.rego": gatePolicy("tidy") });
+    const { path, run } = workplace({
+      "policies/..data/real.rego": UNTIDY,
+      "policies/tidy.rego": gatePolicy("tidy"),
+    });
     symlinkSync(join(path, "policies/..data/real.rego"), join(path, "policies/untidy.rego"));
     expect((await run(["fmt"])).code).toBe(0);
     expect(lstatSync(join(path, "policies/untidy.rego")).isSymbolicLink()).toBe(true);

@@ -5,7 +5,10 @@ import { ranges, linePercentage, percentText } from "../../src/cli/policy/testin
 import { readSightings, type Sighting } from "../../src/cli/policy/testing/watched-sources.ts";
 import { gatePolicy, testsOf, workplace } from "./policy-folder.ts";
 
-/** Every effect, a constraint with the name of a rule, rules that read each other in every spelling, text beyond ASCII. */
+/**
+ * Every effect, a constraint with the name of a rule, rules that read each other in every spelling,
+ * text beyond ASCII.
+ */
 const INTERTWINED = `# METADATA
 # scope: package
 # title: All sorts
@@ -83,7 +86,11 @@ interface Document {
       readonly reasons: readonly object[];
     }[];
   };
-  readonly diagnostics: readonly { readonly code: string; readonly message: string; readonly line: number }[];
+  readonly diagnostics: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly line: number;
+  }[];
 }
 
 describe("coverage by constraint", () => {
@@ -114,7 +121,10 @@ describe("coverage by constraint", () => {
         { reason: "NO_PASS_AT_ALL", tests: 1 },
       ],
     });
-    expect(someOf).toMatchObject({ verdicts: { pass: 0, fail: 1 }, reasons: [{ reason: "NONE_OF", tests: 1 }] });
+    expect(someOf).toMatchObject({
+      verdicts: { pass: 0, fail: 1 },
+      reasons: [{ reason: "NONE_OF", tests: 1 }],
+    });
     expect(untested).toMatchObject({ policy: "untested", verdicts: { pass: 0, fail: 0 } });
     expect(diagnostics.map(({ code: gap, line, message }) => `${gap} ${line} ${message}`)).toEqual([
       "REASON_NEVER_SEEN 10 no test has seen every_one give the reason NOT_ONE",
@@ -142,13 +152,17 @@ describe("coverage by constraint", () => {
     expect(lenient.code).toBe(0);
     expect(lenient.stdout).toMatch(/ \d\d\.\d % {2}policies\/half\.rego {2}not reached: 1\d/);
     expect(lenient.stdout).toMatch(/half tier_approved +1 +0 +0 {2}TIER_NOT_APPROVED 0\n/);
-    expect(lenient.stdout).toContain("warning CONSTRAINT_NEVER_SEEN_FAILING: no test has seen tier_approved fail");
+    expect(lenient.stdout).toContain(
+      "warning CONSTRAINT_NEVER_SEEN_FAILING: no test has seen tier_approved fail",
+    );
     const strict = await run(["test", "--strict"]);
     expect(strict.code).toBe(1);
     expect(strict.stdout).toContain("error CONSTRAINT_NEVER_SEEN_FAILING");
     const above = await run(["test", "--threshold", "90"]);
     expect(above.code).toBe(1);
-    expect(above.stdout).toMatch(/error COVERAGE_BELOW_THRESHOLD: the tests reach \d\d\.\d % of the lines/);
+    expect(above.stdout).toMatch(
+      /error COVERAGE_BELOW_THRESHOLD: the tests reach \d\d\.\d % of the lines/,
+    );
     expect(above.stdout).toContain("warning CONSTRAINT_NEVER_SEEN_FAILING");
     expect((await run(["test", "--threshold", "10"])).code).toBe(0);
   });
@@ -158,7 +172,9 @@ describe("coverage by constraint", () => {
     const junit = await run(["test", "--strict", "--format", "junit"]);
     expect(junit.code).toBe(1);
     expect(junit.stdout).toContain('<testsuite name="findings" tests="2" failures="2"');
-    expect((await run(["test", "--coverage", "--format", "junit"])).stdout).not.toContain("<failure");
+    expect((await run(["test", "--coverage", "--format", "junit"])).stdout).not.toContain(
+      "<failure",
+    );
     const github = await run(["test", "--strict", "--format", "github"]);
     expect(github.stdout).toContain(
       "::error file=policies/half.rego,line=10,col=9,title=CONSTRAINT_NEVER_SEEN_FAILING",
@@ -204,7 +220,12 @@ describe("what a sighting says", () => {
     path: "policies/p.rego",
     locations: {},
   };
-  const seen = (constraint: string, pass: unknown, reason: unknown = {}, more: Partial<Sighting> = {}): Sighting => ({
+  const seen = (
+    constraint: string,
+    pass: unknown,
+    reason: unknown = {},
+    more: Partial<Sighting> = {},
+  ): Sighting => ({
     policy: "p",
     constraint,
     requested: "pass",
@@ -222,8 +243,18 @@ describe("what a sighting says", () => {
     ["true passes", "gate", [[seen("gate", [true])]], "1 0 0 | 0 0"],
     ["undefined fails for the first reason", "gate", [[seen("gate", [])]], "0 1 0 | 1 0"],
     ["a reason of its own", "gate", [[seen("gate", [], { gate: ["SECOND"] })]], "0 1 0 | 0 1"],
-    ["a reason where it passes is none", "gate", [[seen("gate", [true], { gate: ["SECOND"] })]], "1 0 0 | 0 0"],
-    ["asking for the reason is no verdict", "gate", [[seen("gate", [], {}, { requested: "reason" })]], "0 0 0 | 1 0"],
+    [
+      "a reason where it passes is none",
+      "gate",
+      [[seen("gate", [true], { gate: ["SECOND"] })]],
+      "1 0 0 | 0 0",
+    ],
+    [
+      "asking for the reason is no verdict",
+      "gate",
+      [[seen("gate", [], {}, { requested: "reason" })]],
+      "0 0 0 | 1 0",
+    ],
     ["another type is indeterminate", "gate", [[seen("gate", ["yes"])]], "0 0 1 | 0 0"],
     [
       "tests count, not looks",
@@ -233,8 +264,18 @@ describe("what a sighting says", () => {
     ],
     ["one test may see both", "gate", [[seen("gate", [true]), seen("gate", [])]], "1 1 0 | 1 0"],
     ["all candidates", "set", [[seen("set", [["a", "b"]])]], "1 0 0 | 0 0"],
-    ["a candidate excluded", "set", [[seen("set", [["a"]], { set: [{ b: "SECOND" }] })]], "0 1 0 | 0 1"],
-    ["no candidates are no evidence", "set", [[seen("set", [[]], {}, { candidates: [] })]], "0 0 0 | 0 0"],
+    [
+      "a candidate excluded",
+      "set",
+      [[seen("set", [["a"]], { set: [{ b: "SECOND" }] })]],
+      "0 1 0 | 0 1",
+    ],
+    [
+      "no candidates are no evidence",
+      "set",
+      [[seen("set", [[]], {}, { candidates: [] })]],
+      "0 0 0 | 0 0",
+    ],
     ["of another policy", "gate", [[seen("gate", [true], {}, { policy: "q" })]], "0 0 0 | 0 0"],
     ["of another constraint", "gate", [[seen("set", [["a"]])]], "0 0 0 | 0 0"],
   ])("%s", ([, constraint, tests, expected]) => {

@@ -26,7 +26,10 @@ export function workplace(files: Readonly<Record<string, string>> = {}): Workpla
 }
 
 /** A policy that is formatted and complete, with one gate; its rules may be others. */
-export function gatePolicy(id: string, rules = 'pass["tier_approved"] if input.workspace.tier == "standard"'): string {
+export function gatePolicy(
+  id: string,
+  rules = 'pass["tier_approved"] if input.workspace.tier == "standard"',
+): string {
   return `# METADATA
 # scope: package
 # title: Workspaces of the standard tier only

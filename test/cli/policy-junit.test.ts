@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { formatJunit, formatRun, type PolicyTest, type TestRun } from "../../src/cli/policy/testing/test-report.ts";
+import {
+  formatJunit,
+  formatRun,
+  type PolicyTest,
+  type TestRun,
+} from "../../src/cli/policy/testing/test-report.ts";
 import { readXml } from "./read-xml.ts";
 
 function outcome(changes: Partial<PolicyTest> = {}): PolicyTest {
@@ -34,20 +39,34 @@ describe("JUnit XML", () => {
   test("a suite for each policy with tests, with what happened to each", () => {
     const run = runOf(
       outcome(),
-      outcome({ name: "test_b", outcome: "fail", cases: ["one", "two"], printed: ["<tier> & more", "  second"] }),
+      outcome({
+        name: "test_b",
+        outcome: "fail",
+        cases: ["one", "two"],
+        printed: ["<tier> & more", "  second"],
+      }),
       outcome({ name: "test_c", outcome: "error", error: ["it broke", "  badly"] }),
       outcome({ name: "todo_test_d", outcome: "skip" }),
     );
     const root = readXml(formatJunit(run, []));
     const amounts = { tests: "4", failures: "1", errors: "1", skipped: "1" };
-    expect(root).toMatchObject({ name: "testsuites", attributes: { ...amounts, time: "1.234500" } });
+    expect(root).toMatchObject({
+      name: "testsuites",
+      attributes: { ...amounts, time: "1.234500" },
+    });
     expect(root.children).toMatchObject([
       { name: "testsuite", attributes: { name: "a", ...amounts, time: "0.006000" } },
     ]);
     const [passed, failed, broken, skipped] = root.children[0]?.children ?? [];
     expect(passed).toEqual({
       name: "testcase",
-      attributes: { name: "test_a", classname: "a", file: "policies/a_test.rego", line: "5", time: "0.001500" },
+      attributes: {
+        name: "test_a",
+        classname: "a",
+        file: "policies/a_test.rego",
+        line: "5",
+        time: "0.001500",
+      },
       children: [],
       text: "",
     });
@@ -60,7 +79,11 @@ describe("JUnit XML", () => {
       { name: "system-out", text: "<tier> & more\n  second" },
     ]);
     expect(broken?.children).toMatchObject([
-      { name: "error", attributes: { message: "it broke" }, text: "policies/a_test.rego:5:1\nit broke\n  badly" },
+      {
+        name: "error",
+        attributes: { message: "it broke" },
+        text: "policies/a_test.rego:5:1\nit broke\n  badly",
+      },
     ]);
     expect(skipped?.children).toMatchObject([{ name: "skipped" }]);
   });
@@ -86,7 +109,21 @@ describe("JUnit XML", () => {
   test("whatever a policy prints, the report stays XML and says it", () => {
     const line = fc.string({
       unit: fc.oneof(
-        fc.constantFrom("<", ">", "&", '"', "'", "]]>", "\t", "\r", "\u0000", "\u001b", "\ud800", "\uffff", "\u2028"),
+        fc.constantFrom(
+          "<",
+          ">",
+          "&",
+          '"',
+          "'",
+          "]]>",
+          "\t",
+          "\r",
+          "\u0000",
+          "\u001b",
+          "\ud800",
+          "\uffff",
+          "\u2028",
+        ),
         fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
       ),
     });
@@ -98,10 +135,14 @@ describe("JUnit XML", () => {
         ),
         line,
         (printed, name) => {
-          const root = readXml(formatJunit(runOf(outcome({ name, outcome: "fail", cases: [name], printed })), []));
+          const root = readXml(
+            formatJunit(runOf(outcome({ name, outcome: "fail", cases: [name], printed })), []),
+          );
           const sayable = (text: string): string =>
-            // eslint-disable-next-line no-control-regex -- what XML 1.0 forbids
-            text.toWellFormed().replaceAll(/[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g, "\uFFFD");
+            text
+              .toWellFormed()
+              // eslint-disable-next-line no-control-regex -- what XML 1.0 forbids
+              .replaceAll(/[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g, "\uFFFD");
           const found = root.children[0]?.children[0];
           expect(found?.attributes["name"]).toBe(sayable(name));
           expect(found?.children[1]?.text).toBe(sayable(printed.join("\n")));
@@ -112,7 +153,13 @@ describe("JUnit XML", () => {
 });
 
 test("the terminal's colours are its own: only where requested, and never a policy's", () => {
-  const run = runOf(outcome({ outcome: "fail", printed: ["\u001b[2J\u009b31m\u202e"], cases: ["\u001b]0;x\u0007"] }));
+  const run = runOf(
+    outcome({
+      outcome: "fail",
+      printed: ["\u001b[2J\u009b31m\u202e"],
+      cases: ["\u001b]0;x\u0007"],
+    }),
+  );
   const plain = formatRun(run, { colour: false, verbose: false });
   expect(plain.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   const coloured = formatRun(run, { colour: true, verbose: false });

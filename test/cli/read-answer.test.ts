@@ -8,7 +8,10 @@ const SCHEMA = {
     name: { type: "string" },
     amount: { type: "integer" },
     held: { type: "boolean" },
-    items: { type: "array", items: { type: "object", required: ["id"], properties: { id: { type: "string" } } } },
+    items: {
+      type: "array",
+      items: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
+    },
     slot: {
       type: ["object", "null"],
       required: ["revision"],
@@ -43,7 +46,15 @@ describe("an answer that is read by its schema", () => {
   test("members that are missing or of another type become empty", () => {
     expect(readAnswer(SCHEMA, {})).toEqual(NOTHING);
     expect(
-      readAnswer(SCHEMA, { name: {}, amount: "3", held: "true", items: ["x", null], slot: [], state: 1n, value: true }),
+      readAnswer(SCHEMA, {
+        name: {},
+        amount: "3",
+        held: "true",
+        items: ["x", null],
+        slot: [],
+        state: 1n,
+        value: true,
+      }),
     ).toEqual(NOTHING);
   });
 

@@ -9,8 +9,11 @@ export interface XmlElement {
 export function readXml(document: string): XmlElement {
   const declaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
   if (!document.startsWith(declaration)) throw new Error("no declaration");
-  // eslint-disable-next-line no-control-regex -- what XML 1.0 forbids
-  if (!document.isWellFormed() || /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/.test(document)) {
+  if (
+    !document.isWellFormed() ||
+    // eslint-disable-next-line no-control-regex -- what XML 1.0 forbids
+    /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/.test(document)
+  ) {
     throw new Error("a character that XML cannot hold");
   }
   const root: XmlElement = { name: "", attributes: {}, children: [], text: "" };
@@ -26,17 +29,17 @@ export function readXml(document: string): XmlElement {
     else if (closing === "/") {
       if (open.pop()?.name !== name) throw new Error(`</${name}> closes nothing`);
     } else {
-      const pairs = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(([, key = "", value = ""]) => [
-        key,
-        unescape(value),
-      ]);
+      const pairs = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(
+        ([, key = "", value = ""]) => [key, unescape(value)],
+      );
       const element = { name, attributes: Object.fromEntries(pairs), children: [], text: "" };
       parent.children.push(element);
       if (empty === "") open.push(element);
     }
   }
   const [only, ...others] = root.children;
-  if (open.length !== 1 || only === undefined || others.length > 0) throw new Error("not one element");
+  if (open.length !== 1 || only === undefined || others.length > 0)
+    throw new Error("not one element");
   return only;
 }
 

@@ -20,7 +20,10 @@ const PRODUCTION = "providers: { beta-us: { base_url: https://prod.example/v1 } 
 // The secrets of the samples are not set.
 const FILES: Files = {
   "routes.yaml": (SPLIT["routes.yaml"] ?? "").replace("teams/*.yaml", "supply.yaml"),
-  "providers.yaml": (SPLIT["providers.yaml"] ?? "").replaceAll(" } }", " }, on_missing_secret: simulate }"),
+  "providers.yaml": (SPLIT["providers.yaml"] ?? "").replaceAll(
+    " } }",
+    " }, on_missing_secret: simulate }",
+  ),
   "supply.yaml": SPLIT["teams/supply.yaml"] ?? "",
   "routes.production.yaml": PRODUCTION,
 };
@@ -53,12 +56,16 @@ async function served(environment: string | null) {
   }
 }
 
-test("a server shows the table of its environment, as check does", { timeout: 60_000 }, async () => {
-  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
-  const plain = await served(null);
-  const production = await served("production");
-  expect(plain.table).toBe((await compileFiles(FILES)).table?.revision);
-  expect(production.table).toBe((await compileFiles(FILES, "production")).table?.revision);
-  expect(production.table).not.toBe(plain.table);
-  expect(await served("prod")).toEqual({ table: null, codes: ["ENVIRONMENT_UNKNOWN"] });
-});
+test(
+  "a server shows the table of its environment, as check does",
+  { timeout: 60_000 },
+  async () => {
+    for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
+    const plain = await served(null);
+    const production = await served("production");
+    expect(plain.table).toBe((await compileFiles(FILES)).table?.revision);
+    expect(production.table).toBe((await compileFiles(FILES, "production")).table?.revision);
+    expect(production.table).not.toBe(plain.table);
+    expect(await served("prod")).toEqual({ table: null, codes: ["ENVIRONMENT_UNKNOWN"] });
+  },
+);

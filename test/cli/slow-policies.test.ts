@@ -8,8 +8,13 @@ import { temporaryFolder } from "../store/temporary-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** The shipped table with other rules in a policy that it names. @param depth of the nested loops over ten numbers. */
-async function findingsOf(depth: number): Promise<{ readonly code: number; readonly stdout: string }> {
+/**
+ * The shipped table with other rules in a policy that it names. @param depth of the nested loops
+ * over ten numbers.
+ */
+async function findingsOf(
+  depth: number,
+): Promise<{ readonly code: number; readonly stdout: string }> {
   const folder = temporaryFolder();
   const names = ["a", "b", "c", "d", "e"].slice(0, depth);
   const rules = [
@@ -40,18 +45,28 @@ async function findingsOf(depth: number): Promise<{ readonly code: number; reado
 describe("signalbox check", () => {
   test.for([
     [2, null],
-    [4, /an evaluation takes \d{6} of the 1000000 units of work that are allowed \(workspace \S+, route \S+\)/],
+    [
+      4,
+      /an evaluation takes \d{6} of the 1000000 units of work that are allowed \(workspace \S+, route \S+\)/,
+    ],
     [5, /an evaluation takes more than the limit of 1000000 units of work/],
-  ] as const)("reports a policy with %i nested loops as its cost demands", async ([depth, message]) => {
-    const { code, stdout } = await findingsOf(depth);
-    expect(code).toBe(0);
-    const report: {
-      readonly diagnostics: readonly { readonly code: string; readonly file: string; readonly message: string }[];
-    } = JSON.parse(stdout);
-    const slow = report.diagnostics.filter((diagnostic) => diagnostic.code === "POLICY_SLOW");
-    expect(slow.map(({ file }) => file.replace(/^.*policies\//, ""))).toEqual(
-      message === null ? [] : ["eu-residency.rego"],
-    );
-    if (message !== null) expect(slow[0]?.message).toMatch(message);
-  });
+  ] as const)(
+    "reports a policy with %i nested loops as its cost demands",
+    async ([depth, message]) => {
+      const { code, stdout } = await findingsOf(depth);
+      expect(code).toBe(0);
+      const report: {
+        readonly diagnostics: readonly {
+          readonly code: string;
+          readonly file: string;
+          readonly message: string;
+        }[];
+      } = JSON.parse(stdout);
+      const slow = report.diagnostics.filter((diagnostic) => diagnostic.code === "POLICY_SLOW");
+      expect(slow.map(({ file }) => file.replace(/^.*policies\//, ""))).toEqual(
+        message === null ? [] : ["eu-residency.rego"],
+      );
+      if (message !== null) expect(slow[0]?.message).toMatch(message);
+    },
+  );
 });

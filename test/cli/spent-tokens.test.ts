@@ -1,10 +1,23 @@
 import { describe, expect, it } from "vitest";
 
 import { meteredEvidence, spentTokens } from "../../src/server/evidence.ts";
-import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
+import {
+  type DecisionRecord,
+  type OutcomeRecord,
+  asIdentifier,
+} from "../../src/evidence/record.ts";
 import type { RequestSizes } from "../../src/http/runtime.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
-import { hello, post, sse, delta, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+import {
+  hello,
+  post,
+  sse,
+  delta,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { evidenceOf } from "../support/evidence-of.ts";
 
 const sizes = { request: 400, answer: 80 };
@@ -16,18 +29,33 @@ const ended = (members: Partial<OutcomeRecord>): OutcomeRecord => ({
   outputTokens: null,
   ...members,
 });
-const cut = { terminal: "client_closed" as const, attempts: [{ ...attempt, failure: "client_closed" as const }] };
+const cut = {
+  terminal: "client_closed" as const,
+  attempts: [{ ...attempt, failure: "client_closed" as const }],
+};
 
 describe("what a request counts for against a token's ceiling", () => {
   it.each<[string, Partial<OutcomeRecord>, number]>([
     ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
     ["a whole answer without counts: its bytes", {}, 120],
     ["an answer that its reader left: its bytes", cut, 120],
-    ["one that was counted to its first token only", { ...cut, inputTokens: 30, outputTokens: 1 }, 50],
-    ["one that its reader left before the first byte was looked at", { terminal: "client_closed", attempts: [] }, 100],
+    [
+      "one that was counted to its first token only",
+      { ...cut, inputTokens: 30, outputTokens: 1 },
+      50,
+    ],
+    [
+      "one that its reader left before the first byte was looked at",
+      { terminal: "client_closed", attempts: [] },
+      100,
+    ],
     [
       "a call that was lost before another answered: its input too",
-      { inputTokens: 7, outputTokens: 9, attempts: [{ ...attempt, failure: "timeout_idle", status: null }, attempt] },
+      {
+        inputTokens: 7,
+        outputTokens: 9,
+        attempts: [{ ...attempt, failure: "timeout_idle", status: null }, attempt],
+      },
       23,
     ],
     [
@@ -106,5 +134,7 @@ it("a stream that its reader leaves early costs its input and what was sent", as
   // Of an answer that was cut, what was sent counts where it is more than the estimate.
   const sent = Math.ceil(reported.answer / 4);
   expect(sent).toBeGreaterThan(Number(outcome.outputTokens));
-  expect(spentTokens("chat.completions", outcome, reported)).toBe(Number(outcome.inputTokens) + sent);
+  expect(spentTokens("chat.completions", outcome, reported)).toBe(
+    Number(outcome.inputTokens) + sent,
+  );
 });

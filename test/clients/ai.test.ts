@@ -20,7 +20,10 @@ const tools = {
   time: tool({ inputSchema: z.object({}), execute: () => "noon" }),
 };
 
-/** Two steps with tools, then one without: a tool that must be called in every step would end no loop. */
+/**
+ * Two steps with tools, then one without: a tool that must be called in every step would end no
+ * loop.
+ */
 const loop = {
   tools,
   maxOutputTokens: LIMIT,
@@ -34,9 +37,17 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
   describe.each(CONVERSING)("over the route %s", (route) => {
     it("runs tools over several steps, whole and streamed, and goes on with the conversation", async () => {
       const session = openSession(fixture);
-      const whole = await generateText({ ...loop, model: model(session, route), prompt: "How is the weather?" });
+      const whole = await generateText({
+        ...loop,
+        model: model(session, route),
+        prompt: "How is the weather?",
+      });
       expect(whole.steps.map((step) => step.toolResults.length)).toEqual([1, 1, 0]);
-      expect(whole.steps.map((step) => step.finishReason)).toEqual(["tool-calls", "tool-calls", "stop"]);
+      expect(whole.steps.map((step) => step.finishReason)).toEqual([
+        "tool-calls",
+        "tool-calls",
+        "stop",
+      ]);
       expect(whole.text).toMatch(/the result of a tool/);
 
       const failures: unknown[] = [];
@@ -79,7 +90,10 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
         prepareStep: ({ stepNumber }) => ({ toolChoice: stepNumber === 0 ? "auto" : "none" }),
         stopWhen: isStepCount(3),
       });
-      expect(made.steps[0]?.toolResults.map(({ toolName }) => toolName)).toEqual(["weather", "time"]);
+      expect(made.steps[0]?.toolResults.map(({ toolName }) => toolName)).toEqual([
+        "weather",
+        "time",
+      ]);
       expect(made.text).toMatch(/Simulated answer/);
     });
 
@@ -88,7 +102,9 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
       const requested = {
         model: model(session, route),
         maxOutputTokens: LIMIT,
-        output: Output.object({ schema: z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }) }),
+        output: Output.object({
+          schema: z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }),
+        }),
         prompt: "Answer.",
       };
       const { output } = await generateText(requested);
@@ -99,9 +115,16 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
     it("is denied tools by the approvals once", async () => {
       const session = openSession(fixture, { key: fixture.plainKey });
       const error = await thrownBy(
-        generateText({ model: model(session, route), maxOutputTokens: LIMIT, tools, prompt: "How is the weather?" }),
+        generateText({
+          model: model(session, route),
+          maxOutputTokens: LIMIT,
+          tools,
+          prompt: "How is the weather?",
+        }),
       );
-      expect(error.message).toMatch(/approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/);
+      expect(error.message).toMatch(
+        /approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/,
+      );
       expect(session.sent).toHaveLength(1);
     });
 
@@ -123,12 +146,17 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
       expect(failures).toEqual([]);
       expect(steps.map((step) => step.toolResults.length)).toEqual([1, 0]);
       expect(steps.at(-1)?.text).toMatch(/the result of a tool/);
-      expect(steps[0]?.reasoningText ?? steps[0]?.usage.outputTokenDetails.reasoningTokens).toBeTruthy();
+      expect(
+        steps[0]?.reasoningText ?? steps[0]?.usage.outputTokenDetails.reasoningTokens,
+      ).toBeTruthy();
     });
   });
 });
 
-/** Without it, @ai-sdk/openai takes answers to be kept at the provider and sends back references to them. */
+/**
+ * Without it, @ai-sdk/openai takes answers to be kept at the provider and sends back references to
+ * them.
+ */
 const KEEPING_NOTHING = { openai: { store: false } };
 
 /** How reasoning is requested of the provider packages; each reads its own member. */

@@ -31,9 +31,12 @@ describe("thinking", () => {
           expect(first.content.map(({ type }) => type)).toEqual(["thinking", "tool_use"]);
           const [thinking] = first.content;
           if (thinking?.type !== "thinking") throw new Error("no thinking");
-          expect(thinking.signature).toMatch(route === "messages" ? /^(?!sbx1\.)./ : /^sbx1\.openai\../);
+          expect(thinking.signature).toMatch(
+            route === "messages" ? /^(?!sbx1\.)./ : /^sbx1\.openai\../,
+          );
 
-          // The simulated provider checks each signature, so a second answer means that it came back unchanged.
+          // The simulated provider checks each signature, so a second answer means that it came
+          // back unchanged.
           const messages = [...question, ...answered(first)];
           const second = await ask({ ...more, messages });
           expect(second.stop_reason).toBe("end_turn");
@@ -59,10 +62,15 @@ describe("thinking", () => {
       };
       const first = await client.messages.create({ ...more, messages: question });
       const spoilt = first.content.map((block) =>
-        block.type === "thinking" ? { ...block, signature: `${block.signature.slice(0, -3)}AAA` } : block,
+        block.type === "thinking"
+          ? { ...block, signature: `${block.signature.slice(0, -3)}AAA` }
+          : block,
       );
       const error = await thrownBy(
-        client.messages.create({ ...more, messages: [...question, ...answered({ ...first, content: spoilt })] }),
+        client.messages.create({
+          ...more,
+          messages: [...question, ...answered({ ...first, content: spoilt })],
+        }),
       );
       expect(error).toBeInstanceOf(BadRequestError);
     },
@@ -79,7 +87,11 @@ describe("thinking", () => {
       ["responses", "messages"],
     ] as const) {
       const first = await client.messages.create({ ...more, model: from, messages: question });
-      const messages = [...question, ...answered(first), { role: "user" as const, content: "And tomorrow?" }];
+      const messages = [
+        ...question,
+        ...answered(first),
+        { role: "user" as const, content: "And tomorrow?" },
+      ];
       const error = await thrownBy(client.messages.create({ ...more, model: to, messages }));
       expect(error).toBeInstanceOf(PermissionDeniedError);
       expect(error.message).toMatch(/signature_family.*SIGNATURE_FAMILY_MISMATCH/);

@@ -8,14 +8,25 @@ export const weather: Anthropic.Tool = {
   description: "The weather in a city",
   input_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
-export const time: Anthropic.Tool = { name: "time", input_schema: { type: "object", properties: {} } };
-export const question: Anthropic.MessageParam[] = [{ role: "user", content: "How is the weather?" }];
+export const time: Anthropic.Tool = {
+  name: "time",
+  input_schema: { type: "object", properties: {} },
+};
+export const question: Anthropic.MessageParam[] = [
+  { role: "user", content: "How is the weather?" },
+];
 
 /** The answer as history, and a result for every call in it. */
 export function answered({ content }: Anthropic.Message): Anthropic.MessageParam[] {
   const results = content.flatMap((block) =>
     block.type === "tool_use"
-      ? [{ type: "tool_result" as const, tool_use_id: block.id, content: `result of ${block.name}` }]
+      ? [
+          {
+            type: "tool_result" as const,
+            tool_use_id: block.id,
+            content: `result of ${block.name}`,
+          },
+        ]
       : [],
   );
   return [
@@ -24,8 +35,12 @@ export function answered({ content }: Anthropic.Message): Anthropic.MessageParam
   ];
 }
 
-export function callsOf({ content }: Anthropic.Message): readonly { readonly name: string; readonly input: unknown }[] {
-  return content.flatMap((block) => (block.type === "tool_use" ? [{ name: block.name, input: block.input }] : []));
+export function callsOf({
+  content,
+}: Anthropic.Message): readonly { readonly name: string; readonly input: unknown }[] {
+  return content.flatMap((block) =>
+    block.type === "tool_use" ? [{ name: block.name, input: block.input }] : [],
+  );
 }
 
 export function textOf({ content }: Anthropic.Message): string {
@@ -36,5 +51,6 @@ export function asker(
   client: Anthropic,
   streamed: boolean,
 ): (body: Anthropic.MessageCreateParamsNonStreaming) => Promise<Anthropic.Message> {
-  return (body) => (streamed ? client.messages.stream(body).finalMessage() : client.messages.create(body));
+  return (body) =>
+    streamed ? client.messages.stream(body).finalMessage() : client.messages.create(body);
 }

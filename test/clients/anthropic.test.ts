@@ -1,10 +1,28 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { BadRequestError, PermissionDeniedError } from "@anthropic-ai/sdk";
 import { beforeAll, describe, expect, it } from "vitest";
-import { answered, asker, callsOf, question, textOf, time, VERSIONS, weather } from "./anthropic-turns.ts";
+import {
+  answered,
+  asker,
+  callsOf,
+  question,
+  textOf,
+  time,
+  VERSIONS,
+  weather,
+} from "./anthropic-turns.ts";
 import { anthropicClient } from "./callers/anthropic.ts";
 import { LIMIT, openSession, thrownBy } from "./callers/caller.ts";
-import { BETAS, CONVERSING, ROUTES, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
+import {
+  BETAS,
+  CONVERSING,
+  ROUTES,
+  STARTING,
+  startFixture,
+  variantOf,
+  type Fixture,
+  type Route,
+} from "./fixture.ts";
 
 let fixture: Fixture;
 
@@ -12,7 +30,8 @@ beforeAll(async () => {
   fixture = await startFixture();
 }, STARTING);
 
-const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** Routes whose protocols count tokens without generating. */
 const COUNTING: readonly Route[] = ["messages", "responses", "gemini", "converse"];
@@ -57,9 +76,15 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
   it("gives back images and errors as results of tools", async () => {
     const client = anthropicClient(openSession(fixture));
     const more = { model: route, max_tokens: LIMIT, tools: [weather] };
-    const first = await client.messages.create({ ...more, messages: question, tool_choice: { type: "any" } });
+    const first = await client.messages.create({
+      ...more,
+      messages: question,
+      tool_choice: { type: "any" },
+    });
     const id = first.content.find((block) => block.type === "tool_use")?.id ?? "";
-    const giving = (result: Omit<Anthropic.ToolResultBlockParam, "type" | "tool_use_id">): Anthropic.MessageParam[] => [
+    const giving = (
+      result: Omit<Anthropic.ToolResultBlockParam, "type" | "tool_use_id">,
+    ): Anthropic.MessageParam[] => [
       ...question,
       { role: "assistant", content: first.content },
       { role: "user", content: [{ type: "tool_result", tool_use_id: id, ...result }] },
@@ -109,7 +134,9 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
       }),
     );
     if (!(error instanceof PermissionDeniedError)) throw error;
-    expect(error.message).toMatch(/approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/);
+    expect(error.message).toMatch(
+      /approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/,
+    );
     expect(error.requestID).toMatch(/^req_/);
     expect(error.type).toBe("permission_error");
     expect(error).toMatchObject({
@@ -128,7 +155,11 @@ describe("the protocol's own operations and headers", () => {
     for (const version of VERSIONS) {
       const client = anthropicClient(openSession(fixture), version);
       for (const route of ROUTES) {
-        const counting = client.messages.countTokens({ model: route, messages: question, tools: [weather] });
+        const counting = client.messages.countTokens({
+          model: route,
+          messages: question,
+          tools: [weather],
+        });
         if (COUNTING.includes(route)) {
           expect((await counting).input_tokens).toBeGreaterThan(0);
         } else {
@@ -164,8 +195,13 @@ describe("the protocol's own operations and headers", () => {
     const sampling = { temperature: 0.5, top_k: 4 };
     const older = anthropicClient(openSession(fixture), "2023-06-01");
     expect((await older.messages.create({ ...body, ...sampling })).stop_reason).toBe("end_turn");
-    const error = await thrownBy(anthropicClient(openSession(fixture)).messages.create({ ...body, ...sampling }));
-    expect(error).toMatchObject({ status: 400, details: { param: "temperature", error_code: "removed_in_version" } });
+    const error = await thrownBy(
+      anthropicClient(openSession(fixture)).messages.create({ ...body, ...sampling }),
+    );
+    expect(error).toMatchObject({
+      status: 400,
+      details: { param: "temperature", error_code: "removed_in_version" },
+    });
   });
 });
 
@@ -184,10 +220,17 @@ describe("what a route cannot say is refused by name", () => {
 
   it.each(cases)("%s: %j", async (route, more, param) => {
     const session = openSession(fixture);
-    const body = { model: route, max_tokens: LIMIT, messages: [{ role: "user" as const, content: "Hello" }], ...more };
+    const body = {
+      model: route,
+      max_tokens: LIMIT,
+      messages: [{ role: "user" as const, content: "Hello" }],
+      ...more,
+    };
     const error = await thrownBy(anthropicClient(session, "2023-06-01").messages.create(body));
     expect(error).toBeInstanceOf(BadRequestError);
-    expect(error).toMatchObject({ details: { param: expect.stringMatching(new RegExp(`^${param}\\b`)) } });
+    expect(error).toMatchObject({
+      details: { param: expect.stringMatching(new RegExp(`^${param}\\b`)) },
+    });
     expect(session.sent).toHaveLength(1);
   });
 });

@@ -11,15 +11,20 @@ beforeAll(async () => {
 
 // No client's retries are touched here: what they repeat by default is what is tested.
 describe.concurrent.each(CALLERS)("$name", (caller) => {
-  it.each(ROUTES)("is denied with one request and a message that says everything, over the route %s", async (route) => {
-    for (const ask of [caller.whole, caller.stream]) {
-      const session = openSession(fixture, { key: fixture.regulatedKey });
-      const error = await thrownBy(ask(session, route));
-      expect(session.sent).toHaveLength(1);
-      expect(statusOf(error)).toBe(403);
-      expect(error.message).toMatch(new RegExp(`data-retention@r1.*nothing_kept.*DATA_RETAINED.*${route}-endpoint`));
-    }
-  });
+  it.each(ROUTES)(
+    "is denied with one request and a message that says everything, over the route %s",
+    async (route) => {
+      for (const ask of [caller.whole, caller.stream]) {
+        const session = openSession(fixture, { key: fixture.regulatedKey });
+        const error = await thrownBy(ask(session, route));
+        expect(session.sent).toHaveLength(1);
+        expect(statusOf(error)).toBe(403);
+        expect(error.message).toMatch(
+          new RegExp(`data-retention@r1.*nothing_kept.*DATA_RETAINED.*${route}-endpoint`),
+        );
+      }
+    },
+  );
 
   it("hears of a route that does not exist once", async () => {
     for (const ask of [caller.whole, caller.stream]) {

@@ -14,18 +14,35 @@ export const DIALECT_OF_ROUTE = {
 
 export type Route = keyof typeof DIALECT_OF_ROUTE;
 
-export const ROUTES: readonly Route[] = ["chat", "legacy", "responses", "messages", "gemini", "converse", "cohere"];
+export const ROUTES: readonly Route[] = [
+  "chat",
+  "legacy",
+  "responses",
+  "messages",
+  "gemini",
+  "converse",
+  "cohere",
+];
 
-/** The routes whose turns are tried in every client. Every client calls every route plainly and in a denied way; it breaks every one in `npm run test:long`. */
+/**
+ * The routes whose turns are tried in every client. Every client calls every route plainly and in a
+ * denied way; it breaks every one in `npm run test:long`.
+ */
 export const CONVERSING: readonly Route[] = ["chat", "responses", "messages"];
 
-/** Settings of the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with `+tool-calls=2`. */
+/**
+ * Settings of the simulated provider (docs/mock.md): `chat.parallel` is the route `chat` with
+ * `+tool-calls=2`.
+ */
 const VARIANTS = {
   parallel: "tool-calls=2",
   short: "finish=length",
   filtered: "finish=content_filter",
   refusing: "refusal",
-  /** After the client has seen the beginning: the slow pieces keep the first events from being sent together with the end. */
+  /**
+   * After the client has seen the beginning: the slow pieces keep the first events from being sent
+   * together with the end.
+   */
   cut: "chunks=40+cut=after-10+chunk-delay=2ms",
   reset: "chunks=40+reset=after-10+chunk-delay=2ms",
   malformed: "chunks=40+malformed=after-10+chunk-delay=2ms",
@@ -48,7 +65,10 @@ export function variantOf(route: Route, variant: Variant): string {
 /** How every error text of the simulated provider begins; no client may ever read it. */
 export const UPSTREAM_TEXT = /simulated (answer with status|failure)/i;
 
-/** Milliseconds that a start may take: the policies are compiled where no earlier test has left them. */
+/**
+ * Milliseconds that a start may take: the policies are compiled where no earlier test has left
+ * them.
+ */
 export const STARTING = 60_000;
 
 export interface Fixture {
@@ -57,7 +77,10 @@ export interface Fixture {
   readonly url: string;
   /** A key of the workspace that approves everything. */
   readonly key: string;
-  /** A key of a regulated workspace: a policy denies it every provider, because all of them keep data. */
+  /**
+   * A key of a regulated workspace: a policy denies it every provider, because all of them keep
+   * data.
+   */
   readonly regulatedKey: string;
   /** A key of a workspace that approves the routes and no capability. */
   readonly plainKey: string;
@@ -72,7 +95,8 @@ export async function startFixture(): Promise<Fixture> {
       test.key(name, ["inference", "catalogue:read"], { expiresAt: Date.now() + 600_000 }),
     ),
   );
-  if (key === undefined || regulatedKey === undefined || plainKey === undefined) throw new Error("no keys");
+  if (key === undefined || regulatedKey === undefined || plainKey === undefined)
+    throw new Error("no keys");
   return { test, url: test.server.url, key, regulatedKey, plainKey };
 }
 
@@ -131,7 +155,9 @@ function model(route: Route): object {
     capabilities: expresses,
     accepts: optional,
     ...(family === undefined ? {} : { signature_family: family }),
-    ...(reasons ? { reasoning: { efforts: ["low", "medium", "high"], budgets: { low: 1_024, high: 4_096 } } } : {}),
+    ...(reasons
+      ? { reasoning: { efforts: ["low", "medium", "high"], budgets: { low: 1_024, high: 4_096 } } }
+      : {}),
   };
 }
 
@@ -146,11 +172,17 @@ function endpoints(route: Route): readonly object[] {
   const base = `simulated-${route}`;
   return [
     row(route, base),
-    ...Object.entries(VARIANTS).map(([variant, setting]) => row(`${route}.${variant}`, `${base}+${setting}`)),
+    ...Object.entries(VARIANTS).map(([variant, setting]) =>
+      row(`${route}.${variant}`, `${base}+${setting}`),
+    ),
   ];
 }
 
-function workspace(tier: string, routes: readonly string[], capabilities: readonly string[]): object {
+function workspace(
+  tier: string,
+  routes: readonly string[],
+  capabilities: readonly string[],
+): object {
   return { tier, approve: { routes, regions: ["world"], providers: ROUTES, capabilities } };
 }
 
@@ -159,7 +191,11 @@ function variantNames(route: Route): readonly string[] {
 }
 
 function allCapabilities(): readonly string[] {
-  return [...new Set(ROUTES.flatMap((route): readonly string[] => DIALECTS[DIALECT_OF_ROUTE[route]].expresses))];
+  return [
+    ...new Set(
+      ROUTES.flatMap((route): readonly string[] => DIALECTS[DIALECT_OF_ROUTE[route]].expresses),
+    ),
+  ];
 }
 
 function mapped<Name extends string>(names: readonly Name[], row: (name: Name) => object): object {

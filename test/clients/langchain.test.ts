@@ -30,17 +30,25 @@ const question = [new SystemMessage("Be brief."), new HumanMessage("How is the w
 
 type Bound = Runnable<BaseMessage[], AIMessageChunk>;
 
-function bound(model: ReturnType<LangchainProvider["model"]>, more: { tool_choice?: string }): Bound {
+function bound(
+  model: ReturnType<LangchainProvider["model"]>,
+  more: { tool_choice?: string },
+): Bound {
   // The two classes' options differ in type, and so each has to be requested by itself.
   return model instanceof ChatAnthropic
     ? model.bindTools([weather, time], more)
     : model.bindTools([weather, time], more);
 }
 
-async function ask(runnable: Bound, messages: readonly BaseMessage[], streamed: boolean): Promise<AIMessageChunk> {
+async function ask(
+  runnable: Bound,
+  messages: readonly BaseMessage[],
+  streamed: boolean,
+): Promise<AIMessageChunk> {
   if (!streamed) return runnable.invoke([...messages]);
   let whole: AIMessageChunk | null = null;
-  for await (const chunk of await runnable.stream([...messages])) whole = whole === null ? chunk : whole.concat(chunk);
+  for await (const chunk of await runnable.stream([...messages]))
+    whole = whole === null ? chunk : whole.concat(chunk);
   if (whole === null) throw new Error("a stream without chunks");
   return whole;
 }
@@ -48,7 +56,8 @@ async function ask(runnable: Bound, messages: readonly BaseMessage[], streamed: 
 /** The turn, and a result for every call in it. */
 function answered(turn: AIMessageChunk): readonly BaseMessage[] {
   const results = (turn.tool_calls ?? []).map(
-    ({ id, name }) => new ToolMessage({ tool_call_id: id ?? "", name, content: `result of ${name}` }),
+    ({ id, name }) =>
+      new ToolMessage({ tool_call_id: id ?? "", name, content: `result of ${name}` }),
   );
   return [turn, ...results];
 }
@@ -88,8 +97,14 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     it("gets structured output", async () => {
       const session = openSession(fixture);
       const schema = z.object({ answer: z.number(), parts: z.array(z.string()).min(1) });
-      const structured = model(session, route).withStructuredOutput(schema, { name: "answer", method: "jsonSchema" });
-      expect(await structured.invoke("Answer.")).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
+      const structured = model(session, route).withStructuredOutput(schema, {
+        name: "answer",
+        method: "jsonSchema",
+      });
+      expect(await structured.invoke("Answer.")).toEqual({
+        answer: expect.any(Number),
+        parts: [expect.any(String)],
+      });
       expect(session.sent).toHaveLength(1);
     });
 
@@ -107,7 +122,9 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     it("is denied tools by the approvals once", async () => {
       const session = openSession(fixture, { key: fixture.plainKey });
       const error = await thrownBy(model(session, route).bindTools([weather]).invoke(question));
-      expect(error.message).toMatch(/approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/);
+      expect(error.message).toMatch(
+        /approvals@[0-9a-f]+.*capability_approved:tools.*CAPABILITY_NOT_APPROVED/,
+      );
       expect(session.sent).toHaveLength(1);
     });
   });

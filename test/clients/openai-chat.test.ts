@@ -5,7 +5,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { openaiClient } from "./callers/openai.ts";
-import { CONVERSING, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
+import {
+  CONVERSING,
+  STARTING,
+  startFixture,
+  variantOf,
+  type Fixture,
+  type Route,
+} from "./fixture.ts";
 
 let fixture: Fixture;
 
@@ -23,7 +30,10 @@ const weather: OpenAI.ChatCompletionFunctionTool = {
 };
 const time: OpenAI.ChatCompletionFunctionTool = {
   type: "function",
-  function: { name: "time", parameters: { type: "object", properties: {}, additionalProperties: false } },
+  function: {
+    name: "time",
+    parameters: { type: "object", properties: {}, additionalProperties: false },
+  },
 };
 const question: OpenAI.ChatCompletionMessageParam[] = [
   { role: "system", content: "Be brief." },
@@ -32,7 +42,10 @@ const question: OpenAI.ChatCompletionMessageParam[] = [
 const pixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** Refusal, text and finish reason of an answer that declines. The messages protocol has a reason for it and no text. */
+/**
+ * Refusal, text and finish reason of an answer that declines. The messages protocol has a reason
+ * for it and no text.
+ */
 const REFUSED: Readonly<Partial<Record<Route, readonly unknown[]>>> = {
   chat: ["This is a simulated refusal.", "", "stop"],
   responses: ["This is a simulated refusal.", "", "content_filter"],
@@ -59,7 +72,9 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   for (const streamed of [false, true]) {
     it(`runs tools over several turns, two of them at once, ${streamed ? "streamed" : "whole"}`, async () => {
       const client = openaiClient(openSession(fixture));
-      const ask = (body: OpenAI.ChatCompletionCreateParamsNonStreaming): Promise<OpenAI.ChatCompletion> =>
+      const ask = (
+        body: OpenAI.ChatCompletionCreateParamsNonStreaming,
+      ): Promise<OpenAI.ChatCompletion> =>
         streamed
           ? client.chat.completions.stream({ ...body, stream: true }).finalChatCompletion()
           : client.chat.completions.create(body);
@@ -70,7 +85,10 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
       expect(parallel.choices[0]?.finish_reason).toBe("tool_calls");
       const calls = turnOf(parallel).tool_calls?.filter((call) => call.type === "function") ?? [];
       expect(calls.map((call) => call.function.name)).toEqual(["weather", "time"]);
-      expect(calls.map((call) => JSON.parse(call.function.arguments))).toEqual([{ city: expect.any(String) }, {}]);
+      expect(calls.map((call) => JSON.parse(call.function.arguments))).toEqual([
+        { city: expect.any(String) },
+        {},
+      ]);
       expect(new Set(calls.map((call) => call.id)).size).toBe(2);
       history.push(...answered(turnOf(parallel)));
 
@@ -98,7 +116,9 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
       tool_choice: { type: "function", function: { name: "time" } },
       parallel_tool_calls: false,
     });
-    expect(turnOf(made).tool_calls).toMatchObject([{ type: "function", function: { name: "time" } }]);
+    expect(turnOf(made).tool_calls).toMatchObject([
+      { type: "function", function: { name: "time" } },
+    ]);
   });
 
   it("runs the library's own tool loop", async () => {
@@ -113,7 +133,11 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
           function: {
             name: "weather",
             description: "The weather in a city",
-            parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+            parameters: {
+              type: "object",
+              properties: { city: { type: "string" } },
+              required: ["city"],
+            },
             parse: JSON.parse,
             function: (city: unknown) => {
               requested.push(city);
@@ -129,10 +153,16 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {
     const client = openaiClient(openSession(fixture));
-    const format = zodResponseFormat(z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }), "answer");
+    const format = zodResponseFormat(
+      z.object({ answer: z.int(), parts: z.array(z.string()).min(1) }),
+      "answer",
+    );
     const body = { model: route, messages: question, response_format: format };
     const whole = await client.chat.completions.parse(body);
-    expect(whole.choices[0]?.message.parsed).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
+    expect(whole.choices[0]?.message.parsed).toEqual({
+      answer: expect.any(Number),
+      parts: [expect.any(String)],
+    });
     const streamed = await client.chat.completions.stream(body).finalChatCompletion();
     expect(streamed.choices[0]?.message.parsed).toEqual(whole.choices[0]?.message.parsed);
   });
@@ -170,16 +200,28 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   it("is denied tools by the approvals once, with the member's name", async () => {
     const session = openSession(fixture, { key: fixture.plainKey });
     const error = await thrownBy(
-      openaiClient(session).chat.completions.create({ model: route, messages: question, tools: [weather] }),
+      openaiClient(session).chat.completions.create({
+        model: route,
+        messages: question,
+        tools: [weather],
+      }),
     );
-    expect(error).toMatchObject({ status: 403, code: "CAPABILITY_NOT_APPROVED", param: "tools[0]" });
+    expect(error).toMatchObject({
+      status: 403,
+      code: "CAPABILITY_NOT_APPROVED",
+      param: "tools[0]",
+    });
     expect(error.message).toMatch(/approvals@[0-9a-f]+.*capability_approved:tools/);
     expect(session.sent).toHaveLength(1);
   });
 });
 
 describe("what a route cannot say is refused by name", () => {
-  const cases: readonly (readonly [string, Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>, string])[] = [
+  const cases: readonly (readonly [
+    string,
+    Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>,
+    string,
+  ])[] = [
     ["messages", { logit_bias: { 1: 1 } }, "logit_bias"],
     ["messages", { n: 2 }, "n"],
     ["messages", { temperature: 1.5 }, "temperature"],

@@ -38,12 +38,18 @@ describe.concurrent.each(ROUTES)("openai completions over the route %s", (route)
       temperature: 0.5,
     });
     expect(made.object).toBe("text_completion");
-    expect(made.choices).toMatchObject([{ index: 0, finish_reason: "stop", text: expect.stringMatching(/\w/) }]);
+    expect(made.choices).toMatchObject([
+      { index: 0, finish_reason: "stop", text: expect.stringMatching(/\w/) },
+    ]);
   });
 
   it.each(NATIVE)("takes or refuses %s by name: %j", async (param, requested, refusing) => {
     const session = openSession(fixture);
-    const request = openaiClient(session).completions.create({ model: route, prompt: "Hello", ...requested });
+    const request = openaiClient(session).completions.create({
+      model: route,
+      prompt: "Hello",
+      ...requested,
+    });
     if (refusing.includes(route)) {
       const error = await thrownBy(request);
       expect(error).toBeInstanceOf(BadRequestError);

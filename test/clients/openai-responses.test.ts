@@ -11,7 +11,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openSession, thrownBy } from "./callers/caller.ts";
 import { openaiClient } from "./callers/openai.ts";
-import { CONVERSING, STARTING, startFixture, variantOf, type Fixture, type Route } from "./fixture.ts";
+import {
+  CONVERSING,
+  STARTING,
+  startFixture,
+  variantOf,
+  type Fixture,
+  type Route,
+} from "./fixture.ts";
 
 let fixture: Fixture;
 
@@ -41,30 +48,47 @@ const question: ResponseInput = [{ role: "user", content: "How is the weather?" 
 const answer = z.object({ answer: z.int(), parts: z.array(z.string()).min(1) });
 
 /**
- * The output as history, and a result for every call in it. The library's stream helper adds `parsed` and `parsed_arguments` to what
- * was said, which the protocol does not take back.
+ * The output as history, and a result for every call in it. The library's stream helper adds
+ * `parsed` and `parsed_arguments` to what was said, which the protocol does not take back.
  */
 function answered(response: Response): ResponseInput {
   const output: ResponseInput = JSON.parse(
-    JSON.stringify(response.output, (name, value: unknown) => (/^parsed(_arguments)?$/.test(name) ? undefined : value)),
+    JSON.stringify(response.output, (name, value: unknown) =>
+      /^parsed(_arguments)?$/.test(name) ? undefined : value,
+    ),
   );
   const results = response.output.flatMap((item) =>
     item.type === "function_call"
-      ? [{ type: "function_call_output" as const, call_id: item.call_id, output: `result of ${item.name}` }]
+      ? [
+          {
+            type: "function_call_output" as const,
+            call_id: item.call_id,
+            output: `result of ${item.name}`,
+          },
+        ]
       : [],
   );
   return [...output, ...results];
 }
 
-function callsOf({ output }: Response): readonly { readonly name: string; readonly arguments: unknown }[] {
+function callsOf({
+  output,
+}: Response): readonly { readonly name: string; readonly arguments: unknown }[] {
   return output.flatMap((item) =>
-    item.type === "function_call" ? [{ name: item.name, arguments: JSON.parse(item.arguments) }] : [],
+    item.type === "function_call"
+      ? [{ name: item.name, arguments: JSON.parse(item.arguments) }]
+      : [],
   );
 }
 
-function asker(client: OpenAI, streamed: boolean): (body: ResponseCreateParamsNonStreaming) => Promise<Response> {
+function asker(
+  client: OpenAI,
+  streamed: boolean,
+): (body: ResponseCreateParamsNonStreaming) => Promise<Response> {
   return (body) =>
-    streamed ? client.responses.stream({ ...body, stream: true }).finalResponse() : client.responses.create(body);
+    streamed
+      ? client.responses.stream({ ...body, stream: true }).finalResponse()
+      : client.responses.create(body);
 }
 
 describe.concurrent.each(CONVERSING)("openai responses over the route %s", (route) => {
@@ -77,7 +101,12 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
       const instructions = "Be brief.";
       const input = [...question];
 
-      const parallel = await ask({ model: variantOf(route, "parallel"), input, tools, instructions });
+      const parallel = await ask({
+        model: variantOf(route, "parallel"),
+        input,
+        tools,
+        instructions,
+      });
       expect(parallel.status).toBe("completed");
       expect(callsOf(parallel)).toEqual([
         { name: "weather", arguments: { city: expect.any(String) } },
@@ -85,7 +114,13 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
       ]);
       input.push(...answered(parallel));
 
-      const again = await ask({ model: route, input, tools, instructions, tool_choice: "required" });
+      const again = await ask({
+        model: route,
+        input,
+        tools,
+        instructions,
+        tool_choice: "required",
+      });
       expect(callsOf(again)).toHaveLength(1);
       input.push(...answered(again));
 
@@ -111,7 +146,9 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
       const reasoning = first.output.find((item) => item.type === "reasoning");
       expect(first.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0);
       // The chat protocol has no signatures, so what is shown there cannot be proven later.
-      expect(typeof reasoning?.encrypted_content).toBe(SIGNED.includes(route) ? "string" : "undefined");
+      expect(typeof reasoning?.encrypted_content).toBe(
+        SIGNED.includes(route) ? "string" : "undefined",
+      );
       expect(callsOf(first)).toHaveLength(1);
       input.push(...answered(first));
 
@@ -123,9 +160,16 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
 
   it("gets structured output through the parsing helper, whole and streamed", async () => {
     const client = openaiClient(openSession(fixture));
-    const body = { model: route, input: question, text: { format: zodTextFormat(answer, "answer") } };
+    const body = {
+      model: route,
+      input: question,
+      text: { format: zodTextFormat(answer, "answer") },
+    };
     const whole = await client.responses.parse(body);
-    expect(whole.output_parsed).toEqual({ answer: expect.any(Number), parts: [expect.any(String)] });
+    expect(whole.output_parsed).toEqual({
+      answer: expect.any(Number),
+      parts: [expect.any(String)],
+    });
     const streamed = await client.responses.stream(body).finalResponse();
     expect(streamed.output_parsed).toEqual(whole.output_parsed);
   });
@@ -140,7 +184,11 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     };
     const json_schema = { name: "place", schema, strict: true };
     const ask = (more: object): Promise<Response> =>
-      client.responses.create({ model: route, input: question, ...more } satisfies ResponseCreateParamsNonStreaming);
+      client.responses.create({
+        model: route,
+        input: question,
+        ...more,
+      } satisfies ResponseCreateParamsNonStreaming);
     const made = await ask({ response_format: { type: "json_schema", json_schema } });
     expect(JSON.parse(made.output_text)).toEqual({ city: expect.any(String) });
     expect(made.text?.format).toMatchObject({ type: "json_schema", name: "place" });
@@ -178,7 +226,9 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
       ["input[0]", { input: [{ type: "item_reference", id: "rs_1" }] }],
     ];
     for (const [param, more] of kept) {
-      const error = await thrownBy(client.responses.create({ model: route, input: question, ...more }));
+      const error = await thrownBy(
+        client.responses.create({ model: route, input: question, ...more }),
+      );
       expect(error).toBeInstanceOf(BadRequestError);
       expect(error).toMatchObject({ code: "unsupported_stateful_feature" });
       expect(Reflect.get(error, "param")).toContain(param);
@@ -190,7 +240,10 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
 /** Routes whose models sign their reasoning. */
 const SIGNED: readonly Route[] = ["responses", "messages"];
 
-/** Refusal, status and reason of an answer that declines. The messages protocol has a reason for it and no text. */
+/**
+ * Refusal, status and reason of an answer that declines. The messages protocol has a reason for it
+ * and no text.
+ */
 const REFUSED: Readonly<Partial<Record<Route, readonly unknown[]>>> = {
   chat: ["This is a simulated refusal.", "completed", null],
   responses: ["This is a simulated refusal.", "completed", null],
@@ -205,10 +258,17 @@ describe("signed reasoning", () => {
   ] as const)("made over the route %s does not go to the route %s", async (from, to, reported) => {
     const session = openSession(fixture);
     const client = openaiClient(session);
-    const more = { include: ["reasoning.encrypted_content" as const], reasoning: { effort: "low" as const } };
+    const more = {
+      include: ["reasoning.encrypted_content" as const],
+      reasoning: { effort: "low" as const },
+    };
     const first = await client.responses.create({ model: from, input: question, ...more });
     expect(first.output.some((item) => item.type === "reasoning")).toBe(true);
-    const input: ResponseInput = [...question, ...answered(first), { role: "user", content: "And tomorrow?" }];
+    const input: ResponseInput = [
+      ...question,
+      ...answered(first),
+      { role: "user", content: "And tomorrow?" },
+    ];
     const error = await thrownBy(client.responses.create({ model: to, input, ...more }));
     expect(error).toMatchObject(reported);
     expect(session.sent).toHaveLength(2);

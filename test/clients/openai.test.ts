@@ -67,7 +67,11 @@ describe("the official openai client", () => {
 
   it("never sees a chunk without choices when it did not request usage", async () => {
     const { openai } = client(inference);
-    const stream = await openai.chat.completions.create({ model: "chat-small", messages, stream: true });
+    const stream = await openai.chat.completions.create({
+      model: "chat-small",
+      messages,
+      stream: true,
+    });
     for await (const chunk of stream) expect(chunk.choices.length).toBeGreaterThan(0);
   });
 
@@ -172,7 +176,11 @@ describe("the official openai client", () => {
 
   it("hears of its own mistake once, with the field's name", async () => {
     const { openai, sent } = client(inference);
-    const request = openai.chat.completions.create({ model: "chat-small", messages, temperature: 9 });
+    const request = openai.chat.completions.create({
+      model: "chat-small",
+      messages,
+      temperature: 9,
+    });
     await expect(request).rejects.toBeInstanceOf(BadRequestError);
     await expect(request).rejects.toMatchObject({ param: "temperature" });
     expect(sent).toHaveLength(1);
@@ -181,10 +189,17 @@ describe("the official openai client", () => {
   it("gets an error out of a stream that was cut, never a short answer", async () => {
     const { openai } = client(inference);
     const cut = await startTestServer((routes) =>
-      routes.replaceAll("upstream_model: gpt-5-mini", "upstream_model: gpt-5-mini+cut=after-4+chunk-delay=20ms"),
+      routes.replaceAll(
+        "upstream_model: gpt-5-mini",
+        "upstream_model: gpt-5-mini+cut=after-4+chunk-delay=20ms",
+      ),
     );
     const key = await cut.key("demo", ["inference"]);
-    const broken = openai.withOptions({ apiKey: key, baseURL: `${cut.server.url}/v1`, maxRetries: 0 });
+    const broken = openai.withOptions({
+      apiKey: key,
+      baseURL: `${cut.server.url}/v1`,
+      maxRetries: 0,
+    });
     const stream = await broken.chat.completions.create({
       model: "chat-small",
       messages,

@@ -16,12 +16,17 @@ it("the documents have a program in Python, and one that streams", () => {
   expect(PROGRAMS.filter(({ text }) => !text.includes(`${ADDRESS}/v1`))).toEqual([]);
 });
 
-it.skipIf(INTERPRETER === null)(`the programs in Python print the answer of the shipped route (${NEEDS})`, async () => {
-  const test = await startTestServer();
-  const environment = { ...process.env, SIGNALBOX_KEY: await test.key("demo", ["inference"]) };
-  for (const { text } of PROGRAMS) {
-    const program = text.replace(ADDRESS, test.server.url);
-    const { stdout } = await promisify(execFile)(INTERPRETER ?? "", ["-c", program], { env: environment });
-    expect(stdout).toContain("Simulated answer from gpt-5-mini to 1 message.");
-  }
-});
+it.skipIf(INTERPRETER === null)(
+  `the programs in Python print the answer of the shipped route (${NEEDS})`,
+  async () => {
+    const test = await startTestServer();
+    const environment = { ...process.env, SIGNALBOX_KEY: await test.key("demo", ["inference"]) };
+    for (const { text } of PROGRAMS) {
+      const program = text.replace(ADDRESS, test.server.url);
+      const { stdout } = await promisify(execFile)(INTERPRETER ?? "", ["-c", program], {
+        env: environment,
+      });
+      expect(stdout).toContain("Simulated answer from gpt-5-mini to 1 message.");
+    }
+  },
+);

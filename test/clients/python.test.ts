@@ -34,7 +34,12 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
   beforeAll(async () => {
     const { url, key, regulatedKey } = await startFixture();
     const { stdout } = await promisify(execFile)(INTERPRETER ?? "", [SCRIPT, ...CONVERSING], {
-      env: { ...process.env, SIGNALBOX_URL: url, SIGNALBOX_KEY: key, SIGNALBOX_REGULATED_KEY: regulatedKey },
+      env: {
+        ...process.env,
+        SIGNALBOX_URL: url,
+        SIGNALBOX_KEY: key,
+        SIGNALBOX_REGULATED_KEY: regulatedKey,
+      },
       timeout: 2 * STARTING,
     });
     for (const line of stdout.trim().split("\n")) {
@@ -45,13 +50,18 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
 
   function resultOf(name: string, route: Route): Result {
     const result = results.get(`${name} over ${route}`);
-    if (result === undefined) throw new Error(`the script reported nothing of ${name} over ${route}`);
+    if (result === undefined)
+      throw new Error(`the script reported nothing of ${name} over ${route}`);
     return result;
   }
 
   describe.each(CONVERSING)("over the route %s", (route) => {
     it.each(ANSWERS)("%s", (name, finish) => {
-      expect(resultOf(name, route)).toMatchObject({ text: expect.stringMatching(/\w/), finish, requests: 1 });
+      expect(resultOf(name, route)).toMatchObject({
+        text: expect.stringMatching(/\w/),
+        finish,
+        requests: 1,
+      });
     });
 
     it.each(LOOPS)("%s, over three turns", (name, finish) => {
@@ -63,14 +73,17 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
       });
     });
 
-    it.each(["chat denied", "responses denied", "messages denied"])("%s once, and reported everything", (name) => {
-      expect(resultOf(name, route)).toMatchObject({
-        error: "PermissionDeniedError",
-        status: 403,
-        message: expect.stringMatching(/data-retention@r1.*nothing_kept.*DATA_RETAINED/),
-        requests: 1,
-      });
-    });
+    it.each(["chat denied", "responses denied", "messages denied"])(
+      "%s once, and reported everything",
+      (name) => {
+        expect(resultOf(name, route)).toMatchObject({
+          error: "PermissionDeniedError",
+          status: 403,
+          message: expect.stringMatching(/data-retention@r1.*nothing_kept.*DATA_RETAINED/),
+          requests: 1,
+        });
+      },
+    );
 
     it.each([
       ["chat broken", "APIError"],

@@ -27,12 +27,19 @@ function counted(): { readonly fetch: typeof fetch; readonly statuses: number[] 
 
 const CLIENTS: Readonly<Record<string, (router: Router, ask: typeof fetch) => Promise<unknown>>> = {
   openai: (router, ask) =>
-    new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, fetch: ask }).chat.completions.create({
-      model: "r",
-      messages: [{ role: "user", content: "hello" }],
-    }),
+    new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, fetch: ask }).chat.completions.create(
+      {
+        model: "r",
+        messages: [{ role: "user", content: "hello" }],
+      },
+    ),
   anthropic: (router, ask) =>
-    new Anthropic({ apiKey: null, authToken: "good", baseURL: `${router.url}/api`, fetch: ask }).messages.create({
+    new Anthropic({
+      apiKey: null,
+      authToken: "good",
+      baseURL: `${router.url}/api`,
+      fetch: ask,
+    }).messages.create({
       model: "r",
       max_tokens: 10,
       messages: [{ role: "user", content: "hello" }],
@@ -59,7 +66,9 @@ function failing(times: number, fault: Fault): Promise<Upstream> {
 }
 
 describe.each(Object.keys(CLIENTS))("the official client of %s", (name) => {
-  const ask = async (upstream: Upstream): Promise<{ readonly statuses: number[]; readonly outcome: unknown }> => {
+  const ask = async (
+    upstream: Upstream,
+  ): Promise<{ readonly statuses: number[]; readonly outcome: unknown }> => {
     const router = await startRouter({ table: tableOver([upstream]) });
     const { fetch: own, statuses } = counted();
     const outcome: unknown = await CLIENTS[name]?.(router, own).catch((error: unknown) => error);

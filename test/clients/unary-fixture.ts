@@ -1,7 +1,12 @@
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** Endpoints that embed, one for each wire protocol and each flag that changes it. All make the same vectors of the same texts. */
-const EMBEDDERS: Readonly<Record<string, { readonly dialect: string; readonly flags?: readonly string[] }>> = {
+/**
+ * Endpoints that embed, one for each wire protocol and each flag that changes it. All make the same
+ * vectors of the same texts.
+ */
+const EMBEDDERS: Readonly<
+  Record<string, { readonly dialect: string; readonly flags?: readonly string[] }>
+> = {
   openai: { dialect: "openai-chat" },
   floats: { dialect: "openai-chat", flags: ["float_vectors"] },
   mistral: { dialect: "openai-chat", flags: ["output_dimension_field", "no_encoding_format"] },
@@ -14,7 +19,9 @@ const EMBEDDERS: Readonly<Record<string, { readonly dialect: string; readonly fl
   nova: { dialect: "bedrock-nova-embed" },
 };
 
-const RERANKERS: Readonly<Record<string, { readonly dialect: string; readonly flags?: readonly string[] }>> = {
+const RERANKERS: Readonly<
+  Record<string, { readonly dialect: string; readonly flags?: readonly string[] }>
+> = {
   "rank-cohere": { dialect: "cohere-chat" },
   "rank-invoke": { dialect: "cohere-chat", flags: ["bedrock_invoke"] },
   "rank-jina": { dialect: "openai-chat" },
@@ -36,11 +43,16 @@ export interface UnaryFixture {
   readonly poorKey: string;
 }
 
-/** A whole server whose simulated providers embed, rerank and moderate, each in a protocol of its own. */
+/**
+ * A whole server whose simulated providers embed, rerank and moderate, each in a protocol of its
+ * own.
+ */
 export async function startUnaryFixture(): Promise<UnaryFixture> {
   const test = await startTestServer(() => JSON.stringify(routesFile()));
   const expiresAt = Date.now() + 600_000;
-  const key = await test.key("everything", ["inference", "catalogue:read", "route:simulate"], { expiresAt });
+  const key = await test.key("everything", ["inference", "catalogue:read", "route:simulate"], {
+    expiresAt,
+  });
   const poorKey = await test.key("poor", ["inference"], { expiresAt });
   return { test, url: test.server.url, key, poorKey };
 }
@@ -96,12 +108,16 @@ function routesFile(): object {
       row("openai.poisoned", "vectors", "openai", "simulated-vectors+poison"),
       row("openai.permuted", "vectors", "openai", "simulated-vectors+permute"),
       row("openai.short", "vectors", "openai", "simulated-vectors+short=1"),
-      ...RERANK_ROUTES.map((name) => row(name, "ranks", name, name === "rank-bedrock" ? ARN : "simulated-ranks")),
+      ...RERANK_ROUTES.map((name) =>
+        row(name, "ranks", name, name === "rank-bedrock" ? ARN : "simulated-ranks"),
+      ),
       row("judge", "verdicts", "judge", "simulated-verdicts"),
       row("judge.other", "other-verdicts", "judge", "simulated-verdicts+categories=other"),
     ],
     routes: {
-      ...Object.fromEntries([...EMBED_ROUTES, ...RERANK_ROUTES].map((name) => [name, { primary: name }])),
+      ...Object.fromEntries(
+        [...EMBED_ROUTES, ...RERANK_ROUTES].map((name) => [name, { primary: name }]),
+      ),
       "openai.poisoned": { primary: "openai.poisoned" },
       "openai.permuted": { primary: "openai.permuted" },
       "openai.short": { primary: "openai.short" },
@@ -133,7 +149,11 @@ function routesFile(): object {
       },
       poor: {
         tier: "standard",
-        approve: { routes: ["openai", "rank-cohere"], regions: ["world"], providers: ["openai", "rank-cohere"] },
+        approve: {
+          routes: ["openai", "rank-cohere"],
+          regions: ["world"],
+          providers: ["openai", "rank-cohere"],
+        },
       },
     },
     policies: { dir: "policies", initial_mode: { "*": "shadow" } },

@@ -4,7 +4,13 @@ import OpenAI from "openai";
 import { VoyageAIClient } from "voyageai";
 import { beforeAll, describe, expect, it } from "vitest";
 import { STARTING } from "./fixture.ts";
-import { DIMENSION, EMBED_ROUTES, RERANK_ROUTES, startUnaryFixture, type UnaryFixture } from "./unary-fixture.ts";
+import {
+  DIMENSION,
+  EMBED_ROUTES,
+  RERANK_ROUTES,
+  startUnaryFixture,
+  type UnaryFixture,
+} from "./unary-fixture.ts";
 
 let fixture: UnaryFixture;
 
@@ -16,11 +22,18 @@ function openai(key = fixture.key): OpenAI {
   return new OpenAI({ baseURL: `${fixture.url}/v1`, apiKey: key, maxRetries: 0 });
 }
 
-const TEXTS = Array.from({ length: 120 }, (_, index) => `The ${index}th train leaves from platform ${index % 7}.`);
+const TEXTS = Array.from(
+  { length: 120 },
+  (_, index) => `The ${index}th train leaves from platform ${index % 7}.`,
+);
 
 /** What every endpoint answers for the texts; the vectors of the first endpoint that was called. */
 async function expectedVectors(): Promise<readonly (readonly number[])[]> {
-  const { data } = await openai().embeddings.create({ model: "openai", input: TEXTS, encoding_format: "float" });
+  const { data } = await openai().embeddings.create({
+    model: "openai",
+    input: TEXTS,
+    encoding_format: "float",
+  });
   return data.map(({ embedding }) => embedding);
 }
 
@@ -33,12 +46,22 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
     expect(usual.data.map(({ embedding }) => [...embedding].map(Math.fround))).toEqual(
       expected.map((vector) => vector.map(Math.fround)),
     );
-    const floats = await openai().embeddings.create({ model: route, input: TEXTS, encoding_format: "float" });
+    const floats = await openai().embeddings.create({
+      model: route,
+      input: TEXTS,
+      encoding_format: "float",
+    });
     expect(floats.data.map(({ embedding }) => embedding.map(Math.fround))).toEqual(
       expected.map((vector) => vector.map(Math.fround)),
     );
-    const one = await openai().embeddings.create({ model: route, input: TEXTS[3] ?? "", encoding_format: "float" });
-    expect(one.data.map(({ embedding }) => embedding.map(Math.fround))).toEqual([expected[3]?.map(Math.fround)]);
+    const one = await openai().embeddings.create({
+      model: route,
+      input: TEXTS[3] ?? "",
+      encoding_format: "float",
+    });
+    expect(one.data.map(({ embedding }) => embedding.map(Math.fround))).toEqual([
+      expected[3]?.map(Math.fround),
+    ]);
   });
 
   it("have the length requested", async () => {
@@ -61,13 +84,16 @@ describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
 });
 
 describe("vectors", () => {
-  it.each(["voyage", "openai", "cohere"])("reach Voyage's client over %s, in its own format", async (route) => {
-    const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
-    const { data, usage } = await client.embed({ model: route, input: TEXTS, truncation: true });
-    expect(data?.map(({ index }) => index)).toEqual(TEXTS.map((_, index) => index));
-    expect(data?.[0]?.embedding).toHaveLength(DIMENSION);
-    expect(usage?.totalTokens).toBeGreaterThan(0);
-  });
+  it.each(["voyage", "openai", "cohere"])(
+    "reach Voyage's client over %s, in its own format",
+    async (route) => {
+      const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
+      const { data, usage } = await client.embed({ model: route, input: TEXTS, truncation: true });
+      expect(data?.map(({ index }) => index)).toEqual(TEXTS.map((_, index) => index));
+      expect(data?.[0]?.embedding).toHaveLength(DIMENSION);
+      expect(usage?.totalTokens).toBeGreaterThan(0);
+    },
+  );
 
   it("are made for their purpose where the protocol knows it, and refused by name where it does not", async () => {
     const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
@@ -75,7 +101,9 @@ describe("vectors", () => {
       const { data } = await client.embed({ model: route, input: ["a"], inputType: "query" });
       expect(data).toHaveLength(1);
     }
-    await expect(client.embed({ model: "openai", input: ["a"], inputType: "query" })).rejects.toMatchObject({
+    await expect(
+      client.embed({ model: "openai", input: ["a"], inputType: "query" }),
+    ).rejects.toMatchObject({
       statusCode: 400,
       body: { error: { param: "input_type", code: "feature_not_supported" } },
     });
@@ -89,7 +117,9 @@ describe("vectors", () => {
       encoding_format: "float",
     });
     expect(permuted.data.map(({ embedding }) => embedding)).toEqual(expected);
-    await expect(openai().embeddings.create({ model: "openai.short", input: TEXTS })).rejects.toMatchObject({
+    await expect(
+      openai().embeddings.create({ model: "openai.short", input: TEXTS }),
+    ).rejects.toMatchObject({
       status: 502,
       code: "result_count",
     });
@@ -98,14 +128,20 @@ describe("vectors", () => {
   it("fall back to another protocol of the same model, and are the same", async () => {
     const expected = await expectedVectors();
     const input = [...TEXTS.slice(0, 5), "simulated-poison"];
-    const { data } = await openai().embeddings.create({ model: "openai.saved", input, encoding_format: "float" });
+    const { data } = await openai().embeddings.create({
+      model: "openai.saved",
+      input,
+      encoding_format: "float",
+    });
     expect(data.slice(0, 5).map(({ embedding }) => embedding.map(Math.fround))).toEqual(
       expected.slice(0, 5).map((vector) => vector.map(Math.fround)),
     );
   });
 
   it("are denied where neither length nor window is approved, once and for good", async () => {
-    await expect(openai(fixture.poorKey).embeddings.create({ model: "openai", input: "a" })).rejects.toMatchObject({
+    await expect(
+      openai(fixture.poorKey).embeddings.create({ model: "openai", input: "a" }),
+    ).rejects.toMatchObject({
       status: 403,
       code: "DIMENSIONS_NOT_APPROVED",
     });
@@ -131,25 +167,39 @@ describe.each(RERANK_ROUTES)("ranks over %s", (route) => {
       returnDocuments: true,
     });
     expect(first.results.map(({ index }) => index)).toEqual([1, 3]);
-    expect(first.results.map(({ document }) => document?.text)).toEqual([DOCUMENTS[1], DOCUMENTS[3]]);
-    const second = await new CohereClientV2(settings).rerank({ model: route, query: QUERY, documents: DOCUMENTS });
+    expect(first.results.map(({ document }) => document?.text)).toEqual([
+      DOCUMENTS[1],
+      DOCUMENTS[3],
+    ]);
+    const second = await new CohereClientV2(settings).rerank({
+      model: route,
+      query: QUERY,
+      documents: DOCUMENTS,
+    });
     expect(second.results.map(({ index }) => index).slice(0, 2)).toEqual([1, 3]);
     expect(second.results).toHaveLength(DOCUMENTS.length);
     const scores = second.results.map(({ relevanceScore }) => relevanceScore);
     expect(scores).toEqual(scores.toSorted((left, right) => right - left));
     expect(JSON.stringify(second)).not.toContain("Coffee");
-    const voyage = await new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` }).rerank({
+    const voyage = await new VoyageAIClient({
+      apiKey: fixture.key,
+      environment: `${fixture.url}/v1`,
+    }).rerank({
       model: route,
       query: QUERY,
       documents: DOCUMENTS,
     });
-    expect(voyage.data?.map(({ index }) => index)).toEqual(second.results.map(({ index }) => index));
+    expect(voyage.data?.map(({ index }) => index)).toEqual(
+      second.results.map(({ index }) => index),
+    );
   });
 });
 
 describe("verdicts", () => {
   it("come from the workspace's own route where the request names none", async () => {
-    const { results } = await openai().moderations.create({ input: ["a kind text", "simulated-violence"] });
+    const { results } = await openai().moderations.create({
+      input: ["a kind text", "simulated-violence"],
+    });
     expect(results.map(({ flagged }) => flagged)).toEqual([false, true]);
     expect(results[1]?.categories.violence).toBe(true);
     expect(results[1]?.category_scores.violence).toBeGreaterThan(0.5);

@@ -8,10 +8,12 @@ import { compileTable, type TableOptions } from "../../src/compile/compile-table
 import { TEST_DIALECTS } from "./dialects.ts";
 
 /**
- * Golden cases: a routes.yaml, a line of ten dashes, then what the compiler says of it. A new case is a new file;
- * `UPDATE_GOLDEN=1` writes the second part of all of them (read the difference before committing it).
+ * Golden cases: a routes.yaml, a line of ten dashes, then what the compiler says of it. A new case
+ * is a new file; `UPDATE_GOLDEN=1` writes the second part of all of them (read the difference
+ * before committing it).
  *
- * Comments steer a case: `# policies: a, b` names the policies beside the file, `# show: routes.chat` prints a part of the table.
+ * Comments steer a case: `# policies: a, b` names the policies beside the file,
+ * `# show: routes.chat` prints a part of the table.
  */
 const folder = new URL("cases/", import.meta.url);
 const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
@@ -33,7 +35,9 @@ function print({ code, severity, line, column, message, hint }: Diagnostic): str
 }
 
 function pick(table: unknown, path: string): unknown {
-  return path.split(".").reduce((value, name) => (isJsonObject(value) ? value[name] : undefined), table);
+  return path
+    .split(".")
+    .reduce((value, name) => (isJsonObject(value) ? value[name] : undefined), table);
 }
 
 function outcome(text: string): string {
@@ -43,8 +47,12 @@ function outcome(text: string): string {
     ...(policies.length > 0 ? { policies } : {}),
   };
   const { table, diagnostics } = compileTable({ path: "routes.yaml", text }, options);
-  const shown = directive(text, "show").map((path) => `${path} = ${canonicalJson(pick(table, path) ?? null)}`);
-  return [...diagnostics.map(print), table === null ? "no table" : "table", ...shown, ""].join("\n");
+  const shown = directive(text, "show").map(
+    (path) => `${path} = ${canonicalJson(pick(table, path) ?? null)}`,
+  );
+  return [...diagnostics.map(print), table === null ? "no table" : "table", ...shown, ""].join(
+    "\n",
+  );
 }
 
 describe("golden cases", () => {

@@ -1,7 +1,10 @@
 import { DIALECTS } from "../../src/dialects/table.ts";
 import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 
-/** The dialects of this release and two more, so that the checks of every kind of work can be tested before all protocols exist. */
+/**
+ * The dialects of this release and two more, so that the checks of every kind of work can be tested
+ * before all protocols exist.
+ */
 export const TEST_DIALECTS: Readonly<Record<string, DialectFacts>> = {
   ...DIALECTS,
   "test-vectors": {

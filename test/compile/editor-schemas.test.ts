@@ -12,7 +12,9 @@ const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: fals
 ajv.addKeyword({ keyword: "patternErrorMessage", schemaType: "string" });
 // As an editor finds it: beside the two that refer to it.
 ajv.addSchema(schema, ROUTES_FILE);
-const [whole, part, overlay] = [schema, partSchema(schema), overlaySchema(schema)].map((one) => ajv.compile(one));
+const [whole, part, overlay] = [schema, partSchema(schema), overlaySchema(schema)].map((one) =>
+  ajv.compile(one),
+);
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -21,12 +23,19 @@ function objectOf(value: unknown): Json {
 }
 
 /** Every key with its own schema, references followed. */
-function* keys(value: unknown, path = ""): Generator<{ readonly path: string; readonly property: Json }> {
+function* keys(
+  value: unknown,
+  path = "",
+): Generator<{ readonly path: string; readonly property: Json }> {
   if (typeof value !== "object" || value === null) return;
   for (const [name, property] of Object.entries(objectOf(objectOf(value)["properties"]))) {
     const given = objectOf(property);
-    const reference = typeof given["$ref"] === "string" ? given["$ref"].replace("#/$defs/", "") : "";
-    yield { path: `${path}/${name}`, property: { ...objectOf(objectOf(schema["$defs"])[reference]), ...given } };
+    const reference =
+      typeof given["$ref"] === "string" ? given["$ref"].replace("#/$defs/", "") : "";
+    yield {
+      path: `${path}/${name}`,
+      property: { ...objectOf(objectOf(schema["$defs"])[reference]), ...given },
+    };
   }
   for (const [name, member] of Object.entries(value)) yield* keys(member, `${path}/${name}`);
 }
@@ -38,15 +47,22 @@ describe("schemas for editors", () => {
     for (const { path, property } of keys(schema)) {
       const items = objectOf(property["items"]);
       const showsValues =
-        ["enum", "const", "default", "properties", "if", "oneOf"].some((keyword) => keyword in property) ||
-        ["boolean", "object"].includes(typeof property["type"] === "string" ? property["type"] : "") ||
+        ["enum", "const", "default", "properties", "if", "oneOf"].some(
+          (keyword) => keyword in property,
+        ) ||
+        ["boolean", "object"].includes(
+          typeof property["type"] === "string" ? property["type"] : "",
+        ) ||
         ["$ref", "enum", "properties", "if"].some((keyword) => keyword in items) ||
         Object.keys(property).join() === "description";
-      const shown: readonly unknown[] = Array.isArray(property["examples"]) ? property["examples"] : [];
+      const shown: readonly unknown[] = Array.isArray(property["examples"])
+        ? property["examples"]
+        : [];
       if (shown.length === 0 && !showsValues) silent.push(path);
       const { $ref: _reference, ...rest } = property;
       const validate = ajv.compile({ ...rest, $defs: objectOf(schema["$defs"]) });
-      for (const example of shown) expect(validate(example), `${path}: ${JSON.stringify(example)}`).toBe(true);
+      for (const example of shown)
+        expect(validate(example), `${path}: ${JSON.stringify(example)}`).toBe(true);
       examples += shown.length;
     }
     expect(silent).toEqual([]);
@@ -55,7 +71,10 @@ describe("schemas for editors", () => {
 
   test("a row with a preset need not say what the preset says; one without must", () => {
     const file = objectOf(parse(CLEAN));
-    const withRow = (row: unknown) => ({ ...file, providers: { ...objectOf(file["providers"]), more: row } });
+    const withRow = (row: unknown) => ({
+      ...file,
+      providers: { ...objectOf(file["providers"]), more: row },
+    });
     expect(whole?.(file)).toBe(true);
     expect(whole?.(withRow({ preset: "openai", region: "eu-west" }))).toBe(true);
     expect(whole?.(withRow({ preset: "opnai", region: "eu-west" }))).toBe(false);
@@ -64,7 +83,8 @@ describe("schemas for editors", () => {
   });
 
   test("an included file may have any section, and nothing else", () => {
-    for (const name of ["providers.yaml", "teams/supply.yaml"]) expect(part?.(parse(SPLIT[name] ?? ""))).toBe(true);
+    for (const name of ["providers.yaml", "teams/supply.yaml"])
+      expect(part?.(parse(SPLIT[name] ?? ""))).toBe(true);
     expect(part?.({ include: ["a.yaml"] })).toBe(false);
     expect(part?.({ rotues: {} })).toBe(false);
   });
@@ -73,7 +93,10 @@ describe("schemas for editors", () => {
     [{ providers: { a: { base_url: "https://a.example" } } }, true],
     [{ providers: { a: null }, endpoints: { b: { price: { input: 1 } }, c: null } }, true],
     [{ workspaces: { w: { approve: { routes: ["chat"] }, limits: { budget: null } } } }, true],
-    [{ providers: { a: { auth: { bearer: null, header: "x-api-key", secret: { env: "A" } } } } }, true],
+    [
+      { providers: { a: { auth: { bearer: null, header: "x-api-key", secret: { env: "A" } } } } },
+      true,
+    ],
     [{ providers: { a: { bse_url: "https://a.example" } } }, false],
     [{ providers: { a: { dialect: "opnai-chat" } } }, false],
     [{ endpoints: [{ id: "a" }] }, false],

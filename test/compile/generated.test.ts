@@ -22,8 +22,12 @@ test("schemas/routes.schema.json is the schema that the compiler checks", () => 
 });
 
 test("the schemas of included files and of overlays are written from it", () => {
-  expect(committed("schemas/routes-part.schema.json")).toBe(`${JSON.stringify(partSchema(schema), null, 2)}\n`);
-  expect(committed("schemas/routes-overlay.schema.json")).toBe(`${JSON.stringify(overlaySchema(schema), null, 2)}\n`);
+  expect(committed("schemas/routes-part.schema.json")).toBe(
+    `${JSON.stringify(partSchema(schema), null, 2)}\n`,
+  );
+  expect(committed("schemas/routes-overlay.schema.json")).toBe(
+    `${JSON.stringify(overlaySchema(schema), null, 2)}\n`,
+  );
 });
 
 test("docs/configuration.md is written from the schema", () => {
@@ -34,7 +38,9 @@ test("docs/configuration.md is written from the schema", () => {
 test("docs/diagnostics.md is written from the tables of codes and lists every code once", () => {
   const text = committed("docs/diagnostics.md");
   expect(text).toBe(withNavigationOf(text, diagnosticsReference()));
-  for (const code of new Set([ROUTE_CODES, POLICY_CODES, ASSERTION_CODES].flatMap((codes) => Object.keys(codes))))
+  for (const code of new Set(
+    [ROUTE_CODES, POLICY_CODES, ASSERTION_CODES].flatMap((codes) => Object.keys(codes)),
+  ))
     expect(text.split(`| \`${code}\``)).toHaveLength(2);
 });
 
@@ -43,11 +49,18 @@ test("every key of the schema says what it means", () => {
   const visit = (value: unknown, path: string): void => {
     if (typeof value !== "object" || value === null) return;
     for (const [name, member] of Object.entries(value)) visit(member, `${path}/${name}`);
-    if (!("properties" in value) || typeof value.properties !== "object" || value.properties === null) return;
+    if (
+      !("properties" in value) ||
+      typeof value.properties !== "object" ||
+      value.properties === null
+    )
+      return;
     for (const [name, property] of Object.entries(value.properties)) {
       // A section of the schema of routes.yaml, which is visited by itself.
-      if ("$ref" in property && property.$ref === `routes.schema.json#/properties/${name}`) continue;
-      if (!("description" in property) || property.description === "") silent.push(`${path}/${name}`);
+      if ("$ref" in property && property.$ref === `routes.schema.json#/properties/${name}`)
+        continue;
+      if (!("description" in property) || property.description === "")
+        silent.push(`${path}/${name}`);
     }
   };
   for (const one of [schema, partSchema(schema), overlaySchema(schema)]) visit(one, "");

@@ -10,7 +10,10 @@ test.for([
     "anchors with an alias each",
     `list: [${Array.from({ length: 9_000 }, (_, index) => `&a${index} 1,*a${index}`).join()}]`,
   ],
-  ["keys of one mapping", `m: {${Array.from({ length: 50_000 }, (_, index) => `k${index}: 1`).join()}}`],
+  [
+    "keys of one mapping",
+    `m: {${Array.from({ length: 50_000 }, (_, index) => `k${index}: 1`).join()}}`,
+  ],
   ["the same key again and again", `m: {${"k: 1,".repeat(50_000)}}`],
 ] as const)("a file full of %s is judged in time that grows with its size", ([, text]) => {
   const began = performance.now();

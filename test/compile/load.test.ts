@@ -26,7 +26,14 @@ function load() {
 describe("loadConfiguration", () => {
   test("reads routes.yaml, the policies, their tests and their library, sorted", async () => {
     write("routes.yaml", "version: 1\n");
-    for (const name of ["b.rego", "a.rego", "a_test.rego", "lib/names.rego", "notes.md", ".hidden.rego"])
+    for (const name of [
+      "b.rego",
+      "a.rego",
+      "a_test.rego",
+      "lib/names.rego",
+      "notes.md",
+      ".hidden.rego",
+    ])
       write(`policies/${name}`, `# ${name}`);
     const { routes, policies, unreadable } = await load();
     expect(unreadable).toEqual([]);
@@ -74,7 +81,9 @@ describe("loadConfiguration", () => {
     ["is not UTF-8", () => write("routes.yaml", Uint8Array.of(0xff, 0xfe, 0x31))],
   ])("a file that %s is a finding", async (_, prepare) => {
     prepare();
-    expect((await load()).unreadable).toMatchObject([{ code: "SOURCE_UNREADABLE", line: 1, column: 1 }]);
+    expect((await load()).unreadable).toMatchObject([
+      { code: "SOURCE_UNREADABLE", line: 1, column: 1 },
+    ]);
   });
 
   test("every unreadable policy is a finding", async () => {

@@ -18,7 +18,8 @@ describe("models that refuse max_tokens", () => {
       ({ dialect, upstreamModel }) => dialect === "openai-chat" && REFUSING.test(upstreamModel),
     );
     expect(endpoints.length).toBeGreaterThan(0);
-    for (const { id, provider } of endpoints) expect(table?.providers[provider]?.flags, id).toContain(FLAG);
+    for (const { id, provider } of endpoints)
+      expect(table?.providers[provider]?.flags, id).toContain(FLAG);
   });
 
   it("stand at providers that rename it, in every preset whose sample is one", () => {

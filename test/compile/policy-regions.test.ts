@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
 
-const routes = { path: "routes.yaml", text: readFileSync(new URL("../../routes.yaml", import.meta.url), "utf8") };
+const routes = {
+  path: "routes.yaml",
+  text: readFileSync(new URL("../../routes.yaml", import.meta.url), "utf8"),
+};
 
 function policy(region: string): string {
   return `# METADATA
@@ -21,7 +24,9 @@ package signalbox.policy.eu_residency
 
 async function codes(region: string): Promise<readonly string[]> {
   // The file's other policy is named by initial_mode; a copy under its name keeps the table quiet.
-  const other = policy("eu").replaceAll("eu-residency", "data-retention").replaceAll("eu_residency", "data_retention");
+  const other = policy("eu")
+    .replaceAll("eu-residency", "data-retention")
+    .replaceAll("eu_residency", "data_retention");
   const policies = [
     { path: "policies/eu-residency.rego", text: policy(region) },
     { path: "policies/data-retention.rego", text: other },

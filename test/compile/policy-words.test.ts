@@ -42,8 +42,13 @@ labelled(label) if label in input.workspace.labels
 trusted := {"openia-eu", "mistral-eu"}
 `;
 
-async function findings(rules: string, options: { acceptUnknownValues?: boolean } = {}): Promise<readonly string[]> {
-  const library = rules.includes("names.trusted") ? LIBRARY : LIBRARY.replace("openia-eu", "openai-eu");
+async function findings(
+  rules: string,
+  options: { acceptUnknownValues?: boolean } = {},
+): Promise<readonly string[]> {
+  const library = rules.includes("names.trusted")
+    ? LIBRARY
+    : LIBRARY.replace("openia-eu", "openai-eu");
   const policies = [
     { path: "policies/lib/names.rego", text: library },
     { path: "policies/strings.rego", text: policy(rules) },
@@ -63,7 +68,11 @@ describe("values that policies compare with names of routes.yaml", () => {
   it.each([
     ["a label, negated", 'pass.fine if not "senstive" in input.workspace.labels', "`sensitive`"],
     ["a label of a key", 'pass.fine if "senstive" in input.key.labels', "`sensitive`"],
-    ["a label through a function of a library", 'pass.fine if not names.labelled("senstive")', "`sensitive`"],
+    [
+      "a label through a function of a library",
+      'pass.fine if not names.labelled("senstive")',
+      "`sensitive`",
+    ],
     ["a tier", 'pass.fine if input.workspace.tier != "standrad"', "`standard`"],
     ["an environment", 'pass.fine if input.key.environment == "producton"', "`production`"],
     ["an owner", 'pass.fine if not input.key.owner == "group:paymnets"', "`group:payments`"],
@@ -73,8 +82,16 @@ describe("values that policies compare with names of routes.yaml", () => {
       'pass.listed contains c.id if { some c in input.candidates; not c.region in {"eu-wst"} }',
       "`eu-west`",
     ],
-    ["a wire protocol", 'pass.fine if input.candidates[_].dialect == "opanai-chat"', "`openai-chat`"],
-    ["a candidate that is listed by its id", 'pass.listed contains "no-such-endpoint" if input.request.stream', ""],
+    [
+      "a wire protocol",
+      'pass.fine if input.candidates[_].dialect == "opanai-chat"',
+      "`openai-chat`",
+    ],
+    [
+      "a candidate that is listed by its id",
+      'pass.listed contains "no-such-endpoint" if input.request.stream',
+      "",
+    ],
     ["a region group", "pass.fine if not data.regions.euu", "`eu`"],
     ["a workspace in data", "pass.fine if not data.approved.regions.no_such_workspace", ""],
     ["a region in data", 'pass.fine if not "eu-wst" in data.regions.eu', "`eu-west`"],
@@ -84,11 +101,14 @@ describe("values that policies compare with names of routes.yaml", () => {
       "`openai-eu`",
     ],
   ])("%s that nothing declares is an error", async (_, rules, suggested) => {
-    expect(await findings(rules)).toEqual([`error POLICY_WORD_UNKNOWN strings.rego ${suggested}`.trim()]);
+    expect(await findings(rules)).toEqual([
+      `error POLICY_WORD_UNKNOWN strings.rego ${suggested}`.trim(),
+    ]);
   });
 
   it("a provider in a set of a library is an error in the library", async () => {
-    const rules = "pass.listed contains c.id if { some c in input.candidates; c.provider in names.trusted }";
+    const rules =
+      "pass.listed contains c.id if { some c in input.candidates; c.provider in names.trusted }";
     expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN lib/names.rego `openai-eu`"]);
   });
 
@@ -104,7 +124,8 @@ describe("values that policies compare with names of routes.yaml", () => {
   });
 
   it("a comment lets a value come later, and only that one", async () => {
-    const rules = '# signalbox: later eu-north\npass.fine if input.candidates[_].region in {"eu-north", "eu-wst"}';
+    const rules =
+      '# signalbox: later eu-north\npass.fine if input.candidates[_].region in {"eu-north", "eu-wst"}';
     expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN strings.rego `eu-west`"]);
   });
 

@@ -9,9 +9,14 @@ import { readSections } from "../policy/documents/document.ts";
 /** The provider rows of docs/providers.md, by id. */
 const rows = new Map<string, JsonObject>(
   readSections("docs/providers.md").flatMap(({ blocks }) => {
-    const written: JsonValue = parse(blocks.find(({ language }) => language === "yaml")?.text ?? "");
-    const providers = isJsonObject(written) && isJsonObject(written["providers"]) ? written["providers"] : {};
-    return Object.entries(providers).flatMap(([id, row]) => (isJsonObject(row) ? [[id, row] as const] : []));
+    const written: JsonValue = parse(
+      blocks.find(({ language }) => language === "yaml")?.text ?? "",
+    );
+    const providers =
+      isJsonObject(written) && isJsonObject(written["providers"]) ? written["providers"] : {};
+    return Object.entries(providers).flatMap(([id, row]) =>
+      isJsonObject(row) ? [[id, row] as const] : [],
+    );
   }),
 );
 
@@ -49,11 +54,16 @@ describe("presets", () => {
   });
 
   test("leave only placeholders that `check` knows", () => {
-    // An address is written small but for them; of the models' names only what is in capitals throughout.
-    const placeholders = Object.values(PRESETS).flatMap(({ regions = {}, address = "", sample }) => [
-      ...[...Object.values(regions), address].flatMap((url) => url.match(/[A-Z][A-Z_]*/g) ?? []),
-      ...[sample.upstream_model ?? "", ...Object.values(sample.profiles ?? {})].filter((id) => /^[A-Z_]+$/.test(id)),
-    ]);
+    // An address is written small but for them; of the models' names only what is in capitals
+    // throughout.
+    const placeholders = Object.values(PRESETS).flatMap(
+      ({ regions = {}, address = "", sample }) => [
+        ...[...Object.values(regions), address].flatMap((url) => url.match(/[A-Z][A-Z_]*/g) ?? []),
+        ...[sample.upstream_model ?? "", ...Object.values(sample.profiles ?? {})].filter((id) =>
+          /^[A-Z_]+$/.test(id),
+        ),
+      ],
+    );
     expect(PLACEHOLDERS).toEqual(expect.arrayContaining([...new Set(placeholders)]));
     expect(placeholders.length).toBeGreaterThan(5);
   });
@@ -65,8 +75,12 @@ describe("presets", () => {
     const location = typeof region === "string" ? region : "";
     const own = preset.regions === undefined ? { base_url: preset.address } : {};
     const resolved = providersOf(
-      // The page has a variable of its own for each region; what the variable is called is no fact of the provider.
-      { a: { preset: name, region: location, ...own, auth: row["auth"] }, b: { region: location, ...documented } },
+      // The page has a variable of its own for each region; what the variable is called is no fact
+      // of the provider.
+      {
+        a: { preset: name, region: location, ...own, auth: row["auth"] },
+        b: { region: location, ...documented },
+      },
       [location],
     );
     expect({ ...resolved["a"], id: "b" }).toEqual(resolved["b"]);
@@ -74,12 +88,18 @@ describe("presets", () => {
     expect(preset.checked).toMatch(/^20\d\d-\d\d$/);
   });
 
-  test.each(Object.entries(PRESETS))("%s compiles in each of its regions, at an address of its own", (name, preset) => {
-    const regions = Object.keys(preset.regions ?? { own: "" });
-    const own = preset.regions === undefined ? { base_url: preset.address } : {};
-    const written = Object.fromEntries(regions.map((region) => [`p-${region}`, { preset: name, region, ...own }]));
-    const providers = Object.values(providersOf(written, regions));
-    expect(new Set(providers.map(({ baseUrl }) => baseUrl)).size).toBe(regions.length);
-    for (const { auth } of providers) expect(auth.kind === "none" || auth.onMissing === "fail").toBe(true);
-  });
+  test.each(Object.entries(PRESETS))(
+    "%s compiles in each of its regions, at an address of its own",
+    (name, preset) => {
+      const regions = Object.keys(preset.regions ?? { own: "" });
+      const own = preset.regions === undefined ? { base_url: preset.address } : {};
+      const written = Object.fromEntries(
+        regions.map((region) => [`p-${region}`, { preset: name, region, ...own }]),
+      );
+      const providers = Object.values(providersOf(written, regions));
+      expect(new Set(providers.map(({ baseUrl }) => baseUrl)).size).toBe(regions.length);
+      for (const { auth } of providers)
+        expect(auth.kind === "none" || auth.onMissing === "fail").toBe(true);
+    },
+  );
 });

@@ -60,12 +60,20 @@ describe("terminal", () => {
   });
 
   test("has colour only on request", () => {
-    expect(formatDiagnostics("terminal", [finding], { sources, colour: true })).toContain("\u001b[31merror");
+    expect(formatDiagnostics("terminal", [finding], { sources, colour: true })).toContain(
+      "\u001b[31merror",
+    );
     expect(formatDiagnostics("terminal", [finding], { sources })).not.toContain("\u001b");
   });
 
   test("a file cannot write escape sequences to the reader's terminal", () => {
-    const hostile = { ...finding, line: 1, message: "a\u001b[2Jb", hint: "\u202e", file: "x\u0007" };
+    const hostile = {
+      ...finding,
+      line: 1,
+      message: "a\u001b[2Jb",
+      hint: "\u202e",
+      file: "x\u0007",
+    };
     const output = formatDiagnostics("terminal", [hostile], {
       sources: [{ path: "x\u0007", text: "k: \u001b[31m\u0007" }],
     });
@@ -91,11 +99,16 @@ describe("terminal", () => {
     ],
     ["broken YAML beside a credential", "auth: { bearer: hunter2 ]"],
   ])("never prints %s", (_, auth) => {
-    const source = { path: "routes.yaml", text: CLEAN.replace("auth: { bearer: { env: ALPHA_KEY } }", auth) };
+    const source = {
+      path: "routes.yaml",
+      text: CLEAN.replace("auth: { bearer: { env: ALPHA_KEY } }", auth),
+    };
     const { diagnostics } = compileTable(source);
     expect(diagnostics.length).toBeGreaterThan(0);
     for (const format of ["terminal", "json", "github", "sarif"] as const) {
-      expect(formatDiagnostics(format, diagnostics, { sources: [source] })).not.toMatch(/hunter2|sk-test/);
+      expect(formatDiagnostics(format, diagnostics, { sources: [source] })).not.toMatch(
+        /hunter2|sk-test/,
+      );
     }
   });
 });

@@ -18,7 +18,11 @@ function absent(): never {
 
 describe("resolveSecrets", () => {
   test("reads variables and files", () => {
-    const { secrets, missing, refused } = resolveSecrets(table, { ALPHA_KEY: "one" }, (path) => `${path}!`);
+    const { secrets, missing, refused } = resolveSecrets(
+      table,
+      { ALPHA_KEY: "one" },
+      (path) => `${path}!`,
+    );
     expect([...secrets]).toEqual([
       ["alpha-eu", "one"],
       ["beta-us", "/run/secrets/beta!"],
@@ -78,15 +82,24 @@ describe("resolveSecrets", () => {
 
 describe("secrets of credentials made per call", () => {
   const AWS = "aws_sigv4: { service: bedrock, region: eu-west-1, credentials:";
-  const resolve = (auth: string, environment: Record<string, string>, files: Record<string, string> = {}) => {
-    const text = CLEAN.replace("{ bearer: { env: ALPHA_KEY } }", `{ ${auth}, on_missing_secret: disable }`).replace(
-      "{ header: X-Api-Key, secret: { file: /run/secrets/beta } }",
-      "none",
-    );
+  const resolve = (
+    auth: string,
+    environment: Record<string, string>,
+    files: Record<string, string> = {},
+  ) => {
+    const text = CLEAN.replace(
+      "{ bearer: { env: ALPHA_KEY } }",
+      `{ ${auth}, on_missing_secret: disable }`,
+    ).replace("{ header: X-Api-Key, secret: { file: /run/secrets/beta } }", "none");
     const { table: made } = compileTable({ path: "routes.yaml", text }) as { table: RoutingTable };
-    const { secrets, missing, refused } = resolveSecrets(made, environment, (path) => files[path] ?? absent());
+    const { secrets, missing, refused } = resolveSecrets(
+      made,
+      environment,
+      (path) => files[path] ?? absent(),
+    );
     expect(secrets.size).toBe(0);
-    for (const one of missing) expect(one).toMatchObject({ provider: "alpha-eu", onMissing: "disable" });
+    for (const one of missing)
+      expect(one).toMatchObject({ provider: "alpha-eu", onMissing: "disable" });
     return {
       missing: missing.map(({ reference }) => reference),
       refused: refused.map(({ reference }) => reference),
@@ -99,7 +112,12 @@ describe("secrets of credentials made per call", () => {
 
   test.each<[string, Record<string, string>, Record<string, string>, object]>([
     [`${AWS} env }`, KEYS, {}, NOTHING],
-    [`${AWS} env }`, { AWS_ACCESS_KEY_ID: "id" }, {}, { missing: [{ env: "AWS_SECRET_ACCESS_KEY" }], refused: [] }],
+    [
+      `${AWS} env }`,
+      { AWS_ACCESS_KEY_ID: "id" },
+      {},
+      { missing: [{ env: "AWS_SECRET_ACCESS_KEY" }], refused: [] },
+    ],
     [`${AWS} env }`, {}, {}, { missing: [{ env: "AWS_ACCESS_KEY_ID" }], refused: [] }],
     [
       `${AWS} env }`,
@@ -116,8 +134,18 @@ describe("secrets of credentials made per call", () => {
       { missing: [{ env: "AWS_WEB_IDENTITY_TOKEN_FILE" }], refused: [] },
     ],
     [`${AWS} shared_file }`, HOME, { "/home/u/.aws/credentials": "[other]\n[default]\n" }, NOTHING],
-    [`${AWS} shared_file, profile: m }`, HOME, { "/home/u/.aws/config": '[profile "m"]\n' }, NOTHING],
-    [`${AWS} shared_file, profile: m }`, { AWS_CONFIG_FILE: "/c" }, { "/c": "[profile m]" }, NOTHING],
+    [
+      `${AWS} shared_file, profile: m }`,
+      HOME,
+      { "/home/u/.aws/config": '[profile "m"]\n' },
+      NOTHING,
+    ],
+    [
+      `${AWS} shared_file, profile: m }`,
+      { AWS_CONFIG_FILE: "/c" },
+      { "/c": "[profile m]" },
+      NOTHING,
+    ],
     [
       `${AWS} shared_file, profile: m }`,
       HOME,
@@ -125,10 +153,20 @@ describe("secrets of credentials made per call", () => {
       { missing: [{ file: "/home/u/.aws/credentials" }], refused: [] },
     ],
     [`${AWS} container }`, { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: "/x" }, {}, NOTHING],
-    [`${AWS} container }`, {}, {}, { missing: [{ env: "AWS_CONTAINER_CREDENTIALS_FULL_URI" }], refused: [] }],
+    [
+      `${AWS} container }`,
+      {},
+      {},
+      { missing: [{ env: "AWS_CONTAINER_CREDENTIALS_FULL_URI" }], refused: [] },
+    ],
     [`${AWS} instance }`, {}, {}, NOTHING],
     ["google_oauth: { credentials: metadata_server }", {}, {}, NOTHING],
-    ["google_oauth: { credentials: adc }", { GOOGLE_APPLICATION_CREDENTIALS: "/g" }, { "/g": "{}" }, NOTHING],
+    [
+      "google_oauth: { credentials: adc }",
+      { GOOGLE_APPLICATION_CREDENTIALS: "/g" },
+      { "/g": "{}" },
+      NOTHING,
+    ],
     [
       "google_oauth: { credentials: adc }",
       { GOOGLE_APPLICATION_CREDENTIALS: "/g" },

@@ -14,7 +14,9 @@ function compiled(text: string, path = "routes.yaml", options: TableOptions = {}
 describe("the default routes.yaml", () => {
   test("compiles without a finding, against the policies that it names", () => {
     const policies = ["eu-residency", "data-retention"];
-    expect(compileTable({ path: "routes.yaml", text: DEFAULT }, { policies }).diagnostics).toEqual([]);
+    expect(compileTable({ path: "routes.yaml", text: DEFAULT }, { policies }).diagnostics).toEqual(
+      [],
+    );
   });
 
   test("starts without any key: every secret may be missing", () => {
@@ -30,7 +32,8 @@ describe("the default routes.yaml", () => {
       ...(table.routes[id]?.fallbacks ?? []),
     ]);
     expect(endpoints?.length).toBeGreaterThan(2);
-    for (const id of endpoints ?? []) expect(table.regionGroups["eu"]).toContain(table.endpoints[id ?? ""]?.region);
+    for (const id of endpoints ?? [])
+      expect(table.regionGroups["eu"]).toContain(table.endpoints[id ?? ""]?.region);
   });
 });
 
@@ -99,7 +102,9 @@ describe("the table is a function of what the file says", () => {
   test("diagnostics have the same locations under CR LF", () => {
     const broken = CLEAN.replace("region: us-east", "regon: us-east");
     const unix = compileTable({ path: "a", text: broken }).diagnostics;
-    expect(compileTable({ path: "a", text: broken.replaceAll("\n", "\r\n") }).diagnostics).toEqual(unix);
+    expect(compileTable({ path: "a", text: broken.replaceAll("\n", "\r\n") }).diagnostics).toEqual(
+      unix,
+    );
     expect(unix.length).toBeGreaterThan(1);
   });
 

@@ -12,12 +12,18 @@ const ROOT = join(import.meta.dirname, "../..");
 function shapes(value: unknown, path = ""): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
   const own = `${path} ${Object.isFrozen(value)} ${Object.getPrototypeOf(value) === null}`;
-  return [own, ...Object.entries(value).flatMap(([name, member]) => shapes(member, `${path}.${name}`))];
+  return [
+    own,
+    ...Object.entries(value).flatMap(([name, member]) => shapes(member, `${path}.${name}`)),
+  ];
 }
 
 /** With digests instead of modules: comparing a million numbers one by one takes minutes. */
 function comparable({ policies, ...rest }: CompiledConfiguration): object {
-  const modules = policies?.modules.map(({ bytes, ...module }) => ({ ...module, bytes: hash("sha256", bytes) }));
+  const modules = policies?.modules.map(({ bytes, ...module }) => ({
+    ...module,
+    bytes: hash("sha256", bytes),
+  }));
   return { ...rest, policies: { ...policies, modules } };
 }
 
@@ -33,7 +39,10 @@ describe("compiling on a thread of its own", () => {
   });
 
   test("gives the findings of files with errors", async () => {
-    const files = { routes: { path: "routes.yaml", text: "version: 1\nroutes: 7\n" }, policies: [] };
+    const files = {
+      routes: { path: "routes.yaml", text: "version: 1\nroutes: 7\n" },
+      policies: [],
+    };
     const there = await compileOnThread(files, { cache: null });
     expect(there).toEqual(await compileConfiguration(files, { cache: null }));
     expect(there.table).toBeNull();
@@ -41,8 +50,14 @@ describe("compiling on a thread of its own", () => {
   });
 
   test("leaves this thread free: it goes on with other work while a file compiles", async () => {
-    const routes = Array.from({ length: 2_000 }, (_, index) => `  r-${index}: { model: m, provider: p }`).join("\n");
-    const files = { routes: { path: "routes.yaml", text: `version: 1\nroutes:\n${routes}\n` }, policies: [] };
+    const routes = Array.from(
+      { length: 2_000 },
+      (_, index) => `  r-${index}: { model: m, provider: p }`,
+    ).join("\n");
+    const files = {
+      routes: { path: "routes.yaml", text: `version: 1\nroutes:\n${routes}\n` },
+      policies: [],
+    };
     let turns = 0;
     const counting = setInterval(() => (turns += 1), 1);
     await compileOnThread(files, { cache: null });

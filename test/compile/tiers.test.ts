@@ -29,10 +29,18 @@ function authored(index: number): fc.Arbitrary<Authored> {
     .map(({ order, peers, balance, shares, others, at }) => {
       const [primary = "", ...rest] = order;
       const equals = rest.slice(0, peers);
-      const weights = Object.fromEntries([primary, ...equals].map((id, endpoint) => [id, shares[endpoint] ?? 1]));
+      const weights = Object.fromEntries(
+        [primary, ...equals].map((id, endpoint) => [id, shares[endpoint] ?? 1]),
+      );
       if (Object.values(weights).every((weight) => weight === 0)) weights[primary] = 1;
       const fallbacks: Authored["fallbacks"] = rest.slice(peers);
-      return { primary, peers: equals, balance, weights, fallbacks: fallbacks.toSpliced(at, 0, ...others) };
+      return {
+        primary,
+        peers: equals,
+        balance,
+        weights,
+        fallbacks: fallbacks.toSpliced(at, 0, ...others),
+      };
     });
 }
 
@@ -40,11 +48,20 @@ function compiled(routes: readonly Authored[]): Readonly<Record<string, RouteRow
   const text = stringify({
     version: 1,
     regions: { eu: ["eu-west"] },
-    providers: { p: { dialect: "openai-chat", base_url: "https://p.example/v1", region: "eu-west", auth: "none" } },
+    providers: {
+      p: {
+        dialect: "openai-chat",
+        base_url: "https://p.example/v1",
+        region: "eu-west",
+        auth: "none",
+      },
+    },
     models: { m: { operations: ["generate"] } },
     endpoints: ENDPOINTS.map((id) => ({ id, model: "m", provider: "p", upstream_model: id })),
     routes: Object.fromEntries(routes.map((row, index) => [`r${index}`, row])),
-    workspaces: { w: { tier: "standard", approve: { routes: ["r0"], regions: ["eu"], providers: ["p"] } } },
+    workspaces: {
+      w: { tier: "standard", approve: { routes: ["r0"], regions: ["eu"], providers: ["p"] } },
+    },
   });
   const { table, diagnostics } = compileTable({ path: "routes.yaml", text });
   if (table === null) throw new Error(JSON.stringify(diagnostics));
@@ -80,7 +97,9 @@ test("over random routes: each endpoint in one tier, where it comes up first, wi
           expect(endpoints.length).toBeGreaterThan(0);
           expect(weights).toHaveLength(endpoints.length);
           expect(Math.max(...weights)).toBeGreaterThan(0);
-          const from = routes.find((other) => endpoints.every((id) => [other.primary, ...other.peers].includes(id)));
+          const from = routes.find((other) =>
+            endpoints.every((id) => [other.primary, ...other.peers].includes(id)),
+          );
           if (endpoints.length > 1) expect(from).toBeDefined();
           if (from === undefined) expect([balance, weights]).toEqual(["order", [1]]);
         }

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/literal-secrets.ts";
-import { compareAreas, areaOf, hostEvidence, modelIdEvidence } from "../../src/compile/checks/regions.ts";
+import {
+  compareAreas,
+  areaOf,
+  hostEvidence,
+  modelIdEvidence,
+} from "../../src/compile/checks/regions.ts";
 import { milliseconds } from "../../src/compile/normalised/durations.ts";
 import { editDistance } from "../../src/canon/nearest-name.ts";
 import { suggest } from "../../src/compile/findings/suggest.ts";
@@ -28,7 +33,11 @@ describe("suggest", () => {
   });
 
   test("the distance is a metric that counts a swap as one", () => {
-    expect([editDistance("ab", "ba"), editDistance("", "abc"), editDistance("kitten", "sitting")]).toEqual([1, 3, 3]);
+    expect([
+      editDistance("ab", "ba"),
+      editDistance("", "abc"),
+      editDistance("kitten", "sitting"),
+    ]).toEqual([1, 3, 3]);
     const name = fc.string({ maxLength: 8 });
     fc.assert(
       fc.property(name, name, (left, right) => {
@@ -60,9 +69,12 @@ describe("locations", () => {
     expect(compareAreas(areaOf(claim) ?? ["?"], areaOf(evidence) ?? ["?"])).toBe(outcome);
   });
 
-  test.each(["frankfurt", "on-premises", "", "EU", "eu_west"])("%j is not a known convention", (name) => {
-    expect(areaOf(name)).toBeNull();
-  });
+  test.each(["frankfurt", "on-premises", "", "EU", "eu_west"])(
+    "%j is not a known convention",
+    (name) => {
+      expect(areaOf(name)).toBeNull();
+    },
+  );
 
   test.each([
     ["bedrock-runtime.eu-central-1.amazonaws.com", "`eu-central-1`"],
@@ -122,8 +134,14 @@ describe("credentials in messages", () => {
     ["    auth: { bearer: hunter2hunter2 }", "    auth: { bearer: ************** }"],
     ["  api_key: hunter2", "  api_key: *******"],
     ["  auth: hunter2", "  auth: *******"],
-    ["    auth: { bearer: { env: OPENAI_API_KEY } }", "    auth: { bearer: { env: OPENAI_API_KEY } }"],
-    ["    timeouts: { first_token: 30s, idle: 5s }", "    timeouts: { first_token: 30s, idle: 5s }"],
+    [
+      "    auth: { bearer: { env: OPENAI_API_KEY } }",
+      "    auth: { bearer: { env: OPENAI_API_KEY } }",
+    ],
+    [
+      "    timeouts: { first_token: 30s, idle: 5s }",
+      "    timeouts: { first_token: 30s, idle: 5s }",
+    ],
     ["    timeouts: { first_token: hunter2 }", "    timeouts: { first_token: ******* }"],
     ["    timeouts: { first_token: 30sk }", "    timeouts: { first_token: **** }"],
     ["    other_first_token: 30s", "    other_first_token: ***"],

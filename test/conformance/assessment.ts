@@ -5,7 +5,10 @@ import type { CaseResult } from "./run.ts";
 /** A run, measured against what is known. */
 export interface Assessment {
   readonly counts: Readonly<Record<OutcomeKind, number>>;
-  /** Built-ins that cases need and policies do not have, with the number of cases; most needed first. */
+  /**
+   * Built-ins that cases need and policies do not have, with the number of cases; most needed
+   * first.
+   */
   readonly refused: readonly (readonly [name: string, cases: number])[];
   readonly known: readonly (CaseResult & { readonly reason: string })[];
   /** Wrong or not compiling, and not in the list of known differences. */
@@ -22,7 +25,9 @@ export function assess(
 ): Assessment {
   const counts = { right: 0, wrong: 0, refused: 0, not_compiling: 0, not_expressible: 0 };
   for (const { outcome } of results) counts[outcome.kind] += 1;
-  const different = results.filter(({ outcome }) => outcome.kind === "wrong" || outcome.kind === "not_compiling");
+  const different = results.filter(
+    ({ outcome }) => outcome.kind === "wrong" || outcome.kind === "not_compiling",
+  );
   const differing = new Set(different.map(({ testCase }) => testCase.note));
   const seen = new Set(results.map(({ testCase }) => testCase.note));
   return {
@@ -50,5 +55,7 @@ function refusedOf(results: readonly CaseResult[]): readonly (readonly [string, 
     if (outcome.kind !== "refused") continue;
     for (const name of outcome.builtins) cases.set(name, (cases.get(name) ?? 0) + 1);
   }
-  return [...cases].toSorted(([leftName, left], [rightName, right]) => right - left || (leftName < rightName ? -1 : 1));
+  return [...cases].toSorted(
+    ([leftName, left], [rightName, right]) => right - left || (leftName < rightName ? -1 : 1),
+  );
 }

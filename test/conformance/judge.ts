@@ -35,7 +35,8 @@ export async function judge(
 ): Promise<Outcome> {
   const { input, wanted } = testCase;
   if (response.wasm === null) return ofFailures(testCase, question, response.errors);
-  if (input.kind === "inexpressible") return { kind: "not_expressible", detail: "the input is no JSON" };
+  if (input.kind === "inexpressible")
+    return { kind: "not_expressible", detail: "the input is no JSON" };
   const wasm = Buffer.from(response.wasm, "base64");
   const evaluator = await Evaluator.load(wasm, testCase.data, question.entrypoints);
   const bytes = inputBytes(input);
@@ -51,7 +52,9 @@ export async function judge(
     question.entrypoints
       .filter((entrypoint) => entrypoint !== BINDINGS)
       .flatMap((entrypoint) => evaluator.evaluate(bytes, entrypoint));
-  return isWanted(testCase, got, sets) ? { kind: "right" } : { kind: "wrong", detail: JSON.stringify(got) };
+  return isWanted(testCase, got, sets)
+    ? { kind: "right" }
+    : { kind: "wrong", detail: JSON.stringify(got) };
 }
 
 /** No bytes are no input, which the engine distinguishes from every JSON value. */
@@ -59,7 +62,11 @@ function inputBytes(input: Exclude<Input, { kind: "inexpressible" }>): ArrayBuff
   return input.kind === "none" ? new ArrayBuffer(0) : serialise(input.value);
 }
 
-function isWanted({ wanted }: ConformanceCase, got: unknown, sets: () => readonly unknown[]): boolean {
+function isWanted(
+  { wanted }: ConformanceCase,
+  got: unknown,
+  sets: () => readonly unknown[],
+): boolean {
   switch (wanted.kind) {
     case "bindings":
       return sameBindings(wanted, got, sets);
@@ -70,24 +77,43 @@ function isWanted({ wanted }: ConformanceCase, got: unknown, sets: () => readonl
   }
 }
 
-function ofFailures({ wanted }: ConformanceCase, { modules }: BuildRequest, failures: readonly Failure[]): Outcome {
-  const names = failures.map((failure) => refusedBuiltin(failure, modules)).filter((name) => name !== null);
+function ofFailures(
+  { wanted }: ConformanceCase,
+  { modules }: BuildRequest,
+  failures: readonly Failure[],
+): Outcome {
+  const names = failures
+    .map((failure) => refusedBuiltin(failure, modules))
+    .filter((name) => name !== null);
   if (names.length > 0) return { kind: "refused", builtins: [...new Set(names)].toSorted() };
   const detail = failures.map(({ code, message }) => `${code}: ${message}`).join("; ");
   if (detail.startsWith("rego_recursion_error: rule data.conformance."))
-    return { kind: "not_expressible", detail: "the query requests all of data, where it stands itself" };
+    return {
+      kind: "not_expressible",
+      detail: "the query requests all of data, where it stands itself",
+    };
   // What is refused when it is compiled never gives a value: that is the error, only sooner.
   return wanted.kind === "error" ? { kind: "right" } : { kind: "not_compiling", detail };
 }
 
-/** The engine reports conflicts as text; anything else that it throws, such as full memory, is not what a case requests. */
+/**
+ * The engine reports conflicts as text; anything else that it throws, such as full memory, is not
+ * what a case requests.
+ */
 function isErrorOf(code: string, thrown: string): boolean {
   return code === "eval_conflict_error" && thrown.includes("conflict");
 }
 
-/** A run of the compiler that ends without an answer is a fault that a case has found; a broken installation is none. */
+/**
+ * A run of the compiler that ends without an answer is a fault that a case has found; a broken
+ * installation is none.
+ */
 export function ofToolchainError(error: unknown): Outcome {
-  if (error instanceof ToolchainError && error.code !== "ARTEFACT_MISSING" && error.code !== "ARTEFACT_DAMAGED")
+  if (
+    error instanceof ToolchainError &&
+    error.code !== "ARTEFACT_MISSING" &&
+    error.code !== "ARTEFACT_DAMAGED"
+  )
     return { kind: "not_compiling", detail: error.message };
   throw error;
 }

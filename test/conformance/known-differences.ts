@@ -6,9 +6,9 @@ const ANY_EXPONENT =
   "Modules bring a JSON parser of their own. It takes a number with any exponent, where OPA's interpreter has a limit.";
 
 /**
- * Cases whose result is not the published one, by note, with the reason. A case that comes out differently and does not
- * stand here fails the run, and so does an entry whose cases have all come out right. A case of a newer OPA may be missing
- * from older cases; nothing follows from that.
+ * Cases whose result is not the published one, by note, with the reason. A case that comes out
+ * differently and does not stand here fails the run, and so does an entry whose cases have all come
+ * out right. A case of a newer OPA may be missing from older cases; nothing follows from that.
  */
 export const KNOWN_DIFFERENCES: Readonly<Record<string, string>> = {
   "data/toplevel integer": NUMBER_AS_NAME,

@@ -34,7 +34,11 @@ function readOptions(argv: readonly string[]): Options | string | null {
     parsed = parseArgs({
       args: [...argv],
       allowPositionals: true,
-      options: { every: { type: "string" }, only: { type: "string" }, help: { type: "boolean", short: "h" } },
+      options: {
+        every: { type: "string" },
+        only: { type: "string" },
+        help: { type: "boolean", short: "h" },
+      },
     });
   } catch (error) {
     return error instanceof Error ? error.message : "the arguments cannot be read";
@@ -50,8 +54,11 @@ function readOptions(argv: readonly string[]): Options | string | null {
 }
 
 async function selectedCases({ path, every, only }: Options): Promise<readonly ConformanceCase[]> {
-  const cases = (await readCases(path)).filter(({ note }, index) => index % every === 0 && note.includes(only));
-  if (cases.length === 0) throw new CasesError("no case is selected: --only or --every leaves none");
+  const cases = (await readCases(path)).filter(
+    ({ note }, index) => index % every === 0 && note.includes(only),
+  );
+  if (cases.length === 0)
+    throw new CasesError("no case is selected: --only or --every leaves none");
   return cases;
 }
 

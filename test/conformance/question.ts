@@ -8,8 +8,8 @@ export const BINDINGS = "conformance/bindings";
 export const SETS = "conformance/sets";
 
 /**
- * What the compiler gets: the modules as they are, and a package that turns the query into rules. A comprehension
- * keeps "undefined" (an empty list) apart from every value.
+ * What the compiler gets: the modules as they are, and a package that turns the query into rules. A
+ * comprehension keeps "undefined" (an empty list) apart from every value.
  */
 export function questionOf({ modules, query, wanted }: ConformanceCase): BuildRequest {
   const variables = wanted.kind === "bindings" ? wanted.variables : [];
@@ -19,7 +19,14 @@ export function questionOf({ modules, query, wanted }: ConformanceCase): BuildRe
   if (variables.length > 0) {
     // Without this rule nothing could distinguish a set from an array: both are lists in JSON.
     const values = variables.join(", ");
-    lines.push("", "sets := [member |", query, `walk([${values}], [_, member])`, "is_set(member)", "]");
+    lines.push(
+      "",
+      "sets := [member |",
+      query,
+      `walk([${values}], [_, member])`,
+      "is_set(member)",
+      "]",
+    );
     entrypoints.push(SETS);
   }
   return {

@@ -20,15 +20,21 @@ function namesUnder(heading: string): readonly string[] {
 }
 
 function allowed(): readonly string[] {
-  const list = /allowedBuiltins = setOf\(([^]*?)\n\)/.exec(textOf("tools/rego/builtins.go"))?.[1] ?? "";
+  const list =
+    /allowedBuiltins = setOf\(([^]*?)\n\)/.exec(textOf("tools/rego/builtins.go"))?.[1] ?? "";
   return [...list.replaceAll(/\/\/.*/g, "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name);
 }
 
 async function refusedCalls(): Promise<ModuleFacts> {
   const calls = refused.map((name, index) => `r${index} if ${name}(1)`).join("\n\n");
   const source = { path: "a.rego", text: `package a\n\n${calls}\n` };
-  const [facts] = (await createToolchain({ cache: null }).check({ modules: [source], units: [], input_schema: null }))
-    .modules;
+  const [facts] = (
+    await createToolchain({ cache: null }).check({
+      modules: [source],
+      units: [],
+      input_schema: null,
+    })
+  ).modules;
   if (facts === undefined) throw new Error("no facts of the module");
   return facts;
 }
@@ -42,11 +48,20 @@ test("OPA knows every refused built-in, and policies have none of them", async (
 });
 
 test("every refused built-in has a hint of its own, which calls no refused built-in", async () => {
-  const file = { kind: "policy", name: "a", package: ["a"], source: { path: "a.rego", text: "" } } as const;
+  const file = {
+    kind: "policy",
+    name: "a",
+    package: ["a"],
+    source: { path: "a.rego", text: "" },
+  } as const;
   const facts = await refusedCalls();
   const all = refused.map((name) => ({ name, nondeterministic: false, row: 1, col: 1 }));
-  const hints = checkReferences(file, { ...facts, builtins: all }, new Map()).map(({ hint }) => hint);
-  expect(refused.filter((_, index) => hints[index]?.includes("docs/builtins.md") !== false)).toEqual([]);
+  const hints = checkReferences(file, { ...facts, builtins: all }, new Map()).map(
+    ({ hint }) => hint,
+  );
+  expect(
+    refused.filter((_, index) => hints[index]?.includes("docs/builtins.md") !== false),
+  ).toEqual([]);
   const called = hints.flatMap((hint) => hint.match(/[a-z_\d]+(?:\.[a-z_\d]+)*(?=\()/g) ?? []);
   expect(called.filter((name) => !allowed().includes(name))).toEqual([]);
 });
@@ -54,7 +69,9 @@ test("every refused built-in has a hint of its own, which calls no refused built
 test("docs/builtins.md lists what there is and what there is not", () => {
   expect(allowed().length).toBeGreaterThan(50);
   expect(namesUnder("Built-ins that policies have").toSorted()).toEqual(allowed().toSorted());
-  expect(namesUnder("Built-ins that policies do not have").toSorted()).toEqual([...refused].toSorted());
+  expect(namesUnder("Built-ins that policies do not have").toSorted()).toEqual(
+    [...refused].toSorted(),
+  );
   for (const { why } of REFUSED_GROUPS) expect(builtins).toContain(why);
 });
 

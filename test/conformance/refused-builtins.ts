@@ -5,7 +5,10 @@ interface RefusedGroup {
   readonly names: readonly string[];
 }
 
-/** Every built-in of OPA that policies do not have, with the reason. What they have stands in tools/rego/builtins.go. */
+/**
+ * Every built-in of OPA that policies do not have, with the reason. What they have stands in
+ * tools/rego/builtins.go.
+ */
 export const REFUSED_GROUPS: readonly RefusedGroup[] = [
   {
     why: "OPA itself calls it non-deterministic: it reads a clock, a source of randomness, the network or the process.",
@@ -149,17 +152,24 @@ export const REFUSED_GROUPS: readonly RefusedGroup[] = [
 
 const REFUSED: ReadonlySet<string> = new Set(REFUSED_GROUPS.flatMap(({ names }) => names));
 
-/** A template string opens after a blank or a bracket; a `$` before a closing quote follows a letter. */
+/**
+ * A template string opens after a blank or a bracket; a `$` before a closing quote follows a
+ * letter.
+ */
 const TEMPLATE_STRING = /(?:^|[\s([{,:=])\$["`]/;
 
-/** The built-in of the table that a failure is about; `null` where the failure is about something else. */
+/**
+ * The built-in of the table that a failure is about; `null` where the failure is about something
+ * else.
+ */
 export function refusedBuiltin(failure: Failure, modules: BuildRequest["modules"]): string | null {
   const name = nameIn(failure, modules.find(({ path }) => path === failure.file)?.text ?? "");
   return name !== undefined && REFUSED.has(name) ? name : null;
 }
 
 function nameIn({ code, message, row, col }: Failure, text: string): string | undefined {
-  if (code === "rego_parse_error") return TEMPLATE_STRING.test(text) ? "internal.template_string" : undefined;
+  if (code === "rego_parse_error")
+    return TEMPLATE_STRING.test(text) ? "internal.template_string" : undefined;
   // `with http.send as …`: the message does not name the target, its position does.
   if (message.startsWith("with keyword target must reference")) {
     return /^[\w.]+/.exec(text.split("\n")[row - 1]?.slice(col - 1) ?? "")?.[0];

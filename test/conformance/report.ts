@@ -38,7 +38,9 @@ export function report(assessment: Assessment, opa: string): string {
 }
 
 function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : ["", title, ...lines.map((text) => (/^\s/.test(text) ? text : `  ${text}`))];
+  return lines.length === 0
+    ? []
+    : ["", title, ...lines.map((text) => (/^\s/.test(text) ? text : `  ${text}`))];
 }
 
 function line({ testCase: { note, file }, outcome }: CaseResult): string {

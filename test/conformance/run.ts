@@ -12,8 +12,8 @@ export interface CaseResult {
 }
 
 /**
- * Compiles and evaluates every case alone: cases share package names and data, and joining them would change what `data`
- * holds. Results are in the order of the cases.
+ * Compiles and evaluates every case alone: cases share package names and data, and joining them
+ * would change what `data` holds. Results are in the order of the cases.
  *
  * @param progress receives how many are done, after each.
  * @throws {ToolchainError} when the toolchain is not installed properly.

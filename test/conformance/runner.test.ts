@@ -15,20 +15,53 @@ function caseOf(members: Partial<PublishedCase>, rules: string | null = null): C
   return read;
 }
 
-/** Each judgement that the runner can make: members of the case, rules of its module, and what must come out. */
+/**
+ * Each judgement that the runner can make: members of the case, rules of its module, and what must
+ * come out.
+ */
 const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | null, object])[] = [
   ["a value", { want_result: [{ x: 3 }] }, "p := 1 + 2", { kind: "right" }],
-  ["another value", { want_result: [{ x: 4 }] }, "p := 1 + 2", { kind: "wrong", detail: '[{"x":3}]' }],
+  [
+    "another value",
+    { want_result: [{ x: 4 }] },
+    "p := 1 + 2",
+    { kind: "wrong", detail: '[{"x":3}]' },
+  ],
   ["a value instead of none", { want_result: [] }, "p := 1", { kind: "wrong" }],
   ["none", { want_result: [] }, "p if input.x", { kind: "right" }],
-  ["none instead of a value", { want_result: [{ x: true }] }, "p if input.x", { kind: "wrong", detail: "[]" }],
+  [
+    "none instead of a value",
+    { want_result: [{ x: true }] },
+    "p if input.x",
+    { kind: "wrong", detail: "[]" },
+  ],
   ["input", { want_result: [{ x: 7 }], input: { y: 7 } }, "p := input.y", { kind: "right" }],
-  ["input as a term", { want_result: [{ x: 1 }], input_term: '{"y": 1.0}' }, "p := input.y", { kind: "right" }],
+  [
+    "input as a term",
+    { want_result: [{ x: 1 }], input_term: '{"y": 1.0}' },
+    "p := input.y",
+    { kind: "right" },
+  ],
   ["no input", { want_result: [{ x: true }] }, "p if not input", { kind: "right" }],
-  ["input null", { want_result: [{ x: true }], input: null }, "p if is_null(input)", { kind: "right" }],
-  ["input that is a set", { want_result: [], input_term: "{1}" }, "p := input", { kind: "not_expressible" }],
+  [
+    "input null",
+    { want_result: [{ x: true }], input: null },
+    "p if is_null(input)",
+    { kind: "right" },
+  ],
+  [
+    "input that is a set",
+    { want_result: [], input_term: "{1}" },
+    "p := input",
+    { kind: "not_expressible" },
+  ],
   ["data", { want_result: [{ x: [1] }], data: { d: [1] } }, "p := data.d", { kind: "right" }],
-  ["a query over all of data", { want_result: [], query: "data = x" }, "p := 1", { kind: "not_expressible" }],
+  [
+    "a query over all of data",
+    { want_result: [], query: "data = x" },
+    "p := 1",
+    { kind: "not_expressible" },
+  ],
   [
     "solutions in another order",
     {
@@ -48,7 +81,12 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     { kind: "wrong" },
   ],
   ["a set in any order", { want_result: [{ x: [3, 2, 1] }] }, "p := {1, 2, 3}", { kind: "right" }],
-  ["a set within a set", { want_result: [{ x: [{ y: [2, 1] }] }] }, 'p := {{"y": {1, 2}}}', { kind: "right" }],
+  [
+    "a set within a set",
+    { want_result: [{ x: [{ y: [2, 1] }] }] },
+    'p := {{"y": {1, 2}}}',
+    { kind: "right" },
+  ],
   ["an array in order", { want_result: [{ x: [1, 2] }] }, "p := [2, 1]", { kind: "wrong" }],
   [
     "an array beside a set",
@@ -71,8 +109,18 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     "p := [2, 1]",
     { kind: "right" },
   ],
-  ["an empty object for an empty array", { want_result: [{ x: [] }] }, "p := {}", { kind: "wrong" }],
-  ["a member too many", { want_result: [{ x: { a: 1 } }] }, 'p := {"a": 1, "b": 2}', { kind: "wrong" }],
+  [
+    "an empty object for an empty array",
+    { want_result: [{ x: [] }] },
+    "p := {}",
+    { kind: "wrong" },
+  ],
+  [
+    "a member too many",
+    { want_result: [{ x: { a: 1 } }] },
+    'p := {"a": 1, "b": 2}',
+    { kind: "wrong" },
+  ],
   [
     "a number that a double has not",
     { want_result: [{ x: 2n ** 64n - 2n }] },
@@ -123,7 +171,12 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     "p := x if { y := 1 }",
     { kind: "not_compiling", detail: expect.stringContaining("rego_unsafe_var_error") },
   ],
-  ["strict error", { want_error: "division by zero", strict_error: true }, "p := 1 / 0", { kind: "right" }],
+  [
+    "strict error",
+    { want_error: "division by zero", strict_error: true },
+    "p := 1 / 0",
+    { kind: "right" },
+  ],
   [
     "strict error, yet a value",
     { want_error: "division by zero", strict_error: true },
@@ -154,7 +207,12 @@ const JUDGEMENTS: readonly (readonly [string, Partial<PublishedCase>, string | n
     'p := $"{input.x}"',
     { kind: "refused", builtins: ["internal.template_string"] },
   ],
-  ["a dollar before a quote", { want_result: [] }, 'p if { regex.match("^a$", "a") some }', { kind: "not_compiling" }],
+  [
+    "a dollar before a quote",
+    { want_result: [] },
+    'p if { regex.match("^a$", "a") some }',
+    { kind: "not_compiling" },
+  ],
   ["an unknown function", { want_result: [] }, "p := count_all(1)", { kind: "not_compiling" }],
 ];
 
@@ -185,7 +243,9 @@ describe("running cases", () => {
   });
 
   test("a broken installation is not", async () => {
-    await expect(runCases([caseOf({ want_result: [] })], broken("ARTEFACT_DAMAGED"))).rejects.toThrow("broken");
+    await expect(
+      runCases([caseOf({ want_result: [] })], broken("ARTEFACT_DAMAGED")),
+    ).rejects.toThrow("broken");
   });
 
   test("what differs in input only is compiled once", async () => {
@@ -196,7 +256,10 @@ describe("running cases", () => {
         return { errors: [], wasm: null };
       },
     };
-    await runCases([caseOf({ want_result: [], input: 1 }), caseOf({ want_result: [], input: 2 })], counting);
+    await runCases(
+      [caseOf({ want_result: [], input: 1 }), caseOf({ want_result: [], input: 2 })],
+      counting,
+    );
     expect(builds).toBe(1);
   });
 });
@@ -237,7 +300,8 @@ describe("assessing a run", () => {
   });
 
   test("built-ins are counted, the most needed first", () => {
-    const refused = (...builtins: string[]): CaseResult => result("a", { kind: "refused", builtins });
+    const refused = (...builtins: string[]): CaseResult =>
+      result("a", { kind: "refused", builtins });
     expect(assess([refused("b"), refused("a", "c"), refused("c")], {}).refused).toEqual([
       ["c", 2],
       ["a", 1],

@@ -8,19 +8,31 @@ import { FakeServer, type Answers } from "./fake-server.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 export const CHROMIUM =
-  process.env["CHROMIUM"] ?? NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ?? null;
-export const WITHOUT = CHROMIUM === null ? " (skipped: no Chromium here; CHROMIUM may name one)" : "";
+  process.env["CHROMIUM"] ??
+  NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ??
+  null;
+export const WITHOUT =
+  CHROMIUM === null ? " (skipped: no Chromium here; CHROMIUM may name one)" : "";
 
 const FLAGS =
   "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
-/** A browser, the console as it is built from these sources, and a server that answers what a test says. */
+/**
+ * A browser, the console as it is built from these sources, and a server that answers what a test
+ * says.
+ */
 export interface Stage {
   readonly server: FakeServer;
   readonly origin: string;
-  /** Opens a page of the console; what the browser complains about until {@link complaintsOf} goes with it. */
+  /**
+   * Opens a page of the console; what the browser complains about until {@link complaintsOf} goes
+   * with it.
+   */
   readonly open: (hash: string, answers: Answers, options?: PageOptions) => Promise<Page>;
-  /** Errors, warnings and violations of the page's content policy, as text; and requests to other origins. */
+  /**
+   * Errors, warnings and violations of the page's content policy, as text; and requests to other
+   * origins.
+   */
   readonly complaints: string[];
   readonly close: () => Promise<void>;
 }
@@ -55,7 +67,10 @@ export async function openStage(): Promise<Stage> {
     for (const page of browser.pages().slice(1)) await page.close();
     const page = await browser.newPage();
     await page.setViewportSize({ width: options.width ?? 1280, height: options.height ?? 900 });
-    await page.emulateMedia({ colorScheme: options.dark === true ? "dark" : "light", reducedMotion: "reduce" });
+    await page.emulateMedia({
+      colorScheme: options.dark === true ? "dark" : "light",
+      reducedMotion: "reduce",
+    });
     if (options.now !== undefined) await page.clock.setFixedTime(options.now);
     page.on("console", (message) => {
       // Chromium reports each answer of 400 and more; tests request such answers.

@@ -118,7 +118,17 @@ export class FakeServer {
 }
 
 /** An error as the API answers it. */
-export function fault(status: number, code: string, message: string, facts: object = {}): FakeAnswer {
-  const error = { message: `${message} (request id req_fake)`, type: "invalid_request_error", param: null, code };
+export function fault(
+  status: number,
+  code: string,
+  message: string,
+  facts: object = {},
+): FakeAnswer {
+  const error = {
+    message: `${message} (request id req_fake)`,
+    type: "invalid_request_error",
+    param: null,
+    code,
+  };
   return { status, body: { error: { ...error, ...facts } } };
 }

@@ -15,11 +15,15 @@ export class AnswerRecorder {
     const known = (this.#answers[id] ??= {});
     if (type.startsWith("text/event-stream")) known.stream ??= anonymous(text);
     else if (id === "getContract") known.answer ??= OWN_DOCUMENT;
-    else if (type.startsWith("application/json")) known.answer ??= shortened(JSON.parse(anonymous(text)));
+    else if (type.startsWith("application/json"))
+      known.answer ??= shortened(JSON.parse(anonymous(text)));
     else known.answer ??= `${anonymous(text).split("\n").slice(0, 3).join("\n")}\n`;
   }
 
-  /** What is written: the same bytes for every run, or everybody who writes the examples anew has a conflict. */
+  /**
+   * What is written: the same bytes for every run, or everybody who writes the examples anew has a
+   * conflict.
+   */
   get text(): string {
     return `${JSON.stringify(this.#answers, null, 2)}\n`;
   }
@@ -43,7 +47,10 @@ const EXAMPLE_TIME = "2026-11-22T12:00:00.000Z";
 function anonymous(text: string): string {
   return text
     .replaceAll(/\b(req|dec)_[0-9a-f]{32}\b/g, "$1_0199d2a4f1c04b6a8f0e2d7c915b3a64")
-    .replaceAll(/\b((?:chatcmpl|cmpl|resp|msg|fc|rs|call)[_-])[0-9a-f]{20,}/g, "$10199d2a4f1c04b6a8f0e2d7c")
+    .replaceAll(
+      /\b((?:chatcmpl|cmpl|resp|msg|fc|rs|call)[_-])[0-9a-f]{20,}/g,
+      "$10199d2a4f1c04b6a8f0e2d7c",
+    )
     .replaceAll(/\b(rerank_)[0-9a-f]{32}\b/g, "$10199d2a4f1c04b6a8f0e2d7c915b3a64")
     .replaceAll(/("created(?:_at)?":)\d{10}\b/g, "$11767225600")
     .replaceAll("0.0.0-test", "0.2.0+3f9c2a7b61d0")
@@ -71,7 +78,8 @@ const MOST_NUMBERS = 3;
 const MOST_CHARACTERS = 240;
 
 function shortened(value: JsonValue): JsonValue {
-  if (typeof value === "string") return value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
+  if (typeof value === "string")
+    return value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
   if (Array.isArray(value)) {
     const items: readonly JsonValue[] = value;
     const most = items.every((item) => isJsonObject(item))
@@ -82,5 +90,7 @@ function shortened(value: JsonValue): JsonValue {
     return items.slice(0, most).map(shortened);
   }
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member ?? null)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, shortened(member ?? null)]),
+  );
 }

@@ -24,8 +24,12 @@ describe("build_id", () => {
     expect(first).toMatch(/^1\.2\.3\+[0-9a-f]{12}$/);
     cpSync(join(folder, "first"), join(folder, "moved"), { recursive: true });
     expect(buildId("", "1.2.3", `${join(folder, "moved")}/`)).toBe(first);
-    expect(buildId(undefined, "1.2.3", program("mapped", { ...FILES, "http/send.js.map": "another" }))).toBe(first);
-    expect(buildId(undefined, "1.2.4", join(folder, "first"))).toBe(first.replace("1.2.3", "1.2.4"));
+    expect(
+      buildId(undefined, "1.2.3", program("mapped", { ...FILES, "http/send.js.map": "another" })),
+    ).toBe(first);
+    expect(buildId(undefined, "1.2.4", join(folder, "first"))).toBe(
+      first.replace("1.2.3", "1.2.4"),
+    );
   });
 
   it("is another for a file that is changed, added, taken away or renamed, and for bytes on another side of a border", () => {
@@ -36,7 +40,9 @@ describe("build_id", () => {
       { "main.js": "main" },
       { "main.j": "smain", "http/send.js": "send" },
     ];
-    const ids = files.map((some, index) => buildId(undefined, "1", program(`other-${index}`, some)));
+    const ids = files.map((some, index) =>
+      buildId(undefined, "1", program(`other-${index}`, some)),
+    );
     const renamed = program("renamed", FILES);
     renameSync(join(renamed, "main.js"), join(renamed, "begin.js"));
     expect(new Set([...ids, buildId(undefined, "1", renamed)]).size).toBe(files.length + 1);

@@ -12,7 +12,10 @@ function filesBelow(folder: string): readonly string[] {
   });
 }
 
-/** Not of an endpoint: answered before a path is known, without a caller, where there is no such path, or by pages for people. */
+/**
+ * Not of an endpoint: answered before a path is known, without a caller, where there is no such
+ * path, or by pages for people.
+ */
 const ELSEWHERE = new Set([
   "malformed_request",
   "header_timeout",
@@ -31,7 +34,9 @@ function codesOf(text: string): readonly string[] {
 }
 
 describe("the codes of errors", () => {
-  const files = filesBelow(SOURCE).filter((path) => path.endsWith(".ts") && !/\/src\/(cli|mock)\//.test(path));
+  const files = filesBelow(SOURCE).filter(
+    (path) => path.endsWith(".ts") && !/\/src\/(cli|mock)\//.test(path),
+  );
   const codes = new Set(files.flatMap((path) => codesOf(readFileSync(path, "utf8"))));
   const described = new Set(DESCRIBED_ERRORS.map(({ code }) => code));
 

@@ -37,19 +37,27 @@ function endpointOf(id: string): Endpoint {
 function withReal(text: string): string {
   let written = text;
   for (const [placeholder, value] of real)
-    written = written.replaceAll(JSON.stringify(placeholder).slice(1, -1), JSON.stringify(value).slice(1, -1));
+    written = written.replaceAll(
+      JSON.stringify(placeholder).slice(1, -1),
+      JSON.stringify(value).slice(1, -1),
+    );
   return written;
 }
 
 async function send(endpoint: Endpoint, body: unknown): Promise<Answered> {
   const { parameters = {}, ifMatch } = EXAMPLES[endpoint.id] ?? {};
-  const values = Object.entries(parameters).map(([name, value]) => [name, real.get(value) ?? value]);
+  const values = Object.entries(parameters).map(([name, value]) => [
+    name,
+    real.get(value) ?? value,
+  ]);
   const { authorization = "" } = bearer(served, endpoint);
   const asking = {
     method: endpoint.method,
     path: pathOf(endpoint, Object.fromEntries(values)),
     headers: {
-      ...(authorization !== "" && { authorization: real.get(`bearer of ${endpoint.id}`) ?? authorization }),
+      ...(authorization !== "" && {
+        authorization: real.get(`bearer of ${endpoint.id}`) ?? authorization,
+      }),
       ...(ifMatch !== undefined && { "if-match": real.get(ifMatch) ?? ifMatch }),
       ...(body !== undefined && { "content-type": "application/json" }),
     },
@@ -77,11 +85,14 @@ const IN_ORDER = new Set(["Service keys", "Policies"]);
 
 describe("every example of the contract, sent to a server", () => {
   const free = ENDPOINTS.filter(({ tag }) => !IN_ORDER.has(tag));
-  it.each(free.flatMap(({ id }) => namesOf(id).map((name) => [id, name] as const)))("%s %s", async (id, name) => {
-    const { status, text } = await sendExample(id, name);
-    expect(status).toBe(200);
-    if (id === "listDecisions") real.set(EXAMPLE_DECISION, JSON.parse(text).data[0].id);
-  });
+  it.each(free.flatMap(({ id }) => namesOf(id).map((name) => [id, name] as const)))(
+    "%s %s",
+    async (id, name) => {
+      const { status, text } = await sendExample(id, name);
+      expect(status).toBe(200);
+      if (id === "listDecisions") real.set(EXAMPLE_DECISION, JSON.parse(text).data[0].id);
+    },
+  );
 
   it("keys, in the order of their lives", async () => {
     await sendExample("createKey", "plain");
@@ -104,7 +115,8 @@ describe("every example of the contract, sent to a server", () => {
       return answered;
     };
     real.set(EXAMPLE_DIGEST, JSON.parse((await look()).text).candidate.digest);
-    for (const id of ["listPolicies", "retrievePolicyContent", "retrievePolicyShadow"]) await sendExample(id, null);
+    for (const id of ["listPolicies", "retrievePolicyContent", "retrievePolicyShadow"])
+      await sendExample(id, null);
     await sendExample("approvePolicy", "plain");
     await sendExample("withdrawPolicy", "approval");
     for (const id of ["promotePolicy", "rollBackPolicy", "releasePolicy"]) {
@@ -127,7 +139,9 @@ describe("every example of the contract, sent to a server", () => {
   });
 
   it("omits no endpoint and no example", () => {
-    expect(ENDPOINTS.filter(({ id, body }) => body !== null && EXAMPLES[id]?.requests === undefined)).toEqual([]);
+    expect(
+      ENDPOINTS.filter(({ id, body }) => body !== null && EXAMPLES[id]?.requests === undefined),
+    ).toEqual([]);
     const ids = new Set(ENDPOINTS.map(({ id }) => id));
     expect(Object.keys(EXAMPLES).filter((id) => !ids.has(id))).toEqual([]);
     for (const { id, stream } of ENDPOINTS) {

@@ -56,10 +56,18 @@ async function ask({
     signal: AbortSignal.timeout(20_000),
   });
   const text = await response.text();
-  const problems = deviations(endpoint, { status: response.status, headers: response.headers, text });
-  const isFailedStream = response.status === 200 && stream && /"error":\{|response\.failed/.test(text);
+  const problems = deviations(endpoint, {
+    status: response.status,
+    headers: response.headers,
+    text,
+  });
+  const isFailedStream =
+    response.status === 200 && stream && /"error":\{|response\.failed/.test(text);
   const ended = isFailedStream ? "stream failed" : String(response.status);
-  return { problems: problems.map((problem) => `${model}${stream ? " streamed" : ""}: ${problem}`), ended };
+  return {
+    problems: problems.map((problem) => `${model}${stream ? " streamed" : ""}: ${problem}`),
+    ended,
+  };
 }
 
 describe("answers of providers that behave and that do not, as the contract says", () => {
@@ -81,11 +89,17 @@ describe("answers of providers that behave and that do not, as the contract says
     });
     await Promise.all(workers);
     expect(problems).toEqual([]);
-    for (const end of ["200", "stream failed", "502", "400"]) expect(ends.get(end) ?? 0, end).toBeGreaterThan(0);
+    for (const end of ["200", "stream failed", "502", "400"])
+      expect(ends.get(end) ?? 0, end).toBeGreaterThan(0);
   });
 
   it.each(Object.keys(BODIES))("%s, denied by a policy", async (id) => {
-    const { problems, ended } = await ask({ id, model: "chat", stream: false, key: fixture.regulatedKey });
+    const { problems, ended } = await ask({
+      id,
+      model: "chat",
+      stream: false,
+      key: fixture.regulatedKey,
+    });
     expect([problems, ended]).toEqual([[], "403"]);
   });
 });

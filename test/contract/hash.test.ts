@@ -28,7 +28,9 @@ type Path = readonly (string | number)[];
 
 /** Every position of a document. */
 function positionsOf(value: JsonValue | undefined, path: Path = []): readonly Path[] {
-  const members: readonly (readonly [string | number, JsonValue | undefined])[] = Array.isArray(value)
+  const members: readonly (readonly [string | number, JsonValue | undefined])[] = Array.isArray(
+    value,
+  )
     ? value.map((item: JsonValue, index): readonly [number, JsonValue] => [index, item])
     : isJsonObject(value)
       ? Object.entries(value)
@@ -64,9 +66,13 @@ describe("contract_sha256", () => {
     const positions = positionsOf(DOCUMENT).slice(1);
     expect(positions.length).toBeGreaterThan(5_000);
     fc.assert(
-      fc.property(fc.constantFrom(...positions), fc.constantFrom("gone" as const, "other" as const), (path, way) => {
-        expect(contractSha256(changed(path, way)), path.join("/")).not.toBe(HASH);
-      }),
+      fc.property(
+        fc.constantFrom(...positions),
+        fc.constantFrom("gone" as const, "other" as const),
+        (path, way) => {
+          expect(contractSha256(changed(path, way)), path.join("/")).not.toBe(HASH);
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -74,7 +80,9 @@ describe("contract_sha256", () => {
   it("is the same in another process", () => {
     const module = resolve(import.meta.dirname, "../../src/http/contract/openapi.ts");
     const code = `const { contractSha256, openApiDocument } = await import(${JSON.stringify(module)}); console.log(contractSha256(openApiDocument()));`;
-    const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", code], { encoding: "utf8" });
+    const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", code], {
+      encoding: "utf8",
+    });
     expect(printed.trim()).toBe(HASH);
   });
 
@@ -82,7 +90,9 @@ describe("contract_sha256", () => {
     const { server } = await serve();
     const status: unknown = await (await fetch(`${server.url}/status`)).json();
     expect(status).toMatchObject({ contract_sha256: HASH, build_id: "0.0.0-test" });
-    const fetched: JsonObject = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text());
+    const fetched: JsonObject = JSON.parse(
+      await (await fetch(`${server.url}/openapi.json`)).text(),
+    );
     expect(contractSha256(fetched)).toBe(HASH);
   });
 });

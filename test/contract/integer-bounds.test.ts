@@ -14,6 +14,8 @@ function unbounded(schema: unknown, path: string): readonly string[] {
 }
 
 it("every integer of an inference request has a largest value", () => {
-  const found = ENDPOINTS.filter(({ kind }) => kind === "inference").flatMap(({ id, body }) => unbounded(body, id));
+  const found = ENDPOINTS.filter(({ kind }) => kind === "inference").flatMap(({ id, body }) =>
+    unbounded(body, id),
+  );
   expect(found).toEqual([]);
 });

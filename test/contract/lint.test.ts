@@ -10,27 +10,42 @@ const RULES = {
   rules: {
     "parameter-description": "error",
     "array-parameter-serialization": "error",
-    // Its default refuses members that a schema leaves open on purpose: providers of the same protocol are relayed as they speak.
+    // Its default refuses members that a schema leaves open on purpose: providers of the same
+    // protocol are relayed as they speak.
     "no-invalid-media-type-examples": { severity: "error", allowAdditionalProperties: true },
-    // It does not look past `if`, `then` and `allOf`: members that one type of block needs are described beside them.
+    // It does not look past `if`, `then` and `allOf`: members that one type of block needs are
+    // described beside them.
     "no-required-schema-properties-undefined": "off",
   },
 } as const;
 
 async function problemsOf(document: JsonObject): Promise<readonly string[]> {
   const config = await createConfig({ ...RULES, extends: [...RULES.extends] });
-  const found = await lintFromString({ source: JSON.stringify(document), absoluteRef: "openapi.json", config });
-  return found.map(({ ruleId, message, location: [position] }) => `${ruleId}: ${message} ${position?.pointer ?? ""}`);
+  const found = await lintFromString({
+    source: JSON.stringify(document),
+    absoluteRef: "openapi.json",
+    config,
+  });
+  return found.map(
+    ({ ruleId, message, location: [position] }) =>
+      `${ruleId}: ${message} ${position?.pointer ?? ""}`,
+  );
 }
 
-it("the contract has no error and no warning of Redocly's linter", { timeout: 60_000 }, async () => {
-  expect(await problemsOf(openApiDocument())).toEqual([]);
-});
+it(
+  "the contract has no error and no warning of Redocly's linter",
+  { timeout: 60_000 },
+  async () => {
+    expect(await problemsOf(openApiDocument())).toEqual([]);
+  },
+);
 
 it("the linter sees what is wrong: an operation without an error, a parameter without a description", async () => {
   const [first] = ENDPOINTS;
   if (first === undefined) throw new Error("no endpoint");
-  const broken = openApiDocument([{ ...first, id: "with space", query: { naked: { type: "string" } } }]);
+  const broken = openApiDocument([
+    { ...first, id: "with space", query: { naked: { type: "string" } } },
+  ]);
   const rules = (await problemsOf(broken)).map((problem) => problem.split(":", 1)[0]);
   expect(rules).toContain("parameter-description");
   expect(rules).toContain("operation-operationId-url-safe");
@@ -39,9 +54,13 @@ it("the linter sees what is wrong: an operation without an error, a parameter wi
 it("every component is referred to", () => {
   const document = openApiDocument();
   const text = JSON.stringify(document);
-  const { components } = document as unknown as { components: Readonly<Record<string, JsonObject>> };
+  const { components } = document as unknown as {
+    components: Readonly<Record<string, JsonObject>>;
+  };
   const unused = ["schemas", "headers", "responses"].flatMap((kind) =>
-    Object.keys(components[kind] ?? {}).filter((name) => !text.includes(`"#/components/${kind}/${name}"`)),
+    Object.keys(components[kind] ?? {}).filter(
+      (name) => !text.includes(`"#/components/${kind}/${name}"`),
+    ),
   );
   expect(unused).toEqual([]);
 });

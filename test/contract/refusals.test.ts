@@ -15,7 +15,9 @@ const JSON_TYPE = { "content-type": "application/json" } as const;
 
 beforeAll(async () => {
   served = await serve();
-  limited = await serve((routes) => routes.replace("requests_per_minute: 600", "requests_per_minute: 1"));
+  limited = await serve((routes) =>
+    routes.replace("requests_per_minute: 600", "requests_per_minute: 1"),
+  );
   token = await exchanged();
 });
 
@@ -47,25 +49,32 @@ function send(
 }
 
 /** A request that fetch would not send. */
-function sendRaw(id: string, headers: Readonly<Record<string, string>>, setHost = true): Promise<Answered> {
+function sendRaw(
+  id: string,
+  headers: Readonly<Record<string, string>>,
+  setHost = true,
+): Promise<Answered> {
   const { method, path } = endpointOf(id);
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${served.server.url}${path}`, { method, headers, setHost }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => {
-        const entries = Object.entries(response.headers).map(([name, value]): [string, string] => [
-          name,
-          String(value),
-        ]);
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: new Headers(entries),
-          text: Buffer.concat(chunks).toString(),
+    const outgoing = request(
+      `${served.server.url}${path}`,
+      { method, headers, setHost },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => {
+          const entries = Object.entries(response.headers).map(
+            ([name, value]): [string, string] => [name, String(value)],
+          );
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: new Headers(entries),
+            text: Buffer.concat(chunks).toString(),
+          });
+          outgoing.destroy();
         });
-        outgoing.destroy();
-      });
-    });
+      },
+    );
     outgoing.on("error", reject);
     // The body that the headers announce never comes.
     outgoing.flushHeaders();
@@ -105,10 +114,19 @@ async function exchanged(): Promise<string> {
 }
 
 const PAGE = "https://app.example.com";
-const page = (origin: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}`, origin });
+const page = (origin: string): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${token}`,
+  origin,
+});
 
 /** By what is wrong: the endpoint, the status, the code, and how to get it. */
-const REFUSALS: readonly (readonly [string, string, number, string | null, () => Promise<Answered>])[] = [
+const REFUSALS: readonly (readonly [
+  string,
+  string,
+  number,
+  string | null,
+  () => Promise<Answered>,
+])[] = [
   ["a page's model list", "listModels", 200, null, () => send(served, "listModels", page(PAGE))],
   [
     "a page with a service key",
@@ -152,9 +170,27 @@ const REFUSALS: readonly (readonly [string, string, number, string | null, () =>
     "budget_exhausted",
     () => send(served, "createChatCompletion", page(PAGE)),
   ],
-  ["the first of a minute", "createChatCompletion", 200, null, () => send(limited, "createChatCompletion")],
-  ["one too many", "createChatCompletion", 429, "requests_per_minute", () => send(limited, "createChatCompletion")],
-  ["one too many, of messages", "createMessage", 429, "requests_per_minute", () => send(limited, "createMessage")],
+  [
+    "the first of a minute",
+    "createChatCompletion",
+    200,
+    null,
+    () => send(limited, "createChatCompletion"),
+  ],
+  [
+    "one too many",
+    "createChatCompletion",
+    429,
+    "requests_per_minute",
+    () => send(limited, "createChatCompletion"),
+  ],
+  [
+    "one too many, of messages",
+    "createMessage",
+    429,
+    "requests_per_minute",
+    () => send(limited, "createMessage"),
+  ],
   [
     "another media type",
     "createMessage",
@@ -176,7 +212,13 @@ const REFUSALS: readonly (readonly [string, string, number, string | null, () =>
     "precondition_failed",
     () => send(served, "promotePolicy", { "if-match": '"0123456789abcdef"' }),
   ],
-  ["a policy not seen at all", "promotePolicy", 428, "precondition_required", () => send(served, "promotePolicy")],
+  [
+    "a policy not seen at all",
+    "promotePolicy",
+    428,
+    "precondition_required",
+    () => send(served, "promotePolicy"),
+  ],
   [
     "a body too large",
     "createMessage",
@@ -189,7 +231,13 @@ const REFUSALS: readonly (readonly [string, string, number, string | null, () =>
         "content-length": "99999999",
       }),
   ],
-  ["an expectation", "getStatus", 417, "unsupported_expectation", () => sendRaw("getStatus", { expect: "a miracle" })],
+  [
+    "an expectation",
+    "getStatus",
+    417,
+    "unsupported_expectation",
+    () => sendRaw("getStatus", { expect: "a miracle" }),
+  ],
   [
     "an expectation of messages",
     "createMessage",

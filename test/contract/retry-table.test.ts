@@ -39,9 +39,17 @@ async function hurried(input: string | URL | Request, init?: RequestInit): Promi
 
 const CLIENTS: Readonly<Record<string, () => Promise<unknown>>> = {
   openai: () =>
-    new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, fetch: hurried }).responses.create({ model: "r", input: "hello" }),
+    new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, fetch: hurried }).responses.create({
+      model: "r",
+      input: "hello",
+    }),
   anthropic: () =>
-    new Anthropic({ apiKey: null, authToken: "k", baseURL: `${url}/api`, fetch: hurried }).messages.create({
+    new Anthropic({
+      apiKey: null,
+      authToken: "k",
+      baseURL: `${url}/api`,
+      fetch: hurried,
+    }).messages.create({
       model: "r",
       max_tokens: 10,
       messages: [{ role: "user", content: "hello" }],
@@ -60,27 +68,39 @@ describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
   it.each([...ERROR_ANSWERS].map(([code, answer]) => ({ code, ...answer })))(
     "retries after $status $code: $mayPass",
     async ({ code, status, kind, mayPass, retryAfter }) => {
-      const error: ServiceError = { code, status, kind, mayPass, retryAfter, message: "m", param: null, denial: null };
+      const error: ServiceError = {
+        code,
+        status,
+        kind,
+        mayPass,
+        retryAfter,
+        message: "m",
+        param: null,
+        denial: null,
+      };
       expect(await attempts(client, error)).toBe(mayPass ? 3 : 1);
     },
   );
 
-  it.each([...new Set(DESCRIBED_ERRORS.filter(({ status }) => status < 500).map(({ status }) => status))])(
-    "never retries after a %i that is not in the table",
-    async (status) => {
-      expect(await attempts(client, { ...serviceError(400, "invalid_request", "c", "m"), status })).toBe(1);
-    },
-  );
+  it.each([
+    ...new Set(DESCRIBED_ERRORS.filter(({ status }) => status < 500).map(({ status }) => status)),
+  ])("never retries after a %i that is not in the table", async (status) => {
+    expect(
+      await attempts(client, { ...serviceError(400, "invalid_request", "c", "m"), status }),
+    ).toBe(1);
+  });
 });
 
 describe("the table of answers", () => {
   it("has every code that the contract answers with a status that clients try again", () => {
     const tried = DESCRIBED_ERRORS.filter(
-      ({ status }) => status === 402 || status === 408 || status === 409 || status === 429 || status >= 500,
+      ({ status }) =>
+        status === 402 || status === 408 || status === 409 || status === 429 || status >= 500,
     );
     expect(tried.length).toBeGreaterThan(40);
     for (const { code, status, kind } of tried) {
-      if (typeof code === "string") expect(ERROR_ANSWERS.get(code), code).toMatchObject({ status, kind });
+      if (typeof code === "string")
+        expect(ERROR_ANSWERS.get(code), code).toMatchObject({ status, kind });
     }
   });
 
@@ -92,12 +112,19 @@ describe("the table of answers", () => {
 
   it("answers 402 without retry-after where a budget is spent or a request never fits", () => {
     for (const code of ["budget_exhausted", "exceeds_limit"] as const) {
-      expect(codedError(code, "m")).toMatchObject({ status: 402, kind: "quota", mayPass: false, retryAfter: null });
+      expect(codedError(code, "m")).toMatchObject({
+        status: 402,
+        kind: "quota",
+        mayPass: false,
+        retryAfter: null,
+      });
     }
   });
 
   it("forbids retries instead of sending a wait of more than a minute", () => {
-    expect(codedError("upstream_rate_limited", "m", { retryAfter: 60_000 })).toMatchObject({ retryAfter: 60_000 });
+    expect(codedError("upstream_rate_limited", "m", { retryAfter: 60_000 })).toMatchObject({
+      retryAfter: 60_000,
+    });
     expect(codedError("upstream_rate_limited", "m", { retryAfter: 60_001 })).toMatchObject({
       mayPass: false,
       retryAfter: null,

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type ControlEndpoint, type Endpoint, type InferenceEndpoint, TAGS } from "../../src/http/contract/endpoint.ts";
+import {
+  type ControlEndpoint,
+  type Endpoint,
+  type InferenceEndpoint,
+  TAGS,
+} from "../../src/http/contract/endpoint.ts";
 import { HANDLERS } from "../../src/http/control/handlers.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/contract.ts";
@@ -28,8 +33,9 @@ function flipped(row: Endpoint, flag: Partial<Endpoint>): Endpoint {
 const OTHER_SCHEMA = { type: "object", properties: { other: { type: "string" } } } as const;
 
 /**
- * A change of each member of a row: `null` where the row has nothing to change, `internal` where the member is how the server does it and no promise
- * to anybody. A new member of rows does not compile before it stands here.
+ * A change of each member of a row: `null` where the row has nothing to change, `internal` where
+ * the member is how the server does it and no promise to anybody. A new member of rows does not
+ * compile before it stands here.
  */
 const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint | null)>> = {
   method: (row) => ({ ...row, method: row.method === "GET" ? "POST" : "GET" }),
@@ -50,7 +56,10 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
   acceptsForm: (row) => (row.body === null ? null : flipped(row, { acceptsForm })),
   uniqueMembers: (row) => (row.body === null ? null : flipped(row, { uniqueMembers })),
   query: (row) => ({ ...row, query: { ...row.query, other: { type: "string" } } }),
-  optionalQuery: (row) => ({ ...row, optionalQuery: { ...row.optionalQuery, other: { type: "string" } } }),
+  optionalQuery: (row) => ({
+    ...row,
+    optionalQuery: { ...row.optionalQuery, other: { type: "string" } },
+  }),
   answer: (row) => ({ ...row, answer: OTHER_SCHEMA }),
   ifMatch: (row) => ({ ...row, ifMatch: row.ifMatch === "always" ? "sometimes" : "always" }),
   conflicts: (row) => flipped(row, { conflicts }),
@@ -58,7 +67,10 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
   isNeverStored: (row) => flipped(row, { isNeverStored }),
   answerType: (row) => ({ ...row, answerType: "text/other" }),
   otherAnswerType: (row) => ({ ...row, otherAnswerType: "text/other" }),
-  stream: (row) => ({ ...row, stream: row.stream === MESSAGE_STREAM ? CHAT_STREAM : MESSAGE_STREAM }),
+  stream: (row) => ({
+    ...row,
+    stream: row.stream === MESSAGE_STREAM ? CHAT_STREAM : MESSAGE_STREAM,
+  }),
   operation: (row) => {
     if (row.kind !== "inference") return null;
     return { ...row, operation: row.operation === "responses" ? "messages" : "responses" };

@@ -20,17 +20,25 @@ function isRead(endpoint: (typeof ENDPOINTS)[number], body: JsonValue): boolean 
     return !("code" in request) && endpoint.surface.refuseUnknown(body, "reject") === null;
   }
   if (endpoint.id === "createKey")
-    return !("code" in readNewKey(bodyOf<typeof CREATE_KEY_SCHEMA>({ body: { value: body, bytes: 0 } }), "w", "k", 0));
+    return !(
+      "code" in
+      readNewKey(bodyOf<typeof CREATE_KEY_SCHEMA>({ body: { value: body, bytes: 0 } }), "w", "k", 0)
+    );
   return endpoint.id !== "rotateKey" || !("code" in readRotation(body, "k", 0));
 }
 
 describe("a body is right by the document exactly when the server takes it:", () => {
-  const withBody = ENDPOINTS.flatMap((endpoint) => (endpoint.body === null ? [] : [{ endpoint, body: endpoint.body }]));
+  const withBody = ENDPOINTS.flatMap((endpoint) =>
+    endpoint.body === null ? [] : [{ endpoint, body: endpoint.body }],
+  );
   it.each(withBody)("$endpoint.id", { timeout: 60_000 }, ({ endpoint, body }) => {
     const validate = bodyValidator(body);
     const counts = { right: 0, wrong: 0 };
     const examples = fc.constantFrom(...Object.values(EXAMPLES[endpoint.id]?.requests ?? {}));
-    const values = fc.tuple(fc.oneof(examples, fromSchema(body)), fc.oneof(fc.constant([]), spoilings));
+    const values = fc.tuple(
+      fc.oneof(examples, fromSchema(body)),
+      fc.oneof(fc.constant([]), spoilings),
+    );
     fc.assert(
       fc.property(values, ([value, done]) => {
         const one = spoiled(value, done);
@@ -39,7 +47,8 @@ describe("a body is right by the document exactly when the server takes it:", ()
         if (refusal?.code === "too_deeply_nested") return;
         const isRight = requestFaults(endpoint, one).length === 0;
         counts[isRight ? "right" : "wrong"] += 1;
-        // What the validator refuses the document refuses; what the whole server takes the document takes. Between the two are the parser's rules.
+        // What the validator refuses the document refuses; what the whole server takes the document
+        // takes. Between the two are the parser's rules.
         if (refusal !== null) expect(isRight, JSON.stringify(one)).toBe(false);
         else if (isRead(endpoint, one)) expect(isRight, JSON.stringify(one)).toBe(true);
       }),

@@ -17,7 +17,10 @@ export interface Asking {
 export interface Served {
   readonly server: RunningServer;
   readonly keys: ReadonlyMap<Scope, string>;
-  /** Sends a request to the listener of the endpoint. @throws where nothing is answered within twenty seconds. */
+  /**
+   * Sends a request to the listener of the endpoint. @throws where nothing is answered within
+   * twenty seconds.
+   */
   ask(endpoint: Pick<Endpoint, "listener">, asking: Asking): Promise<Answered>;
 }
 
@@ -33,7 +36,12 @@ export async function serve(edit?: (routes: string) => string): Promise<Served> 
   const ask: Served["ask"] = async ({ listener }, { method = "GET", path, headers = {}, body }) => {
     const origin = listener === "admin" ? server.adminUrl : server.url;
     const signal = AbortSignal.timeout(DEADLINE);
-    const response = await fetch(`${origin}${path}`, { method, headers, signal, ...(body !== undefined && { body }) });
+    const response = await fetch(`${origin}${path}`, {
+      method,
+      headers,
+      signal,
+      ...(body !== undefined && { body }),
+    });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   return { server, keys, ask };
@@ -48,11 +56,15 @@ export function bearer(
 }
 
 /** The endpoint's path with values in it, and what is left of them as its query. */
-export function pathOf({ path }: Pick<Endpoint, "path">, values: Readonly<Record<string, string>> = {}): string {
+export function pathOf(
+  { path }: Pick<Endpoint, "path">,
+  values: Readonly<Record<string, string>> = {},
+): string {
   const query = new URLSearchParams();
   let filled = path;
   for (const [name, value] of Object.entries(values)) {
-    if (filled.includes(`{${name}}`)) filled = filled.replace(`{${name}}`, encodeURIComponent(value));
+    if (filled.includes(`{${name}}`))
+      filled = filled.replace(`{${name}}`, encodeURIComponent(value));
     else query.append(name, value);
   }
   return query.size === 0 ? filled : `${filled}?${query.toString()}`;

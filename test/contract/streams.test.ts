@@ -12,7 +12,8 @@ import {
 } from "../clients/fixture.ts";
 import { eventTypes, deviations } from "./contract.ts";
 
-// Streams of a real server: each surface over each dialect, with text, tool calls, refusals and broken upstreams.
+// Streams of a real server: each surface over each dialect, with text, tool calls, refusals and
+// broken upstreams.
 let fixture: Fixture;
 beforeAll(async () => {
   fixture = await startFixture();
@@ -27,7 +28,9 @@ const user = { role: "user", content: "Weather in Paris?" };
 const named = { name: "weather", description: "Weather of a city", parameters };
 
 /** What requests a stream at each surface, and what adds tools and reasoning to it. */
-const BODIES: Readonly<Record<string, { readonly plain: JsonObject; readonly more: readonly JsonObject[] }>> = {
+const BODIES: Readonly<
+  Record<string, { readonly plain: JsonObject; readonly more: readonly JsonObject[] }>
+> = {
   createChatCompletion: {
     plain: { messages: [user] },
     more: [{ tools: [{ type: "function", function: named }] }, { reasoning_effort: "low" }],
@@ -69,7 +72,9 @@ async function problemsOf(id: string, model: string, more: JsonObject): Promise<
   return deviations(endpoint, { status: response.status, headers: response.headers, text });
 }
 
-const cases = Object.entries(BODIES).flatMap(([id, { more }]) => ROUTES.map((route) => [id, route, more] as const));
+const cases = Object.entries(BODIES).flatMap(([id, { more }]) =>
+  ROUTES.map((route) => [id, route, more] as const),
+);
 
 describe("every event of a stream is as the contract describes it:", () => {
   it.each(cases)("%s over %s", { timeout: 60_000 }, async (id, route: Route, more) => {
@@ -78,7 +83,9 @@ describe("every event of a stream is as the contract describes it:", () => {
     const requested: readonly (readonly [string, JsonObject])[] = [
       [route, {}],
       ...more.map((members) => [route, members] as const),
-      ...VARIANTS.map((variant) => [variantOf(route, variant), variant === "parallel" ? tools : {}] as const),
+      ...VARIANTS.map(
+        (variant) => [variantOf(route, variant), variant === "parallel" ? tools : {}] as const,
+      ),
     ];
     for (const [model, members] of requested) {
       expect([model, await problemsOf(id, model, members)]).toEqual([model, []]);
@@ -86,8 +93,14 @@ describe("every event of a stream is as the contract describes it:", () => {
   });
 });
 
-/** Simulated providers cite nothing; `error` comes only where a stream breaks before its first event, and most such breaks are a whole answer. */
-const NOT_SEEN: readonly string[] = ["createResponse response.output_text.annotation.added", "createResponse error"];
+/**
+ * Simulated providers cite nothing; `error` comes only where a stream breaks before its first
+ * event, and most such breaks are a whole answer.
+ */
+const NOT_SEEN: readonly string[] = [
+  "createResponse response.output_text.annotation.added",
+  "createResponse error",
+];
 
 it("every type of event in the contract was in one of these streams", () => {
   // A run of some of the cases alone has not seen all.

@@ -3,7 +3,17 @@ import type { Decision } from "../../src/canon/decision.ts";
 import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { PolicySet, PolicySlot } from "../../src/canon/policy.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
-import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  model,
+  provider,
+  route,
+  shape,
+  table,
+  workspace,
+} from "../support/table.ts";
 
 const NOW = Date.UTC(2026, 0, 7, 10);
 
@@ -16,11 +26,16 @@ function withSlots(policies: PolicySet, id: string, slots: readonly PolicySlot[]
   const [first] = policies.policies;
   if (first === undefined) throw new Error("the set is empty");
   const { identity: known, contract } = first;
-  return { ...policies, policies: slots.map((slot) => ({ identity: { ...known, id, slot }, contract })) };
+  return {
+    ...policies,
+    policies: slots.map((slot) => ({ identity: { ...known, id, slot }, contract })),
+  };
 }
 
 function plan(decision: Decision): readonly string[] {
-  return decision.outcome === "route" ? decision.plan.map((candidate) => candidate.endpoint.id) : [];
+  return decision.outcome === "route"
+    ? decision.plan.map((candidate) => candidate.endpoint.id)
+    : [];
 }
 
 function reason(decision: Decision): string | null {
@@ -48,7 +63,9 @@ it("policies read price and latency class of a candidate, and no price where the
     },
   };
   const price = { input: 1, output: 2, request: 3, cachedInput: 0.5 };
-  const rows = table({ endpoints: [endpoint("a", { price, latencyClass: "batch" }), endpoint("b", { price: null })] });
+  const rows = table({
+    endpoints: [endpoint("a", { price, latencyClass: "batch" }), endpoint("b", { price: null })],
+  });
   decide(rows, policies, identity, question(), NOW);
   expect(read).toEqual([
     { id: "a", price: { input: 1, output: 2 }, latency_class: "batch" },
@@ -64,7 +81,11 @@ describe("ceilings of the workspace", () => {
         provider("q", { retention: "days_30" }),
         provider("s", { retention: "none" }),
       ],
-      endpoints: [endpoint("a"), endpoint("b", { provider: "q" }), endpoint("c", { provider: "s" })],
+      endpoints: [
+        endpoint("a"),
+        endpoint("b", { provider: "q" }),
+        endpoint("c", { provider: "s" }),
+      ],
       routes: [route("r", "a", more.only === true ? [] : ["b", "c"])],
       workspaces: [workspace("w", { providers: ["p", "q", "s"], ...approve })],
     });
@@ -73,7 +94,11 @@ describe("ceilings of the workspace", () => {
     decide(of, fakePolicies(), identity, requested, NOW);
 
   it("lets the caller reach a provider that trains on data where the workspace has none", () => {
-    expect(plan(decided(rows({}), preferring({ data_collection: "allow" })))).toEqual(["a", "b", "c"]);
+    expect(plan(decided(rows({}), preferring({ data_collection: "allow" })))).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
   });
 
   it.each([
@@ -95,14 +120,19 @@ describe("ceilings of the workspace", () => {
         failing: ["a"],
         effect: "narrowed",
       });
-      expect(trains.trace.find(({ verdict }) => verdict === "pass")).toMatchObject({ reason: null, effect: "none" });
+      expect(trains.trace.find(({ verdict }) => verdict === "pass")).toMatchObject({
+        reason: null,
+        effect: "none",
+      });
       expect(plan(decided(rows({ retention: "none" }), preferring(preferences)))).toEqual(["c"]);
     },
   );
 
   it("leave the same candidates to a caller who allows training as to one who says nothing", () => {
     const of = rows({ dataCollection: "deny" });
-    expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(plan(decided(of, question())));
+    expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(
+      plan(decided(of, question())),
+    );
   });
 
   it.each([
@@ -112,18 +142,27 @@ describe("ceilings of the workspace", () => {
   ] as const)("exclude what keeps data for longer than %s", (retention, expected) => {
     const decision = decided(rows({ retention }), preferring({ data_collection: "allow" }));
     expect(plan(decision)).toEqual(expected);
-    expect(decision.trace[0]).toMatchObject({ constraint: "retention_approved", reason: "RETENTION_NOT_APPROVED" });
+    expect(decision.trace[0]).toMatchObject({
+      constraint: "retention_approved",
+      reason: "RETENTION_NOT_APPROVED",
+    });
   });
 
   it.each([
     [{ dataCollection: "deny" }, "data_collection_approved", "DATA_COLLECTION_NOT_APPROVED"],
     [{ retention: "days_30" }, "retention_approved", "RETENTION_NOT_APPROVED"],
-  ] as const)("deny with a reason of their own where they leave nothing: %j", (approve, constraint, code) => {
-    for (const preferences of [null, { data_collection: "allow" }, { only: ["p"] }] as const) {
-      const decision = decided(rows(approve, { only: true }), question({ preferences }));
-      expect(decision).toMatchObject({ outcome: "deny", denial: { constraint, reason: code, failing: ["a"] } });
-    }
-  });
+  ] as const)(
+    "deny with a reason of their own where they leave nothing: %j",
+    (approve, constraint, code) => {
+      for (const preferences of [null, { data_collection: "allow" }, { only: ["p"] }] as const) {
+        const decision = decided(rows(approve, { only: true }), question({ preferences }));
+        expect(decision).toMatchObject({
+          outcome: "deny",
+          denial: { constraint, reason: code, failing: ["a"] },
+        });
+      }
+    },
+  );
 
   it("need no approval of provider and region for what they exclude", () => {
     const of = rows({ dataCollection: "deny", providers: ["q", "s"] });
@@ -140,7 +179,13 @@ describe("what the wire protocol of an endpoint can express", () => {
     });
 
   it("refuses what one fallback cannot express, and names the feature and the fallback", () => {
-    const decision = decide(mixed("deny"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
+    const decision = decide(
+      mixed("deny"),
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ features }) }),
+      NOW,
+    );
     expect(decision).toMatchObject({
       outcome: "deny",
       denial: {
@@ -155,19 +200,28 @@ describe("what the wire protocol of an endpoint can express", () => {
     );
   });
 
-  it.each(["seed", "stop_sequences", "stop_sequences_blank"] as const)("routes %s everywhere", (feature) => {
-    const decision = decide(
-      mixed("deny"),
-      fakePolicies(),
-      identity,
-      question({ shape: shape({ features: [feature] }) }),
-      NOW,
-    );
-    expect(plan(decision)).toEqual(["a", "b"]);
-  });
+  it.each(["seed", "stop_sequences", "stop_sequences_blank"] as const)(
+    "routes %s everywhere",
+    (feature) => {
+      const decision = decide(
+        mixed("deny"),
+        fakePolicies(),
+        identity,
+        question({ shape: shape({ features: [feature] }) }),
+        NOW,
+      );
+      expect(plan(decision)).toEqual(["a", "b"]);
+    },
+  );
 
   it("excludes such a fallback where the route narrows, and records it", () => {
-    const decision = decide(mixed("narrow"), fakePolicies(), identity, question({ shape: shape({ features }) }), NOW);
+    const decision = decide(
+      mixed("narrow"),
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ features }) }),
+      NOW,
+    );
     expect(plan(decision)).toEqual(["a"]);
     expect(decision.trace).toContainEqual(
       expect.objectContaining({
@@ -188,12 +242,18 @@ describe("what the wire protocol of an endpoint can express", () => {
     const native = question({ shape: shape({ operation: "messages", features: requested }) });
     const foreign = question({ shape: shape({ operation: "responses", features: requested }) });
     expect(plan(decide(rows, fakePolicies(), identity, native, NOW))).toEqual(["a"]);
-    expect(reason(decide(rows, fakePolicies(), identity, foreign, NOW))).toBe("feature_not_supported");
+    expect(reason(decide(rows, fakePolicies(), identity, foreign, NOW))).toBe(
+      "feature_not_supported",
+    );
   });
 });
 
 describe("a response schema where an endpoint has none", () => {
-  const requested = shape({ operation: "chat.completions", needs: ["json_schema"], features: ["conversation"] });
+  const requested = shape({
+    operation: "chat.completions",
+    needs: ["json_schema"],
+    features: ["conversation"],
+  });
   const rows = (emulateSchema: boolean) =>
     table({
       endpoints: [endpoint("a", { dialect: "anthropic-messages", capabilities: ["tools"] })],
@@ -201,17 +261,19 @@ describe("a response schema where an endpoint has none", () => {
     });
 
   it("is refused unless the route declares the emulation", () => {
-    expect(reason(decide(rows(false), fakePolicies(), identity, question({ shape: requested }), NOW))).toBe(
-      "capability_not_supported",
-    );
-    expect(plan(decide(rows(true), fakePolicies(), identity, question({ shape: requested }), NOW))).toEqual(["a"]);
+    expect(
+      reason(decide(rows(false), fakePolicies(), identity, question({ shape: requested }), NOW)),
+    ).toBe("capability_not_supported");
+    expect(
+      plan(decide(rows(true), fakePolicies(), identity, question({ shape: requested }), NOW)),
+    ).toEqual(["a"]);
   });
 
   it("is refused together with reasoning or a forced tool, which the emulation would fight", () => {
     const bound = shape({ ...requested, features: ["constrained_schema", "conversation"] });
-    expect(reason(decide(rows(true), fakePolicies(), identity, question({ shape: bound }), NOW))).toBe(
-      "capability_not_supported",
-    );
+    expect(
+      reason(decide(rows(true), fakePolicies(), identity, question({ shape: bound }), NOW)),
+    ).toBe("capability_not_supported");
   });
 });
 
@@ -220,9 +282,14 @@ describe("approvals of the table", () => {
     expect(plan(decide(table(), fakePolicies(), identity, question(), NOW))).toEqual(["a", "b"]);
   });
 
-  it.each(["nowhere", "constructor", "__proto__", "toString"])("does not know the route %s", (name) => {
-    expect(reason(decide(table(), fakePolicies(), identity, question({ model: name }), NOW))).toBe("model_not_found");
-  });
+  it.each(["nowhere", "constructor", "__proto__", "toString"])(
+    "does not know the route %s",
+    (name) => {
+      expect(
+        reason(decide(table(), fakePolicies(), identity, question({ model: name }), NOW)),
+      ).toBe("model_not_found");
+    },
+  );
 
   it("answers an unapproved route exactly like an unknown one", () => {
     const rows = table({ workspaces: [workspace("w", { routes: [] })] });
@@ -232,14 +299,16 @@ describe("approvals of the table", () => {
   });
 
   it("denies a workspace that the table does not have", () => {
-    expect(reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question(), NOW))).toBe(
-      "model_not_found",
-    );
+    expect(
+      reason(decide(table(), fakePolicies(), { ...identity, workspace: "gone" }, question(), NOW)),
+    ).toBe("model_not_found");
   });
 
   it("refuses an operation that the route does not serve", () => {
     const rows = table({ routes: [route("r", "a", [], { operations: ["embed"] })] });
-    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe("operation_not_supported");
+    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe(
+      "operation_not_supported",
+    );
   });
 
   it("refuses a capability that one fallback lacks, and names the fallback", () => {
@@ -281,7 +350,13 @@ describe("approvals of the table", () => {
       endpoints: [endpoint("a", { capabilities: [] }), endpoint("b")],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
     });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }), NOW);
+    const decision = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ needs: ["tools"] }) }),
+      NOW,
+    );
     expect(reason(decision)).toBe("capability_not_supported");
   });
 
@@ -291,7 +366,13 @@ describe("approvals of the table", () => {
     ["region", { regions: ["eu-west"] }, "REGION_NOT_APPROVED"],
   ] as const)("denies what the workspace has not approved: %s", (_, approve, expected) => {
     const rows = table({ workspaces: [workspace("w", approve)] });
-    const decision = decide(rows, fakePolicies(), identity, question({ shape: shape({ needs: ["tools"] }) }), NOW);
+    const decision = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ shape: shape({ needs: ["tools"] }) }),
+      NOW,
+    );
     expect(reason(decision)).toBe(expected);
   });
 
@@ -319,22 +400,34 @@ describe("approvals of the table", () => {
     expect(plan(same)).toEqual(["a"]);
     expect(plan(other)).toEqual(["b"]);
     expect(other.trace).toContainEqual(
-      expect.objectContaining({ constraint: "signature_family", failing: ["a"], effect: "narrowed" }),
+      expect.objectContaining({
+        constraint: "signature_family",
+        failing: ["a"],
+        effect: "narrowed",
+      }),
     );
-    expect(reason(decide(rows, fakePolicies(), identity, unreadable, NOW))).toBe("SIGNATURE_FAMILY_MISMATCH");
+    expect(reason(decide(rows, fakePolicies(), identity, unreadable, NOW))).toBe(
+      "SIGNATURE_FAMILY_MISMATCH",
+    );
   });
 
   it("approves the length of vectors, the longest one where the request names none", () => {
     const rows = (dimensions: readonly number[]) =>
       table({
-        models: [model("m", { operations: ["embed"], dimensions: [256, 1024], contextWindow: 8_000 })],
+        models: [
+          model("m", { operations: ["embed"], dimensions: [256, 1024], contextWindow: 8_000 }),
+        ],
         routes: [route("r", "a", [], { operations: ["embed"] })],
         workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
       });
     const requested = (dimensions: number | null) =>
       question({ shape: shape({ operation: "embeddings", dimensions }) });
-    expect(plan(decide(rows([1024]), fakePolicies(), identity, requested(null), NOW))).toEqual(["a"]);
-    expect(reason(decide(rows([256]), fakePolicies(), identity, requested(null), NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(plan(decide(rows([1024]), fakePolicies(), identity, requested(null), NOW))).toEqual([
+      "a",
+    ]);
+    expect(reason(decide(rows([256]), fakePolicies(), identity, requested(null), NOW))).toBe(
+      "DIMENSIONS_NOT_APPROVED",
+    );
     expect(plan(decide(rows([256]), fakePolicies(), identity, requested(256), NOW))).toEqual(["a"]);
     expect(reason(decide(rows([256, 1024]), fakePolicies(), identity, requested(512), NOW))).toBe(
       "DIMENSIONS_NOT_APPROVED",
@@ -345,14 +438,21 @@ describe("approvals of the table", () => {
     const rows = (dimensions: readonly number[]) =>
       table({
         models: [
-          model("m", { operations: ["embed"], dimensions: [256, 1024], defaultDimensions: 256, contextWindow: 8_000 }),
+          model("m", {
+            operations: ["embed"],
+            dimensions: [256, 1024],
+            defaultDimensions: 256,
+            contextWindow: 8_000,
+          }),
         ],
         routes: [route("r", "a", [], { operations: ["embed"] })],
         workspaces: [workspace("w", { dimensions, contextWindow: 8_000 })],
       });
     const requested = question({ shape: shape({ operation: "embeddings", dimensions: null }) });
     expect(plan(decide(rows([256]), fakePolicies(), identity, requested, NOW))).toEqual(["a"]);
-    expect(reason(decide(rows([1024]), fakePolicies(), identity, requested, NOW))).toBe("DIMENSIONS_NOT_APPROVED");
+    expect(reason(decide(rows([1024]), fakePolicies(), identity, requested, NOW))).toBe(
+      "DIMENSIONS_NOT_APPROVED",
+    );
   });
 
   it.each([
@@ -386,7 +486,9 @@ describe("approvals of the table", () => {
       });
     const requested = question({ model: "", shape: shape({ operation: "moderations" }) });
     expect(plan(decide(rows("r"), fakePolicies(), identity, requested, NOW))).toEqual(["a"]);
-    expect(reason(decide(rows(null), fakePolicies(), identity, requested, NOW))).toBe("moderation_route_missing");
+    expect(reason(decide(rows(null), fakePolicies(), identity, requested, NOW))).toBe(
+      "moderation_route_missing",
+    );
     const chat = question({ model: "", shape: shape({ operation: "chat.completions" }) });
     expect(reason(decide(rows("r"), fakePolicies(), identity, chat, NOW))).toBe("model_not_found");
   });
@@ -402,19 +504,37 @@ describe("preferences", () => {
     ["no fallbacks", { allow_fallbacks: false }, ["a"]],
     ["no fallbacks after order", { allow_fallbacks: false, order: ["q"] }, ["b"]],
     ["sort by price", { sort: { by: "price", partition: "model" } }, ["b", "a"]],
-    ["order wins over sort", { sort: { by: "price", partition: "model" }, order: ["p"] }, ["a", "b"]],
+    [
+      "order wins over sort",
+      { sort: { by: "price", partition: "model" }, order: ["p"] },
+      ["a", "b"],
+    ],
     ["max price", { max_price: { input: 0.5 } }, ["b"]],
     ["max price of output and of a request", { max_price: { output: 1, request: 0 } }, ["b"]],
   ] as const)("%s", (_, preferences, expected) => {
-    const cheap = endpoint("b", { provider: "q", region: "us-east", price: { input: 0.5, output: 1, request: 0 } });
+    const cheap = endpoint("b", {
+      provider: "q",
+      region: "us-east",
+      price: { input: 0.5, output: 1, request: 0 },
+    });
     const rows = table({ endpoints: [endpoint("a"), cheap] });
-    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences }), NOW))).toEqual(expected);
+    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences }), NOW))).toEqual(
+      expected,
+    );
   });
 
   it("makes an excluded endpoint no fallback, so that nothing needs to approve it", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
-    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe("PROVIDER_NOT_APPROVED");
-    const narrowed = decide(rows, fakePolicies(), identity, question({ preferences: { ignore: ["q"] } }), NOW);
+    expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe(
+      "PROVIDER_NOT_APPROVED",
+    );
+    const narrowed = decide(
+      rows,
+      fakePolicies(),
+      identity,
+      question({ preferences: { ignore: ["q"] } }),
+      NOW,
+    );
     expect(plan(narrowed)).toEqual(["a"]);
   });
 
@@ -446,7 +566,10 @@ describe("preferences", () => {
       const base = table();
       const rows = table({
         providers: [...Object.values(base.providers), provider("foreign", { region: "ap-south" })],
-        endpoints: [...Object.values(base.endpoints), endpoint("f", { provider: "foreign", region: "ap-south" })],
+        endpoints: [
+          ...Object.values(base.endpoints),
+          endpoint("f", { provider: "foreign", region: "ap-south" }),
+        ],
         routes: [...Object.values(base.routes), route("theirs", "f", [])],
         workspaces: [
           ...Object.values(base.workspaces),
@@ -454,10 +577,19 @@ describe("preferences", () => {
         ],
       });
       const requested = (name: string): Decision =>
-        decide(rows, fakePolicies(), identity, question({ preferences: { [member]: [name] } }), NOW);
+        decide(
+          rows,
+          fakePolicies(),
+          identity,
+          question({ preferences: { [member]: [name] } }),
+          NOW,
+        );
       const theirs = requested(member === "region" ? "ap-south" : "foreign");
       expect(theirs).toEqual(requested("nobody"));
-      expect(theirs).toMatchObject({ outcome: "deny", denial: { reason: "unknown_preference", subject: member } });
+      expect(theirs).toMatchObject({
+        outcome: "deny",
+        denial: { reason: "unknown_preference", subject: member },
+      });
     },
   );
 
@@ -468,7 +600,12 @@ describe("preferences", () => {
   ] as const)("says that dispatch orders by what it measures: %j", (preferences, constraint) => {
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([
-      expect.objectContaining({ constraint, verdict: "pass", reason: "ORDERED_AT_DISPATCH", effect: "none" }),
+      expect.objectContaining({
+        constraint,
+        verdict: "pass",
+        reason: "ORDERED_AT_DISPATCH",
+        effect: "none",
+      }),
     ]);
     expect(plan(decision)).toEqual(["a", "b"]);
   });
@@ -480,7 +617,9 @@ describe("preferences", () => {
   });
 
   it("excludes providers that train on data unless the caller allows it", () => {
-    const rows = table({ providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })] });
+    const rows = table({
+      providers: [provider("p"), provider("q", { region: "us-east", trainsOnData: true })],
+    });
     expect(plan(decide(rows, fakePolicies(), identity, question(), NOW))).toEqual(["a"]);
     const allowed = decide(
       rows,
@@ -493,8 +632,12 @@ describe("preferences", () => {
   });
 
   it("keeps only providers without retention under zdr", () => {
-    const rows = table({ providers: [provider("p", { retention: "days_30" }), provider("q", { region: "us-east" })] });
-    expect(plan(decide(rows, fakePolicies(), identity, question({ preferences: { zdr: true } }), NOW))).toEqual(["b"]);
+    const rows = table({
+      providers: [provider("p", { retention: "days_30" }), provider("q", { region: "us-east" })],
+    });
+    expect(
+      plan(decide(rows, fakePolicies(), identity, question({ preferences: { zdr: true } }), NOW)),
+    ).toEqual(["b"]);
   });
 });
 
@@ -537,7 +680,11 @@ describe("policies", () => {
       decide(declared, policies, { ...identity, owner }, question(), NOW);
     }
     decide(declared, policies, identity, question(), NOW);
-    expect(policies.requested.map(({ key }) => key.owner)).toEqual(["group:payments", "other", "other"]);
+    expect(policies.requested.map(({ key }) => key.owner)).toEqual([
+      "group:payments",
+      "other",
+      "other",
+    ]);
   });
 
   it.each([
@@ -548,17 +695,28 @@ describe("policies", () => {
   ] as const)("an enforced %s that is %s denies", (effect, verdict) => {
     const policies = fakePolicies(() => [{ id: "x", effect, verdict }]);
     const decision = decide(table(), policies, identity, question(), NOW);
-    expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "x", constraint: "c", reason: "NOT_OK" } });
+    expect(decision).toMatchObject({
+      outcome: "deny",
+      denial: { policy: "x", constraint: "c", reason: "NOT_OK" },
+    });
   });
 
   it("require_all denies when one candidate fails, and names it", () => {
-    const policies = fakePolicies(() => [{ id: "x", effect: "require_all", verdict: "fail", failing: ["b"] }]);
-    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
+    const policies = fakePolicies(() => [
+      { id: "x", effect: "require_all", verdict: "fail", failing: ["b"] },
+    ]);
+    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({
+      denial: { failing: ["b"] },
+    });
   });
 
   it("names in a denial only candidates of the request", () => {
-    const policies = fakePolicies(() => [{ id: "x", effect: "gate", verdict: "fail", failing: ["b", "elsewhere"] }]);
-    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({ denial: { failing: ["b"] } });
+    const policies = fakePolicies(() => [
+      { id: "x", effect: "gate", verdict: "fail", failing: ["b", "elsewhere"] },
+    ]);
+    expect(decide(table(), policies, identity, question(), NOW)).toMatchObject({
+      denial: { failing: ["b"] },
+    });
   });
 
   it("records no effect of a verdict that passes, even where another one denies", () => {
@@ -576,9 +734,13 @@ describe("policies", () => {
   });
 
   it("filter excludes the failing candidates, and denies when none is left", () => {
-    const some = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a"] }]);
+    const some = fakePolicies(() => [
+      { id: "x", effect: "filter", verdict: "fail", failing: ["a"] },
+    ]);
     expect(plan(decide(table(), some, identity, question(), NOW))).toEqual(["b"]);
-    const all = fakePolicies(() => [{ id: "x", effect: "filter", verdict: "fail", failing: ["a", "b"] }]);
+    const all = fakePolicies(() => [
+      { id: "x", effect: "filter", verdict: "fail", failing: ["a", "b"] },
+    ]);
     expect(reason(decide(table(), all, identity, question(), NOW))).toBe("NOT_OK");
   });
 
@@ -606,10 +768,16 @@ describe("policies", () => {
   it.each(["fail", "indeterminate"] as const)(
     "a shadow policy that says %s changes nothing but the record",
     (verdict) => {
-      const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict }]);
+      const policies = fakePolicies(() => [
+        { id: "x", slot: "candidate", effect: "gate", verdict },
+      ]);
       const decision = decide(table(), policies, identity, question(), NOW);
       expect(plan(decision)).toEqual(["a", "b"]);
-      expect(decision.trace.at(-1)).toMatchObject({ slot: "candidate", verdict, effect: "would_deny" });
+      expect(decision.trace.at(-1)).toMatchObject({
+        slot: "candidate",
+        verdict,
+        effect: "would_deny",
+      });
       expect(decision.ifPromoted).toMatchObject({ outcome: "deny", denial: { policy: "x" } });
     },
   );
@@ -631,15 +799,31 @@ describe("policies", () => {
       { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },
       { id: "y", effect: "gate", verdict: "fail" },
     ]);
-    const decision = decide(table(), withSlots(fake, "x", ["enforced", "candidate"]), identity, question(), NOW);
-    expect(decision.ifPromoted).toMatchObject({ outcome: "deny", plan: [], denial: { policy: "y" } });
+    const decision = decide(
+      table(),
+      withSlots(fake, "x", ["enforced", "candidate"]),
+      identity,
+      question(),
+      NOW,
+    );
+    expect(decision.ifPromoted).toMatchObject({
+      outcome: "deny",
+      plan: [],
+      denial: { policy: "y" },
+    });
   });
 
   it("has no promoted outcome where the approvals deny, as no policy can change that", () => {
     const rows = table({ workspaces: [workspace("w", { providers: [] })] });
-    const policies = fakePolicies(() => [{ id: "x", slot: "candidate", effect: "gate", verdict: "fail" }]);
+    const policies = fakePolicies(() => [
+      { id: "x", slot: "candidate", effect: "gate", verdict: "fail" },
+    ]);
     const decision = decide(rows, policies, identity, question(), NOW);
-    expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "approvals" }, ifPromoted: null });
+    expect(decision).toMatchObject({
+      outcome: "deny",
+      denial: { policy: "approvals" },
+      ifPromoted: null,
+    });
   });
 
   it("gives a frozen decision: one caller cannot change another's", () => {

@@ -23,7 +23,10 @@ const questions: fc.Arbitrary<Question> = fc.record({
   }),
 });
 
-/** Denies by the parity of its whole input, so that a member missing from the memo's key shows as a wrong answer. */
+/**
+ * Denies by the parity of its whole input, so that a member missing from the memo's key shows as a
+ * wrong answer.
+ */
 const sensitive = () =>
   fakePolicies((input) => [
     { id: "x", effect: "gate", verdict: JSON.stringify(input).length % 2 === 0 ? "pass" : "fail" },
@@ -36,7 +39,9 @@ describe("the memo", () => {
         const rows = table();
         const decider = createDecider(rows, sensitive(), () => 0);
         for (const question of requested) {
-          expect(decider.decide(identity, question)).toEqual(decide(rows, sensitive(), identity, question, 0));
+          expect(decider.decide(identity, question)).toEqual(
+            decide(rows, sensitive(), identity, question, 0),
+          );
         }
       }),
       { numRuns: 200 },
@@ -89,7 +94,9 @@ describe("the memo", () => {
       throw new Error("requested");
     });
     expect(decider.decide(identity, question)).toBe(decider.decide(identity, question));
-    expect(policies.requested.map(({ time }) => time)).toEqual([{ day: "weekday", hour: "morning" }]);
+    expect(policies.requested.map(({ time }) => time)).toEqual([
+      { day: "weekday", hour: "morning" },
+    ]);
     expect(decide(table(), policies, identity, question, Number.NaN).outcome).toBe("route");
   });
 

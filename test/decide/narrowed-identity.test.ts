@@ -54,7 +54,15 @@ const fitting: fc.Arbitrary<readonly [ExchangeGrant, TokenRequest]> = grants.cha
     })
     .map(
       (requested) =>
-        [grant, { ...requested, scopes: null, lifetime: null, ceilings: { requests: null, tokens: null } }] as const,
+        [
+          grant,
+          {
+            ...requested,
+            scopes: null,
+            lifetime: null,
+            ceilings: { requests: null, tokens: null },
+          },
+        ] as const,
     ),
 );
 
@@ -95,7 +103,8 @@ describe("narrow", () => {
         expect(given.lifetime).toBeGreaterThanOrEqual(60);
         expect(given.lifetime).toBeLessThanOrEqual(grant.maximumLifetime);
         expect(given.ceilings).toEqual(requested.ceilings);
-        for (const ceiling of Object.values(given.ceilings)) if (ceiling !== null) expect(ceiling).toBeGreaterThan(0);
+        for (const ceiling of Object.values(given.ceilings))
+          if (ceiling !== null) expect(ceiling).toBeGreaterThan(0);
       }),
       { numRuns: 2_000 },
     );
@@ -112,9 +121,11 @@ describe("narrow", () => {
           lifetime: null,
           ceilings: { requests: null, tokens: null },
         };
-        expect(narrow({ scopes: new Set(["inference"] as const) }, grant, requested)).toMatchObject({
-          lifetime: grant.maximumLifetime,
-        });
+        expect(narrow({ scopes: new Set(["inference"] as const) }, grant, requested)).toMatchObject(
+          {
+            lifetime: grant.maximumLifetime,
+          },
+        );
       }),
     );
   });
@@ -136,7 +147,8 @@ const TABLE = table({
 
 describe("the holder of a token", () => {
   it("gets no decision that its key would not get, and none outside of what it was made for", () => {
-    // One decider for all, so that a decision remembered for the key, or for another token, would show.
+    // One decider for all, so that a decision remembered for the key, or for another token, would
+    // show.
     const decider = createDecider(TABLE, fakePolicies(), () => 0);
     fc.assert(
       fc.property(
@@ -144,7 +156,10 @@ describe("the holder of a token", () => {
         fc.constantFrom(...OPERATIONS),
         fc.constantFrom(...ROUTES, "nowhere", ""),
         ([grant, requested], operation, name) => {
-          const parent: Identity = { ...identity, scopes: new Set(["inference", "catalogue:read"]) };
+          const parent: Identity = {
+            ...identity,
+            scopes: new Set(["inference", "catalogue:read"]),
+          };
           const given = narrow(parent, grant, requested);
           if ("field" in given) throw new Error(`refused: ${given.field}`);
           const holder = holderOf(parent, given);
@@ -158,7 +173,11 @@ describe("the holder of a token", () => {
           const asNamed = name === "" && operation === "moderations" ? "s" : name;
           const isLeft = mayDo(holder, operation) && mayUseRoute(holder, asNamed);
           if (isLeft) expect(decision).toEqual(own);
-          else expect(decision).toMatchObject({ outcome: "deny", denial: { reason: "model_not_found" } });
+          else
+            expect(decision).toMatchObject({
+              outcome: "deny",
+              denial: { reason: "model_not_found" },
+            });
           if (decision.outcome === "route") {
             expect(own.outcome).toBe("route");
             expect(given.routes === null || given.routes.includes(decision.route)).toBe(true);
@@ -181,7 +200,9 @@ describe("the holder of a token", () => {
           const left = operations.filter((operation) => mayDo(holder, operation));
           return mayUseRoute(holder, id) && left.length > 0 ? [{ id, left }] : [];
         });
-        expect(seen.map(({ route: { id }, operations }) => ({ id, left: operations }))).toEqual(expected);
+        expect(seen.map(({ route: { id }, operations }) => ({ id, left: operations }))).toEqual(
+          expected,
+        );
         for (const { operations } of seen) {
           for (const operation of operations) expect(MODEL_OPERATION_OF[operation]).toBeDefined();
         }
@@ -203,7 +224,14 @@ describe("the holder of a token", () => {
       },
     };
     expect(mayComeFrom(bound, "https://a.example")).toBe(true);
-    for (const origin of [undefined, "", "null", "https://a.example/", "https://A.example", "http://a.example"]) {
+    for (const origin of [
+      undefined,
+      "",
+      "null",
+      "https://a.example/",
+      "https://A.example",
+      "http://a.example",
+    ]) {
       expect(mayComeFrom(bound, origin)).toBe(false);
     }
     expect(mayComeFrom(identity, undefined)).toBe(true);

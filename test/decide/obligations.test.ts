@@ -1,12 +1,34 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
-import type { ObligationContract, PolicyObligation, PolicySet, PolicySlot } from "../../src/canon/policy.ts";
+import type {
+  ObligationContract,
+  PolicyObligation,
+  PolicySet,
+  PolicySlot,
+} from "../../src/canon/policy.ts";
 import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import { decide } from "../../src/decide/decide.ts";
-import { endpoint, fakePolicies, identity, provider, route, shape, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  provider,
+  route,
+  shape,
+  table,
+  workspace,
+} from "../support/table.ts";
 
-const cap = (value: number): ObligationContract => ({ name: "cap", kind: "max_output_tokens", value });
-const near = (value: string): ObligationContract => ({ name: "near", kind: "prefer_region", value });
+const cap = (value: number): ObligationContract => ({
+  name: "cap",
+  kind: "max_output_tokens",
+  value,
+});
+const near = (value: string): ObligationContract => ({
+  name: "near",
+  kind: "prefer_region",
+  value,
+});
 const hide: ObligationContract = { name: "hide", kind: "strip_field", value: "service_tier" };
 
 interface Said {
@@ -19,10 +41,18 @@ interface Said {
 function policies(
   said: readonly Said[],
   verdicts: Parameters<typeof fakePolicies>[0] = () => [],
-  slots: readonly (readonly [string, PolicySlot])[] = said.map(({ id, slot }) => [id, slot ?? "enforced"]),
+  slots: readonly (readonly [string, PolicySlot])[] = said.map(({ id, slot }) => [
+    id,
+    slot ?? "enforced",
+  ]),
 ): PolicySet {
   const fake = fakePolicies(verdicts);
-  const identityOf = (id: string, slot: PolicySlot) => ({ id, slot, revision: 4, digest: "d".repeat(64) });
+  const identityOf = (id: string, slot: PolicySlot) => ({
+    id,
+    slot,
+    revision: 4,
+    digest: "d".repeat(64),
+  });
   const contracts = fake.policies.map(({ contract }) => contract);
   return {
     ...fake,
@@ -41,7 +71,12 @@ function policies(
 
 /** `a` and `c` in eu-west, `b` and `d` in us-east; the price falls from `a` to `d`. */
 const rows = table({
-  providers: [provider("p"), provider("q", { region: "us-east" }), provider("r"), provider("s", { region: "us-east" })],
+  providers: [
+    provider("p"),
+    provider("q", { region: "us-east" }),
+    provider("r"),
+    provider("s", { region: "us-east" }),
+  ],
   endpoints: ["a", "b", "c", "d"].map((id, index) =>
     endpoint(id, {
       provider: ["p", "q", "r", "s"][index] ?? "p",
@@ -58,9 +93,13 @@ function decided(set: PolicySet, preferences: ProviderPreferences | null = null)
 }
 
 const plan = (decision: Decision): string =>
-  decision.outcome === "route" ? decision.plan.map((one) => one.endpoint.id).join("") : decision.denial.reason;
+  decision.outcome === "route"
+    ? decision.plan.map((one) => one.endpoint.id).join("")
+    : decision.denial.reason;
 const effects = (decision: Decision): readonly string[] =>
-  decision.obligations.map((one) => `${one.policy}@${one.revision}.${one.obligation} ${one.value} ${one.effect}`);
+  decision.obligations.map(
+    (one) => `${one.policy}@${one.revision}.${one.obligation} ${one.value} ${one.effect}`,
+  );
 
 describe("obligations", () => {
   it("the smallest limit wins, and says so; members to take out stand once", () => {
@@ -72,7 +111,9 @@ describe("obligations", () => {
         { id: "p4", obligation: hide },
       ]),
     );
-    expect(decision).toMatchObject({ edits: { maxOutputTokens: 200, stripFields: ["service_tier"] } });
+    expect(decision).toMatchObject({
+      edits: { maxOutputTokens: 200, stripFields: ["service_tier"] },
+    });
     expect(effects(decision)).toEqual([
       "p1@r4.cap 500 none",
       "p2@r4.cap 200 applied",
@@ -89,14 +130,22 @@ describe("obligations", () => {
     });
   });
 
-  it.each<readonly [string, readonly string[], ProviderPreferences | null, string, readonly string[]]>([
+  it.each<
+    readonly [string, readonly string[], ProviderPreferences | null, string, readonly string[]]
+  >([
     ["a group", ["us"], null, "bdac", ["applied"]],
     ["a region", ["us-east"], null, "bdac", ["applied"]],
     ["two policies: the first wins", ["us", "eu"], null, "bdac", ["applied", "applied"]],
     ["a region that the table does not have", ["moon"], null, "abcd", ["none"]],
     ["a name of Object.prototype", ["constructor"], null, "abcd", ["none"]],
     ["the caller's order, within the region", ["us"], { order: ["s", "r"] }, "dbca", ["applied"]],
-    ["the caller's sort, within the region", ["eu"], { sort: { by: "price", partition: "none" } }, "cadb", ["applied"]],
+    [
+      "the caller's sort, within the region",
+      ["eu"],
+      { sort: { by: "price", partition: "none" } },
+      "cadb",
+      ["applied"],
+    ],
     ["nothing of the region left", ["us"], { region: ["eu"] }, "ac", ["none"]],
     ["one candidate only", ["us"], { allow_fallbacks: false }, "a", ["none"]],
   ])("prefers %s", (_, regions, preferences, expected, effect) => {
@@ -108,20 +157,30 @@ describe("obligations", () => {
 
   it("brings no candidate back that a filter has excluded", () => {
     const filter = { id: "f", effect: "filter", verdict: "fail", failing: ["b"] } as const;
-    expect(plan(decided(policies([{ id: "p", obligation: near("us") }], () => [filter])))).toBe("dac");
+    expect(plan(decided(policies([{ id: "p", obligation: near("us") }], () => [filter])))).toBe(
+      "dac",
+    );
   });
 
   it("nothing acts on a request that the approvals deny", () => {
     const none = { ...rows, workspaces: { w: workspace("w", { providers: [] }) } };
     const set = policies([{ id: "p", obligation: cap(5) }]);
-    const decision = decide(none, set, identity, { model: "r", shape: shape(), preferences: null }, 0);
+    const decision = decide(
+      none,
+      set,
+      identity,
+      { model: "r", shape: shape(), preferences: null },
+      0,
+    );
     expect(decision).toMatchObject({ outcome: "deny", denial: { policy: "approvals" } });
     expect(effects(decision)).toEqual(["p@r4.cap 5 none"]);
   });
 
   it("nothing acts on a denied request", () => {
     const decision = decided(
-      policies([{ id: "p", obligation: cap(5) }], () => [{ id: "g", effect: "gate", verdict: "fail" }]),
+      policies([{ id: "p", obligation: cap(5) }], () => [
+        { id: "g", effect: "gate", verdict: "fail" },
+      ]),
     );
     expect(decision.outcome).toBe("deny");
     expect(effects(decision)).toEqual(["p@r4.cap 5 none"]);
@@ -135,16 +194,29 @@ describe("obligations of a candidate slot", () => {
     [near("us"), "bdac", { maxOutputTokens: null, stripFields: [] }],
   ] as const)("%j is recorded and not applied", (obligation, promoted, edits) => {
     const decision = decided(policies([{ id: "p", slot: "candidate", obligation }]));
-    expect(decision).toMatchObject({ outcome: "route", edits: { maxOutputTokens: null, stripFields: [] } });
+    expect(decision).toMatchObject({
+      outcome: "route",
+      edits: { maxOutputTokens: null, stripFields: [] },
+    });
     expect(plan(decision)).toBe("abcd");
-    expect(decision.obligations.map(({ slot, effect }) => [slot, effect])).toEqual([["candidate", "would_apply"]]);
-    expect(decision.ifPromoted).toEqual({ outcome: "route", plan: promoted.split(""), denial: null, edits });
+    expect(decision.obligations.map(({ slot, effect }) => [slot, effect])).toEqual([
+      ["candidate", "would_apply"],
+    ]);
+    expect(decision.ifPromoted).toEqual({
+      outcome: "route",
+      plan: promoted.split(""),
+      denial: null,
+      edits,
+    });
   });
 
   it("replace those of the enforced slot when promoted, even where they are all waived", () => {
     const slots = [["p", "enforced"] as const, ["p", "candidate"] as const];
     const waived = decided(policies([{ id: "p", obligation: cap(9) }], () => [], slots));
-    expect(waived).toMatchObject({ edits: { maxOutputTokens: 9 }, ifPromoted: { edits: { maxOutputTokens: null } } });
+    expect(waived).toMatchObject({
+      edits: { maxOutputTokens: 9 },
+      ifPromoted: { edits: { maxOutputTokens: null } },
+    });
     const other = decided(
       policies([{ id: "p", obligation: cap(9) }], () => [], [
         ["p", "enforced"],

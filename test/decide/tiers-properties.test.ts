@@ -4,7 +4,17 @@ import type { Candidate, Decision } from "../../src/canon/decision.ts";
 import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
 import { BALANCES, type RoutingTable, type TierRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
-import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  model,
+  provider,
+  route,
+  shape,
+  table,
+  workspace,
+} from "../support/table.ts";
 import { by, decided, planned, policies, tier } from "./tiers.ts";
 
 const PROVIDERS = ["p", "q", "s"] as const;
@@ -52,14 +62,22 @@ function tableOf(
   for (const [index, { begins, weight }] of made.entries()) {
     const last = tiers.at(-1);
     if (last === undefined || begins) {
-      tiers.push(tier([`e${index}`], balances[tiers.length % balances.length] ?? "order", [weight]));
+      tiers.push(
+        tier([`e${index}`], balances[tiers.length % balances.length] ?? "order", [weight]),
+      );
     } else {
-      tiers.splice(-1, 1, tier([...last.endpoints, `e${index}`], last.balance, [...last.weights, weight]));
+      tiers.splice(
+        -1,
+        1,
+        tier([...last.endpoints, `e${index}`], last.balance, [...last.weights, weight]),
+      );
     }
   }
   const [primary = "", ...fallbacks] = rows.map(({ id }) => id);
   return table({
-    providers: PROVIDERS.map((id) => provider(id, { region: region[id], retention: id === "s" ? "days_30" : "none" })),
+    providers: PROVIDERS.map((id) =>
+      provider(id, { region: region[id], retention: id === "s" ? "days_30" : "none" }),
+    ),
     models: MODELS.map((id) => model(id)),
     endpoints: rows,
     routes: [route("r", primary, fallbacks, { tiers, onGap })],
@@ -85,7 +103,10 @@ const narrowing: fc.Arbitrary<ProviderPreferences> = fc.record(
 const ordering: fc.Arbitrary<ProviderPreferences> = fc.record(
   {
     order: providers,
-    sort: fc.record({ by: fc.constantFrom(...SORT_KEYS), partition: fc.constantFrom("model", "none") }),
+    sort: fc.record({
+      by: fc.constantFrom(...SORT_KEYS),
+      partition: fc.constantFrom("model", "none"),
+    }),
     preferred_max_latency: fc.constant({ p50: 1 }),
     preferred_min_throughput: fc.constant({ p90: 20 }),
   },
@@ -103,7 +124,8 @@ const fixtures = fc
 const preferring = fc.subarray(["us", "eu", "moon"]);
 const filtering = fc.subarray(["e1", "e3"]);
 
-const idsOf = (decision: Decision): readonly string[] => planned(decision).map((one) => one.endpoint.id);
+const idsOf = (decision: Decision): readonly string[] =>
+  planned(decision).map((one) => one.endpoint.id);
 
 describe("over random routes and preferences", () => {
   it("tiers ascend from 0 without holes, and equals are shared alike", () => {
@@ -135,12 +157,19 @@ describe("over random routes and preferences", () => {
 
   it("an order adds and removes no endpoint, whichever caller requests it", () => {
     fc.assert(
-      fc.property(fixtures, narrowing, ordering, preferring, filtering, (rows, fewer, order, regions, failing) => {
-        const plain = decided(rows, fewer, policies([], failing));
-        const ordered = decided(rows, { ...fewer, ...order }, policies(regions, failing));
-        expect(ordered.outcome).toBe(plain.outcome);
-        expect(idsOf(ordered).toSorted()).toEqual(idsOf(plain).toSorted());
-      }),
+      fc.property(
+        fixtures,
+        narrowing,
+        ordering,
+        preferring,
+        filtering,
+        (rows, fewer, order, regions, failing) => {
+          const plain = decided(rows, fewer, policies([], failing));
+          const ordered = decided(rows, { ...fewer, ...order }, policies(regions, failing));
+          expect(ordered.outcome).toBe(plain.outcome);
+          expect(idsOf(ordered).toSorted()).toEqual(idsOf(plain).toSorted());
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -158,11 +187,14 @@ describe("over random routes and preferences", () => {
           if (fewer.ignore !== undefined) expect(fewer.ignore).not.toContain(row.provider);
         }
         const plain = ask(null);
-        if (plain.outcome === "route") for (const id of idsOf(wanted)) expect(idsOf(plain)).toContain(id);
+        if (plain.outcome === "route")
+          for (const id of idsOf(wanted)) expect(idsOf(plain)).toContain(id);
         if (!allow) {
           const first = planned(ask({ ...fewer, ...order }))[0];
           if (first !== undefined)
-            expect(planned(wanted).length === 0 || idsOf(wanted).includes(first.endpoint.id)).toBe(true);
+            expect(planned(wanted).length === 0 || idsOf(wanted).includes(first.endpoint.id)).toBe(
+              true,
+            );
         }
       }),
       { numRuns: 500 },
@@ -177,11 +209,15 @@ describe("over random routes and preferences", () => {
         const decision = decided(rows, preferences);
         const position = ({ endpoint: { provider: at } }: Candidate) =>
           named.some((id) => id === at) ? named.findIndex((id) => id === at) : named.length;
-        const cost = ({ endpoint: { price: known } }: Candidate) => (price ? (known?.input ?? Infinity) : 0);
+        const cost = ({ endpoint: { price: known } }: Candidate) =>
+          price ? (known?.input ?? Infinity) : 0;
         const ordinal = ({ endpoint: { id } }: Candidate) => Number(id.slice(1));
-        const keys = planned(decision).map((one) => [position(one), cost(one), ordinal(one)] as const);
+        const keys = planned(decision).map(
+          (one) => [position(one), cost(one), ordinal(one)] as const,
+        );
         const sorted = keys.toSorted(
-          (left, right) => left[0] - right[0] || (left[1] === right[1] ? left[2] - right[2] : left[1] - right[1]),
+          (left, right) =>
+            left[0] - right[0] || (left[1] === right[1] ? left[2] - right[2] : left[1] - right[1]),
         );
         expect(keys).toEqual(sorted);
         expect(planned(decision).map((one) => one.tier)).toEqual([...keys.keys()]);

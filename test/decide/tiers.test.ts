@@ -6,7 +6,10 @@ import { decide } from "../../src/decide/decide.ts";
 import { endpoint, fakePolicies, identity, model, route, shape, table } from "../support/table.ts";
 import { by, decided, planned, policies, tier } from "./tiers.ts";
 
-/** `a` and `c` at p in eu-west, `b` and `d` at q in us-east; `a` and `d` serve m, `b` and `c` n; the price falls from `a` to `d`. */
+/**
+ * `a` and `c` at p in eu-west, `b` and `d` at q in us-east; `a` and `d` serve m, `b` and `c` n; the
+ * price falls from `a` to `d`.
+ */
 function fixture(tiers: readonly TierRow[], onGap: "deny" | "narrow" = "deny"): RoutingTable {
   const endpointAt = (id: string, served: string, at: "p" | "q", input: number) =>
     endpoint(id, {
@@ -35,7 +38,8 @@ const SHARED = fixture([tier(["a", "b"], "weighted", [3, 1]), tier(["c", "d"], "
 function layout(decision: Decision): string {
   if (decision.outcome === "deny") return decision.denial.reason;
   const tiers: string[][] = [];
-  for (const candidate of decision.plan) (tiers[candidate.tier] ??= [candidate.balance]).push(candidate.endpoint.id);
+  for (const candidate of decision.plan)
+    (tiers[candidate.tier] ??= [candidate.balance]).push(candidate.endpoint.id);
   return tiers.map(([balance, ...ids]) => `${balance}:${ids.join()}`).join("|");
 }
 
@@ -45,15 +49,27 @@ describe("tiers of a plan", () => {
     ["only one provider", { only: ["q"] }, "weighted:b|least_in_flight:d"],
     ["what needs no order", { zdr: true }, "weighted:a,b|least_in_flight:c,d"],
     ["an order", { order: ["q"] }, "order:b|order:d|order:a|order:c"],
-    ["an order that names a provider twice", { order: ["q", "p", "q"] }, "order:b|order:d|order:a|order:c"],
+    [
+      "an order that names a provider twice",
+      { order: ["q", "p", "q"] },
+      "order:b|order:d|order:a|order:c",
+    ],
     ["an order of unknown providers", { order: [] }, "order:a|order:b|order:c|order:d"],
     ["price", by("price", "none"), "order:d|order:c|order:b|order:a"],
-    ["price within an order", { ...by("price", "none"), order: ["p"] }, "order:c|order:a|order:d|order:b"],
+    [
+      "price within an order",
+      { ...by("price", "none"), order: ["p"] },
+      "order:c|order:a|order:d|order:b",
+    ],
     ["latency", by("latency", "none"), "latency:a,b,c,d"],
     ["latency of a model", by("latency", "model"), "latency:a,d|latency:b,c"],
     ["throughput", by("throughput", "none"), "throughput:a,b,c,d"],
     ["throughput of a model", by("throughput", "model"), "throughput:a,d|throughput:b,c"],
-    ["latency within an order", { ...by("latency", "none"), order: ["q"] }, "latency:b,d|latency:a,c"],
+    [
+      "latency within an order",
+      { ...by("latency", "none"), order: ["q"] },
+      "latency:b,d|latency:a,c",
+    ],
     [
       "latency of a model within an order",
       { ...by("latency", "model"), order: ["q"] },
@@ -81,7 +97,12 @@ describe("tiers of a plan", () => {
 
   it.each<readonly [string, readonly string[], ProviderPreferences | null, string]>([
     ["a region", ["us"], null, "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c"],
-    ["two regions", ["us", "eu"], null, "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c"],
+    [
+      "two regions",
+      ["us", "eu"],
+      null,
+      "weighted:b|least_in_flight:d|weighted:a|least_in_flight:c",
+    ],
     ["an unknown region", ["moon"], null, "weighted:a,b|least_in_flight:c,d"],
     ["a region before latency", ["eu"], by("latency", "none"), "latency:a,c|latency:b,d"],
     ["a region of one endpoint", ["us"], { allow_fallbacks: false }, "weighted:b|weighted:a"],
@@ -94,7 +115,10 @@ describe("tiers of a plan", () => {
   });
 
   it("keep the shares of their candidates", () => {
-    const shares = planned(decided(SHARED, null, policies(["us"]))).map((one) => [one.endpoint.id, one.weight]);
+    const shares = planned(decided(SHARED, null, policies(["us"]))).map((one) => [
+      one.endpoint.id,
+      one.weight,
+    ]);
     expect(Object.fromEntries(shares)).toEqual({ a: 3, b: 1, c: 1, d: 1 });
   });
 

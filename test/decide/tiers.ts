@@ -1,5 +1,10 @@
 import type { Candidate, Decision } from "../../src/canon/decision.ts";
-import type { PolicyIdentity, PolicyObligation, PolicySet, PolicySlot } from "../../src/canon/policy.ts";
+import type {
+  PolicyIdentity,
+  PolicyObligation,
+  PolicySet,
+  PolicySlot,
+} from "../../src/canon/policy.ts";
 import type { ProviderPreferences } from "../../src/canon/preferences.ts";
 import type { RoutingTable, TierRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
@@ -16,7 +21,12 @@ export const tier = (
   weights,
 });
 
-const POLICY: PolicyIdentity = { id: "near", revision: 1, digest: "d".repeat(64), slot: "enforced" };
+const POLICY: PolicyIdentity = {
+  id: "near",
+  revision: 1,
+  digest: "d".repeat(64),
+  slot: "enforced",
+};
 
 /** Prefers these regions, one policy each, and filters these endpoints. */
 export function policies(
@@ -33,7 +43,10 @@ export function policies(
     kind: "prefer_region",
     value,
   }));
-  return { ...fake, evaluate: (input) => ({ verdicts: fake.evaluate(input).verdicts, obligations }) };
+  return {
+    ...fake,
+    evaluate: (input) => ({ verdicts: fake.evaluate(input).verdicts, obligations }),
+  };
 }
 
 export function decided(

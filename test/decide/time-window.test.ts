@@ -28,7 +28,9 @@ describe("time windows", () => {
       fc.property(fc.date({ noInvalidDate: true }), (date) => {
         const { day, hour } = timeWindow(date.getTime());
         expect(day === "weekend").toBe([0, 6].includes(date.getUTCDay()));
-        expect(["night", "morning", "afternoon", "evening"].indexOf(hour)).toBe(Math.floor(date.getUTCHours() / 6));
+        expect(["night", "morning", "afternoon", "evening"].indexOf(hour)).toBe(
+          Math.floor(date.getUTCHours() / 6),
+        );
       }),
     );
   });

@@ -33,7 +33,13 @@ function policyFiles(): readonly string[] {
 
 describe("the example configuration", () => {
   it("has no error and no warning", async () => {
-    const [code, printed] = await command("check", "--strict", "--config", `${FOLDER}/routes.yaml`, ...CACHE);
+    const [code, printed] = await command(
+      "check",
+      "--strict",
+      "--config",
+      `${FOLDER}/routes.yaml`,
+      ...CACHE,
+    );
     expect([code, printed]).toEqual([0, expect.stringContaining("1 routes, 2 endpoints")]);
   });
 
@@ -41,18 +47,30 @@ describe("the example configuration", () => {
     const [{ configMapGenerator }] = documents(`${FOLDER}/kustomization.yaml`) as [Document];
     const [routes, policies] = configMapGenerator;
     expect(routes).toEqual({ name: "signalbox-routes", files: ["routes.yaml"] });
-    const sources = new Map<string, string>(policies.files.map((line: string) => line.split("=") as [string, string]));
+    const sources = new Map<string, string>(
+      policies.files.map((line: string) => line.split("=") as [string, string]),
+    );
     expect([...sources.values()].toSorted()).toEqual(policyFiles());
 
     const [deployment] = documents("deploy/kubernetes/deployment.yaml") as [Document];
-    const volume = deployment.spec.template.spec.volumes.find(({ name }: Document) => name === "configuration");
-    const [fromRoutes, fromPolicies] = volume.projected.sources.map(({ configMap }: Document) => configMap);
-    expect([fromRoutes, fromPolicies.name]).toEqual([{ name: "signalbox-routes" }, "signalbox-policies"]);
-    const items = new Map<string, string>(fromPolicies.items.map(({ key, path }: Document) => [key, path]));
+    const volume = deployment.spec.template.spec.volumes.find(
+      ({ name }: Document) => name === "configuration",
+    );
+    const [fromRoutes, fromPolicies] = volume.projected.sources.map(
+      ({ configMap }: Document) => configMap,
+    );
+    expect([fromRoutes, fromPolicies.name]).toEqual([
+      { name: "signalbox-routes" },
+      "signalbox-policies",
+    ]);
+    const items = new Map<string, string>(
+      fromPolicies.items.map(({ key, path }: Document) => [key, path]),
+    );
     for (const [key, source] of sources) expect([key, items.get(key)]).toEqual([key, source]);
     expect(items.size).toBe(sources.size);
 
-    // As the kubelet lays a volume out: what is at the top is a link into a folder that is itself a link.
+    // As the kubelet lays a volume out: what is at the top is a link into a folder that is itself a
+    // link.
     const volumeFolder = mkdtempSync(join(tmpdir(), "signalbox-volume-"));
     onTestFinished(() => rmSync(volumeFolder, { recursive: true, force: true }));
     const data = join(volumeFolder, "..2026_11_22");
@@ -65,13 +83,28 @@ describe("the example configuration", () => {
       writeFileSync(join(data, path), text(join(FOLDER, source)));
     }
     symlinkSync("..2026_11_22", join(volumeFolder, "..data"));
-    for (const name of ["routes.yaml", "policies"]) symlinkSync(`..data/${name}`, join(volumeFolder, name));
-    const [code, printed] = await command("check", "--strict", "--config", join(volumeFolder, "routes.yaml"), ...CACHE);
-    const [, beside] = await command("check", "--strict", "--config", `${FOLDER}/routes.yaml`, ...CACHE);
+    for (const name of ["routes.yaml", "policies"])
+      symlinkSync(`..data/${name}`, join(volumeFolder, name));
+    const [code, printed] = await command(
+      "check",
+      "--strict",
+      "--config",
+      join(volumeFolder, "routes.yaml"),
+      ...CACHE,
+    );
+    const [, beside] = await command(
+      "check",
+      "--strict",
+      "--config",
+      `${FOLDER}/routes.yaml`,
+      ...CACHE,
+    );
     expect(code).toBe(0);
     expect(/table \w+/.exec(printed)?.[0]).toBe(/table \w+/.exec(beside)?.[0]);
     // The policies behind the links are read, too: one that is broken is found.
     writeFileSync(join(data, "policies/eu-residency.rego"), "package nothing");
-    expect((await command("check", "--config", join(volumeFolder, "routes.yaml"), ...CACHE))[0]).toBe(1);
+    expect(
+      (await command("check", "--config", join(volumeFolder, "routes.yaml"), ...CACHE))[0],
+    ).toBe(1);
   });
 });

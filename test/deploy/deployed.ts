@@ -15,7 +15,10 @@ export function text(path: string): string {
 // oxlint-disable-next-line typescript/no-explicit-any -- a document's shape is what these tests are about
 export type Document = any;
 
-/** Every document of a YAML file. @throws {Error} for whatever the strict reader warns of, doubled keys too */
+/**
+ * Every document of a YAML file. @throws {Error} for whatever the strict reader warns of, doubled
+ * keys too
+ */
 export function documents(path: string): readonly Document[] {
   return parseAllDocuments(text(path), { uniqueKeys: true, strict: true }).map((document) => {
     const [problem] = [...document.errors, ...document.warnings];
@@ -24,7 +27,10 @@ export function documents(path: string): readonly Document[] {
   });
 }
 
-/** Reads a command line as the server would. @throws {UsageError} for a flag or a value that it does not take */
+/**
+ * Reads a command line as the server would. @throws {UsageError} for a flag or a value that it does
+ * not take
+ */
 export function serveOptions(argv: readonly string[]): ServeOptions {
   if (argv[0] !== "serve") throw new Error("the command is not serve");
   const io = { environment: {}, cwd: "/var/lib/signalbox" } as CommandIo;

@@ -12,7 +12,9 @@ const manifests = ["deployment.yaml", "service.yaml", "network-policy.yaml"].fla
   documents(`deploy/kubernetes/${file}`),
 );
 const named = (from: readonly Document[], kind: string, name = "signalbox"): Document => {
-  const found = from.filter((document) => document.kind === kind && document.metadata.name === name);
+  const found = from.filter(
+    (document) => document.kind === kind && document.metadata.name === name,
+  );
   if (found.length !== 1) throw new Error(`${kind} ${name}: ${found.length} of them`);
   return found[0];
 };
@@ -20,7 +22,9 @@ const named = (from: readonly Document[], kind: string, name = "signalbox"): Doc
 const program = process.env["HELM"] ?? programAtHand("helm");
 
 /** What `helm template` prints, or why there is nothing; `null` where Helm is not here. */
-function template(...flags: readonly string[]): { readonly status: number | null; readonly output: string } | null {
+function template(
+  ...flags: readonly string[]
+): { readonly status: number | null; readonly output: string } | null {
   if (program === null) return null;
   const { status, stdout, stderr } = spawnSync(join(ROOT, "test/deploy/helm/helm.sh"), flags, {
     encoding: "utf8",
@@ -41,14 +45,20 @@ describe("the chart, as it was rendered", () => {
   it("makes the manifests that are tested in deploy/kubernetes", () => {
     const others = manifests.filter(({ kind }) => kind !== "Deployment");
     for (const { kind, metadata } of others) {
-      expect([kind, named(rendered, kind, metadata.name)]).toEqual([kind, named(manifests, kind, metadata.name)]);
+      expect([kind, named(rendered, kind, metadata.name)]).toEqual([
+        kind,
+        named(manifests, kind, metadata.name),
+      ]);
     }
     expect(rendered).toHaveLength(manifests.length + 1);
     const [own, theirs] = [named(rendered, "Deployment"), named(manifests, "Deployment")].map(
       (deployment: Document) => {
         const { metadata, spec } = deployment.spec.template;
         const volumes = spec.volumes.filter(({ name }: Document) => name !== "configuration");
-        return { ...deployment.spec, template: { labels: metadata.labels, spec: { ...spec, volumes } } };
+        return {
+          ...deployment.spec,
+          template: { labels: metadata.labels, spec: { ...spec, volumes } },
+        };
       },
     );
     expect(own).toEqual(theirs);
@@ -56,14 +66,20 @@ describe("the chart, as it was rendered", () => {
 
   it("starts the server with flags that it takes", () => {
     const [container] = named(rendered, "Deployment").spec.template.spec.containers;
-    expect(serveOptions(container.args)).toMatchObject({ port: 8080, adminPort: 8081, drain: 30_000 });
+    expect(serveOptions(container.args)).toMatchObject({
+      port: 8080,
+      adminPort: 8081,
+      drain: 30_000,
+    });
   });
 
   it("mounts routes.yaml, policies and libraries at their paths", () => {
     const { data } = named(rendered, "ConfigMap", "signalbox-configuration");
     const { volumes } = named(rendered, "Deployment").spec.template.spec;
     const { configMap } = volumes.find(({ name }: Document) => name === "configuration");
-    expect(Object.fromEntries(configMap.items.map(({ key, path }: Document) => [path, data[key]]))).toEqual({
+    expect(
+      Object.fromEntries(configMap.items.map(({ key, path }: Document) => [path, data[key]])),
+    ).toEqual({
       "routes.yaml": "routes",
       "policies/eu-residency.rego": "policy",
       "policies/lib/workspace.rego": "library",
@@ -78,13 +94,22 @@ describe("the chart, as it was rendered", () => {
 
   it("has nothing that Helm's own checks find", (context) => {
     if (program === null) return context.skip("helm is not here");
-    const { status, stdout } = spawnSync(program, ["lint", "--strict", CHART], { cwd: ROOT, encoding: "utf8" });
-    expect([status, stdout]).toEqual([0, expect.stringContaining("1 chart(s) linted, 0 chart(s) failed")]);
+    const { status, stdout } = spawnSync(program, ["lint", "--strict", CHART], {
+      cwd: ROOT,
+      encoding: "utf8",
+    });
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining("1 chart(s) linted, 0 chart(s) failed"),
+    ]);
     expect(stdout).not.toContain("[WARNING]");
   });
 
   it("takes the flags and variables of a forward proxy, and lets calls out to it", (context) => {
-    const way = { to: [{ ipBlock: { cidr: "10.0.0.9/32" } }], ports: [{ port: 3128, protocol: "TCP" }] };
+    const way = {
+      to: [{ ipBlock: { cidr: "10.0.0.9/32" } }],
+      ports: [{ port: 3128, protocol: "TCP" }],
+    };
     const env = [{ name: "HTTPS_PROXY", value: "http://10.0.0.9:3128" }];
     const made = template(
       "--set-json",
@@ -96,7 +121,9 @@ describe("the chart, as it was rendered", () => {
     );
     if (made === null) return context.skip("helm is not here");
     expect(made.status, made.output).toBe(0);
-    const all = parseAllDocuments(made.output).flatMap((document): Document => document.toJS() ?? []);
+    const all = parseAllDocuments(made.output).flatMap(
+      (document): Document => document.toJS() ?? [],
+    );
     const [container] = named(all, "Deployment").spec.template.spec.containers;
     expect(serveOptions(container.args)).toMatchObject({
       egressProxy: true,

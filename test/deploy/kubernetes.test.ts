@@ -9,10 +9,14 @@ import { documents, ROOT, serveOptions, text, type Document } from "./deployed.t
 
 const FOLDER = "deploy/kubernetes";
 const [kustomization] = documents(`${FOLDER}/kustomization.yaml`) as [Document];
-const files: readonly string[] = kustomization.resources.filter((path: string) => path.endsWith(".yaml"));
+const files: readonly string[] = kustomization.resources.filter((path: string) =>
+  path.endsWith(".yaml"),
+);
 const manifests = files.flatMap((path) => documents(`${FOLDER}/${path}`));
 const one = (kind: string, name = "signalbox"): Document => {
-  const found = manifests.filter((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+  const found = manifests.filter(
+    (manifest) => manifest.kind === kind && manifest.metadata.name === name,
+  );
   if (found.length !== 1) throw new Error(`${kind} ${name}: ${found.length} of them`);
   return found[0];
 };
@@ -22,12 +26,16 @@ const { template } = deployment.spec;
 const pod = template.spec;
 const [container] = pod.containers;
 const options = serveOptions(container.args);
-const ports = new Map<string, number>(container.ports.map((port: Document) => [port.name, port.containerPort]));
+const ports = new Map<string, number>(
+  container.ports.map((port: Document) => [port.name, port.containerPort]),
+);
 
 /** What kustomize makes of the folder; `null` where kubectl is not here. */
 function built(): string | null {
   if (programAtHand("kubectl") === null) return null;
-  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], {
+    encoding: "utf8",
+  });
   expect([status, stderr]).toEqual([0, ""]);
   return stdout;
 }
@@ -35,16 +43,24 @@ function built(): string | null {
 describe("the pods", () => {
   it("start the server with flags that it takes, on the ports that they name", () => {
     expect(Object.fromEntries(ports)).toEqual({ public: options.port, admin: options.adminPort });
-    expect([options.host, options.adminHost, options.log?.format]).toEqual(["0.0.0.0", "0.0.0.0", "json"]);
+    expect([options.host, options.adminHost, options.log?.format]).toEqual([
+      "0.0.0.0",
+      "0.0.0.0",
+      "json",
+    ]);
     expect(options.exposure).toBe("behind_proxy");
     const manifest: { version: string } = JSON.parse(text("package.json"));
     expect(container.image).toBe(`signalbox:${manifest.version}`);
-    expect(kustomization.images).toEqual([{ name: "signalbox", newName: "signalbox", newTag: manifest.version }]);
+    expect(kustomization.images).toEqual([
+      { name: "signalbox", newName: "signalbox", newTag: manifest.version },
+    ]);
   });
 
   it("take the flags and variables that the comment of the patch adds", () => {
     const [, commented = ""] = text(`${FOLDER}/kustomization.yaml`).split("# patches:\n");
-    const operations: readonly Document[] = parse(parse(commented.replaceAll(/^# /gm, ""))[0].patch);
+    const operations: readonly Document[] = parse(
+      parse(commented.replaceAll(/^# /gm, ""))[0].patch,
+    );
     const added = (path: string) =>
       operations.filter((each) => each.path === `/spec/template/spec/containers/0/${path}/-`);
     const argv = [...container.args, ...added("args").map(({ value }) => value)];
@@ -58,7 +74,9 @@ describe("the pods", () => {
   });
 
   it("are sent where the server answers probes", () => {
-    const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container[name].httpGet);
+    const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map(
+      (name) => container[name].httpGet,
+    );
     expect(probes).toEqual([
       { path: "/livez", port: "admin" },
       { path: "/livez", port: "admin" },
@@ -93,23 +111,32 @@ describe("the pods", () => {
     });
     expect(["hostNetwork", "hostPID", "hostIPC"].filter((name) => name in pod)).toEqual([]);
     expect(pod.volumes.filter((volume: Document) => "hostPath" in volume)).toEqual([]);
-    expect(one("Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]).toBe("restricted");
+    expect(one("Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]).toBe(
+      "restricted",
+    );
   });
 
   it("write to one volume, and mount all that they name", () => {
     const mounts: readonly Document[] = container.volumeMounts;
-    expect(mounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath)).toEqual([
-      "/var/lib/signalbox",
-    ]);
-    expect(new Set(mounts.map(({ name }) => name))).toEqual(new Set(pod.volumes.map(({ name }: Document) => name)));
+    expect(
+      mounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath),
+    ).toEqual(["/var/lib/signalbox"]);
+    expect(new Set(mounts.map(({ name }) => name))).toEqual(
+      new Set(pod.volumes.map(({ name }: Document) => name)),
+    );
     const keys = mounts.find(({ name }) => name === "provider-keys").mountPath;
-    const named = [...text("deploy/configuration/routes.yaml").matchAll(/\{ file: (\S+)\/[\w-]+ \}/g)];
+    const named = [
+      ...text("deploy/configuration/routes.yaml").matchAll(/\{ file: (\S+)\/[\w-]+ \}/g),
+    ];
     expect(named.map(([, folder]) => folder)).toEqual([keys, keys]);
   });
 
   it("take secrets by reference only", () => {
     for (const variable of container.env)
-      expect([variable.name, Object.keys(variable.valueFrom)]).toEqual([variable.name, ["secretKeyRef"]]);
+      expect([variable.name, Object.keys(variable.valueFrom)]).toEqual([
+        variable.name,
+        ["secretKeyRef"],
+      ]);
     expect(manifests.filter(({ kind }) => kind === "Secret")).toEqual([]);
   });
 
@@ -133,7 +160,9 @@ describe("what is around the pods", () => {
       one("NetworkPolicy").spec.podSelector.matchLabels,
       one("Service").spec.selector,
       one("Service", "signalbox-admin").spec.selector,
-      ...pod.topologySpreadConstraints.map(({ labelSelector }: Document) => labelSelector.matchLabels),
+      ...pod.topologySpreadConstraints.map(
+        ({ labelSelector }: Document) => labelSelector.matchLabels,
+      ),
     ];
     for (const selector of selectors) expect(selector).toEqual(labels);
     expect(one("ServiceAccount").metadata.name).toBe(pod.serviceAccountName);
@@ -145,22 +174,35 @@ describe("what is around the pods", () => {
     );
     expect(targets).toEqual(["public", "admin"]);
     expect(
-      manifests.filter(({ kind, spec }) => kind === "Service" && !["ClusterIP", undefined].includes(spec.type)),
+      manifests.filter(
+        ({ kind, spec }) => kind === "Service" && !["ClusterIP", undefined].includes(spec.type),
+      ),
     ).toEqual([]);
   });
 
   it("lets products in by the public port only, and the server out to what it needs", () => {
     const { ingress, egress, policyTypes } = one("NetworkPolicy").spec;
     expect(policyTypes).toEqual(["Ingress", "Egress"]);
-    const admitted = ingress.map((rule: Document) => [rule.ports.map(({ port }: Document) => port), rule.from.length]);
+    const admitted = ingress.map((rule: Document) => [
+      rule.ports.map(({ port }: Document) => port),
+      rule.from.length,
+    ]);
     expect(admitted).toEqual([
       [[options.port], 1],
       [[options.adminPort], 1],
     ]);
-    const blocks = egress.flatMap(({ to }: Document) => to.filter((peer: Document) => "ipBlock" in peer));
+    const blocks = egress.flatMap(({ to }: Document) =>
+      to.filter((peer: Document) => "ipBlock" in peer),
+    );
     expect(blocks).toHaveLength(1);
     expect(blocks[0].ipBlock.except).toEqual(
-      expect.arrayContaining(["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]),
+      expect.arrayContaining([
+        "10.0.0.0/8",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+      ]),
     );
   });
 });
@@ -171,7 +213,11 @@ describe("kustomize", () => {
     if (output === null) return context.skip("kubectl is not here");
     const made: readonly Document[] = parseAllDocuments(output).map((document) => document.toJS());
     expect(made).toHaveLength(manifests.length + 2);
-    expect(made.filter(({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== "signalbox")).toEqual([]);
+    expect(
+      made.filter(
+        ({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== "signalbox",
+      ),
+    ).toEqual([]);
     const maps = made.filter(({ kind }) => kind === "ConfigMap");
     const names: readonly string[] = maps.map(({ metadata }): string => metadata.name).toSorted();
     expect(names).toEqual([
@@ -181,9 +227,13 @@ describe("kustomize", () => {
     const { sources } = made
       .find(({ kind }) => kind === "Deployment")
       .spec.template.spec.volumes.find(({ name }: Document) => name === "configuration").projected;
-    expect(new Set(sources.map(({ configMap }: Document) => configMap.name))).toEqual(new Set(names));
+    expect(new Set(sources.map(({ configMap }: Document) => configMap.name))).toEqual(
+      new Set(names),
+    );
     const routes = maps.find(({ metadata }) => metadata.name.startsWith("signalbox-routes"));
-    expect(parse(routes.data["routes.yaml"])).toEqual(documents("deploy/configuration/routes.yaml")[0]);
+    expect(parse(routes.data["routes.yaml"])).toEqual(
+      documents("deploy/configuration/routes.yaml")[0],
+    );
   });
 
   it("makes what the schemas of Kubernetes take", (context) => {

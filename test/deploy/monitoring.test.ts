@@ -41,7 +41,10 @@ const FUNCTIONS = [
   "topk",
 ];
 
-/** What is wrong with an expression: a series or a label that does not exist, a name that is no function, brackets that do not match. */
+/**
+ * What is wrong with an expression: a series or a label that does not exist, a name that is no
+ * function, brackets that do not match.
+ */
 function faults(expression: string): readonly string[] {
   const found: string[] = [];
   const open: string[] = [];
@@ -58,17 +61,21 @@ function faults(expression: string): readonly string[] {
   for (const [, grouped = ""] of bare.matchAll(/\bby \(([^)]*)\)/g)) {
     for (const label of grouped.split(",")) labels.add(label.trim());
   }
-  const names = bare.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|"[^"]*"/g, " ").match(/[a-zA-Z_]\w*/g) ?? [];
+  const names =
+    bare.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|"[^"]*"/g, " ").match(/[a-zA-Z_]\w*/g) ?? [];
   const series = names.filter((name) => !FUNCTIONS.includes(name));
   if (series.length === 0) found.push("no series");
   found.push(...series.filter((name) => !SERIES.has(name)).map((name) => `series ${name}`));
   for (const label of labels) {
-    const known = SCRAPED.includes(label) || series.every((name) => SERIES.get(name)?.includes(label) === true);
+    const known =
+      SCRAPED.includes(label) || series.every((name) => SERIES.get(name)?.includes(label) === true);
     if (!known) found.push(`label ${label}`);
   }
   if (/\bhistogram_quantile\(/.test(bare) && !labels.has("le")) found.push("no le");
   for (const [, terminals = ""] of expression.matchAll(/terminal=~?"([^"]*)"/g)) {
-    const unknown = terminals.split("|").filter((terminal) => !TERMINALS.some((one) => one === terminal));
+    const unknown = terminals
+      .split("|")
+      .filter((terminal) => !TERMINALS.some((one) => one === terminal));
     found.push(...unknown.map((terminal) => `terminal ${terminal}`));
   }
   return found;
@@ -80,11 +87,15 @@ describe("the Grafana dashboard", () => {
   const shown = panels.filter(({ type }) => type !== "row");
 
   it("requests series and labels that /metrics has", () => {
-    const expressions: readonly string[] = shown.flatMap(({ targets }) => targets.map(({ expr }: Document) => expr));
-    expect(expressions.length).toBeGreaterThan(25);
-    expect(expressions.flatMap((expression) => faults(expression).map((fault) => `${fault}: ${expression}`))).toEqual(
-      [],
+    const expressions: readonly string[] = shown.flatMap(({ targets }) =>
+      targets.map(({ expr }: Document) => expr),
     );
+    expect(expressions.length).toBeGreaterThan(25);
+    expect(
+      expressions.flatMap((expression) =>
+        faults(expression).map((fault) => `${fault}: ${expression}`),
+      ),
+    ).toEqual([]);
     expect(dashboard.templating.list.find(({ name }: Document) => name === "job").definition).toBe(
       "label_values(signalbox_build_info, job)",
     );
@@ -93,7 +104,9 @@ describe("the Grafana dashboard", () => {
   it("names labels in its legends that its expressions keep", () => {
     for (const { title, targets } of shown) {
       for (const { expr, legendFormat } of targets) {
-        const labels = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
+        const labels = [...String(legendFormat).matchAll(/\{\{(\w+)\}\}/g)].map(
+          ([, label = ""]) => label,
+        );
         const kept = /\bby \(/.test(expr)
           ? labels.filter((label) => new RegExp(`by \\([^)]*\\b${label}\\b`).test(expr))
           : ["instance", "worker"];
@@ -129,7 +142,9 @@ describe("the alert rules", () => {
 
   it("request series and labels that /metrics has", () => {
     expect(rules.length).toBeGreaterThan(8);
-    const wrong = rules.flatMap(({ alert, expr }) => faults(expr).map((fault) => `${alert}: ${fault}`));
+    const wrong = rules.flatMap(({ alert, expr }) =>
+      faults(expr).map((fault) => `${alert}: ${fault}`),
+    );
     expect(wrong).toEqual([]);
   });
 
@@ -137,7 +152,9 @@ describe("the alert rules", () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const rule of rules) {
       expect(
-        Object.keys(rule).filter((key) => !["alert", "expr", "for", "labels", "annotations"].includes(key)),
+        Object.keys(rule).filter(
+          (key) => !["alert", "expr", "for", "labels", "annotations"].includes(key),
+        ),
       ).toEqual([]);
       expect(rule.alert).toMatch(/^Signalbox[A-Z]\w+$/);
       expect(["critical", "warning", "info"]).toContain(rule.labels.severity);
@@ -153,7 +170,10 @@ describe("the eye for faults in expressions", () => {
     ["sum by (model) (signalbox_requests_total)", "label model"],
     ['signalbox_requests_total{model="x"}', "label model"],
     ["sum(signalbox_requests_total", "brackets"],
-    ["histogram_quantile(0.9, sum by (operation) (rate(signalbox_router_seconds_bucket[5m])))", "no le"],
+    [
+      "histogram_quantile(0.9, sum by (operation) (rate(signalbox_router_seconds_bucket[5m])))",
+      "no le",
+    ],
     ['signalbox_requests_total{terminal="broken"}', "terminal broken"],
     ["total(signalbox_requests_total)", "series total"],
   ])("sees what is wrong with %s", (expression, fault) => {

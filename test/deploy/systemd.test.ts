@@ -8,7 +8,8 @@ const UNIT = "deploy/systemd/signalbox.service";
 
 /** The assignments of `[Service]`; one that is repeated has several values. */
 const service = new Map<string, readonly string[]>();
-for (const line of (text(UNIT).split("[Service]")[1] ?? "").split("[Install]")[0]?.split("\n") ?? []) {
+for (const line of (text(UNIT).split("[Service]")[1] ?? "").split("[Install]")[0]?.split("\n") ??
+  []) {
   const [, name = "", value = ""] = /^(\w+)=(.*)$/.exec(line) ?? [];
   if (name !== "") service.set(name, [...(service.get(name) ?? []), value]);
 }
@@ -38,7 +39,8 @@ describe("the systemd unit", () => {
       log: { format: "json" },
     });
     expect(only("WorkingDirectory")).toBe(`/var/lib/${only("StateDirectory")}`);
-    // Neither flag is given: what is written goes below the folder above, or to the database that the environment names.
+    // Neither flag is given: what is written goes below the folder above, or to the database that
+    // the environment names.
     expect(argv.filter((flag) => ["--database", "--cache"].includes(flag))).toEqual([]);
   });
 
@@ -63,7 +65,9 @@ describe("the systemd unit", () => {
       AmbientCapabilities: "",
       RestrictSUIDSGID: "yes",
     };
-    expect(Object.fromEntries(Object.keys(wanted).map((name) => [name, only(name)]))).toEqual(wanted);
+    expect(Object.fromEntries(Object.keys(wanted).map((name) => [name, only(name)]))).toEqual(
+      wanted,
+    );
     expect(service.has("User")).toBe(false);
     expect(service.has("ReadWritePaths")).toBe(false);
     // V8 could not start.
@@ -72,21 +76,29 @@ describe("the systemd unit", () => {
 
   it("takes secrets from a file, and names variables that exist", () => {
     expect(only("EnvironmentFile")).toBe("-/etc/signalbox/environment");
-    expect(service.get("Environment")).toEqual([`XDG_CACHE_HOME=/var/cache/${only("CacheDirectory")}`]);
+    expect(service.get("Environment")).toEqual([
+      `XDG_CACHE_HOME=/var/cache/${only("CacheDirectory")}`,
+    ]);
     expect(only("CacheDirectoryMode")).toBe("0700");
     const named = text(UNIT).match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? [];
     expect(named.filter((name) => !knownVariables().has(name))).toEqual([]);
   });
 
   it("is what systemd understands, and little exposed", (context) => {
-    if (programAtHand("systemd-analyze") === null) return context.skip("systemd-analyze is not here");
-    const verified = spawnSync("systemd-analyze", ["verify", join(ROOT, UNIT)], { encoding: "utf8" });
+    if (programAtHand("systemd-analyze") === null)
+      return context.skip("systemd-analyze is not here");
+    const verified = spawnSync("systemd-analyze", ["verify", join(ROOT, UNIT)], {
+      encoding: "utf8",
+    });
     expect(verified.stderr.split("\n").filter((line) => line.includes("signalbox"))).toEqual([]);
     const flags = ["security", "--offline=true", "--threshold=20", join(ROOT, UNIT)];
     const judged = spawnSync("systemd-analyze", flags, { encoding: "utf8" });
     if (/unrecognized option/.test(judged.stderr))
       return context.skip("this systemd cannot judge a unit that is not installed");
     // At most 2.0 of 10.
-    expect([judged.status, /Overall exposure level.*/.exec(judged.stdout)?.[0]]).toEqual([0, expect.any(String)]);
+    expect([judged.status, /Overall exposure level.*/.exec(judged.stdout)?.[0]]).toEqual([
+      0,
+      expect.any(String),
+    ]);
   });
 });

@@ -9,7 +9,8 @@ function outline(events: readonly InferenceEvent[]): readonly string[] {
   return events.map((event) => {
     if (event.type === "open") return `open ${event.index} ${event.block.kind}`;
     if (event.type === "close") return `close ${event.index}`;
-    if (event.type === "text" || event.type === "reasoning" || event.type === "refusal") return event.text;
+    if (event.type === "text" || event.type === "reasoning" || event.type === "refusal")
+      return event.text;
     return event.type === "arguments" ? event.json : event.type;
   });
 }
@@ -79,7 +80,8 @@ describe("pieces of an answer become blocks", () => {
     sequencer.openTool("0", "x", "first");
     sequencer.openTool("1", "y", "second");
     sequencer.arguments("0", '{"a":"');
-    // Half a million pieces that each could be the end: reading all that came before with each of them would take hours.
+    // Half a million pieces that each could be the end: reading all that came before with each of
+    // them would take hours.
     for (let count = 0; count < 500_000; count += 1) sequencer.arguments("0", "x}");
     sequencer.arguments("0", '"}');
     expect(outline(sequencer.drain())).toContain("close 0");
@@ -99,11 +101,17 @@ describe("pieces of an answer become blocks", () => {
   });
 
   it("loses nothing of interleaved calls, whatever the order of their pieces", () => {
-    const calls = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 4 });
+    const calls = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 })), {
+      minLength: 1,
+      maxLength: 4,
+    });
     fc.assert(
       fc.property(calls, fc.infiniteStream(fc.nat()), (inputs, choices) => {
         const sequencer = new BlockSequencer();
-        const pending = inputs.map((input, index) => ({ key: String(index), rest: JSON.stringify(input) }));
+        const pending = inputs.map((input, index) => ({
+          key: String(index),
+          rest: JSON.stringify(input),
+        }));
         for (const { key } of pending) sequencer.openTool(key, `id${key}`, `name${key}`);
         while (pending.some(({ rest }) => rest !== "")) {
           const open = pending.filter(({ rest }) => rest !== "");
@@ -118,9 +126,9 @@ describe("pieces of an answer become blocks", () => {
         expect(sequencer.torn).toBe(false);
         expect(events.filter(({ type }) => type === "open").length).toBe(inputs.length);
         const { blocks } = collectAnswer(events);
-        expect(blocks.map((block) => (block.kind === "tool_call" ? JSON.parse(block.arguments) : null))).toEqual(
-          inputs.map((input) => JSON.parse(JSON.stringify(input))),
-        );
+        expect(
+          blocks.map((block) => (block.kind === "tool_call" ? JSON.parse(block.arguments) : null)),
+        ).toEqual(inputs.map((input) => JSON.parse(JSON.stringify(input))));
         let open: number | null = null;
         for (const event of events) {
           if (event.type === "open") {

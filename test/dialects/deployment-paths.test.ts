@@ -32,11 +32,22 @@ function exchange(
   if ("code" in request) throw new Error(request.message);
   const target = targetWith(dialect, more);
   const upstream = upstreamFor("generate", dialect);
-  const canonical = surface.dialect === dialect ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
+  const canonical =
+    surface.dialect === dialect ? null : surface.translation.toCanon(request, "reject", NO_EDITS);
   if (canonical !== null && "code" in canonical) throw new Error(canonical.message);
-  const prepared = canonical === null ? null : prepareTranslation(canonical, ROUTE, request.shape, target, upstream);
+  const prepared =
+    canonical === null
+      ? null
+      : prepareTranslation(canonical, ROUTE, request.shape, target, upstream);
   if (prepared !== null && "code" in prepared) throw new Error(prepared.message);
-  const options = { surface, request, prepared, route: ROUTE, edits: NO_EDITS, context: contextOf(request) };
+  const options = {
+    surface,
+    request,
+    prepared,
+    route: ROUTE,
+    edits: NO_EDITS,
+    context: contextOf(request),
+  };
   return planExchange(options, target, upstream);
 }
 

@@ -1,13 +1,22 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { messagesSurface, messagesUpstream } from "../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  messagesSurface,
+  messagesUpstream,
+} from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerStream, Surface, Upstream } from "../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
 import type { GenerateDialect } from "../../src/dialects/table.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { completionsSurface, completionsUpstream } from "../../src/dialects/openai-completions/dialect.ts";
-import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
+import {
+  completionsSurface,
+  completionsUpstream,
+} from "../../src/dialects/openai-completions/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { judgedEnd } from "../../src/dialects/exchange-plan.ts";
 import { contextOf, NO_HEADERS, targetOf } from "./laws/target.ts";
@@ -75,7 +84,8 @@ function streamed(speaker: Speaker, events: readonly Uint8Array[]): readonly Ver
 function whole(speaker: Speaker, answer: JsonObject): readonly Verdict[] {
   const { surface, upstream, dialect } = speaker;
   const bytes = encoder.encode(JSON.stringify(answer));
-  const relayed = surface?.relay.readAnswer(bytes, contextFor(speaker, false)).ending.failure?.kind ?? "success";
+  const relayed =
+    surface?.relay.readAnswer(bytes, contextFor(speaker, false)).ending.failure?.kind ?? "success";
   const last = upstream.parseAnswer(bytes, canon(), targetOf(dialect), "a").at(-1);
   return [relayed, last?.type === "failure" ? last.failure.kind : "success"];
 }
@@ -90,11 +100,26 @@ const textChunk = (text: string, finish: string | null = null): Uint8Array =>
 const DONE = formatSseEvent("[DONE]");
 const call = { index: 0, id: "t", type: "function", function: { name: "f", arguments: "{}" } };
 
-const start = event({ type: "message_start", message: { id: "m", model: "m", content: [], stop_reason: null } });
-const opened = event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
-const said = event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } });
+const start = event({
+  type: "message_start",
+  message: { id: "m", model: "m", content: [], stop_reason: null },
+});
+const opened = event({
+  type: "content_block_start",
+  index: 0,
+  content_block: { type: "text", text: "" },
+});
+const said = event({
+  type: "content_block_delta",
+  index: 0,
+  delta: { type: "text_delta", text: "a" },
+});
 const closed = event({ type: "content_block_stop", index: 0 });
-const stopped = event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } });
+const stopped = event({
+  type: "message_delta",
+  delta: { stop_reason: "end_turn" },
+  usage: { output_tokens: 1 },
+});
 const stop = event({ type: "message_stop" });
 
 const piece = (text: string, more: JsonObject = {}): Uint8Array =>
@@ -103,11 +128,31 @@ const END = { finishReason: "STOP" };
 
 describe("an answer that goes on after its finish", () => {
   it.each<[string, Speaker, readonly Uint8Array[]]>([
-    ["chat: text", CHAT, [chatChunk({ content: "a" }), chatChunk({}, "stop"), chatChunk({ content: "b" }), DONE]],
-    ["chat: another end", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "b" }, "stop")]],
-    ["chat: a call", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ tool_calls: [call] }), DONE]],
-    ["chat: reasoning", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ reasoning_content: "b" }), DONE]],
-    ["completions: text", COMPLETIONS, [textChunk("a"), textChunk("", "stop"), textChunk("b"), DONE]],
+    [
+      "chat: text",
+      CHAT,
+      [chatChunk({ content: "a" }), chatChunk({}, "stop"), chatChunk({ content: "b" }), DONE],
+    ],
+    [
+      "chat: another end",
+      CHAT,
+      [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "b" }, "stop")],
+    ],
+    [
+      "chat: a call",
+      CHAT,
+      [chatChunk({ content: "a" }, "stop"), chatChunk({ tool_calls: [call] }), DONE],
+    ],
+    [
+      "chat: reasoning",
+      CHAT,
+      [chatChunk({ content: "a" }, "stop"), chatChunk({ reasoning_content: "b" }), DONE],
+    ],
+    [
+      "completions: text",
+      COMPLETIONS,
+      [textChunk("a"), textChunk("", "stop"), textChunk("b"), DONE],
+    ],
     ["messages: a piece", MESSAGES, [start, opened, said, stopped, said, stop]],
     ["messages: a block", MESSAGES, [start, opened, said, closed, stopped, opened, said, stop]],
   ])("is whole with its protocol's end, relayed and translated: %s", (_, speaker, events) => {
@@ -123,8 +168,16 @@ describe("an answer that goes on after its finish", () => {
   });
 
   it.each<[string, Speaker, readonly Uint8Array[]]>([
-    ["chat: the finish again", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "" }, "stop"), DONE]],
-    ["chat: annotations", CHAT, [chatChunk({ content: "a" }, "stop"), chatChunk({ annotations: [] }), DONE]],
+    [
+      "chat: the finish again",
+      CHAT,
+      [chatChunk({ content: "a" }, "stop"), chatChunk({ content: "" }, "stop"), DONE],
+    ],
+    [
+      "chat: annotations",
+      CHAT,
+      [chatChunk({ content: "a" }, "stop"), chatChunk({ annotations: [] }), DONE],
+    ],
     ["completions: nothing", COMPLETIONS, [textChunk("a", "stop"), textChunk(""), DONE]],
     ["messages: the end of the block", MESSAGES, [start, opened, said, stopped, closed, stop]],
   ])("is whole where nothing is said after the finish: %s", (_, speaker, events) => {
@@ -145,9 +198,17 @@ describe("a stream that is not UTF-8", () => {
     [
       "messages",
       MESSAGES,
-      [start, opened, event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "z" } })],
+      [
+        start,
+        opened,
+        event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "z" } }),
+      ],
     ],
-    ["responses", RESPONSES, [event({ type: "response.output_text.delta", output_index: 0, delta: "z" })]],
+    [
+      "responses",
+      RESPONSES,
+      [event({ type: "response.output_text.delta", output_index: 0, delta: "z" })],
+    ],
     ["a comment", CHAT, [encoder.encode(": z\n\n"), chatChunk({ content: "a" }, "stop"), DONE]],
   ])("is malformed, relayed and translated: %s", (_, speaker, events) => {
     const damaged = events.map((one) => (one.includes(0x7a) ? broken(one) : one));
@@ -156,18 +217,26 @@ describe("a stream that is not UTF-8", () => {
   });
 
   it("is malformed from gemini too", () => {
-    expect(streamed(GEMINI, [broken(piece("z")), piece("", END)])).toEqual(["no relay", "malformed"]);
+    expect(streamed(GEMINI, [broken(piece("z")), piece("", END)])).toEqual([
+      "no relay",
+      "malformed",
+    ]);
   });
 
   it("is whole where a character is cut between two chunks", () => {
     const bytes = chatChunk({ content: "ö" }, "stop");
     const middle = bytes.indexOf(0xc3) + 1;
-    expect(streamed(CHAT, [bytes.subarray(0, middle), bytes.subarray(middle), DONE])).toEqual(["success", "success"]);
+    expect(streamed(CHAT, [bytes.subarray(0, middle), bytes.subarray(middle), DONE])).toEqual([
+      "success",
+      "success",
+    ]);
   });
 });
 
 describe("a response that is completed and has an error", () => {
-  const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "a" }] }];
+  const output = [
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "a" }] },
+  ];
   const response = (error: JsonObject | string | null): JsonObject => ({
     model: "m",
     status: "completed",
@@ -208,10 +277,29 @@ describe("a message with an error in it", () => {
   });
 
   it.each<[string, readonly Uint8Array[]]>([
-    ["the message", [event({ type: "message_start", message: { type: "error", error, content: [] } })]],
-    ["a block", [start, event({ type: "content_block_start", index: 0, content_block: { type: "error", error } })]],
-    ["a piece", [start, opened, event({ type: "content_block_delta", index: 0, delta: { type: "error", error } })]],
-    ["the end", [start, opened, said, event({ type: "message_delta", delta: { type: "error", error } })]],
+    [
+      "the message",
+      [event({ type: "message_start", message: { type: "error", error, content: [] } })],
+    ],
+    [
+      "a block",
+      [
+        start,
+        event({ type: "content_block_start", index: 0, content_block: { type: "error", error } }),
+      ],
+    ],
+    [
+      "a piece",
+      [
+        start,
+        opened,
+        event({ type: "content_block_delta", index: 0, delta: { type: "error", error } }),
+      ],
+    ],
+    [
+      "the end",
+      [start, opened, said, event({ type: "message_delta", delta: { type: "error", error } })],
+    ],
   ])("has failed, streamed: %s", (_, events) => {
     expect(streamed(MESSAGES, [...events, stopped, stop])).toEqual(["error_frame", "error_frame"]);
   });
@@ -227,9 +315,16 @@ describe("a message with an error in it", () => {
 describe("a choice with an error in it", () => {
   const error = { code: 502, message: "x" };
   it("has failed, whole and streamed", () => {
-    const choice = { index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop", error };
+    const choice = {
+      index: 0,
+      message: { role: "assistant", content: "a" },
+      finish_reason: "stop",
+      error,
+    };
     expect(whole(CHAT, { model: "m", choices: [choice] })).toEqual(["error_frame", "error_frame"]);
-    const chunk = event({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: "stop", error }] });
+    const chunk = event({
+      choices: [{ index: 0, delta: { content: "a" }, finish_reason: "stop", error }],
+    });
     expect(streamed(CHAT, [chunk, DONE])).toEqual(["error_frame", "error_frame"]);
   });
 });

@@ -2,14 +2,20 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { TranslationRecord, Members } from "../../src/dialects/members.ts";
 
-function reading(body: JsonObject): { readonly members: Members; readonly record: TranslationRecord } {
+function reading(body: JsonObject): {
+  readonly members: Members;
+  readonly record: TranslationRecord;
+} {
   const record = new TranslationRecord();
   return { members: new Members(body, "", record), record };
 }
 
 describe("the record of a translation", () => {
   it("names a member that was not read, wherever it stands", () => {
-    const { members, record } = reading({ known: { inner: 1, other: 2 }, list: [{ a: 1 }, { b: null }, { c: true }] });
+    const { members, record } = reading({
+      known: { inner: 1, other: 2 },
+      list: [{ a: 1 }, { b: null }, { c: true }],
+    });
     const known = members.object("known");
     known?.number("inner");
     known?.close();
@@ -18,7 +24,11 @@ describe("the record of a translation", () => {
       item.close();
     }
     members.close();
-    expect(record.result("reject")).toMatchObject({ code: "unknown_field", param: "known.other", status: 400 });
+    expect(record.result("reject")).toMatchObject({
+      code: "unknown_field",
+      param: "known.other",
+      status: 400,
+    });
   });
 
   it("counts null as absent", () => {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { FEATURES } from "../../src/canon/generate/feature.ts";
-import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
@@ -72,13 +75,16 @@ describe("messages that hold nothing", () => {
     expect(formatted).toMatchObject({ body: { messages: [{ role: "user", content: "hi" }] } });
   });
 
-  it.each<[JsonObject]>([[{}], [{ system: "be brief" }]])("are refused where nothing is, %j", (more) => {
-    expect(canonOf([{ role: "user", content: [] }], more)).toMatchObject({
-      status: 400,
-      code: "missing_field",
-      param: "messages",
-    });
-  });
+  it.each<[JsonObject]>([[{}], [{ system: "be brief" }]])(
+    "are refused where nothing is, %j",
+    (more) => {
+      expect(canonOf([{ role: "user", content: [] }], more)).toMatchObject({
+        status: 400,
+        code: "missing_field",
+        param: "messages",
+      });
+    },
+  );
 });
 
 describe("members that say nothing", () => {
@@ -91,7 +97,9 @@ describe("members that say nothing", () => {
       { role: "tool", tool_call_id: "c", content: "r" },
     ],
   });
-  const responses = (member: JsonObject) => ({ input: [{ role: "user", content: "hi", ...member }] });
+  const responses = (member: JsonObject) => ({
+    input: [{ role: "user", content: "hi", ...member }],
+  });
   const messages = (member: JsonObject) => ({
     max_tokens: 9,
     messages: [{ role: "user", content: [{ type: "text", text: "hi", ...member }] }],
@@ -101,35 +109,56 @@ describe("members that say nothing", () => {
     ["chat", chatSurface, chat, "messages[1].provider_specific_fields"],
     ["responses", responsesSurface, responses, "input[0].provider_specific_fields"],
     ["messages", messagesSurface, messages, "messages[0].content[0].provider_specific_fields"],
-  ])("are omitted from translations on record, and others are refused by their name: %s", (_, surface, body, param) => {
-    const request = read(surface, { model: "r", ...body({ provider_specific_fields: empty }) });
-    expect(request.shape.features.filter((feature) => feature.startsWith("native"))).toEqual([]);
-    expect(surface.translation.toCanon(request, "reject", NO_EDITS)).toMatchObject({
-      dropped: expect.arrayContaining(["empty_member_dropped"]),
-    });
-    for (const member of [{ refusal: "no" }, {}, [null]] as const) {
-      const { shape, paths } = read(surface, { model: "r", ...body({ provider_specific_fields: member }) });
-      const feature = shape.features.find((name) => name.startsWith("native"));
-      if (feature === undefined) throw new Error("nothing is refused");
-      expect(paths.get(feature)).toBe(param);
-    }
-  });
+  ])(
+    "are omitted from translations on record, and others are refused by their name: %s",
+    (_, surface, body, param) => {
+      const request = read(surface, { model: "r", ...body({ provider_specific_fields: empty }) });
+      expect(request.shape.features.filter((feature) => feature.startsWith("native"))).toEqual([]);
+      expect(surface.translation.toCanon(request, "reject", NO_EDITS)).toMatchObject({
+        dropped: expect.arrayContaining(["empty_member_dropped"]),
+      });
+      for (const member of [{ refusal: "no" }, {}, [null]] as const) {
+        const { shape, paths } = read(surface, {
+          model: "r",
+          ...body({ provider_specific_fields: member }),
+        });
+        const feature = shape.features.find((name) => name.startsWith("native"));
+        if (feature === undefined) throw new Error("nothing is refused");
+        expect(paths.get(feature)).toBe(param);
+      }
+    },
+  );
 
   it("do not make a request unknown, and are taken out of what a provider gets", () => {
     const request = read(chatSurface, { model: "r", ...chat({}), extra: null, more: empty });
     expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
     const target = targetOf("openai-chat");
-    const edited = chatSurface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
+    const edited = chatSurface.relay.edit(
+      request,
+      target.endpoint,
+      target.provider,
+      "reject",
+      NO_EDITS,
+    );
     expect(Object.keys(edited.body)).not.toContain("extra");
     expect(edited.stripped).toEqual(["unknown_field", "unknown_field"]);
-    expect(chatSurface.refuseUnknown({ ...request.body, most: 1 }, "reject")).toMatchObject({ param: "most" });
+    expect(chatSurface.refuseUnknown({ ...request.body, most: 1 }, "reject")).toMatchObject({
+      param: "most",
+    });
   });
 });
 
 describe("the sentence of what cannot be translated", () => {
   it("is true of nested members and of values too", () => {
-    for (const name of ["native_chat", "native_completions", "native_responses", "native_messages"] as const) {
-      expect(FEATURES[name]).toBe("a member or value that cannot be translated to another protocol");
+    for (const name of [
+      "native_chat",
+      "native_completions",
+      "native_responses",
+      "native_messages",
+    ] as const) {
+      expect(FEATURES[name]).toBe(
+        "a member or value that cannot be translated to another protocol",
+      );
     }
   });
 });

@@ -7,7 +7,10 @@ import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finis
 import { UsageTally } from "../../src/dialects/anthropic-messages/ending.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
-import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
 import { planExchange } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
@@ -30,13 +33,20 @@ describe("a responses stream whose last event and its resource disagree", () => 
   };
 
   function failures(bytes: Uint8Array): readonly (UpstreamFailure["kind"] | null)[] {
-    const request = responsesSurface.parse({ model: "r", input: "x", stream: true }, 10, NO_HEADERS);
+    const request = responsesSurface.parse(
+      { model: "r", input: "x", stream: true },
+      10,
+      NO_HEADERS,
+    );
     if ("code" in request) throw new Error(request.message);
     const observer = responsesSurface.relay.observe(contextOf(request));
     observer.push(bytes);
     const parser = responsesUpstream.parseStream(canon(), targetOf("openai-responses"));
     const last = [...parser.push(bytes), ...parser.end()].at(-1);
-    return [observer.end().ending.failure?.kind ?? null, last?.type === "failure" ? last.failure.kind : null];
+    return [
+      observer.end().ending.failure?.kind ?? null,
+      last?.type === "failure" ? last.failure.kind : null,
+    ];
   }
 
   it.each([
@@ -56,11 +66,16 @@ describe("a responses stream whose last event and its resource disagree", () => 
 });
 
 describe("a relayed messages stream that stops without a reason", () => {
-  const beginning = frame({ type: "message_start", message: { id: "m", content: [], stop_reason: null } });
+  const beginning = frame({
+    type: "message_start",
+    message: { id: "m", content: [], stop_reason: null },
+  });
   const stop = frame({ type: "message_stop" });
 
   function ending(more: JsonObject, ...frames: readonly Uint8Array[]) {
-    const observer = messagesSurface.relay.observe(messagesContext(readMessages(messagesBody(more))));
+    const observer = messagesSurface.relay.observe(
+      messagesContext(readMessages(messagesBody(more))),
+    );
     for (const one of frames) observer.push(one);
     return observer.end().ending;
   }
@@ -72,8 +87,13 @@ describe("a relayed messages stream that stops without a reason", () => {
   });
 
   it("has answered where nothing was requested", () => {
-    expect(ending({ max_tokens: 0 }, beginning, stop)).toMatchObject({ failure: null, finish: null });
-    const whole = encoder.encode(JSON.stringify({ type: "message", content: [], stop_reason: null }));
+    expect(ending({ max_tokens: 0 }, beginning, stop)).toMatchObject({
+      failure: null,
+      finish: null,
+    });
+    const whole = encoder.encode(
+      JSON.stringify({ type: "message", content: [], stop_reason: null }),
+    );
     const { relay } = messagesSurface;
     const nothing = messagesContext(readMessages(messagesBody({ max_tokens: 0 })));
     expect(relay.readAnswer(whole, nothing).ending.failure).toBeNull();
@@ -91,30 +111,53 @@ describe("tool calls in the answer to a prompt", () => {
   const prepared = prepareTranslation(canonical, row, request.shape, target, chatUpstream);
   if ("code" in prepared) throw new Error(prepared.message);
   const context = contextOf(request);
-  const options = { surface: completionsSurface, request, prepared, route: row, edits: NO_EDITS, context };
+  const options = {
+    surface: completionsSurface,
+    request,
+    prepared,
+    route: row,
+    edits: NO_EDITS,
+    context,
+  };
   const exchange = planExchange(options, target, chatUpstream);
   const call = { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
-  const failure = { kind: "malformed", status: null, retryAfter: null, code: "unexpected_output_item" };
+  const failure = {
+    kind: "malformed",
+    status: null,
+    retryAfter: null,
+    code: "unexpected_output_item",
+  };
 
   it("are a failure and no end of a text, streamed", () => {
     const stream = exchange.stream();
-    const delta = { choices: [{ index: 0, delta: { content: "a", tool_calls: [call] }, finish_reason: "tool_calls" }] };
+    const delta = {
+      choices: [
+        { index: 0, delta: { content: "a", tool_calls: [call] }, finish_reason: "tool_calls" },
+      ],
+    };
     const sent = stream.push(encoder.encode(`data: ${JSON.stringify(delta)}\n\ndata: [DONE]\n\n`));
     const { ending, events } = stream.end();
     expect(ending).toMatchObject({ failure, finish: null });
-    expect(Buffer.concat([...sent, ...events]).toString()).not.toMatch(/"finish_reason":"|\[DONE\]/);
+    expect(Buffer.concat([...sent, ...events]).toString()).not.toMatch(
+      /"finish_reason":"|\[DONE\]/,
+    );
   });
 
   it("are a failure and no end of a text, whole", () => {
     const message = { role: "assistant", content: "a", tool_calls: [call] };
     const answer = { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
-    expect(exchange.answer(encoder.encode(JSON.stringify(answer))).ending).toMatchObject({ failure, finish: null });
+    expect(exchange.answer(encoder.encode(JSON.stringify(answer))).ending).toMatchObject({
+      failure,
+      finish: null,
+    });
   });
 });
 
 describe("counts of tokens", () => {
   it.each([-1, 0.5, 2 ** 53, 1e300, "7", null])("%j is none", (count) => {
-    expect(readChatUsage({ usage: { prompt_tokens: count, completion_tokens: 1 } })?.input).toBeNull();
+    expect(
+      readChatUsage({ usage: { prompt_tokens: count, completion_tokens: 1 } })?.input,
+    ).toBeNull();
     expect(readConverseUsage({ inputTokens: count })?.input).toBeNull();
     const tally = new UsageTally();
     tally.add({ input_tokens: count, output_tokens: 1 });

@@ -17,15 +17,29 @@ function targetWith(dialect: GenerateDialect, flags: readonly string[]): Target 
   return { ...target, provider: { ...target.provider, flags } };
 }
 
-/** A caller's body as an endpoint of another protocol gets it, or the code and the member of its refusal. */
-function sent(surface: Surface, body: JsonObject, dialect: GenerateDialect, flags: readonly string[] = []) {
+/**
+ * A caller's body as an endpoint of another protocol gets it, or the code and the member of its
+ * refusal.
+ */
+function sent(
+  surface: Surface,
+  body: JsonObject,
+  dialect: GenerateDialect,
+  flags: readonly string[] = [],
+) {
   const request = surface.parse({ model: "r", ...body }, 100, NO_HEADERS);
   if ("code" in request) throw new Error(request.message);
   const target = targetWith(dialect, flags);
   expect(lacking(request, target)).toBeNull();
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return { refusal: canonical, request, target, prepared: null };
-  const prepared = prepareTranslation(canonical, ROUTE, request.shape, target, upstreamFor("generate", dialect));
+  const prepared = prepareTranslation(
+    canonical,
+    ROUTE,
+    request.shape,
+    target,
+    upstreamFor("generate", dialect),
+  );
   if ("code" in prepared) return { refusal: prepared, request, target, prepared: null };
   return { refusal: null, request, target, prepared };
 }
@@ -38,8 +52,14 @@ function bodySent(...taken: Parameters<typeof sent>) {
 
 const user = { role: "user", content: "go" };
 const LIMIT = { max_tokens: 200 };
-const use = (id: string, name = "f") => ({ role: "assistant", content: [{ type: "tool_use", id, name, input: {} }] });
-const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0K" } };
+const use = (id: string, name = "f") => ({
+  role: "assistant",
+  content: [{ type: "tool_use", id, name, input: {} }],
+});
+const image = {
+  type: "image",
+  source: { type: "base64", media_type: "image/png", data: "iVBORw0K" },
+};
 const call = (id: string, name = "f") => ({
   role: "assistant",
   content: null,
@@ -55,7 +75,12 @@ describe("what a provider requires of a request is fitted on record", () => {
     ];
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     const made = bodySent(messagesSurface, body, "openai-chat");
-    expect(made.body["messages"]).toMatchObject([user, {}, { role: "tool", content: "one" }, { content: "note" }]);
+    expect(made.body["messages"]).toMatchObject([
+      user,
+      {},
+      { role: "tool", content: "one" },
+      { content: "note" },
+    ]);
     expect(made.dropped).toEqual(["results_moved"]);
   });
 
@@ -84,7 +109,9 @@ describe("what a provider requires of a request is fitted on record", () => {
   });
 
   it("an image in a tool result follows in a user's message where results are text", () => {
-    const content = [{ type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "a" }, image] }];
+    const content = [
+      { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "a" }, image] },
+    ];
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     for (const dialect of ["openai-chat", "cohere-chat"] as const) {
       const made = bodySent(messagesSurface, body, dialect);
@@ -92,7 +119,10 @@ describe("what a provider requires of a request is fitted on record", () => {
         {},
         {},
         { role: "tool", content: "a" },
-        { role: "user", content: [{ type: "text" }, { image_url: { url: "data:image/png;base64,iVBORw0K" } }] },
+        {
+          role: "user",
+          content: [{ type: "text" }, { image_url: { url: "data:image/png;base64,iVBORw0K" } }],
+        },
       ]);
       expect(made.dropped).toEqual(["result_files_apart"]);
     }
@@ -102,7 +132,9 @@ describe("what a provider requires of a request is fitted on record", () => {
     const part = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } };
     const messages = [user, call("c"), { ...result("c"), content: [part] }];
     const { body } = bodySent(chatSurface, { messages }, "anthropic-messages");
-    expect(JSON.stringify(body["messages"])).toContain('"tool_result","tool_use_id":"c","content":[{"type":"image"');
+    expect(JSON.stringify(body["messages"])).toContain(
+      '"tool_result","tool_use_id":"c","content":[{"type":"image"',
+    );
   });
 
   it.each([
@@ -115,19 +147,35 @@ describe("what a provider requires of a request is fitted on record", () => {
     ];
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     const made = bodySent(messagesSurface, body, dialect, flags);
-    expect(made.body["messages"]).toMatchObject([{}, {}, { role: "tool" }, { role: "assistant" }, { role: "user" }]);
+    expect(made.body["messages"]).toMatchObject([
+      {},
+      {},
+      { role: "tool" },
+      { role: "assistant" },
+      { role: "user" },
+    ]);
     expect(made.dropped).toContain("turn_made");
   });
 
   it("temperature other than 1 and top_k are left out beside reasoning, and top_p beside temperature", () => {
     const numbers = (more: JsonObject) => {
-      const { body, dropped } = bodySent(chatSurface, { messages: [user], ...more }, "anthropic-messages");
+      const { body, dropped } = bodySent(
+        chatSurface,
+        { messages: [user], ...more },
+        "anthropic-messages",
+      );
       const { temperature, top_p } = body;
       return { temperature, top_p, dropped: dropped.includes("sampling_dropped") };
     };
     expect(numbers({ reasoning_effort: "low", temperature: 0.2 })).toEqual({ dropped: true });
-    expect(numbers({ reasoning_effort: "low", temperature: 1 })).toEqual({ temperature: 1, dropped: false });
-    expect(numbers({ reasoning_effort: "low", top_p: 0.97 })).toEqual({ top_p: 0.97, dropped: false });
+    expect(numbers({ reasoning_effort: "low", temperature: 1 })).toEqual({
+      temperature: 1,
+      dropped: false,
+    });
+    expect(numbers({ reasoning_effort: "low", top_p: 0.97 })).toEqual({
+      top_p: 0.97,
+      dropped: false,
+    });
     expect(numbers({ reasoning_effort: "low", top_p: 0.94 })).toEqual({ dropped: true });
     expect(numbers({ temperature: 0.5, top_p: 0.9 })).toEqual({ temperature: 0.5, dropped: true });
     expect(numbers({ temperature: 0.2 })).toEqual({ temperature: 0.2, dropped: false });
@@ -137,7 +185,10 @@ describe("what a provider requires of a request is fitted on record", () => {
     type: "object",
     properties: {
       a: { type: "string", minLength: 1 },
-      b: { type: "array", items: { type: "object", properties: { c: { type: "integer", minimum: 0 } } } },
+      b: {
+        type: "array",
+        items: { type: "object", properties: { c: { type: "integer", minimum: 0 } } },
+      },
     },
     required: ["a"],
   };
@@ -190,24 +241,29 @@ describe("what a provider requires of a request is fitted on record", () => {
     const { body, dropped } = bodySent(chatSurface, { messages, tools }, "anthropic-messages");
     expect(body).toMatchObject({ messages: [{ content: [mark] }], tools: [mark] });
     expect(dropped).toEqual(["output_limit_defaulted"]);
-    expect(bodySent(chatSurface, { messages, tools }, "gemini").dropped).toEqual(["cache_mark_dropped"]);
+    expect(bodySent(chatSurface, { messages, tools }, "gemini").dropped).toEqual([
+      "cache_mark_dropped",
+    ]);
   });
 });
 
 describe("what cannot be fitted is refused by name", () => {
   it("a result without its call, or a second one", () => {
     const refused = (surface: Surface, body: JsonObject) => {
-      const { refusal } = sent(surface, body, surface === chatSurface ? "anthropic-messages" : "openai-chat");
+      const { refusal } = sent(
+        surface,
+        body,
+        surface === chatSurface ? "anthropic-messages" : "openai-chat",
+      );
       return [refusal?.code, refusal?.param];
     };
     expect(refused(chatSurface, { messages: [user, result("c")] })).toEqual([
       "unknown_tool_call",
       "messages[1].tool_call_id",
     ]);
-    expect(refused(chatSurface, { messages: [user, call("c"), result("c"), result("c")] })).toEqual([
-      "unknown_tool_call",
-      "messages[3].tool_call_id",
-    ]);
+    expect(refused(chatSurface, { messages: [user, call("c"), result("c"), result("c")] })).toEqual(
+      ["unknown_tool_call", "messages[3].tool_call_id"],
+    );
     const content = [{ type: "tool_result", tool_use_id: "t", content: "one" }];
     expect(refused(messagesSurface, { ...LIMIT, messages: [{ role: "user", content }] })).toEqual([
       "unknown_tool_call",
@@ -218,7 +274,10 @@ describe("what cannot be fitted is refused by name", () => {
   });
 
   it("a response schema with objects whose members it does not name, for Anthropic", () => {
-    const value = { type: "object", properties: { a: { type: "object", additionalProperties: { type: "string" } } } };
+    const value = {
+      type: "object",
+      properties: { a: { type: "object", additionalProperties: { type: "string" } } },
+    };
     const body = {
       messages: [user],
       response_format: { type: "json_schema", json_schema: { name: "r", schema: value } },
@@ -261,22 +320,36 @@ describe("the caller's names of tools", () => {
     const plan = planExchange({ ...options, context: contextOf(request) }, target, upstream);
     const called = { id: "c", type: "function", function: { name, arguments: "{}" } };
     const answer = {
-      choices: [{ index: 0, message: { content: null, tool_calls: [called] }, finish_reason: "tool_calls" }],
+      choices: [
+        { index: 0, message: { content: null, tool_calls: [called] }, finish_reason: "tool_calls" },
+      ],
     };
     const encoder = new TextEncoder();
-    const whole = new TextDecoder().decode(plan.answer(encoder.encode(JSON.stringify(answer))).bytes);
+    const whole = new TextDecoder().decode(
+      plan.answer(encoder.encode(JSON.stringify(answer))).bytes,
+    );
     expect(JSON.parse(whole)).toMatchObject({ content: [{ type: "tool_use", name: long }] });
     const delta = { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, ...called }] } }] };
     const end = { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] };
     const events = [delta, end].map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
     const stream = plan.stream();
-    const bytes = [...stream.push(encoder.encode(`${events}data: [DONE]\n\n`)), ...stream.end().events];
-    expect(bytes.map((one) => new TextDecoder().decode(one)).join("")).toContain(`"name":"${long}"`);
+    const bytes = [
+      ...stream.push(encoder.encode(`${events}data: [DONE]\n\n`)),
+      ...stream.end().events,
+    ];
+    expect(bytes.map((one) => new TextDecoder().decode(one)).join("")).toContain(
+      `"name":"${long}"`,
+    );
   });
 
   it("get equal names in every request, whatever other tools there are", () => {
-    const alone = sent(messagesSurface, { ...body, tools: body.tools.slice(0, 1) }, "openai-chat").prepared;
-    const [first] = sent(messagesSurface, body, "openai-chat").prepared?.formatted.names?.keys() ?? [];
+    const alone = sent(
+      messagesSurface,
+      { ...body, tools: body.tools.slice(0, 1) },
+      "openai-chat",
+    ).prepared;
+    const [first] =
+      sent(messagesSurface, body, "openai-chat").prepared?.formatted.names?.keys() ?? [];
     expect([...(alone?.formatted.names?.keys() ?? [])]).toEqual([first]);
   });
 });
@@ -290,8 +363,12 @@ describe("a chat body on its way to a chat provider", () => {
   };
 
   it("keeps of two output limits the lower one, and loses an empty list of tools and of parts", () => {
-    expect(edited({ max_tokens: 50, max_completion_tokens: 60 }).body).toMatchObject({ max_completion_tokens: 50 });
-    expect(edited({ max_tokens: 50, max_completion_tokens: 60 }).body).not.toHaveProperty("max_tokens");
+    expect(edited({ max_tokens: 50, max_completion_tokens: 60 }).body).toMatchObject({
+      max_completion_tokens: 50,
+    });
+    expect(edited({ max_tokens: 50, max_completion_tokens: 60 }).body).not.toHaveProperty(
+      "max_tokens",
+    );
     const bare = edited({ tools: [], tool_choice: "auto", parallel_tool_calls: true });
     expect(bare.stripped).toEqual(["tools", "tool_choice", "parallel_tool_calls"]);
     expect(edited({ messages: [{ role: "user", content: [] }, user] }).body["messages"]).toEqual([

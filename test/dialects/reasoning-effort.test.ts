@@ -43,9 +43,17 @@ describe("a budget as an effort", () => {
       (body) => body["additionalModelRequestFields"],
     ],
   ])("is the same level in every protocol of levels: %s", (_name, upstream, target, read) => {
-    const reasoning = { effort: "unspecified", budget: 5_000, adaptive: false, display: null } as const;
+    const reasoning = {
+      effort: "unspecified",
+      budget: 5_000,
+      adaptive: false,
+      display: null,
+    } as const;
     const table: ModelReasoning = { efforts: ["high"], budgets: BUDGETS };
-    const formatted = upstream.format(canon({ reasoning }), { ...target, model: { ...MODEL, reasoning: table } });
+    const formatted = upstream.format(canon({ reasoning }), {
+      ...target,
+      model: { ...MODEL, reasoning: table },
+    });
     if ("code" in formatted) throw new Error(formatted.message);
     expect(JSON.stringify(read(formatted.body))).toContain('"high"');
     expect(formatted.dropped).toContain("budget_as_effort");

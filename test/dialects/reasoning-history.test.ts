@@ -5,7 +5,10 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import { responsesSurface, responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../src/dialects/openai-responses/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { chunksOf } from "./openai-chat/bodies.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
@@ -21,12 +24,16 @@ const piece = (text: string, summary: boolean, signature: string | null): Reason
 });
 
 function eventsOf(blocks: readonly Reasoning[]): readonly InferenceEvent[] {
-  const reported = blocks.flatMap(({ text, summary, signature }, index): readonly InferenceEvent[] => [
-    { type: "open", index, block: { kind: "reasoning", summary } },
-    ...(text === "" ? [] : [{ type: "reasoning", index, text } as const]),
-    ...(signature === null ? [] : [{ type: "signature", index, signature, family: "gpt" } as const]),
-    { type: "close", index },
-  ]);
+  const reported = blocks.flatMap(
+    ({ text, summary, signature }, index): readonly InferenceEvent[] => [
+      { type: "open", index, block: { kind: "reasoning", summary } },
+      ...(text === "" ? [] : [{ type: "reasoning", index, text } as const]),
+      ...(signature === null
+        ? []
+        : [{ type: "signature", index, signature, family: "gpt" } as const]),
+      { type: "close", index },
+    ],
+  );
   const index = blocks.length;
   return [
     { type: "start", model: "m" },
@@ -54,7 +61,11 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
     name: "messages",
     surface: messagesSurface,
     first: { model: "r", max_tokens: 9, messages: [user] },
-    second: ({ content }) => ({ model: "r", max_tokens: 9, messages: [user, { role: "assistant", content }, user] }),
+    second: ({ content }) => ({
+      model: "r",
+      max_tokens: 9,
+      messages: [user, { role: "assistant", content }, user],
+    }),
     joined: (events) => ({ content: joinedBlocks(events) }),
   },
   {
@@ -63,7 +74,11 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
     first: { model: "r", messages: [user] },
     second: ({ choices }) => {
       const choice = Array.isArray(choices) ? choices[0] : null;
-      const messages: JsonValue[] = [user, (isJsonObject(choice) ? choice["message"] : null) ?? null, user];
+      const messages: JsonValue[] = [
+        user,
+        (isJsonObject(choice) ? choice["message"] : null) ?? null,
+        user,
+      ];
       return { model: "r", messages };
     },
     joined: (events) => ({ choices: [{ message: joinedMessage(events) }] }),
@@ -72,7 +87,10 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
     name: "responses",
     surface: responsesSurface,
     first: { model: "r", input: "hi" },
-    second: ({ output }) => ({ model: "r", input: [user, ...(Array.isArray(output) ? output : []), user] }),
+    second: ({ output }) => ({
+      model: "r",
+      input: [user, ...(Array.isArray(output) ? output : []), user],
+    }),
     joined: (events) => {
       const last = dataOf(events).findLast(({ type }) => type === "response.completed");
       return last !== undefined && isJsonObject(last["response"]) ? last["response"] : {};
@@ -81,7 +99,9 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
 ];
 
 function dataOf(events: readonly Uint8Array[]): readonly JsonObject[] {
-  const lines = events.flatMap((event) => /^data: (\{.*)$/m.exec(new TextDecoder().decode(event))?.[1] ?? []);
+  const lines = events.flatMap(
+    (event) => /^data: (\{.*)$/m.exec(new TextDecoder().decode(event))?.[1] ?? [],
+  );
   return lines.map((line) => JSON.parse(line));
 }
 
@@ -99,7 +119,10 @@ function joinedBlocks(events: readonly Uint8Array[]): readonly JsonObject[] {
   return blocks;
 }
 
-/** A list's items with one index are one item to clients that join deltas; the index is also its position. */
+/**
+ * A list's items with one index are one item to clients that join deltas; the index is also its
+ * position.
+ */
 function joinedMessage(events: readonly Uint8Array[]): JsonObject {
   const details: Record<string, JsonValue | undefined>[] = [];
   let content = "";
@@ -141,17 +164,28 @@ const HISTORIES: readonly (readonly [string, readonly Reasoning[]])[] = [
   ["signed text", [piece("all", false, "ENC1")]],
   ["hidden reasoning", [piece("", false, "ENC1")]],
   ["summaries, each signed", [piece("one", true, "ENC1"), piece("two", true, "ENC2")]],
-  ["an unsigned summary before hidden reasoning", [piece("sum", true, null), piece("", false, "ENC2")]],
+  [
+    "an unsigned summary before hidden reasoning",
+    [piece("sum", true, null), piece("", false, "ENC2")],
+  ],
   [
     "both ways together",
-    [piece("one", true, "ENC1"), piece("two", true, null), piece("", false, "ENC2"), piece("all", false, "ENC3")],
+    [
+      piece("one", true, "ENC1"),
+      piece("two", true, null),
+      piece("", false, "ENC2"),
+      piece("all", false, "ENC3"),
+    ],
   ],
 ];
 
 describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
   it.each(HISTORIES)("is what it was, reported whole: %s", (_name, blocks) => {
     const context = contextOf(read(memory.surface, memory.first));
-    const { body } = memory.surface.translation.renderAnswer(collectAnswer(eventsOf(blocks)), context);
+    const { body } = memory.surface.translation.renderAnswer(
+      collectAnswer(eventsOf(blocks)),
+      context,
+    );
     expect(remembered(memory, body)).toEqual(blocks);
   });
 
@@ -159,8 +193,10 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
     const context = contextOf(read(memory.surface, { ...memory.first, stream: true }));
     const renderer = memory.surface.translation.renderStream(context);
     const events = eventsOf(blocks).flatMap((event) => renderer.push(event));
-    // Unsigned reasoning has no detail in a stream of chat: its text alone goes out, and it could not be checked.
-    const kept = memory.name === "chat" ? blocks.filter(({ signature }) => signature !== null) : blocks;
+    // Unsigned reasoning has no detail in a stream of chat: its text alone goes out, and it could
+    // not be checked.
+    const kept =
+      memory.name === "chat" ? blocks.filter(({ signature }) => signature !== null) : blocks;
     expect(remembered(memory, memory.joined(events))).toEqual(kept);
   });
 
@@ -170,13 +206,21 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
       collectAnswer(eventsOf([piece("sum", true, "ENC1"), piece("", false, "ENC2")])),
       context,
     );
-    const canonical = memory.surface.translation.toCanon(read(memory.surface, memory.second(body)), "reject", NO_EDITS);
+    const canonical = memory.surface.translation.toCanon(
+      read(memory.surface, memory.second(body)),
+      "reject",
+      NO_EDITS,
+    );
     if ("code" in canonical) throw new Error(canonical.message);
     const formatted = responsesUpstream.format(canonical.request, targetOf("openai-responses"));
     if ("code" in formatted) throw new Error(formatted.message);
     expect(formatted.body["input"]).toMatchObject([
       {},
-      { type: "reasoning", summary: [{ type: "summary_text", text: "sum" }], encrypted_content: "ENC1" },
+      {
+        type: "reasoning",
+        summary: [{ type: "summary_text", text: "sum" }],
+        encrypted_content: "ENC1",
+      },
       { type: "reasoning", summary: [], encrypted_content: "ENC2" },
       {},
       {},
@@ -192,8 +236,18 @@ describe("a marked signature on a relay", () => {
       { type: "thinking", thinking: "b", signature: "summary:ENC2" },
       { type: "text", text: "hi" },
     ];
-    const body = { model: "r", max_tokens: 9, messages: [user, { role: "assistant", content }, user] };
-    const sent = messagesSurface.relay.edit(read(messagesSurface, body), endpoint, provider, "reject", NO_EDITS).body;
+    const body = {
+      model: "r",
+      max_tokens: 9,
+      messages: [user, { role: "assistant", content }, user],
+    };
+    const sent = messagesSurface.relay.edit(
+      read(messagesSurface, body),
+      endpoint,
+      provider,
+      "reject",
+      NO_EDITS,
+    ).body;
     expect(JSON.stringify(sent)).toContain('"signature":"ENC1"');
     expect(JSON.stringify(sent)).toContain('"signature":"summary:ENC2"');
   });

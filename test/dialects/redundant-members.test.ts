@@ -15,7 +15,11 @@ function chat(answer: JsonObject): JsonObject {
 }
 
 function messages(block: JsonObject): JsonObject {
-  return { model: "r", max_tokens: 9, messages: [user, { role: "assistant", content: [block] }, user] };
+  return {
+    model: "r",
+    max_tokens: 9,
+    messages: [user, { role: "assistant", content: [block] }, user],
+  };
 }
 
 function responses(item: JsonObject): JsonObject {
@@ -37,8 +41,17 @@ function parsed(surface: Surface, body: JsonObject): InferenceRequest {
 const EMPTY = "empty_member_dropped";
 const REPEATED = "repeated_member_dropped";
 
-/** Surface, body with members that repeat or say nothing, the body without them, and the record of it. */
-const REDUNDANT: readonly (readonly [string, Surface, JsonObject, JsonObject, readonly string[]])[] = [
+/**
+ * Surface, body with members that repeat or say nothing, the body without them, and the record of
+ * it.
+ */
+const REDUNDANT: readonly (readonly [
+  string,
+  Surface,
+  JsonObject,
+  JsonObject,
+  readonly string[],
+])[] = [
   [
     "an empty list of a part",
     chatSurface,
@@ -53,7 +66,13 @@ const REDUNDANT: readonly (readonly [string, Surface, JsonObject, JsonObject, re
     chat({ content: [text] }),
     [REPEATED],
   ],
-  ["an empty list of calls", chatSurface, chat({ content: "y", tool_calls: [] }), chat({ content: "y" }), [EMPTY]],
+  [
+    "an empty list of calls",
+    chatSurface,
+    chat({ content: "y", tool_calls: [] }),
+    chat({ content: "y" }),
+    [EMPTY],
+  ],
   [
     "content without parts",
     chatSurface,
@@ -78,7 +97,10 @@ const REDUNDANT: readonly (readonly [string, Surface, JsonObject, JsonObject, re
   [
     "parsed arguments of a call",
     chatSurface,
-    chat({ content: null, tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: { a: 1.0 } } }] }),
+    chat({
+      content: null,
+      tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: { a: 1.0 } } }],
+    }),
     chat({ content: null, tool_calls: [call] }),
     [REPEATED],
   ],
@@ -92,12 +114,28 @@ const REDUNDANT: readonly (readonly [string, Surface, JsonObject, JsonObject, re
   [
     "a parsed text of an item",
     responsesSurface,
-    responses({ type: "message", role: "assistant", content: [{ ...output, parsed: { a: 1 }, extra: [] }] }),
+    responses({
+      type: "message",
+      role: "assistant",
+      content: [{ ...output, parsed: { a: 1 }, extra: [] }],
+    }),
     responses({ type: "message", role: "assistant", content: [output] }),
     [EMPTY, REPEATED],
   ],
-  ["the role of an item", responsesSurface, responses({ ...item, role: "assistant" }), responses(item), [REPEATED]],
-  ["a parsed block", messagesSurface, messages({ ...json, parsed_output: { a: 1 } }), messages(json), [REPEATED]],
+  [
+    "the role of an item",
+    responsesSurface,
+    responses({ ...item, role: "assistant" }),
+    responses(item),
+    [REPEATED],
+  ],
+  [
+    "a parsed block",
+    messagesSurface,
+    messages({ ...json, parsed_output: { a: 1 } }),
+    messages(json),
+    [REPEATED],
+  ],
   [
     "the role of a block's message",
     messagesSurface,
@@ -108,35 +146,53 @@ const REDUNDANT: readonly (readonly [string, Surface, JsonObject, JsonObject, re
 ];
 
 describe("members of a history that repeat another one or say nothing", () => {
-  it.each(REDUNDANT)("%s: is left out for every provider, on record", (_what, surface, body, clean, dropped) => {
-    const request = parsed(surface, body);
-    expect(request.dropped?.toSorted()).toEqual(dropped);
-    const { dialect } = surface;
-    const relayed = surface.relay.edit(
-      request,
-      endpoint("a", { dialect }),
-      provider("p", { dialect }),
-      "reject",
-      NO_EDITS,
-    );
-    expect(relayed.body).toMatchObject(
-      clean["messages"] === undefined ? { input: clean["input"] } : { messages: clean["messages"] },
-    );
-    const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
-    const expected = surface.translation.toCanon(parsed(surface, clean), "reject", NO_EDITS);
-    if ("code" in canonical || "code" in expected) throw new Error("was refused");
-    expect(canonical.request).toEqual(expected.request);
-    expect(canonical.dropped).toEqual(expect.arrayContaining([...dropped]));
-  });
+  it.each(REDUNDANT)(
+    "%s: is left out for every provider, on record",
+    (_what, surface, body, clean, dropped) => {
+      const request = parsed(surface, body);
+      expect(request.dropped?.toSorted()).toEqual(dropped);
+      const { dialect } = surface;
+      const relayed = surface.relay.edit(
+        request,
+        endpoint("a", { dialect }),
+        provider("p", { dialect }),
+        "reject",
+        NO_EDITS,
+      );
+      expect(relayed.body).toMatchObject(
+        clean["messages"] === undefined
+          ? { input: clean["input"] }
+          : { messages: clean["messages"] },
+      );
+      const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
+      const expected = surface.translation.toCanon(parsed(surface, clean), "reject", NO_EDITS);
+      if ("code" in canonical || "code" in expected) throw new Error("was refused");
+      expect(canonical.request).toEqual(expected.request);
+      expect(canonical.dropped).toEqual(expect.arrayContaining([...dropped]));
+    },
+  );
 
   it("reads the effort of OpenRouter's libraries as the protocol's own member", () => {
-    const sent: JsonObject = { model: "r", messages: [user], reasoning: { effort: "low", exclude: null } };
+    const sent: JsonObject = {
+      model: "r",
+      messages: [user],
+      reasoning: { effort: "low", exclude: null },
+    };
     const request = parsed(chatSurface, sent);
-    expect(request).toMatchObject({ dropped: ["effort_member_renamed"], shape: { reasoningEffort: "low" } });
+    expect(request).toMatchObject({
+      dropped: ["effort_member_renamed"],
+      shape: { reasoningEffort: "low" },
+    });
     expect(request.body).toEqual({ model: "r", messages: [user], reasoning_effort: "low" });
     expect(request.paths.get("reasoning")).toBe("reasoning.effort");
     expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
-    const forwarded = chatSurface.relay.edit(request, endpoint("a"), provider("p"), "forward", NO_EDITS).body;
+    const forwarded = chatSurface.relay.edit(
+      request,
+      endpoint("a"),
+      provider("p"),
+      "forward",
+      NO_EDITS,
+    ).body;
     expect(forwarded).toMatchObject({ reasoning: { effort: "low" } });
     expect(forwarded).not.toHaveProperty("reasoning_effort");
     for (const more of [{ max_tokens: 9 }, { enabled: true }, { exclude: true }]) {
@@ -147,7 +203,10 @@ describe("members of a history that repeat another one or say nothing", () => {
 
   it("leaves the caller's body as it is, numbers beyond a double included", () => {
     const exact = JSON.rawJSON("9007199254740993");
-    const body: JsonObject = { ...chat({ content: [{ ...text, role: "assistant" }] }), extra: { deep: [exact] } };
+    const body: JsonObject = {
+      ...chat({ content: [{ ...text, role: "assistant" }] }),
+      extra: { deep: [exact] },
+    };
     const before = JSON.stringify(body);
     const request = parsed(chatSurface, body);
     expect(JSON.stringify(body)).toBe(before);
@@ -155,22 +214,50 @@ describe("members of a history that repeat another one or say nothing", () => {
   });
 
   it.each<[string, Surface, JsonObject, string]>([
-    ["another role", chatSurface, chat({ content: [{ ...text, role: "user" }] }), "messages[1].content[0].role"],
-    ["a member of a vendor", chatSurface, chat({ content: [{ ...text, foo: 1 }] }), "messages[1].content[0].foo"],
-    ["other parsed text", chatSurface, chat({ content: '{"a":1}', parsed: { a: 2 } }), "messages[1].parsed"],
+    [
+      "another role",
+      chatSurface,
+      chat({ content: [{ ...text, role: "user" }] }),
+      "messages[1].content[0].role",
+    ],
+    [
+      "a member of a vendor",
+      chatSurface,
+      chat({ content: [{ ...text, foo: 1 }] }),
+      "messages[1].content[0].foo",
+    ],
+    [
+      "other parsed text",
+      chatSurface,
+      chat({ content: '{"a":1}', parsed: { a: 2 } }),
+      "messages[1].parsed",
+    ],
     [
       "other parsed arguments of a call",
       chatSurface,
-      chat({ content: null, tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: { a: "1" } } }] }),
+      chat({
+        content: null,
+        tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: { a: "1" } } }],
+      }),
       "messages[1].tool_calls[0].function.parsed_arguments",
     ],
-    ["a member of a call", chatSurface, chat({ tool_calls: [{ ...call, foo: 1 }] }), "messages[1].tool_calls[0].foo"],
+    [
+      "a member of a call",
+      chatSurface,
+      chat({ tool_calls: [{ ...call, foo: 1 }] }),
+      "messages[1].tool_calls[0].foo",
+    ],
     [
       "a member of an image",
       chatSurface,
       {
         model: "r",
-        messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "https://e.example/a", x: 1 } }] }],
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "image_url", image_url: { url: "https://e.example/a", x: 1 } }],
+          },
+        ],
       },
       "messages[0].content[0].image_url.x",
     ],
@@ -186,7 +273,12 @@ describe("members of a history that repeat another one or say nothing", () => {
       responses({ ...item, parsed_arguments: { a: 2 } }),
       "input[1].parsed_arguments",
     ],
-    ["a member of reasoning", responsesSurface, { model: "r", input: "hi", reasoning: { x: 1 } }, "reasoning.x"],
+    [
+      "a member of reasoning",
+      responsesSurface,
+      { model: "r", input: "hi", reasoning: { x: 1 } },
+      "reasoning.x",
+    ],
     [
       "another parsed block",
       messagesSurface,

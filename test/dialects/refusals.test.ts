@@ -6,13 +6,25 @@ import { failureError, refusedRequest, reportedFailure } from "../../src/dispatc
 const bytes = (body: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(body));
 
 /** What the caller gets for an error body of a provider. */
-function errorFor(dialect: GenerateDialect, status: number, body: unknown, callers: object, sent: object = callers) {
+function errorFor(
+  dialect: GenerateDialect,
+  status: number,
+  body: unknown,
+  callers: object,
+  sent: object = callers,
+) {
   const read = upstreamFor("generate", dialect).readError(status, bytes(body));
-  const failure = refusedRequest(read, { body: JSON.stringify(sent), callers: { ...callers }, dialect });
+  const failure = refusedRequest(read, {
+    body: JSON.stringify(sent),
+    callers: { ...callers },
+    dialect,
+  });
   return { failure, error: failureError([{ endpoint: "e", failure }]) };
 }
 
-const chat = (message: string, more: object = {}) => ({ error: { message, type: "invalid_request_error", ...more } });
+const chat = (message: string, more: object = {}) => ({
+  error: { message, type: "invalid_request_error", ...more },
+});
 
 type Case = readonly [who: string, dialect: GenerateDialect, status: number, body: unknown];
 
@@ -21,23 +33,46 @@ const TOO_LONG: readonly Case[] = [
     "LM Studio",
     "openai-chat",
     400,
-    { error: "Trying to keep the first 9 tokens when context the overflows. However, the model is loaded with 8" },
+    {
+      error:
+        "Trying to keep the first 9 tokens when context the overflows. However, the model is loaded with 8",
+    },
   ],
   [
     "LM Studio, newer",
     "openai-chat",
     400,
-    { error: "Trying to keep the first 9 tokens when context overflows. However, the model is loaded with 8" },
+    {
+      error:
+        "Trying to keep the first 9 tokens when context overflows. However, the model is loaded with 8",
+    },
   ],
-  ["LM Studio, at the end", "openai-chat", 400, { error: "Reached context length of 9 tokens with model (arch: x)" }],
-  ["DS4", "openai-chat", 400, chat("Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens")],
+  [
+    "LM Studio, at the end",
+    "openai-chat",
+    400,
+    { error: "Reached context length of 9 tokens with model (arch: x)" },
+  ],
+  [
+    "DS4",
+    "openai-chat",
+    400,
+    chat("Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens"),
+  ],
   [
     "OpenAI",
     "openai-responses",
     400,
-    chat("Your input exceeds the context window of this model.", { code: "context_length_exceeded" }),
+    chat("Your input exceeds the context window of this model.", {
+      code: "context_length_exceeded",
+    }),
   ],
-  ["OpenAI without a code", "openai-chat", 400, chat("Input tokens exceed the configured limit of 272000 tokens.")],
+  [
+    "OpenAI without a code",
+    "openai-chat",
+    400,
+    chat("Input tokens exceed the configured limit of 272000 tokens."),
+  ],
   [
     "llama.cpp",
     "openai-chat",
@@ -47,12 +82,20 @@ const TOO_LONG: readonly Case[] = [
       type: "exceed_context_size_error",
     }),
   ],
-  ["llama.cpp, older", "openai-chat", 400, chat("the request exceeds the available context size, try increasing it")],
+  [
+    "llama.cpp, older",
+    "openai-chat",
+    400,
+    chat("the request exceeds the available context size, try increasing it"),
+  ],
   [
     "llama.cpp, embeddings",
     "openai-chat",
     500,
-    chat("input is too large to process. increase the physical batch size", { code: 500, type: "server_error" }),
+    chat("input is too large to process. increase the physical batch size", {
+      code: 500,
+      type: "server_error",
+    }),
   ],
   [
     "vLLM",
@@ -67,7 +110,11 @@ const TOO_LONG: readonly Case[] = [
     "vLLM, the error at the top",
     "openai-chat",
     400,
-    { object: "error", message: "You passed 9 input tokens and requested 1 output tokens.", code: 400 },
+    {
+      object: "error",
+      message: "You passed 9 input tokens and requested 1 output tokens.",
+      code: 400,
+    },
   ],
   [
     "vLLM, decoder",
@@ -79,21 +126,29 @@ const TOO_LONG: readonly Case[] = [
     "vLLM, the output limit",
     "openai-chat",
     400,
-    chat("'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens"),
+    chat(
+      "'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens",
+    ),
   ],
   [
     "DeepSeek",
     "openai-chat",
     400,
-    chat("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens", {
-      code: "invalid_request_error",
-    }),
+    chat(
+      "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens",
+      {
+        code: "invalid_request_error",
+      },
+    ),
   ],
   [
     "OpenRouter",
     "openai-chat",
     400,
-    { error: { message: "This endpoint's maximum context length is 8 tokens.", code: 400 }, user_id: "u" },
+    {
+      error: { message: "This endpoint's maximum context length is 8 tokens.", code: 400 },
+      user_id: "u",
+    },
   ],
   [
     "OpenRouter, the provider's body inside",
@@ -113,7 +168,9 @@ const TOO_LONG: readonly Case[] = [
     "LiteLLM",
     "openai-chat",
     400,
-    chat("litellm.ContextWindowExceededError: litellm.BadRequestError: anything\nmodel=lm", { code: "400" }),
+    chat("litellm.ContextWindowExceededError: litellm.BadRequestError: anything\nmodel=lm", {
+      code: "400",
+    }),
   ],
   [
     "LiteLLM, another class",
@@ -136,7 +193,12 @@ const TOO_LONG: readonly Case[] = [
     "Ollama",
     "openai-chat",
     400,
-    { error: { message: "prompt too long; exceeded max context length by 4 tokens", type: "api_error" } },
+    {
+      error: {
+        message: "prompt too long; exceeded max context length by 4 tokens",
+        type: "api_error",
+      },
+    },
   ],
   [
     "SGLang",
@@ -168,7 +230,10 @@ const TOO_LONG: readonly Case[] = [
     "TEI",
     "openai-chat",
     413,
-    { error: "Input validation error: `inputs` must have less than 512 tokens. Given: 600", error_type: "Validation" },
+    {
+      error: "Input validation error: `inputs` must have less than 512 tokens. Given: 600",
+      error_type: "Validation",
+    },
   ],
   [
     "Mistral",
@@ -176,20 +241,44 @@ const TOO_LONG: readonly Case[] = [
     400,
     {
       object: "error",
-      message: "Prompt contains 9 tokens and 0 draft tokens, too large for model with 8 maximum context length",
+      message:
+        "Prompt contains 9 tokens and 0 draft tokens, too large for model with 8 maximum context length",
       code: "3051",
     },
   ],
-  ["Groq and Cerebras", "openai-chat", 400, chat("Please reduce the length of the messages or completion.")],
-  ["Together", "openai-chat", 422, chat("The input (9 tokens) is longer than the model's context length (8 tokens).")],
+  [
+    "Groq and Cerebras",
+    "openai-chat",
+    400,
+    chat("Please reduce the length of the messages or completion."),
+  ],
+  [
+    "Together",
+    "openai-chat",
+    422,
+    chat("The input (9 tokens) is longer than the model's context length (8 tokens)."),
+  ],
   [
     "xAI",
     "openai-chat",
     400,
-    { code: "invalid-argument", error: "This model's maximum prompt length is 8 but the request contains 9 tokens." },
+    {
+      code: "invalid-argument",
+      error: "This model's maximum prompt length is 8 but the request contains 9 tokens.",
+    },
   ],
-  ["Fireworks", "openai-chat", 400, chat("The prompt is too long: 9, model maximum context length: 8")],
-  ["Moonshot", "openai-chat", 400, chat("Invalid request: Your request exceeded model token limit: 8")],
+  [
+    "Fireworks",
+    "openai-chat",
+    400,
+    chat("The prompt is too long: 9, model maximum context length: 8"),
+  ],
+  [
+    "Moonshot",
+    "openai-chat",
+    400,
+    chat("Invalid request: Your request exceeded model token limit: 8"),
+  ],
   [
     "Alibaba",
     "openai-chat",
@@ -200,19 +289,27 @@ const TOO_LONG: readonly Case[] = [
     "LM Studio",
     "openai-chat",
     400,
-    { error: "The number of tokens to keep from the initial prompt is greater than the context length." },
+    {
+      error:
+        "The number of tokens to keep from the initial prompt is greater than the context length.",
+    },
   ],
   [
     "GitHub Models",
     "openai-chat",
     413,
-    chat("Request body too large for gpt-4o model. Max size: 8 tokens.", { code: "tokens_limit_reached" }),
+    chat("Request body too large for gpt-4o model. Max size: 8 tokens.", {
+      code: "tokens_limit_reached",
+    }),
   ],
   [
     "Anthropic",
     "anthropic-messages",
     400,
-    { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 9 tokens > 8 maximum" } },
+    {
+      type: "error",
+      error: { type: "invalid_request_error", message: "prompt is too long: 9 tokens > 8 maximum" },
+    },
   ],
   [
     "Anthropic, with output",
@@ -235,7 +332,12 @@ const TOO_LONG: readonly Case[] = [
     "Vertex",
     "gemini",
     400,
-    { error: { status: "INVALID_ARGUMENT", message: "Unable to submit request because the input token count is 9" } },
+    {
+      error: {
+        status: "INVALID_ARGUMENT",
+        message: "Unable to submit request because the input token count is 9",
+      },
+    },
   ],
   [
     "Bedrock",
@@ -252,28 +354,59 @@ const TOO_LONG: readonly Case[] = [
 const SURFACES = { messages: [{ role: "user", content: "secret" }], max_tokens: 9 };
 
 describe("a conversation that is too long", () => {
-  it.each(TOO_LONG)("of %s (%s, %i) has the code and the sentence that agents look for", (_, dialect, status, body) => {
-    const { error } = errorFor(dialect, status, body, SURFACES);
-    expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", mayPass: false });
-    expect(error.message).toContain("the prompt is too long, this model's maximum context length is exceeded");
-  });
+  it.each(TOO_LONG)(
+    "of %s (%s, %i) has the code and the sentence that agents look for",
+    (_, dialect, status, body) => {
+      const { error } = errorFor(dialect, status, body, SURFACES);
+      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", mayPass: false });
+      expect(error.message).toContain(
+        "the prompt is too long, this model's maximum context length is exceeded",
+      );
+    },
+  );
 
   it.each<Case>([
-    ["a prompt that is quoted behind another text", "openai-chat", 400, chat("Bad prompt: prompt is too long")],
-    ["throttling", "bedrock-converse", 400, { message: "Too many tokens, please wait before trying again." }],
+    [
+      "a prompt that is quoted behind another text",
+      "openai-chat",
+      400,
+      chat("Bad prompt: prompt is too long"),
+    ],
+    [
+      "throttling",
+      "bedrock-converse",
+      400,
+      { message: "Too many tokens, please wait before trying again." },
+    ],
     [
       "an output limit",
       "anthropic-messages",
       400,
-      { error: { message: "max_tokens: 9 > 8, which is the maximum allowed number of output tokens for m" } },
+      {
+        error: {
+          message: "max_tokens: 9 > 8, which is the maximum allowed number of output tokens for m",
+        },
+      },
     ],
-    ["an output limit of Cohere", "cohere-chat", 400, { message: "too many tokens: max tokens must be less than 8" }],
+    [
+      "an output limit of Cohere",
+      "cohere-chat",
+      400,
+      { message: "too many tokens: max tokens must be less than 8" },
+    ],
   ])("is not %s", (_, dialect, status, body) => {
-    expect(errorFor(dialect, status, body, SURFACES).error.code).not.toBe("context_length_exceeded");
+    expect(errorFor(dialect, status, body, SURFACES).error.code).not.toBe(
+      "context_length_exceeded",
+    );
   });
 
   it("is recognised in an error event, before the status that it reports", () => {
-    const failure = { kind: "error_frame", status: 500, retryAfter: null, code: "context_length_exceeded" } as const;
+    const failure = {
+      kind: "error_frame",
+      status: 500,
+      retryAfter: null,
+      code: "context_length_exceeded",
+    } as const;
     expect(reportedFailure(failure).kind).toBe("rejected");
   });
 });
@@ -324,7 +457,9 @@ describe("a refused member", () => {
     [
       "LiteLLM",
       "openai-chat",
-      chat("litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for model=m"),
+      chat(
+        "litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for model=m",
+      ),
       "unsupported_parameter",
       "seed",
     ],
@@ -354,7 +489,10 @@ describe("a refused member", () => {
     [
       "TGI",
       "openai-chat",
-      { error: "Failed to deserialize the JSON body into the target type: unknown field `seed`, expected one of" },
+      {
+        error:
+          "Failed to deserialize the JSON body into the target type: unknown field `seed`, expected one of",
+      },
       "unknown_parameter",
       "seed",
     ],
@@ -440,15 +578,33 @@ describe("a refused member", () => {
   });
 
   it("that the router added names the flag, and other endpoints may take the request", () => {
-    const body = chat("litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m");
-    const { failure, error } = errorFor("openai-chat", 400, body, { model: "r" }, { model: "m", store: false });
-    expect(failure).toMatchObject({ kind: "rejected", flag: "no_store_field", added: true, param: "store" });
+    const body = chat(
+      "litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m",
+    );
+    const { failure, error } = errorFor(
+      "openai-chat",
+      400,
+      body,
+      { model: "r" },
+      { model: "m", store: false },
+    );
+    expect(failure).toMatchObject({
+      kind: "rejected",
+      flag: "no_store_field",
+      added: true,
+      param: "store",
+    });
     expect(error).toMatchObject({ status: 400, code: "unsupported_parameter", param: "store" });
     expect(error.message).toContain("set the flag no_store_field");
   });
 
   it("that neither the caller nor the router sent is not named", () => {
-    const { error } = errorFor("openai-chat", 400, chat("Unsupported parameter: 'secret_name'"), callers);
+    const { error } = errorFor(
+      "openai-chat",
+      400,
+      chat("Unsupported parameter: 'secret_name'"),
+      callers,
+    );
     expect(error).toMatchObject({ code: "unsupported_parameter", param: null });
     expect(error.message).not.toContain("secret_name");
   });
@@ -456,7 +612,14 @@ describe("a refused member", () => {
 
 describe("the other meanings of refusals", () => {
   it.each<[string, GenerateDialect, number, unknown, number, string]>([
-    ["Gemini's image", "gemini", 400, { error: { message: "Unable to process input image." } }, 400, "invalid_image"],
+    [
+      "Gemini's image",
+      "gemini",
+      400,
+      { error: { message: "Unable to process input image." } },
+      400,
+      "invalid_image",
+    ],
     [
       "Gemini's other image",
       "gemini",
@@ -465,7 +628,14 @@ describe("the other meanings of refusals", () => {
       400,
       "invalid_image",
     ],
-    ["Anthropic's image", "anthropic-messages", 400, chat("Could not process image"), 400, "invalid_image"],
+    [
+      "Anthropic's image",
+      "anthropic-messages",
+      400,
+      chat("Could not process image"),
+      400,
+      "invalid_image",
+    ],
     [
       "Gemma without images",
       "gemini",
@@ -490,7 +660,14 @@ describe("the other meanings of refusals", () => {
       400,
       "content_policy_violation",
     ],
-    ["DeepSeek's filter", "openai-chat", 400, chat("Content Exists Risk"), 400, "content_policy_violation"],
+    [
+      "DeepSeek's filter",
+      "openai-chat",
+      400,
+      chat("Content Exists Risk"),
+      400,
+      "content_policy_violation",
+    ],
     [
       "OpenRouter's filter",
       "openai-chat",
@@ -525,11 +702,22 @@ describe("the other meanings of refusals", () => {
       "an image that is too large",
       "anthropic-messages",
       400,
-      { error: { message: "messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 9 bytes" } },
+      {
+        error: {
+          message: "messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 9 bytes",
+        },
+      },
       400,
       "image_too_large",
     ],
-    ["a model without images", "openai-chat", 400, chat("m/x is not a multimodal model"), 400, "image_not_supported"],
+    [
+      "a model without images",
+      "openai-chat",
+      400,
+      chat("m/x is not a multimodal model"),
+      400,
+      "image_not_supported",
+    ],
     [
       "llama.cpp without images",
       "openai-chat",

@@ -29,38 +29,51 @@ function reported(json: string): readonly InferenceEvent[] {
   ];
 }
 
-describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))("arguments nested 200,000 deep, $name", (protocol) => {
-  const { translation, relay } = protocol.spoken.surface;
-  const request = requestFor(protocol);
+describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))(
+  "arguments nested 200,000 deep, $name",
+  (protocol) => {
+    const { translation, relay } = protocol.spoken.surface;
+    const request = requestFor(protocol);
 
-  it("are printed as the text that they are, streamed and whole", () => {
-    const renderer = translation.renderStream(contextFor(protocol));
-    const sent = reported(deepJson).flatMap((event) => renderer.push(event));
-    expect(sent.length).toBeGreaterThan(0);
-    const { body } = translation.renderAnswer(collectAnswer(reported(deepJson)), contextFor(protocol));
-    expect(JSON.stringify(body)).toContain(JSON.stringify(deepJson));
-  });
+    it("are printed as the text that they are, streamed and whole", () => {
+      const renderer = translation.renderStream(contextFor(protocol));
+      const sent = reported(deepJson).flatMap((event) => renderer.push(event));
+      expect(sent.length).toBeGreaterThan(0);
+      const { body } = translation.renderAnswer(
+        collectAnswer(reported(deepJson)),
+        contextFor(protocol),
+      );
+      expect(JSON.stringify(body)).toContain(JSON.stringify(deepJson));
+    });
 
-  it("as JSON of an answer are no answer", () => {
-    const { body } = translation.renderAnswer(collectAnswer(reported("{}")), contextFor(protocol));
-    const whole = JSON.stringify({ ...body, unheard: "HERE" }).replace('"HERE"', deepJson);
-    const events = protocol.upstream.parseAnswer(encoder.encode(whole), request, protocol.target);
-    expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
-    expect(relay.readAnswer(encoder.encode(whole), contextFor(protocol)).ending.failure?.kind).toBe("malformed");
-  });
+    it("as JSON of an answer are no answer", () => {
+      const { body } = translation.renderAnswer(
+        collectAnswer(reported("{}")),
+        contextFor(protocol),
+      );
+      const whole = JSON.stringify({ ...body, unheard: "HERE" }).replace('"HERE"', deepJson);
+      const events = protocol.upstream.parseAnswer(encoder.encode(whole), request, protocol.target);
+      expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
+      expect(
+        relay.readAnswer(encoder.encode(whole), contextFor(protocol)).ending.failure?.kind,
+      ).toBe("malformed");
+    });
 
-  it("as JSON in a stream are no answer", () => {
-    const renderer = translation.renderStream(contextFor(protocol));
-    const events = reported("{}").flatMap((event) => renderer.push(event));
-    const stream = events.map((event) => decoder.decode(event).replace(/^data: \{/m, `data: {"unheard":${deepJson},`));
-    const parser = protocol.upstream.parseStream(request, protocol.target);
-    const read = [...pushed(parser, stream.join("")), ...parser.end()];
-    expect(read.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
-    const observer = relay.observe(contextFor(protocol));
-    pushed(observer, stream.join(""));
-    expect(observer.end().ending.failure?.kind).toBe("malformed");
-  });
-});
+    it("as JSON in a stream are no answer", () => {
+      const renderer = translation.renderStream(contextFor(protocol));
+      const events = reported("{}").flatMap((event) => renderer.push(event));
+      const stream = events.map((event) =>
+        decoder.decode(event).replace(/^data: \{/m, `data: {"unheard":${deepJson},`),
+      );
+      const parser = protocol.upstream.parseStream(request, protocol.target);
+      const read = [...pushed(parser, stream.join("")), ...parser.end()];
+      expect(read.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
+      const observer = relay.observe(contextFor(protocol));
+      pushed(observer, stream.join(""));
+      expect(observer.end().ending.failure?.kind).toBe("malformed");
+    });
+  },
+);
 
 /** Bytes as they arrive from a socket. */
 function pushed<Reported>(
@@ -154,10 +167,16 @@ describe("lists whose length is somebody else's", () => {
 
   it("100,000 results of tools take no time", () => {
     const ids = Array.from({ length: 100_000 }, (_, index) => `c${index}`);
-    const calls = ids.map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } }));
+    const calls = ids.map((id) => ({
+      id,
+      type: "function",
+      function: { name: "f", arguments: "{}" },
+    }));
     const answers = ids.map((id) => ({ role: "tool", tool_call_id: id, content: "ok" }));
     const begun = performance.now();
-    const turns = turnsOf("openai-chat", { messages: [{ role: "assistant", tool_calls: calls }, ...answers] });
+    const turns = turnsOf("openai-chat", {
+      messages: [{ role: "assistant", tool_calls: calls }, ...answers],
+    });
     expect(turns[1]).toMatchObject({ role: "tool" });
     const [, results] = turns;
     expect(results?.role === "tool" && results.results.length).toBe(100_000);
@@ -174,7 +193,9 @@ describe("lists whose length is somebody else's", () => {
       { type: "close", index: 0 },
       { type: "finish", reason: "stop", stopSequence: null },
     ];
-    const stream = events.flatMap((event) => renderer.push(event)).map((event) => decoder.decode(event));
+    const stream = events
+      .flatMap((event) => renderer.push(event))
+      .map((event) => decoder.decode(event));
     const observer = relay.observe(contextFor(protocol));
     const sent = pushed(observer, ":\n\n".repeat(300_000) + stream.join(""));
     expect(sent.length).toBeGreaterThan(300_000);
@@ -201,8 +222,16 @@ describe("lists whose length is somebody else's", () => {
   it("150,000 parts of one item", () => {
     const responses = PROTOCOLS.find(({ name }) => name === "openai-responses");
     if (responses === undefined) throw new Error("no responses");
-    const content = Array.from({ length: MANY }, () => ({ type: "output_text", text: "a", annotations: [] }));
-    const response = { model: "m", status: "completed", output: [{ type: "message", id: "m", content }] };
+    const content = Array.from({ length: MANY }, () => ({
+      type: "output_text",
+      text: "a",
+      annotations: [],
+    }));
+    const response = {
+      model: "m",
+      status: "completed",
+      output: [{ type: "message", id: "m", content }],
+    };
     const event = { type: "response.completed", response };
     const parser = responses.upstream.parseStream(requestFor(responses), responses.target);
     const bytes = formatSseEvent(JSON.stringify(event), "response.completed");

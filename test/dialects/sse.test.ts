@@ -14,13 +14,24 @@ function cut(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
   return ordered.slice(1).map((end, index) => bytes.subarray(ordered[index], end));
 }
 
-function frame(chunks: readonly Uint8Array[]): { readonly events: Uint8Array[]; readonly rest: Uint8Array } {
+function frame(chunks: readonly Uint8Array[]): {
+  readonly events: Uint8Array[];
+  readonly rest: Uint8Array;
+} {
   const framer = new SseFramer();
   const events = chunks.flatMap((chunk) => [...framer.push(chunk)]);
   return { events, rest: framer.end() };
 }
 
-const line = fc.constantFrom('data: {"a":1}', "data:no space", "event: x", ": comment", "data: é€😀", "id: 7", "data");
+const line = fc.constantFrom(
+  'data: {"a":1}',
+  "data:no space",
+  "event: x",
+  ": comment",
+  "data: é€😀",
+  "id: 7",
+  "data",
+);
 const ending = fc.constantFrom("\n", "\r\n");
 const event = fc
   .tuple(fc.array(line, { minLength: 1, maxLength: 3 }), ending)
@@ -40,7 +51,8 @@ describe("framing", () => {
   });
 
   it("takes one event in thousands of pieces, each looked at and copied about once", () => {
-    // Eight megabytes in network-sized pieces: joining all that is pending with each of them would take a quarter of a minute.
+    // Eight megabytes in network-sized pieces: joining all that is pending with each of them would
+    // take a quarter of a minute.
     const framer = new SseFramer();
     const piece = new Uint8Array(1_400).fill(120);
     for (let count = 0; count < 6_000; count += 1) expect(framer.push(piece)).toEqual([]);
@@ -50,12 +62,16 @@ describe("framing", () => {
 
   it("gives the same events however the bytes are cut, and changes none of them", () => {
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 6 }), fc.array(fc.nat(), { maxLength: 40 }), (texts, positions) => {
-        const bytes = encoder.encode(texts.join(""));
-        const { events, rest } = frame(cut(bytes, positions));
-        expect(events.map((one) => decoder.decode(one))).toEqual(texts);
-        expect(rest).toHaveLength(0);
-      }),
+      fc.property(
+        fc.array(event, { maxLength: 6 }),
+        fc.array(fc.nat(), { maxLength: 40 }),
+        (texts, positions) => {
+          const bytes = encoder.encode(texts.join(""));
+          const { events, rest } = frame(cut(bytes, positions));
+          expect(events.map((one) => decoder.decode(one))).toEqual(texts);
+          expect(rest).toHaveLength(0);
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -63,7 +79,9 @@ describe("framing", () => {
   it("gives the same events for a chunk as for its bytes one by one, for every text of few lines", () => {
     for (let length = 1; length <= 9; length += 1) {
       for (let bits = 0; bits < 2 ** length; bits += 1) {
-        const text = Array.from({ length }, (_, index) => ((bits >> index) & 1 ? "\n" : "a")).join("");
+        const text = Array.from({ length }, (_, index) => ((bits >> index) & 1 ? "\n" : "a")).join(
+          "",
+        );
         const bytes = encoder.encode(text);
         const singly = frame(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)));
         expect(frame([bytes]), JSON.stringify(text)).toEqual(singly);
@@ -74,7 +92,9 @@ describe("framing", () => {
   it("waits for the second half of a line end that the last byte may be the first of", () => {
     const framer = new SseFramer();
     expect(framer.push(encoder.encode("data: 1\n\r"))).toEqual([]);
-    expect(framer.push(encoder.encode("\n")).map((one) => decoder.decode(one))).toEqual(["data: 1\n\r\n"]);
+    expect(framer.push(encoder.encode("\n")).map((one) => decoder.decode(one))).toEqual([
+      "data: 1\n\r\n",
+    ]);
     expect(framer.end()).toHaveLength(0);
   });
 
@@ -82,7 +102,9 @@ describe("framing", () => {
     const text = "data: a\r\n\r\n: keep-alive\n\nevent: e\ndata: ü\ndata: 2\n\n";
     const whole = frame([encoder.encode(text)]).events.map(parseSseEvent);
     const bytes = encoder.encode(text);
-    expect(frame([...bytes].map((byte) => Uint8Array.of(byte))).events.map(parseSseEvent)).toEqual(whole);
+    expect(frame([...bytes].map((byte) => Uint8Array.of(byte))).events.map(parseSseEvent)).toEqual(
+      whole,
+    );
     expect(whole).toEqual([
       { event: null, data: "a" },
       { event: null, data: null },

@@ -6,13 +6,18 @@ import { DIALECTS } from "../../src/dialects/table.ts";
 const FOLDER = join(import.meta.dirname, "../../src/dialects");
 
 describe("the table of wire protocols", () => {
-  it.each(Object.entries(DIALECTS))("%s has a translator for each of its operations and no other", async (_, row) => {
-    const { dialect } = await row.load();
-    expect(Object.keys(dialect).toSorted()).toEqual([...row.operations].toSorted());
-  });
+  it.each(Object.entries(DIALECTS))(
+    "%s has a translator for each of its operations and no other",
+    async (_, row) => {
+      const { dialect } = await row.load();
+      expect(Object.keys(dialect).toSorted()).toEqual([...row.operations].toSorted());
+    },
+  );
 
   it("has a row for each folder with a translator, under the folder's name", () => {
-    const folders = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, "dialect.ts")));
+    const folders = readdirSync(FOLDER).filter((name) =>
+      existsSync(join(FOLDER, name, "dialect.ts")),
+    );
     expect(folders.toSorted()).toEqual(Object.keys(DIALECTS).toSorted());
   });
 });

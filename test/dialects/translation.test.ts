@@ -4,7 +4,13 @@ import type { InferenceEvent, OpenBlock } from "../../src/canon/generate/event.t
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import { emulateFormat } from "../../src/dialects/emulate-format.ts";
-import { EndJudge, filtered, FirstCall, StopCut, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import {
+  EndJudge,
+  filtered,
+  FirstCall,
+  StopCut,
+  TranslatedStream,
+} from "../../src/dialects/translated-stream.ts";
 import { forOneTool, prepareTranslation } from "../../src/dialects/translate-request.ts";
 import type { Feature } from "../../src/canon/generate/feature.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
@@ -16,7 +22,10 @@ const decoder = new TextDecoder();
 const usage = { input: 1, output: 2, cacheRead: null, cacheWrite: null, reasoning: null };
 
 /** A parser that gives one list of events a chunk, and one at the end. */
-function parserOf(chunks: readonly (readonly InferenceEvent[])[], atEnd: readonly InferenceEvent[]): EventParser {
+function parserOf(
+  chunks: readonly (readonly InferenceEvent[])[],
+  atEnd: readonly InferenceEvent[],
+): EventParser {
   let next = 0;
   return { push: () => chunks[next++] ?? [], end: () => atEnd };
 }
@@ -37,7 +46,11 @@ const failure = { kind: "error_frame", status: null, retryAfter: null, code: nul
 describe("a translated stream", () => {
   const droppedField: InferenceEvent = { type: "dropped", field: "citations_dropped" };
   const citation = { url: null, title: null, start: null, end: null };
-  const thinking: InferenceEvent = { type: "open", index: 0, block: { kind: "reasoning", summary: false } };
+  const thinking: InferenceEvent = {
+    type: "open",
+    index: 0,
+    block: { kind: "reasoning", summary: false },
+  };
   it.each<[string, InferenceEvent, boolean]>([
     ["the beginning", start, false],
     ["counts", { type: "usage", usage }, false],
@@ -99,18 +112,28 @@ describe("a translated stream", () => {
     expect(text(stream.push(new Uint8Array()))).toBe("");
     expect(stream.end()).toEqual({
       events: [],
-      ending: { failure: null, finish: "stop", usage, dropped: ["citations_dropped", "signature_dropped"] },
+      ending: {
+        failure: null,
+        finish: "stop",
+        usage,
+        dropped: ["citations_dropped", "signature_dropped"],
+      },
     });
   });
 
   it.each([
     ["length", null],
     ["tool_calls", { kind: "malformed", code: "malformed_tool_use" }],
-  ] as const)("whose arguments are no object fails where its end is a success: %s", (reason, failed) => {
-    const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
-    const last = new EndJudge({ parsesArguments: true }).events(events).at(-1);
-    expect(last).toMatchObject(failed === null ? { reason } : { type: "failure", failure: failed });
-  });
+  ] as const)(
+    "whose arguments are no object fails where its end is a success: %s",
+    (reason, failed) => {
+      const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
+      const last = new EndJudge({ parsesArguments: true }).events(events).at(-1);
+      expect(last).toMatchObject(
+        failed === null ? { reason } : { type: "failure", failure: failed },
+      );
+    },
+  );
 
   it("is truncated where the parser ends without a terminal", () => {
     const stream = new TranslatedStream(parserOf([[start, open]], []), renderer);
@@ -125,7 +148,13 @@ const request: GenerateRequest = {
   tools: [],
   toolChoice: null,
   parallelToolCalls: null,
-  format: { kind: "json_schema", name: "a", description: null, schema: { type: "object" }, strict: true },
+  format: {
+    kind: "json_schema",
+    name: "a",
+    description: null,
+    schema: { type: "object" },
+    strict: true,
+  },
   maxOutputTokens: null,
   temperature: null,
   topP: null,
@@ -206,7 +235,9 @@ describe("a request with one tool", () => {
       ),
       [new FirstCall()],
     );
-    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(new FirstCall().events(several));
+    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(
+      new FirstCall().events(several),
+    );
   });
 });
 
@@ -241,7 +272,10 @@ describe("stop sequences that the router honours", () => {
     const streamed = collectAnswer(events.flatMap(() => parser.push(new Uint8Array(0))));
     for (const answer of [whole, streamed]) {
       expect(answer).toMatchObject({ blocks: [{ kind: "text", text: left }], failure: null });
-      expect(answer.finish).toEqual({ reason: stopSequence === null ? "stop" : "stop_sequence", stopSequence });
+      expect(answer.finish).toEqual({
+        reason: stopSequence === null ? "stop" : "stop_sequence",
+        stopSequence,
+      });
     }
     expect(whole.usage).toEqual(usage);
     // The provider is not waited for: counts that have not come are unknown.
@@ -269,9 +303,22 @@ describe("stop sequences that the router honours", () => {
       [],
     ],
   ])("an endpoint with %j gets the sequences that it takes", (features, stop, sent, stops) => {
-    const target = { ...targetOf("openai-chat"), endpoint: { ...targetOf("openai-chat").endpoint, features } };
-    const canonical = { request: { ...request, format: null, seed: 7, stop }, stripped: [], dropped: [] };
-    const prepared = prepareTranslation(canonical, route("r", "a", []), shape(), target, chatUpstream);
+    const target = {
+      ...targetOf("openai-chat"),
+      endpoint: { ...targetOf("openai-chat").endpoint, features },
+    };
+    const canonical = {
+      request: { ...request, format: null, seed: 7, stop },
+      stripped: [],
+      dropped: [],
+    };
+    const prepared = prepareTranslation(
+      canonical,
+      route("r", "a", []),
+      shape(),
+      target,
+      chatUpstream,
+    );
     if ("code" in prepared) throw new Error(prepared.code);
     expect(prepared).toMatchObject({ stops, sent: { stop: sent, seed: null } });
     expect(prepared.dropped).toContain("seed_dropped");
@@ -290,17 +337,30 @@ describe("a response schema requested as a tool", () => {
       toolChoice: { mode: "named", name: "json_response" },
       parallelToolCalls: false,
     });
-    const answer = collectAnswer(emulation.unfold().events([start, ...call(0, "json_response", '{"a":1}'), calls]));
+    const answer = collectAnswer(
+      emulation.unfold().events([start, ...call(0, "json_response", '{"a":1}'), calls]),
+    );
     expect(answer.blocks).toEqual([{ kind: "text", text: '{"a":1}', logprobs: [], citations: [] }]);
     expect(answer.finish?.reason).toBe("stop");
   });
 
   it("leaves the caller's own tools to the model, whatever they are called", () => {
-    const own = { name: "json_response", description: null, parameters: null, strict: null, cache: null };
+    const own = {
+      name: "json_response",
+      description: null,
+      parameters: null,
+      strict: null,
+      cache: null,
+    };
     const emulation = emulateFormat({ ...request, tools: [own] }, ENDPOINT);
     expect(emulation.request.toolChoice).toEqual({ mode: "required" });
-    expect(emulation.request.tools.map(({ name }) => name)).toEqual(["json_response", "json_response_2"]);
-    const answer = collectAnswer(emulation.unfold().events([start, ...call(0, "json_response", "{}"), calls]));
+    expect(emulation.request.tools.map(({ name }) => name)).toEqual([
+      "json_response",
+      "json_response_2",
+    ]);
+    const answer = collectAnswer(
+      emulation.unfold().events([start, ...call(0, "json_response", "{}"), calls]),
+    );
     expect(answer.blocks).toMatchObject([{ kind: "tool_call", name: "json_response" }]);
     expect(answer.finish?.reason).toBe("tool_calls");
   });
@@ -322,20 +382,31 @@ describe("a response schema requested as a tool", () => {
         .unfold()
         .events([start, ...events, calls]),
     );
-    expect(answer).toMatchObject({ finish: null, failure: { kind: "malformed", code: "format_not_followed" } });
+    expect(answer).toMatchObject({
+      finish: null,
+      failure: { kind: "malformed", code: "format_not_followed" },
+    });
   });
 
   it("takes the text of a model that ignores the tool and answers in JSON", () => {
     const { unfold } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT);
-    const said = spoken.map((event) => (event.type === "text" ? { ...event, text: '{"a":1}' } : event));
+    const said = spoken.map((event) =>
+      event.type === "text" ? { ...event, text: '{"a":1}' } : event,
+    );
     const answer = collectAnswer(unfold().events([start, ...said, { ...calls, reason: "stop" }]));
-    expect(answer).toMatchObject({ blocks: [{ kind: "text", text: '{"a":1}' }], finish: { reason: "stop" } });
+    expect(answer).toMatchObject({
+      blocks: [{ kind: "text", text: '{"a":1}' }],
+      finish: { reason: "stop" },
+    });
     const cut = collectAnswer(unfold().events([start, ...spoken, { ...calls, reason: "length" }]));
     expect(cut).toMatchObject({ finish: { reason: "length" }, failure: null });
   });
 
   it("describes the tool for any JSON object, which models call without arguments otherwise", () => {
-    const { tools } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT).request;
+    const { tools } = emulateFormat(
+      { ...request, format: { kind: "json_object" } },
+      ENDPOINT,
+    ).request;
     expect(tools).toMatchObject([{ parameters: { type: "object" } }]);
     expect(tools[0]?.description).toContain("members");
   });
@@ -343,7 +414,9 @@ describe("a response schema requested as a tool", () => {
   it("has output with the answer's first character, not with the call that we requested", () => {
     const [opened, said] = call(0, "json_response", "{}");
     if (opened === undefined || said === undefined) throw new Error("no call");
-    const parser = filtered(parserOf([[start, opened], [said]], []), [emulateFormat(request, ENDPOINT).unfold()]);
+    const parser = filtered(parserOf([[start, opened], [said]], []), [
+      emulateFormat(request, ENDPOINT).unfold(),
+    ]);
     const stream = new TranslatedStream(parser, renderer);
     stream.push(new Uint8Array());
     expect(stream.hasOutput).toBe(false);
@@ -380,7 +453,8 @@ it("a delta of another kind than its block changes nothing in the collected answ
   for (const [block, ...takes] of blocks) {
     const opened: InferenceEvent = { type: "open", index: 0, block };
     for (const delta of deltas) {
-      const isChanged = JSON.stringify(collectAnswer([opened, delta])) !== JSON.stringify(collectAnswer([opened]));
+      const isChanged =
+        JSON.stringify(collectAnswer([opened, delta])) !== JSON.stringify(collectAnswer([opened]));
       expect(isChanged, `${delta.type} in ${block.kind}`).toBe(takes.includes(delta.type));
     }
   }

@@ -29,7 +29,9 @@ describe("the gate of a provider", () => {
     const gate = before.connections.get("p0")?.limiter;
     expect(gate).toBeDefined();
     expect(after.connections.get("p0")?.limiter).toBe(gate);
-    expect(after.connections.get("p0")?.dispatcher).not.toBe(before.connections.get("p0")?.dispatcher);
+    expect(after.connections.get("p0")?.dispatcher).not.toBe(
+      before.connections.get("p0")?.dispatcher,
+    );
     await before.release();
     expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.limiter).toBe(gate);
     await after.release();
@@ -52,7 +54,10 @@ describe("the gates of a table's endpoints", () => {
   const acquireWith = (providers: readonly ProviderRow[], endpoints: readonly EndpointRow[]) =>
     own.acquire(table({ providers, endpoints }), () => ({ secret: null, simulatedOrigin: null }));
 
-  const gateTo = ({ connections }: ReturnType<typeof acquireWith>, row: EndpointRow): EndpointLimiter => {
+  const gateTo = (
+    { connections }: ReturnType<typeof acquireWith>,
+    row: EndpointRow,
+  ): EndpointLimiter => {
     const connection = connections.get(row.provider);
     if (connection === undefined) throw new Error("no connection");
     return connection.limiterOf(row);
@@ -60,12 +65,17 @@ describe("the gates of a table's endpoints", () => {
 
   const fill = (gate: EndpointLimiter): readonly Release[] => {
     const releases: Release[] = [];
-    for (let release = gate.tryEnter(); release !== null; release = gate.tryEnter()) releases.push(release);
+    for (let release = gate.tryEnter(); release !== null; release = gate.tryEnter())
+      releases.push(release);
     return releases;
   };
 
   it("hold both limits: each endpoint's own, and the provider's over all of its endpoints", () => {
-    const rows = [endpoint("a", { maxConcurrency: 2 }), endpoint("b", { maxConcurrency: 4 }), endpoint("c")] as const;
+    const rows = [
+      endpoint("a", { maxConcurrency: 2 }),
+      endpoint("b", { maxConcurrency: 4 }),
+      endpoint("c"),
+    ] as const;
     const acquired = acquireWith([provider("p", { maxConcurrency: 5 })], rows);
     const [a, b, c] = rows.map((row) => gateTo(acquired, row));
     const releases = a === undefined ? [] : fill(a);
@@ -79,12 +89,18 @@ describe("the gates of a table's endpoints", () => {
   it("are one with those of the table before, with the limits of the new one", async () => {
     const before = endpoint("a", { maxConcurrency: 2 });
     const after = endpoint("a", { maxConcurrency: 4 });
-    const first = acquireWith([provider("p", { maxConcurrency: 3, queue: { size: 9, wait: 60_000 } })], [before]);
+    const first = acquireWith(
+      [provider("p", { maxConcurrency: 3, queue: { size: 9, wait: 60_000 } })],
+      [before],
+    );
     const gate = gateTo(first, before);
     const releases = fill(gate);
     expect(releases).toHaveLength(2);
     const waiting = [gate.enter(Infinity), gate.enter(Infinity), gate.enter(Infinity)];
-    const second = acquireWith([provider("p", { maxConcurrency: 4, queue: { size: 0, wait: 60_000 } })], [after]);
+    const second = acquireWith(
+      [provider("p", { maxConcurrency: 4, queue: { size: 0, wait: 60_000 } })],
+      [after],
+    );
     expect(await Promise.all(waiting.slice(0, 2))).not.toContain(null);
     expect(await gateTo(second, after).enter(Infinity)).toBeNull();
     releases[0]?.();
@@ -111,8 +127,13 @@ describe("the gates of a table's endpoints", () => {
   });
 
   it("are none for an endpoint that the table or the provider does not have", () => {
-    const acquired = acquireWith([provider("p"), provider("q")], [endpoint("a"), endpoint("b", { provider: "q" })]);
-    expect(() => gateTo(acquired, endpoint("b", { provider: "p" }))).toThrow("another table or provider");
+    const acquired = acquireWith(
+      [provider("p"), provider("q")],
+      [endpoint("a"), endpoint("b", { provider: "q" })],
+    );
+    expect(() => gateTo(acquired, endpoint("b", { provider: "p" }))).toThrow(
+      "another table or provider",
+    );
     expect(() => gateTo(acquired, endpoint("constructor"))).toThrow("another table or provider");
   });
 });

@@ -9,7 +9,10 @@ interface Heard {
   broken: number;
 }
 
-function listen(encoding: string): { readonly heard: Heard; readonly machine: ReturnType<typeof decompressorFor> } {
+function listen(encoding: string): {
+  readonly heard: Heard;
+  readonly machine: ReturnType<typeof decompressorFor>;
+} {
   const heard: Heard = { chunks: [], ended: 0, broken: 0 };
   const machine = decompressorFor(encoding, {
     data: (chunk) => void heard.chunks.push(chunk),
@@ -67,7 +70,10 @@ describe("answers that come compressed", () => {
     expect(listen(encoding).machine).toBeNull();
   });
 
-  it.each(["zstd", "gzip, br", "compress"])("are refused in an encoding that was not requested: %s", (encoding) => {
-    expect(listen(encoding).machine).toBeUndefined();
-  });
+  it.each(["zstd", "gzip, br", "compress"])(
+    "are refused in an encoding that was not requested: %s",
+    (encoding) => {
+      expect(listen(encoding).machine).toBeUndefined();
+    },
+  );
 });

@@ -16,7 +16,14 @@ import { OidcClient } from "../../src/keys/oidc-client.ts";
 import { whenFileEnds } from "../support/file-end.ts";
 import { startTestServer } from "../support/server.ts";
 import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
-import { answerJson, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
 
 async function portOf(server: Server): Promise<number> {
@@ -33,7 +40,8 @@ async function startProxy(target: number, status = 200) {
   const server = createHttp();
   server.on("connect", (request: IncomingMessage, socket) => {
     seen.push({ url: request.url ?? "", authorization: request.headers["proxy-authorization"] });
-    if (status !== 200) return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
+    if (status !== 200)
+      return void socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
     const onward = connect(target, "127.0.0.1", () => {
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       onward.pipe(socket).pipe(onward);
@@ -45,14 +53,26 @@ async function startProxy(target: number, status = 200) {
 }
 
 /** Status and body of one call, or the kind of its failure. */
-async function call(baseUrl: string, environment: Record<string, string>, fresh = false, isPrivate = true) {
+async function call(
+  baseUrl: string,
+  environment: Record<string, string>,
+  fresh = false,
+  isPrivate = true,
+) {
   const pools = new ConnectionPools(undefined, proxyFromEnvironment(environment));
   const { network: _, ...plain } = provider("p", { baseUrl });
   const one = isPrivate ? { ...plain, network: "private" as const } : plain;
-  const { connections } = pools.acquire(table({ providers: [one] }), () => ({ secret: null, simulatedOrigin: null }));
+  const { connections } = pools.acquire(table({ providers: [one] }), () => ({
+    secret: null,
+    simulatedOrigin: null,
+  }));
   const { dispatcher, freshDispatcher } = connections.get("p") ?? {};
   try {
-    const answer = await (fresh ? freshDispatcher : dispatcher)?.request({ path: "/x", method: "POST", body: "{}" });
+    const answer = await (fresh ? freshDispatcher : dispatcher)?.request({
+      path: "/x",
+      method: "POST",
+      body: "{}",
+    });
     return `${answer?.statusCode} ${await answer?.body.text()}`;
   } catch (error) {
     return failureOfTransport(error, false).kind;
@@ -65,20 +85,24 @@ const provided = createHttp((_, response) => response.end('{"a":1}'));
 const plainPort = await portOf(provided);
 
 describe("calls through a forward proxy", () => {
-  it.skipIf(NO_OPENSSL !== null)("reach a TLS provider through CONNECT, kept and fresh connections alike", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "sbx-proxy-"));
-    const { cert, key } = makeCertificate(folder, "provider");
-    setDefaultCACertificates([...getCACertificates(), readFileSync(cert, "utf8")]);
-    const secure = createHttps({ cert: readFileSync(cert), key: readFileSync(key) }, (_, response) =>
-      response.end("ok"),
-    );
-    const proxy = await startProxy(await portOf(secure));
-    const environment = { HTTPS_PROXY: `http://user:p%40ss@127.0.0.1:${proxy.port}` };
-    expect(await call("https://127.0.0.1:1", environment)).toBe("200 ok");
-    expect(await call("https://127.0.0.1:1", environment, true)).toBe("200 ok");
-    const authorization = `Basic ${Buffer.from("user:p@ss").toString("base64")}`;
-    expect(proxy.seen).toEqual([1, 2].map(() => ({ url: "127.0.0.1:1", authorization })));
-  });
+  it.skipIf(NO_OPENSSL !== null)(
+    "reach a TLS provider through CONNECT, kept and fresh connections alike",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "sbx-proxy-"));
+      const { cert, key } = makeCertificate(folder, "provider");
+      setDefaultCACertificates([...getCACertificates(), readFileSync(cert, "utf8")]);
+      const secure = createHttps(
+        { cert: readFileSync(cert), key: readFileSync(key) },
+        (_, response) => response.end("ok"),
+      );
+      const proxy = await startProxy(await portOf(secure));
+      const environment = { HTTPS_PROXY: `http://user:p%40ss@127.0.0.1:${proxy.port}` };
+      expect(await call("https://127.0.0.1:1", environment)).toBe("200 ok");
+      expect(await call("https://127.0.0.1:1", environment, true)).toBe("200 ok");
+      const authorization = `Basic ${Buffer.from("user:p@ss").toString("base64")}`;
+      expect(proxy.seen).toEqual([1, 2].map(() => ({ url: "127.0.0.1:1", authorization })));
+    },
+  );
 
   it("reach a plain http provider and the documents of issuers too", async () => {
     const proxy = await startProxy(plainPort);
@@ -92,7 +116,12 @@ describe("calls through a forward proxy", () => {
   it("reach the token service of AWS and the provider of sign-ins", async () => {
     const proxy = await startProxy(plainPort);
     const findProxy = proxyFromEnvironment({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` });
-    const signing = { kind: "aws_sigv4", service: "bedrock", region: "eu-west-1", profile: "default" } as const;
+    const signing = {
+      kind: "aws_sigv4",
+      service: "bedrock",
+      region: "eu-west-1",
+      profile: "default",
+    } as const;
     const role = {
       AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/models",
       AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
@@ -113,31 +142,44 @@ describe("calls through a forward proxy", () => {
       nameClaim: null,
     };
     const throughProxy = findProxy === null ? undefined : proxiedFetch(findProxy, 1_000);
-    const client = new OidcClient({ ...settings, issuer: "https://people.example" }, null, throughProxy);
+    const client = new OidcClient(
+      { ...settings, issuer: "https://people.example" },
+      null,
+      throughProxy,
+    );
     expect(await client.begin("http://127.0.0.1/callback")).toEqual({ fault: "unavailable" });
-    expect(new Set(proxy.seen.map(({ url }) => url))).toEqual(new Set(["sts.example:443", "people.example:443"]));
+    expect(new Set(proxy.seen.map(({ url }) => url))).toEqual(
+      new Set(["sts.example:443", "people.example:443"]),
+    );
   });
 
   it("do not use it for hosts of NO_PROXY", async () => {
     const proxy = await startProxy(plainPort);
-    const environment = { HTTP_PROXY: `http://127.0.0.1:${proxy.port}`, NO_PROXY: "other.example, 127.0.0.1" };
+    const environment = {
+      HTTP_PROXY: `http://127.0.0.1:${proxy.port}`,
+      NO_PROXY: "other.example, 127.0.0.1",
+    };
     expect(await call(`http://127.0.0.1:${plainPort}`, environment)).toBe('200 {"a":1}');
     expect(proxy.seen).toEqual([]);
   });
 
   it("fail by name where it is down, requires credentials or refuses", async () => {
-    const at = (port: number) => call("http://127.0.0.1:1", { HTTP_PROXY: `http://127.0.0.1:${port}` });
+    const at = (port: number) =>
+      call("http://127.0.0.1:1", { HTTP_PROXY: `http://127.0.0.1:${port}` });
     expect(await at(1)).toBe("proxy");
     expect(await at((await startProxy(plainPort, 407)).port)).toBe("proxy_auth");
     expect(await at((await startProxy(plainPort, 403)).port)).toBe("proxy");
   });
 
-  it.each(["10.9.8.7", "169.254.169.254", "localhost"])("are refused for %s as without one", async (host) => {
-    const proxy = await startProxy(plainPort);
-    const environment = { HTTP_PROXY: `http://127.0.0.1:${proxy.port}` };
-    expect(await call(`http://${host}`, environment, false, false)).toBe("address_refused");
-    expect(proxy.seen).toEqual([]);
-  });
+  it.each(["10.9.8.7", "169.254.169.254", "localhost"])(
+    "are refused for %s as without one",
+    async (host) => {
+      const proxy = await startProxy(plainPort);
+      const environment = { HTTP_PROXY: `http://127.0.0.1:${proxy.port}` };
+      expect(await call(`http://${host}`, environment, false, false)).toBe("address_refused");
+      expect(proxy.seen).toEqual([]);
+    },
+  );
 
   it("fall back to an endpoint that NO_PROXY reaches where the proxy is down", async () => {
     const unreached = await startUpstream((response) => answerJson(response));
@@ -147,7 +189,10 @@ describe("calls through a forward proxy", () => {
     const router = await startRouter({ table: tableOver([unreached, reached]), findProxy });
     expect((await post(router, hello)).status).toBe(200);
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "proxy", proxied: true }, { failure: null }]);
+    expect(router.outcomes[0]?.attempts).toMatchObject([
+      { failure: "proxy", proxied: true },
+      { failure: null },
+    ]);
     expect(router.outcomes[0]?.attempts[1]).not.toHaveProperty("proxied");
     expect([unreached.calls.length, reached.calls.length]).toEqual([0, 1]);
   });
@@ -191,9 +236,13 @@ it("GET /status names the proxies in use, without their credentials", async () =
     NO_PROXY: "inside.example",
   });
   const status = await (await fetch(`${server.url}/status`)).json();
-  expect(status).toMatchObject({ egress_proxies: ["http://proxy.example:3128", "http://plain.example:80"] });
+  expect(status).toMatchObject({
+    egress_proxies: ["http://proxy.example:3128", "http://plain.example:80"],
+  });
   const direct = await startTestServer();
-  expect(await (await fetch(`${direct.server.url}/status`)).json()).not.toHaveProperty("egress_proxies");
+  expect(await (await fetch(`${direct.server.url}/status`)).json()).not.toHaveProperty(
+    "egress_proxies",
+  );
 });
 
 it("a proxy that is no http URL is an error that does not quote it", () => {
@@ -203,8 +252,11 @@ it("a proxy that is no http URL is an error that does not quote it", () => {
   expect(proxyFromEnvironment({ NO_PROXY: "*" })).toBeNull();
 });
 
-it.each(["HTTP_PROXY", "HTTPS_PROXY"])("%s alone carries calls of both schemes: none goes out directly", (name) => {
-  const find = proxyFromEnvironment({ [name]: "http://127.0.0.1:1" });
-  expect(find?.({ protocol: "https:", hostname: "a.example", port: "" })?.port).toBe("1");
-  expect(find?.({ protocol: "http:", hostname: "a.example", port: "" })?.port).toBe("1");
-});
+it.each(["HTTP_PROXY", "HTTPS_PROXY"])(
+  "%s alone carries calls of both schemes: none goes out directly",
+  (name) => {
+    const find = proxyFromEnvironment({ [name]: "http://127.0.0.1:1" });
+    expect(find?.({ protocol: "https:", hostname: "a.example", port: "" })?.port).toBe("1");
+    expect(find?.({ protocol: "http:", hostname: "a.example", port: "" })?.port).toBe("1");
+  },
+);

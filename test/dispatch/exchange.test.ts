@@ -6,7 +6,10 @@ import { Exchange, type ExchangeListener } from "../../src/dispatch/exchange.ts"
 import { startSse, startUpstream, until, type Upstream } from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
 
-/** The deadline for a stream's first output; the others are tested through whole requests (test/http/relay.test.ts). */
+/**
+ * The deadline for a stream's first output; the others are tested through whole requests
+ * (test/http/relay.test.ts).
+ */
 const pools = new ConnectionPools();
 afterEach(() => pools.destroy());
 
@@ -62,7 +65,11 @@ interface Ask {
 
 function connect({ url }: Upstream, access: Partial<Access> = {}): Connection {
   const rows = table({ providers: [provider("p", { baseUrl: `${url}/v1` })] });
-  const { connections } = pools.acquire(rows, () => ({ secret: null, simulatedOrigin: null, ...access }));
+  const { connections } = pools.acquire(rows, () => ({
+    secret: null,
+    simulatedOrigin: null,
+    ...access,
+  }));
   const connection = connections.get("p");
   if (connection === undefined) throw new Error("no connection");
   return connection;
@@ -100,7 +107,12 @@ describe("the deadline for the first output", () => {
     const upstream = await chattering();
     const { listener, took } = ask(upstream);
     await until(() => listener.failure !== null);
-    expect(listener.failure).toEqual({ kind: "timeout_first_token", status: null, retryAfter: null, code: null });
+    expect(listener.failure).toEqual({
+      kind: "timeout_first_token",
+      status: null,
+      retryAfter: null,
+      code: null,
+    });
     expect(listener.bytes).toBeGreaterThan(0);
     expect(took()).toBeGreaterThanOrEqual(499);
     expect(took()).toBeLessThan(3_000);
@@ -125,7 +137,9 @@ describe("the deadline for the first output", () => {
   });
 
   it("does not change the other deadlines when the output has begun", async () => {
-    const { exchange, listener } = ask(await silent(), { timeouts: { idle: 1_500, firstToken: 1_000 } });
+    const { exchange, listener } = ask(await silent(), {
+      timeouts: { idle: 1_500, firstToken: 1_000 },
+    });
     await until(() => listener.sawHeaders);
     exchange.outputBegan();
     await until(() => listener.failure !== null);
@@ -146,7 +160,11 @@ describe("the deadline for the first output", () => {
 
   it.each<[string, Partial<Timeouts>, string]>([
     ["no headers", { firstByte: 60, firstToken: 2_000 }, "timeout_first_byte"],
-    ["no headers, and less time for the output", { firstByte: 2_000, firstToken: 60 }, "timeout_first_token"],
+    [
+      "no headers, and less time for the output",
+      { firstByte: 2_000, firstToken: 60 },
+      "timeout_first_token",
+    ],
   ])("and before the headers: %s", async (_, timeouts, kind) => {
     const { listener, took } = ask(await startUpstream(() => {}), { timeouts });
     await until(() => listener.failure !== null);

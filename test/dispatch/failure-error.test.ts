@@ -24,7 +24,15 @@ describe("the error for a plan that failed", () => {
 
 describe("an answer that makes no sense", () => {
   it("says what is wrong with it, where a parser has found out", () => {
-    const failure = { kind: "malformed", status: null, retryAfter: null, code: "unknown_finish_reason" } as const;
-    expect(failureError([{ endpoint: "e", failure }])).toMatchObject({ status: 502, code: "unknown_finish_reason" });
+    const failure = {
+      kind: "malformed",
+      status: null,
+      retryAfter: null,
+      code: "unknown_finish_reason",
+    } as const;
+    expect(failureError([{ endpoint: "e", failure }])).toMatchObject({
+      status: 502,
+      code: "unknown_finish_reason",
+    });
   });
 });

@@ -25,7 +25,8 @@ const elsewhere = failure("auth");
 
 describe("what may help", () => {
   it("is said for every failure", () => {
-    const of = (action: string) => FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === action);
+    const of = (action: string) =>
+      FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === action);
     expect(of("stop")).toEqual([
       "timeout_total",
       "rejected",
@@ -150,11 +151,14 @@ describe("the way through a plan", () => {
             step = itinerary.next(one, now, random);
           }
           expect(step).toBeNull();
-          expect(visits.filter((visit) => hasCalledProvider(visit.failure)).length).toBeLessThanOrEqual(maxAttempts);
+          expect(
+            visits.filter((visit) => hasCalledProvider(visit.failure)).length,
+          ).toBeLessThanOrEqual(maxAttempts);
           for (let candidate = 0; candidate < candidates; candidate += 1) {
             const own = visits.filter((visit) => visit.candidate === candidate);
             expect(own.length).toBeLessThanOrEqual(2);
-            if (own.length === 2) expect(retryActionFor(own[0]?.failure ?? elsewhere)).toBe("again");
+            if (own.length === 2)
+              expect(retryActionFor(own[0]?.failure ?? elsewhere)).toBe("again");
           }
           const stopped = visits.findIndex((visit) => retryActionFor(visit.failure) === "stop");
           if (stopped !== -1) expect(stopped).toBe(visits.length - 1);

@@ -5,7 +5,10 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { afterEach, describe, expect, it } from "vitest";
 import { ProviderClient, type CarriedCall } from "../../src/dispatch/provider-client.ts";
 
-/** Whose memory an answer is in: only what no other call and no other buffer uses may be given back before the collector comes. */
+/**
+ * Whose memory an answer is in: only what no other call and no other buffer uses may be given back
+ * before the collector comes.
+ */
 const ends: (() => unknown)[] = [];
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
@@ -21,19 +24,28 @@ async function listening(server: Server): Promise<number> {
 
 /** @param made changes the socket before undici has it. */
 function clientOf(port: number, made: (socket: Socket) => void = () => {}): ProviderClient {
-  const client = new ProviderClient(new URL(`http://127.0.0.1:${port}`), { allowH2: true }, (_options, callback) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      made(socket);
-      callback(null, socket);
-    });
-  });
+  const client = new ProviderClient(
+    new URL(`http://127.0.0.1:${port}`),
+    { allowH2: true },
+    (_options, callback) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        made(socket);
+        callback(null, socket);
+      });
+    },
+  );
   ends.push(() => client.destroy());
   return client;
 }
 
 /** The answer to one call, and whether its memory was its own when it ended. */
-function answerOf(client: ProviderClient): Promise<{ readonly bytes: Buffer; readonly isOwned: boolean }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ readonly bytes: Buffer; readonly isOwned: boolean }>();
+function answerOf(
+  client: ProviderClient,
+): Promise<{ readonly bytes: Buffer; readonly isOwned: boolean }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    readonly bytes: Buffer;
+    readonly isOwned: boolean;
+  }>();
   let carrier: ProviderClient | null = null;
   const chunks: Buffer[] = [];
   const call: CarriedCall = {
@@ -53,7 +65,9 @@ function answerOf(client: ProviderClient): Promise<{ readonly bytes: Buffer; rea
 
 describe("the memory of an answer", () => {
   it("is its own over HTTP/1.1, call after call", async () => {
-    const client = clientOf(await listening(createHttpServer((_request, response) => response.end(MEGABYTE))));
+    const client = clientOf(
+      await listening(createHttpServer((_request, response) => response.end(MEGABYTE))),
+    );
     for (const _ of [1, 2]) {
       const { bytes, isOwned } = await answerOf(client);
       expect(bytes.equals(MEGABYTE)).toBe(true);
@@ -83,7 +97,9 @@ describe("the memory of an answer", () => {
 
   it("is not its own over HTTP/2, where calls share what is read", async () => {
     const server = createHttp2Server((_request, response) => response.end(MEGABYTE));
-    const client = clientOf(await listening(server), (socket) => Object.assign(socket, { alpnProtocol: "h2" }));
+    const client = clientOf(await listening(server), (socket) =>
+      Object.assign(socket, { alpnProtocol: "h2" }),
+    );
     const { bytes, isOwned } = await answerOf(client);
     expect(bytes.equals(MEGABYTE)).toBe(true);
     expect(isOwned).toBe(false);

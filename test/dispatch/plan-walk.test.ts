@@ -9,10 +9,21 @@ import { emptyCallLog, fixtureOf } from "./unary/fixture.ts";
 function endOf(kind: FailureKind | null): CallEnd<string> {
   const failure = kind === null ? null : failureOf(kind);
   const answer = kind === null ? "answer" : null;
-  return { failure, status: null, finish: null, usage: null, answer, firstByteAt: null, firstToken: null };
+  return {
+    failure,
+    status: null,
+    finish: null,
+    usage: null,
+    answer,
+    firstByteAt: null,
+    firstToken: null,
+  };
 }
 
-/** A walk over two endpoints. `calls` has an entry for each call that has begun: its endpoint and the way to end it. */
+/**
+ * A walk over two endpoints. `calls` has an entry for each call that has begun: its endpoint and
+ * the way to end it.
+ */
 function walkOf(maxConcurrency = 4) {
   const stub = { maxConcurrency, reply: () => ({ kind: "never" }) as const };
   const fixture = fixtureOf(
@@ -45,7 +56,8 @@ function walkOf(maxConcurrency = 4) {
           stop: (cause) => resolve(endOf(cause)),
         };
       },
-      report: ({ candidate, failure }) => void reported.push(`${candidate.endpoint.id} ${failure?.kind ?? "answered"}`),
+      report: ({ candidate, failure }) =>
+        void reported.push(`${candidate.endpoint.id} ${failure?.kind ?? "answered"}`),
     },
   );
   return { walk, calls, reported, gates: fixture.gates };
@@ -72,11 +84,14 @@ describe("the walk over a plan", () => {
     [["client_closed", "server_stopping"], { cause: "client_closed", ended: null }],
     [["client_closed", "abandoned"], { cause: "client_closed", ended: null }],
     [["abandoned", "key_revoked", "client_closed"], { cause: "client_closed", ended: null }],
-  ] satisfies [StopCause[], unknown][])("stopped by %j it keeps the first reason of the router", (causes, stopped) => {
-    const { walk } = walkOf();
-    for (const cause of causes) walk.stop(cause, "end");
-    expect(walk.stopped).toEqual(stopped);
-  });
+  ] satisfies [StopCause[], unknown][])(
+    "stopped by %j it keeps the first reason of the router",
+    (causes, stopped) => {
+      const { walk } = walkOf();
+      for (const cause of causes) walk.stop(cause, "end");
+      expect(walk.stopped).toEqual(stopped);
+    },
+  );
 
   it("makes no call once it is stopped", async () => {
     const { walk, calls, reported } = walkOf();

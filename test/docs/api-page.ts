@@ -1,10 +1,22 @@
 import { eventTypes } from "../contract/contract.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { errorsOf, errorSchemaOf } from "../../src/http/contract/document/error-answers.ts";
-import { DESCRIBED_ERRORS, type DescribedError } from "../../src/http/contract/document/error-rows.ts";
+import {
+  DESCRIBED_ERRORS,
+  type DescribedError,
+} from "../../src/http/contract/document/error-rows.ts";
 import { parametersOf } from "../../src/http/contract/document/operation.ts";
-import { EDIT_VALUES, RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
-import { familyOf, isTokenEndpoint, TAGS, takesTokens, type Endpoint } from "../../src/http/contract/endpoint.ts";
+import {
+  EDIT_VALUES,
+  RESPONSE_HEADERS,
+} from "../../src/http/contract/document/response-headers.ts";
+import {
+  familyOf,
+  isTokenEndpoint,
+  TAGS,
+  takesTokens,
+  type Endpoint,
+} from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { titleOf } from "../../src/dialects/event-stream.ts";
 import { EXAMPLES } from "../../src/http/contract/examples.ts";
@@ -57,15 +69,19 @@ const EVERYWHERE = new Set(
 
 function sharedHeaders(): string {
   const [first] = ENDPOINTS;
-  const shared = first === undefined ? [] : parameters(first).filter(({ name }) => EVERYWHERE.has(name));
+  const shared =
+    first === undefined ? [] : parameters(first).filter(({ name }) => EVERYWHERE.has(name));
   return `## Headers of every request\n\nNone has to be sent.\n\n${parameterTable(shared)}`;
 }
 
 function answerHeaders(): string {
   const rows = RESPONSE_HEADERS.map(
-    ({ name, description }) => `| \`${name}\` | ${cell(description.split(" The values:", 1)[0] ?? "")} |`,
+    ({ name, description }) =>
+      `| \`${name}\` | ${cell(description.split(" The values:", 1)[0] ?? "")} |`,
   );
-  const edits = Object.entries(EDIT_VALUES).map(([value, meaning]) => `| \`${value}\` | ${cell(meaning)} |`);
+  const edits = Object.entries(EDIT_VALUES).map(
+    ([value, meaning]) => `| \`${value}\` | ${cell(meaning)} |`,
+  );
   return `## Headers of answers\n\nThe contract says which endpoint answers which of them, with which status.\n\n| Header | |\n|---|---|\n${rows.join("\n")}\n\n### Values of x-signalbox-edits\n\nThe evidence has the same values, under \`edits\`, \`stripped\` and \`dropped\`.\n\n| Value | |\n|---|---|\n${edits.join("\n")}\n`;
 }
 
@@ -75,7 +91,9 @@ function section(endpoint: Endpoint): string {
   return [
     `### ${method} ${path}\n\n${summary}.\n\n${whoMayCall(endpoint)}\n`,
     ...(own.length === 0 ? [] : [parameterTable(own)]),
-    ...(body === null ? [] : [`**Takes** ${bodyText(endpoint)}\n\n${memberTable(body, "required")}`]),
+    ...(body === null
+      ? []
+      : [`**Takes** ${bodyText(endpoint)}\n\n${memberTable(body, "required")}`]),
     answerText(endpoint),
     ...(stream === undefined
       ? []
@@ -91,10 +109,14 @@ function section(endpoint: Endpoint): string {
 /** Events by name, each with its component of the contract; nothing where events have no names. */
 function eventTable(events: JsonObject): readonly string[] {
   const rows = eventTypes(events).map(([type, event]) => {
-    const required = Array.isArray(event["required"]) ? event["required"].filter((name) => name !== "type") : [];
+    const required = Array.isArray(event["required"])
+      ? event["required"].filter((name) => name !== "type")
+      : [];
     return `| \`${type}\` | \`${titleOf(event)}\` | ${required.map(code).join(", ")} | ${cell(event["description"])} |`;
   });
-  return rows.length === 0 ? [] : [`| Event | Data | Always has | |\n|---|---|---|---|\n${rows.join("\n")}\n`];
+  return rows.length === 0
+    ? []
+    : [`| Event | Data | Always has | |\n|---|---|---|---|\n${rows.join("\n")}\n`];
 }
 
 /** With the members, unless an endpoint before it answers the same. */
@@ -137,7 +159,11 @@ function memberTable(schema: JsonObject, needed: string): string {
 }
 
 /** Members, and those of an object among them that has no name of its own. */
-function memberRows({ properties, required }: JsonObject, needed: string, before: string): readonly string[] {
+function memberRows(
+  { properties, required }: JsonObject,
+  needed: string,
+  before: string,
+): readonly string[] {
   if (!isJsonObject(properties)) return [];
   const always = new Set(Array.isArray(required) ? required : []);
   return Object.entries(properties).flatMap(([name, schema]) => {
@@ -198,7 +224,9 @@ function errorCodes(endpoint: Endpoint): string {
     const shown = codes.slice(0, MOST_VALUES).join(", ");
     return `${status}: ${shown}${codes.length > MOST_VALUES ? ", …" : ""}`;
   });
-  const schema = isTokenEndpoint(endpoint.path) ? "OAuthError" : titleOf(errorSchemaOf(familyOf(endpoint.path)));
+  const schema = isTokenEndpoint(endpoint.path)
+    ? "OAuthError"
+    : titleOf(errorSchemaOf(familyOf(endpoint.path)));
   return `(\`${schema}\`) ${statuses.join(" · ")}`;
 }
 
@@ -211,7 +239,9 @@ function curl(endpoint: Endpoint): string {
     `curl${method} "${origin}${pathOf(endpoint, values)}"`,
     ...(endpoint.scopes.length === 0 ? [] : ['-H "Authorization: Bearer $SIGNALBOX_KEY"']),
     ...(ifMatch === undefined ? [] : [`-H 'If-Match: ${ifMatch}'`]),
-    ...(request === undefined ? [] : ['-H "Content-Type: application/json"', `-d '${JSON.stringify(request)}'`]),
+    ...(request === undefined
+      ? []
+      : ['-H "Content-Type: application/json"', `-d '${JSON.stringify(request)}'`]),
   ].join(" \\\n  ");
 }
 

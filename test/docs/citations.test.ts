@@ -4,26 +4,55 @@ import { describe, expect, it } from "vitest";
 import { headingsOf } from "./markdown.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const FOLDERS = ["src", "mock", "test", "bench", "tools", "policies", "policy-library", "deploy", ".github"];
+const FOLDERS = [
+  "src",
+  "mock",
+  "test",
+  "bench",
+  "tools",
+  "policies",
+  "policy-library",
+  "deploy",
+  ".github",
+];
 
 /** How a kind of file writes comments: a block between two marks, or lines behind a mark. */
-const COMMENTS: readonly { readonly files: RegExp; readonly comment: RegExp; readonly mark: RegExp }[] = [
+const COMMENTS: readonly {
+  readonly files: RegExp;
+  readonly comment: RegExp;
+  readonly mark: RegExp;
+}[] = [
   {
     files: /\.(?:ts|mjs|js|go)$/,
     comment: /(?<!\w)\/\*[^]*?\*\/|(?:^|(?<=\s))\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g,
     mark: /^[ \t]*(?:\/\/+|\/?\*+\/?)/gm,
   },
-  { files: /\.(?:rego|ya?ml|py|sh)$/, comment: /(?:^|(?<=\s))#[^\n]*(?:\n[ \t]*#[^\n]*)*/g, mark: /^[ \t]*#+/gm },
+  {
+    files: /\.(?:rego|ya?ml|py|sh)$/,
+    comment: /(?:^|(?<=\s))#[^\n]*(?:\n[ \t]*#[^\n]*)*/g,
+    mark: /^[ \t]*#+/gm,
+  },
 ];
 
-/** `docs/page.md`, `docs/page.md#anchor`, or `docs/page.md, "Heading"`; also section, § or rule and a number. */
+/**
+ * `docs/page.md`, `docs/page.md#anchor`, or `docs/page.md, "Heading"`; also section, § or rule and
+ * a number.
+ */
 const CITATION =
   /(?<![\w:.])([\w-]+(?:\/[\w.-]+)*\.md)\b(?:#([\w-]+))?(?:[,:]? (?:"([^"]+)"|((?:§ ?|section |rules? )\d[\d.]*)))?/gi;
 
-/** Citations of absent documents and headings in the comments of a file. Addresses (`https://…/page.md`) are not looked at. */
-function brokenCitations(path: string, text: string, read: (document: string) => string | null): readonly string[] {
+/**
+ * Citations of absent documents and headings in the comments of a file. Addresses
+ * (`https://…/page.md`) are not looked at.
+ */
+function brokenCitations(
+  path: string,
+  text: string,
+  read: (document: string) => string | null,
+): readonly string[] {
   const kind = COMMENTS.find(({ files }) => files.test(path));
-  const comments = kind === undefined ? [] : [...text.matchAll(kind.comment)].map(([found]) => found);
+  const comments =
+    kind === undefined ? [] : [...text.matchAll(kind.comment)].map(([found]) => found);
   return comments
     .map((comment) =>
       comment
@@ -53,7 +82,9 @@ function readDocument(document: string): string | null {
 const files = FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, name))
-    .filter((path) => !path.includes("node_modules") && COMMENTS.some((kind) => kind.files.test(path))),
+    .filter(
+      (path) => !path.includes("node_modules") && COMMENTS.some((kind) => kind.files.test(path)),
+    ),
 );
 
 describe("documents that comments cite", () => {
@@ -61,16 +92,25 @@ describe("documents that comments cite", () => {
     expect(files.length).toBeGreaterThan(1_000);
     const broken = files
       .filter((path) => path !== "test/docs/citations.test.ts")
-      .flatMap((path) => brokenCitations(path, readFileSync(join(ROOT, path), "utf8"), readDocument));
-    expect(broken, "cite a document of the repository by its path and #anchor, or a public source").toEqual([]);
+      .flatMap((path) =>
+        brokenCitations(path, readFileSync(join(ROOT, path), "utf8"), readDocument),
+      );
+    expect(
+      broken,
+      "cite a document of the repository by its path and #anchor, or a public source",
+    ).toEqual([]);
   });
 
   it("are in the repository also where a message or a help text names them", () => {
     const broken = files
       .filter((path) => /^(?:src|mock|bench|tools)\//.test(path))
       .flatMap((path) =>
-        [...readFileSync(join(ROOT, path), "utf8").matchAll(/(?<![\w./])docs\/[\w./-]+\.md(?:#[\w-]+)?/g)].flatMap(
-          ([cited]) => brokenCitations("a.ts", `// ${cited}`, readDocument).map(() => `${path}: ${cited}`),
+        [
+          ...readFileSync(join(ROOT, path), "utf8").matchAll(
+            /(?<![\w./])docs\/[\w./-]+\.md(?:#[\w-]+)?/g,
+          ),
+        ].flatMap(([cited]) =>
+          brokenCitations("a.ts", `// ${cited}`, readDocument).map(() => `${path}: ${cited}`),
         ),
       );
     expect(broken).toEqual([]);
@@ -86,7 +126,9 @@ describe("documents that comments cite", () => {
     ["a.go", "\t// as absent.md\n\t// wants"],
   ])("with a broken citation is reported: %s, %s", (path, text) => {
     expect(
-      brokenCitations(path, text, (document) => (document === "docs/page.md" ? "# A\n\n## B c\n" : null)),
+      brokenCitations(path, text, (document) =>
+        document === "docs/page.md" ? "# A\n\n## B c\n" : null,
+      ),
     ).toHaveLength(1);
   });
 
@@ -96,8 +138,10 @@ describe("documents that comments cite", () => {
     ["a.ts", 'const name = "notes.md";'],
     ["a.json", '{"a": "// notes.md"}'],
   ])("with good citations is accepted: %s, %s", (path, text) => {
-    expect(brokenCitations(path, text, (document) => (document === "docs/page.md" ? "# A\n\n## B c\n" : null))).toEqual(
-      [],
-    );
+    expect(
+      brokenCitations(path, text, (document) =>
+        document === "docs/page.md" ? "# A\n\n## B c\n" : null,
+      ),
+    ).toEqual([]);
   });
 });

@@ -5,18 +5,26 @@ import { AGENTS } from "../clients/matrix/agents/agents.ts";
 
 const page = readFileSync(resolve(import.meta.dirname, "../../docs/coding-agents.md"), "utf8");
 
-const AGENT_PATHS = { url: "http://router.example", key: "the-key", model: "the-model", home: "/home" };
+const AGENT_PATHS = {
+  url: "http://router.example",
+  key: "the-key",
+  model: "the-model",
+  home: "/home",
+};
 
 /** Names of settings in a file of settings. */
 function namesIn(text: string): readonly string[] {
-  return [...text.matchAll(/^\s*(?:- )?"?([a-zA-Z_]+)"? ?[=:]/gm), ...text.matchAll(/"([a-zA-Z]+)":/g)].map(
-    ([, name = ""]) => name,
-  );
+  return [
+    ...text.matchAll(/^\s*(?:- )?"?([a-zA-Z_]+)"? ?[=:]/gm),
+    ...text.matchAll(/"([a-zA-Z]+)":/g),
+  ].map(([, name = ""]) => name);
 }
 
 describe.each(AGENTS)("the page about coding agents, $name", (agent) => {
   it("shows the variables that the runs set", () => {
-    const names = Object.keys(agent.environment(AGENT_PATHS)).filter((name) => !/TELEMETRY/.test(name));
+    const names = Object.keys(agent.environment(AGENT_PATHS)).filter(
+      (name) => !/TELEMETRY/.test(name),
+    );
     expect(names.filter((name) => !page.includes(name))).toEqual([]);
   });
 
@@ -25,6 +33,8 @@ describe.each(AGENTS)("the page about coding agents, $name", (agent) => {
     expect(files.filter(([path]) => !page.includes(basename(path)))).toEqual([]);
     // cline's own command writes diagnostics that do not matter here.
     if (agent.program === "cline") return;
-    expect(files.flatMap(([, text]) => namesIn(text)).filter((name) => !page.includes(name))).toEqual([]);
+    expect(
+      files.flatMap(([, text]) => namesIn(text)).filter((name) => !page.includes(name)),
+    ).toEqual([]);
   });
 });

@@ -16,14 +16,19 @@ describe("decision records", () => {
   });
 
   it("are numbered without gaps", () => {
-    expect(files.map((file) => Number(file.slice(0, 4)))).toEqual(files.map((_, index) => index + 1));
+    expect(files.map((file) => Number(file.slice(0, 4)))).toEqual(
+      files.map((_, index) => index + 1),
+    );
   });
 
   it("are the rows of the table, with title and status (npm run generate writes them)", () => {
     const page = textOf("README.md");
     const rows = files.map((file) => rowOf(file, textOf(file)));
     const table = ["| Number | Decision | Status |", "|---|---|---|", ...rows].join("\n");
-    const written = page.replace(/(?<=<!-- records -->\n\n)[^]*?(?=\n\n<!-- end of records -->)/, () => table);
+    const written = page.replace(
+      /(?<=<!-- records -->\n\n)[^]*?(?=\n\n<!-- end of records -->)/,
+      () => table,
+    );
     expect(written).toContain(table);
     if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(FOLDER, "README.md"), written);
     else expect(page).toBe(written);
@@ -31,8 +36,10 @@ describe("decision records", () => {
 });
 
 describe("the test of decision records", () => {
-  const record = "# 7. A title\n\nStatus: accepted, 2026-11-23\n\n## Context\n\n## Decision\n\n## Consequences\n";
-  const faults = (text: string): readonly string[] => faultsOf("0007-a-title.md", text, () => false);
+  const record =
+    "# 7. A title\n\nStatus: accepted, 2026-11-23\n\n## Context\n\n## Decision\n\n## Consequences\n";
+  const faults = (text: string): readonly string[] =>
+    faultsOf("0007-a-title.md", text, () => false);
 
   it("accepts the form, with alternatives and with a later record that changes it", () => {
     expect(faults(record)).toEqual([]);
@@ -48,7 +55,10 @@ describe("the test of decision records", () => {
     ["no status", record.replace(/Status.*\n/, "")],
     ["a status without a date", record.replace(", 2026-11-23", "")],
     ["no consequences", record.replace("## Consequences\n", "")],
-    ["parts in another order", record.replace("Context", "Decisions").replace("Decision\n", "Context\n")],
+    [
+      "parts in another order",
+      record.replace("Context", "Decisions").replace("Decision\n", "Context\n"),
+    ],
     ["another part", `${record}\n## Price\n`],
     ["a file that does not exist", `${record}\nSee \`src/absent.ts\`.\n`],
     ["a long line", `${record}\n${"text ".repeat(30)}\n`],

@@ -26,7 +26,12 @@ it("the backend in docs/keys.md gives a page a token that works", async () => {
   writeFileSync(join(folder, "backend.mjs"), code);
   const port = await freePort();
   const backend = spawn(process.execPath, [join(folder, "backend.mjs")], {
-    env: { SIGNALBOX_URL: server.url, SIGNALBOX_KEY: made.json.key, APP_ORIGIN: origin, PORT: String(port) },
+    env: {
+      SIGNALBOX_URL: server.url,
+      SIGNALBOX_KEY: made.json.key,
+      APP_ORIGIN: origin,
+      PORT: String(port),
+    },
     stdio: ["ignore", "pipe", "inherit"],
   });
   try {

@@ -34,26 +34,36 @@ export interface Image {
 }
 
 export function imagesOf(text: string): readonly Image[] {
-  return [...prose(text).matchAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g)].map(([, alternative = "", target = ""]) => ({
-    alternative,
-    target,
-  }));
+  return [...prose(text).matchAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g)].map(
+    ([, alternative = "", target = ""]) => ({
+      alternative,
+      target,
+    }),
+  );
 }
 
-/** Links of a page to files or anchors that do not exist; addresses elsewhere are not looked at. @param page its path from the root. */
+/**
+ * Links of a page to files or anchors that do not exist; addresses elsewhere are not looked at.
+ * @param page its path from the root.
+ */
 export function brokenLinks(
   root: string,
   page: string,
   text = readFileSync(join(root, page), "utf8"),
 ): readonly string[] {
-  const outsideCode = prose(text).replaceAll(/`[^`\n]*`/g, (code) => (code.includes("](") ? "" : code));
+  const outsideCode = prose(text).replaceAll(/`[^`\n]*`/g, (code) =>
+    code.includes("](") ? "" : code,
+  );
   const targets = [...outsideCode.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
-  return targets.filter((target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(root, page, text, target));
+  return targets.filter(
+    (target) => !/^[a-z]+:/.test(target) && !leadsSomewhere(root, page, text, target),
+  );
 }
 
 function leadsSomewhere(root: string, page: string, text: string, target: string): boolean {
   const [path = "", anchor] = target.split("#");
-  const file = path === "" ? join(root, page) : resolve(root, dirname(page), decodeURIComponent(path));
+  const file =
+    path === "" ? join(root, page) : resolve(root, dirname(page), decodeURIComponent(path));
   if (!existsSync(file)) return false;
   if (anchor === undefined) return true;
   if (!statSync(file).isFile() || !file.endsWith(".md")) return false;

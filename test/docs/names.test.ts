@@ -15,8 +15,9 @@ const files = ["src", "console", "test", "bench", "tools", ".github"].flatMap((f
 /** Everything that can hold a name. */
 const sources = [...files, "package.json"].filter(
   (path) =>
-    /^(?:(?:src|test|bench|tools|\.github)\/.*\.(?:ts|json|mjs|go|ya?ml|py)|package\.json)$/.test(path) &&
-    !path.startsWith("test/docs/"),
+    /^(?:(?:src|test|bench|tools|\.github)\/.*\.(?:ts|json|mjs|go|ya?ml|py)|package\.json)$/.test(
+      path,
+    ) && !path.startsWith("test/docs/"),
 );
 const program = sources
   .filter((path) => !path.startsWith("test/"))
@@ -35,27 +36,40 @@ const FLAGS_OF_OTHERS =
     " ",
   );
 /** A reader's own keys. */
-const VARIABLES_OF_READERS = ["SIGNALBOX_BACKEND_KEY", "SIGNALBOX_AUDIT_KEY", "SIGNALBOX_ADMIN_URL"];
+const VARIABLES_OF_READERS = [
+  "SIGNALBOX_BACKEND_KEY",
+  "SIGNALBOX_AUDIT_KEY",
+  "SIGNALBOX_ADMIN_URL",
+];
 
 /** Names of a kind that pages write in code, with the pages that write them. */
 function written(pattern: RegExp, on: readonly string[] = pages()): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const page of on) {
-    const code = [...textOf(page).matchAll(/`[^`\n]+`|^```[^]*?^```/gm)].map(([text]) => text).join("\n");
+    const code = [...textOf(page).matchAll(/`[^`\n]+`|^```[^]*?^```/gm)]
+      .map(([text]) => text)
+      .join("\n");
     for (const [, name = ""] of code.matchAll(pattern)) found.set(name, page);
   }
   return found;
 }
 
-function unknown(names: ReadonlyMap<string, string>, isKnown: (name: string) => boolean): readonly string[] {
+function unknown(
+  names: ReadonlyMap<string, string>,
+  isKnown: (name: string) => boolean,
+): readonly string[] {
   return [...names].filter(([name]) => !isKnown(name)).map(([name, page]) => `${page}: ${name}`);
 }
 
 describe("names that pages write exist", () => {
   it("files and folders", () => {
-    const paths = written(/(?<![\w/.@:-])((?:src|test|bench|tools|policy-library|docs|\.github)\/[\w./-]*\w)/g);
+    const paths = written(
+      /(?<![\w/.@:-])((?:src|test|bench|tools|policy-library|docs|\.github)\/[\w./-]*\w)/g,
+    );
     expect(paths.size).toBeGreaterThan(20);
-    expect(unknown(paths, (path) => existsSync(join(ROOT, path)) || MADE.includes(path))).toEqual([]);
+    expect(unknown(paths, (path) => existsSync(join(ROOT, path)) || MADE.includes(path))).toEqual(
+      [],
+    );
   });
 
   it("sources, also by the end of their paths", () => {
@@ -64,7 +78,9 @@ describe("names that pages write exist", () => {
       "AGENTS.md",
     ]);
     expect(paths.size).toBeGreaterThan(20);
-    expect(unknown(paths, (path) => files.some((file) => file === path || file.endsWith(`/${path}`)))).toEqual([]);
+    expect(
+      unknown(paths, (path) => files.some((file) => file === path || file.endsWith(`/${path}`))),
+    ).toEqual([]);
   });
 
   it("flags", () => {
@@ -119,7 +135,9 @@ describe("names that pages write exist", () => {
   it("variables, metrics and headers", () => {
     const variables = written(/\b(SIGNALBOX_[A-Z_]+[A-Z])\b/g);
     expect(
-      unknown(variables, (name) => [program, tests, ...VARIABLES_OF_READERS].some((text) => text.includes(name))),
+      unknown(variables, (name) =>
+        [program, tests, ...VARIABLES_OF_READERS].some((text) => text.includes(name)),
+      ),
     ).toEqual([]);
     const headers = written(/\b(x-signalbox-[a-z-]+)\b/g);
     expect(headers.size).toBeGreaterThan(2);
@@ -127,12 +145,18 @@ describe("names that pages write exist", () => {
   });
 
   it("scripts", () => {
-    const { scripts }: { scripts: object } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-    expect(unknown(written(/npm run (?:-s )?([a-z][\w:-]*)/g), (name) => Object.hasOwn(scripts, name))).toEqual([]);
+    const { scripts }: { scripts: object } = JSON.parse(
+      readFileSync(join(ROOT, "package.json"), "utf8"),
+    );
+    expect(
+      unknown(written(/npm run (?:-s )?([a-z][\w:-]*)/g), (name) => Object.hasOwn(scripts, name)),
+    ).toEqual([]);
   });
 
   it("endpoints", () => {
-    const paths = written(/\b(?:GET|POST|DELETE|PUT) (\/(?:v1|api\/v1|v2|status|openapi)[\w/.{}-]*)/g);
+    const paths = written(
+      /\b(?:GET|POST|DELETE|PUT) (\/(?:v1|api\/v1|v2|status|openapi)[\w/.{}-]*)/g,
+    );
     expect(paths.size).toBeGreaterThan(10);
     expect(unknown(paths, (path) => program.includes(path))).toEqual([]);
   });

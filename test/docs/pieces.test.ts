@@ -8,11 +8,17 @@ import { fencesOf, pages, locationOf } from "./commands/blocks.ts";
 
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());
 const KEYS = Object.keys(schema["properties"] ?? {});
-const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
+const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(
+  schema,
+);
 
-const asRow = (row: JsonValue | undefined): JsonObject => (row !== undefined && isJsonObject(row) ? row : {});
+const asRow = (row: JsonValue | undefined): JsonObject =>
+  row !== undefined && isJsonObject(row) ? row : {};
 
-/** What is wrong in a piece of routes.yaml, other than that it is a piece; `null` where the text is something else. */
+/**
+ * What is wrong in a piece of routes.yaml, other than that it is a piece; `null` where the text is
+ * something else.
+ */
 function wrongIn(text: string): readonly string[] | null {
   const value: JsonValue = parse(text.replaceAll(/, … \}/g, " }"));
   if (!isJsonObject(value) || !Object.keys(value).every((key) => KEYS.includes(key))) return null;
@@ -33,7 +39,9 @@ it("pieces of routes.yaml that pages show have keys and values that the schema t
       .filter(({ language }) => language === "yaml")
       .flatMap((fence) => {
         const wrong = wrongIn(fence.text);
-        return wrong === null ? [] : [wrong.map((sentence) => `${locationOf(page, fence)}: ${sentence}`)];
+        return wrong === null
+          ? []
+          : [wrong.map((sentence) => `${locationOf(page, fence)}: ${sentence}`)];
       }),
   );
   expect(pieces.length).toBeGreaterThan(40);

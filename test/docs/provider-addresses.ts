@@ -1,4 +1,7 @@
-/** Where the requests of each section of docs/providers.md go: `base_url` and the path of the protocol. */
+/**
+ * Where the requests of each section of docs/providers.md go: `base_url` and the path of the
+ * protocol.
+ */
 export const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
   "OpenAI, chat completions, embeddings, moderations": [
     "https://eu.api.openai.com/v1/chat/completions",
@@ -49,7 +52,11 @@ export const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
     "https://api.eu.mistral.ai/v1/embeddings",
     "https://api.eu.mistral.ai/v1/moderations",
   ],
-  Cohere: ["https://api.cohere.com/v2/chat", "https://api.cohere.com/v2/embed", "https://api.cohere.com/v2/rerank"],
+  Cohere: [
+    "https://api.cohere.com/v2/chat",
+    "https://api.cohere.com/v2/embed",
+    "https://api.cohere.com/v2/rerank",
+  ],
   "Voyage AI": ["https://api.voyageai.com/v1/embeddings", "https://api.voyageai.com/v1/rerank"],
   "Jina AI": ["https://api.jina.ai/v1/embeddings", "https://api.jina.ai/v1/rerank"],
   Groq: ["https://api.groq.com/openai/v1/chat/completions"],
@@ -66,7 +73,10 @@ export const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
     "https://api.together.ai/v1/rerank",
   ],
   Fireworks: ["https://api.fireworks.ai/inference/v1/chat/completions"],
-  Perplexity: ["https://api.perplexity.ai/chat/completions", "https://api.perplexity.ai/v1/embeddings"],
+  Perplexity: [
+    "https://api.perplexity.ai/chat/completions",
+    "https://api.perplexity.ai/v1/embeddings",
+  ],
   Cerebras: ["https://api.cerebras.ai/v1/chat/completions"],
   SambaNova: ["https://api.sambanova.ai/v1/chat/completions"],
   "Nebius Token Factory": ["https://api.tokenfactory.nebius.com/v1/chat/completions"],
@@ -76,7 +86,9 @@ export const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
   "Hugging Face router": ["https://router.huggingface.co/v1/chat/completions"],
   "NVIDIA NIM": ["https://integrate.api.nvidia.com/v1/chat/completions"],
   Databricks: ["https://WORKSPACE.cloud.databricks.com/serving-endpoints/chat/completions"],
-  "Cloudflare Workers AI": ["https://api.cloudflare.com/client/v4/accounts/ACCOUNT/ai/v1/chat/completions"],
+  "Cloudflare Workers AI": [
+    "https://api.cloudflare.com/client/v4/accounts/ACCOUNT/ai/v1/chat/completions",
+  ],
   vLLM: [
     "http://127.0.0.1:8000/v1/chat/completions",
     "http://127.0.0.1:8001/v1/embeddings",

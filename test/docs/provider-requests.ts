@@ -14,13 +14,23 @@ export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => Forma
     return { ...formatted, path: (upstream.host?.(formatted, target) ?? formatted).path };
   },
   embed: (target) =>
-    printed(target, upstreamFor("embed", target.endpoint.dialect).format(fullEmbedRequest(target), target)),
-  rerank: (target) => printed(target, upstreamFor("rerank", target.endpoint.dialect).format(RERANK_REQUEST, target)),
+    printed(
+      target,
+      upstreamFor("embed", target.endpoint.dialect).format(fullEmbedRequest(target), target),
+    ),
+  rerank: (target) =>
+    printed(target, upstreamFor("rerank", target.endpoint.dialect).format(RERANK_REQUEST, target)),
   moderate: (target) =>
-    printed(target, upstreamFor("moderate", target.endpoint.dialect).format(MODERATE_REQUEST, target)),
+    printed(
+      target,
+      upstreamFor("moderate", target.endpoint.dialect).format(MODERATE_REQUEST, target),
+    ),
 };
 
-function printed({ endpoint: { id } }: Target, formatted: FormattedRequest | ServiceError): FormattedRequest {
+function printed(
+  { endpoint: { id } }: Target,
+  formatted: FormattedRequest | ServiceError,
+): FormattedRequest {
   if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
   return formatted;
 }
@@ -51,7 +61,10 @@ const RERANK_REQUEST: RerankRequest = {
 };
 
 /** Two texts, which get a verdict each. */
-export const MODERATE_REQUEST: ModerateRequest = { input: { kind: "texts", texts: ["one", "two"] }, extras: {} };
+export const MODERATE_REQUEST: ModerateRequest = {
+  input: { kind: "texts", texts: ["one", "two"] },
+  extras: {},
+};
 
 /** Requests nothing but text. */
 const GENERATE_REQUEST = {

@@ -20,9 +20,14 @@ const sections = readSections(PAGE);
 const regions = /^```yaml regions\n([^]*?)^```$/m.exec(readText(PAGE))?.[1] ?? "";
 
 /** The rows of a section, as they are to be pasted. */
-function rowsOf(section: Section): { readonly text: string; readonly rows: JsonObject; readonly needs: string | null } {
+function rowsOf(section: Section): {
+  readonly text: string;
+  readonly rows: JsonObject;
+  readonly needs: string | null;
+} {
   const [block, ...others] = section.blocks.filter(({ language }) => language === "yaml");
-  if (block === undefined || others.length > 0) throw new Error(`${section.heading} has not exactly one block`);
+  if (block === undefined || others.length > 0)
+    throw new Error(`${section.heading} has not exactly one block`);
   const rows: JsonValue = parse(block.text);
   if (!isJsonObject(rows)) throw new Error(`the block of ${section.heading} is no mapping`);
   const needs = block.file.startsWith("needs ") ? block.file.slice("needs ".length) : null;
@@ -47,10 +52,16 @@ function wholeFile({ text, rows }: { readonly text: string; readonly rows: JsonO
   );
   const models = Object.values(objectAt(rows, "models"));
   const listed = (member: string): readonly JsonValue[] => [
-    ...new Set(models.flatMap((model) => (isJsonObject(model) && Array.isArray(model[member]) ? model[member] : []))),
+    ...new Set(
+      models.flatMap((model) =>
+        isJsonObject(model) && Array.isArray(model[member]) ? model[member] : [],
+      ),
+    ),
   ];
   const windows = models.flatMap((model) =>
-    isJsonObject(model) && typeof model["context_window"] === "number" ? [model["context_window"]] : [],
+    isJsonObject(model) && typeof model["context_window"] === "number"
+      ? [model["context_window"]]
+      : [],
   );
   const added = {
     routes: Object.fromEntries(ids.map((id) => [`route-${id}`, { primary: id }])),
@@ -82,7 +93,10 @@ function targetOf({ endpoints, models, providers }: RoutingTable, id: string): T
   return { endpoint, model, provider };
 }
 
-/** What an endpoint that embeds is sent of the most that a request can say, and whether it is sent tokens. */
+/**
+ * What an endpoint that embeds is sent of the most that a request can say, and whether it is sent
+ * tokens.
+ */
 const EMBED_MEMBERS: Readonly<Record<string, readonly [members: string, takesTokens: boolean]>> = {
   "embed-small-openai-eu": ["dimensions encoding_format input model", true],
   "embed-small-azure-chat-eu": ["dimensions encoding_format input model", true],
@@ -97,8 +111,14 @@ const EMBED_MEMBERS: Readonly<Record<string, readonly [members: string, takesTok
   "embed-perplexity": ["dimensions input model", false],
   "codestral-embed-mistral-eu": ["encoding_format input model output_dimension", false],
   "voyage-4-voyage": ["encoding_format input input_type model output_dimension truncation", false],
-  "cohere-embed-v4-cohere": ["embedding_types input_type model output_dimension texts truncate", false],
-  "cohere-embed-v4-bedrock-us": ["embedding_types input_type output_dimension texts truncate", false],
+  "cohere-embed-v4-cohere": [
+    "embedding_types input_type model output_dimension texts truncate",
+    false,
+  ],
+  "cohere-embed-v4-bedrock-us": [
+    "embedding_types input_type output_dimension texts truncate",
+    false,
+  ],
   "titan-embed-v2-bedrock-us": ["dimensions inputText", false],
   "nova-embed-bedrock-us": ["singleEmbeddingParams taskType", false],
   "gemini-embedding-001-gemini-api": ["requests", false],
@@ -128,7 +148,9 @@ describe("docs/providers.md", () => {
     const names = sections.map(({ heading }) => heading);
     expect(new Set(names).size).toBe(names.length);
     expect(new Set(names.map((name) => name.split(",", 1)[0])).size).toBeGreaterThanOrEqual(20);
-    const ids = sections.flatMap((section) => Object.keys(objectAt(rowsOf(section).rows, "providers")));
+    const ids = sections.flatMap((section) =>
+      Object.keys(objectAt(rowsOf(section).rows, "providers")),
+    );
     expect(new Set(ids).size).toBe(ids.length);
   });
 
@@ -136,46 +158,64 @@ describe("docs/providers.md", () => {
     expect(regions).toContain("regions:");
   });
 
-  describe.each(sections.map((section) => [section.heading, section] as const))("%s", (_name, section) => {
-    const { text, rows, needs } = rowsOf(section);
-    const isMissing = needs !== null && !isDialectName(needs);
+  describe.each(sections.map((section) => [section.heading, section] as const))(
+    "%s",
+    (_name, section) => {
+      const { text, rows, needs } = rowsOf(section);
+      const isMissing = needs !== null && !isDialectName(needs);
 
-    it("names its source, here or in the preset that has the same row", () => {
-      const isPreset = Object.keys(objectAt(rows, "providers")).some((id) => PRESET_ROWS.has(id));
-      expect(isPreset || /^- Source: .*(?:https:\/\/|recorded exchanges)/m.test(section.text)).toBe(true);
-    });
-
-    it("leaves to the contract what the contract says", () => {
-      for (const member of ["retention", "trains_on_data"]) expect(text).not.toContain(member);
-    });
-
-    it("is marked with the dialect that it waits for, and with no other", () => {
-      const dialects = Object.values(objectAt(rows, "providers")).map((row) =>
-        isJsonObject(row) ? row["dialect"] : null,
-      );
-      for (const dialect of dialects) {
-        if (needs === null) expect(Object.keys(DIALECTS)).toContain(dialect);
-        else expect(dialect).toBe(needs);
-      }
-    });
-
-    it.skipIf(isMissing)("compiles without a finding, and sends its requests to the known addresses", () => {
-      const { table, diagnostics } = compileTable({ path: PAGE, text: wholeFile({ text, rows }) });
-      // Names of the reader's own account are left to the reader, and `check` says so.
-      const others = diagnostics.filter(({ code }) => code !== "PLACEHOLDER_LEFT");
-      expect(others.map(({ code, line, message }) => `${code} ${line}: ${message}`)).toEqual([]);
-      expect(others.length < diagnostics.length).toBe(/base_url: \S*[A-Z]{4}/.test(text));
-      if (table === null) throw new Error("no table");
-      const addresses = Object.keys(table.endpoints).flatMap((id) => {
-        const target = targetOf(table, id);
-        const served = table.routes[`route-${id}`]?.operations ?? [];
-        // A kind of work that the model's row claims and the endpoint's protocol does not have would be read as offered.
-        expect(served, id).toEqual(target.model.operations);
-        return served.map((operation) => target.provider.baseUrl + PRINTERS[operation](target).path);
+      it("names its source, here or in the preset that has the same row", () => {
+        const isPreset = Object.keys(objectAt(rows, "providers")).some((id) => PRESET_ROWS.has(id));
+        expect(
+          isPreset || /^- Source: .*(?:https:\/\/|recorded exchanges)/m.test(section.text),
+        ).toBe(true);
       });
-      expect([...new Set(addresses)].toSorted()).toEqual((ADDRESSES[section.heading] ?? []).toSorted());
-    });
-  });
+
+      it("leaves to the contract what the contract says", () => {
+        for (const member of ["retention", "trains_on_data"]) expect(text).not.toContain(member);
+      });
+
+      it("is marked with the dialect that it waits for, and with no other", () => {
+        const dialects = Object.values(objectAt(rows, "providers")).map((row) =>
+          isJsonObject(row) ? row["dialect"] : null,
+        );
+        for (const dialect of dialects) {
+          if (needs === null) expect(Object.keys(DIALECTS)).toContain(dialect);
+          else expect(dialect).toBe(needs);
+        }
+      });
+
+      it.skipIf(isMissing)(
+        "compiles without a finding, and sends its requests to the known addresses",
+        () => {
+          const { table, diagnostics } = compileTable({
+            path: PAGE,
+            text: wholeFile({ text, rows }),
+          });
+          // Names of the reader's own account are left to the reader, and `check` says so.
+          const others = diagnostics.filter(({ code }) => code !== "PLACEHOLDER_LEFT");
+          expect(others.map(({ code, line, message }) => `${code} ${line}: ${message}`)).toEqual(
+            [],
+          );
+          expect(others.length < diagnostics.length).toBe(/base_url: \S*[A-Z]{4}/.test(text));
+          if (table === null) throw new Error("no table");
+          const addresses = Object.keys(table.endpoints).flatMap((id) => {
+            const target = targetOf(table, id);
+            const served = table.routes[`route-${id}`]?.operations ?? [];
+            // A kind of work that the model's row claims and the endpoint's protocol does not have
+            // would be read as offered.
+            expect(served, id).toEqual(target.model.operations);
+            return served.map(
+              (operation) => target.provider.baseUrl + PRINTERS[operation](target).path,
+            );
+          });
+          expect([...new Set(addresses)].toSorted()).toEqual(
+            (ADDRESSES[section.heading] ?? []).toSorted(),
+          );
+        },
+      );
+    },
+  );
 
   it("sends endpoints that embed what their vendors know, and nothing else", () => {
     const sent = embedTargets().map((target) => {
@@ -187,7 +227,9 @@ describe("docs/providers.md", () => {
   });
 
   it("documents the purpose of vectors only where the model makes others for it", () => {
-    const reported = embedTargets().filter(({ endpoint }) => endpoint.features.includes("input_purpose"));
+    const reported = embedTargets().filter(({ endpoint }) =>
+      endpoint.features.includes("input_purpose"),
+    );
     expect(reported.map(({ endpoint }) => endpoint.id).toSorted()).toEqual([
       "cohere-embed-v4-bedrock-us",
       "cohere-embed-v4-cohere",
@@ -213,10 +255,16 @@ describe("docs/providers.md", () => {
 
   it("maps the categories of a vendor whose moderations are its own", () => {
     const section = sections.find(({ heading }) => heading === "Mistral");
-    const mapping = section === undefined ? null : compiled(section).models["mistral-moderation"]?.moderationCategories;
-    if (section === undefined || mapping === null || mapping === undefined) throw new Error("no mapping");
+    const mapping =
+      section === undefined
+        ? null
+        : compiled(section).models["mistral-moderation"]?.moderationCategories;
+    if (section === undefined || mapping === null || mapping === undefined)
+      throw new Error("no mapping");
     const target = targetOf(compiled(section), "mistral-moderation-mistral-eu");
-    const categories = Object.fromEntries(Object.keys(mapping).map((name) => [name, name === "selfharm"]));
+    const categories = Object.fromEntries(
+      Object.keys(mapping).map((name) => [name, name === "selfharm"]),
+    );
     const category_scores = Object.fromEntries(Object.keys(mapping).map((name) => [name, 0.25]));
     const result = { categories, category_scores };
     const answer = { id: "1", model: "m", results: [result, result] };
@@ -229,7 +277,10 @@ describe("docs/providers.md", () => {
       verdicts: [
         {
           flagged: true,
-          categories: { "self-harm": { flagged: true, score: 0.25 }, violence: { flagged: false, score: 0.25 } },
+          categories: {
+            "self-harm": { flagged: true, score: 0.25 },
+            violence: { flagged: false, score: 0.25 },
+          },
         },
         { flagged: true },
       ],
@@ -240,9 +291,14 @@ describe("docs/providers.md", () => {
     const [section] = sections;
     if (section === undefined) throw new Error("no section");
     const { text, rows } = rowsOf(section);
-    const wrong = text.replace("region: eu", "region: us").replace("dialect: openai-chat", "dialect: openai-chats");
+    const wrong = text
+      .replace("region: eu", "region: us")
+      .replace("dialect: openai-chat", "dialect: openai-chats");
     expect(wrong).not.toBe(text);
-    const { table, diagnostics } = compileTable({ path: PAGE, text: wholeFile({ text: wrong, rows }) });
+    const { table, diagnostics } = compileTable({
+      path: PAGE,
+      text: wholeFile({ text: wrong, rows }),
+    });
     expect(table).toBeNull();
     expect(diagnostics.some(({ severity }) => severity === "error")).toBe(true);
   });

@@ -5,7 +5,10 @@ import { pagesAt } from "../../tools/readability/pages.ts";
 /** Per cent of sentences that may have more than 25 words. */
 const CEILING = 3;
 
-/** Words of all pages and decisions, in sentences and tables. A new page takes its words from older ones. */
+/**
+ * Words of all pages and decisions, in sentences and tables. A new page takes its words from older
+ * ones.
+ */
 const WORDS = 41_000;
 
 describe("readability", () => {
@@ -19,7 +22,9 @@ describe("readability", () => {
 
   it("what is written by hand does not grow: delete what is said twice before this number is raised", () => {
     const measured = [...pagesAt(null).values()].map((text) => measure(text));
-    expect(measured.reduce((sum, { words, tables }) => sum + words + tables, 0)).toBeLessThanOrEqual(WORDS);
+    expect(
+      measured.reduce((sum, { words, tables }) => sum + words + tables, 0),
+    ).toBeLessThanOrEqual(WORDS);
   });
 
   it("counts sentences of paragraphs and lists, apart from them tables and code, and no headings or generated parts", () => {

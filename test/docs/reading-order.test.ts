@@ -27,7 +27,9 @@ const rows = [...textOf(INDEX).matchAll(/^- \[(.+?)\]\(([^)#]+)\)(.*)$/gm)].map(
   }),
 );
 /** What is read one after the other; rows of other folders stand beside it. */
-const order = rows.filter(({ page }) => page.startsWith("docs/") && page.endsWith(".md") && !isDecision(page));
+const order = rows.filter(
+  ({ page }) => page.startsWith("docs/") && page.endsWith(".md") && !isDecision(page),
+);
 const documents = below("docs").filter((page) => page !== INDEX && !isDecision(page));
 const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CHANGELOG.md"];
 const all = [...outside.filter((page) => existsSync(join(ROOT, page))), ...below("docs")];
@@ -38,7 +40,9 @@ describe("the order of the pages", () => {
     expect(absent, `not in the index: ${HOW}`).toEqual([]);
     const pages = rows.map(({ page }) => page);
     expect(pages.filter((page, index) => pages.indexOf(page) !== index)).toEqual([]);
-    expect(rows.filter(({ rest }) => !/^: [^ ].{10,}$/.test(rest)).map(({ line }) => line)).toEqual([]);
+    expect(rows.filter(({ rest }) => !/^: [^ ].{10,}$/.test(rest)).map(({ line }) => line)).toEqual(
+      [],
+    );
   });
 
   it("is what each page ends with: the next page (npm run generate writes it)", () => {
@@ -73,11 +77,13 @@ function wordsOf(page: string): number {
 
 describe("the paths of the index", () => {
   const PATH = /^\| ([a-z][^|]*) \| ((?:\[[^|]+?\]\([^|)]+\)(?:, )?)+) \| (\d+) \|/gm;
-  const paths = [...textOf(INDEX).matchAll(PATH)].map(([row, reader = "", links = "", minutes = ""]) => {
-    const pages = [...links.matchAll(/\(([^)]+)\)/g)].map(([, page = ""]) => join("docs", page));
-    const words = pages.reduce((sum, page) => sum + wordsOf(page), 0);
-    return { row, reader, pages, minutes: Number(minutes), measured: Math.ceil(words / 200) };
-  });
+  const paths = [...textOf(INDEX).matchAll(PATH)].map(
+    ([row, reader = "", links = "", minutes = ""]) => {
+      const pages = [...links.matchAll(/\(([^)]+)\)/g)].map(([, page = ""]) => join("docs", page));
+      const words = pages.reduce((sum, page) => sum + wordsOf(page), 0);
+      return { row, reader, pages, minutes: Number(minutes), measured: Math.ceil(words / 200) };
+    },
+  );
 
   it("are five, of at most five pages, and end with a page that has something to run", () => {
     expect(paths).toHaveLength(5);
@@ -89,7 +95,8 @@ describe("the paths of the index", () => {
 
   it("take the minutes that they say, give or take a fifth (npm run generate writes them)", () => {
     let text = textOf(INDEX);
-    for (const { row, measured } of paths) text = text.replace(row, row.replace(/\d+ \|$/, `${measured} |`));
+    for (const { row, measured } of paths)
+      text = text.replace(row, row.replace(/\d+ \|$/, `${measured} |`));
     if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(ROOT, INDEX), text);
     else
       for (const { reader, minutes, measured } of paths)
@@ -107,28 +114,36 @@ describe("README", () => {
 
 describe("every page", () => {
   it("has links and anchors that lead somewhere", () => {
-    const broken = all.flatMap((page) => brokenLinks(ROOT, page).map((target) => `${page}: ${target}`));
+    const broken = all.flatMap((page) =>
+      brokenLinks(ROOT, page).map((target) => `${page}: ${target}`),
+    );
     expect(broken).toEqual([]);
   });
 
   it("begins with its one title, and skips no level of headings", () => {
     const wrong = all.filter((page) => {
       const levels = headingsOf(textOf(page)).map(({ level }) => level);
-      const jumps = levels.some((level, index) => index > 0 && level > (levels[index - 1] ?? 0) + 1);
+      const jumps = levels.some(
+        (level, index) => index > 0 && level > (levels[index - 1] ?? 0) + 1,
+      );
       return levels.indexOf(1) !== 0 || levels.lastIndexOf(1) !== 0 || jumps;
     });
     expect(wrong).toEqual([]);
   });
 
   it("says in words what its pictures show", () => {
-    const pictures = all.flatMap((page) => imagesOf(textOf(page)).map((image) => ({ page, ...image })));
+    const pictures = all.flatMap((page) =>
+      imagesOf(textOf(page)).map((image) => ({ page, ...image })),
+    );
     expect(pictures.length).toBeGreaterThan(0);
     for (const { page, alternative, target } of pictures) {
       expect(alternative.length, `${page}: ${target}`).toBeGreaterThan(20);
       if (!target.endsWith(".svg")) continue;
       const picture = readFileSync(join(ROOT, dirname(page), target), "utf8");
       expect(picture).toMatch(/<svg [^>]*role="img"[^>]*aria-labelledby="title description"/);
-      expect(picture).toMatch(/<title id="title">[^<]+<\/title>\s*<desc id="description">[^<]+<\/desc>/);
+      expect(picture).toMatch(
+        /<title id="title">[^<]+<\/title>\s*<desc id="description">[^<]+<\/desc>/,
+      );
       // A page may have any background.
       expect(picture).toMatch(/<rect [^>]*class="page"/);
     }
@@ -137,7 +152,12 @@ describe("every page", () => {
 
 describe("the test of links", () => {
   it("finds a file, an anchor and a line that do not exist", () => {
-    const text = "# A b\n\n[x](absent.md) [y](#b-a) [z](docs/README.md#nothing) [v](#a-b) `[w](none.md)`\n";
-    expect(brokenLinks(ROOT, "README.md", text)).toEqual(["absent.md", "#b-a", "docs/README.md#nothing"]);
+    const text =
+      "# A b\n\n[x](absent.md) [y](#b-a) [z](docs/README.md#nothing) [v](#a-b) `[w](none.md)`\n";
+    expect(brokenLinks(ROOT, "README.md", text)).toEqual([
+      "absent.md",
+      "#b-a",
+      "docs/README.md#nothing",
+    ]);
   });
 });

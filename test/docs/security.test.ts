@@ -11,7 +11,9 @@ const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 
 describe("what is said of security", () => {
   it.each(PAGES)("%s links only to what is there", (page) => {
-    const links = [...textOf(page).matchAll(/\]\((?!https:)([^)#]+)/g)].map(([, link = ""]) => link);
+    const links = [...textOf(page).matchAll(/\]\((?!https:)([^)#]+)/g)].map(
+      ([, link = ""]) => link,
+    );
     expect(links.length).toBeGreaterThan(0);
     expect(links.filter((link) => !existsSync(resolve(ROOT, dirname(page), link)))).toEqual([]);
   });
@@ -22,7 +24,9 @@ describe("what is said of security", () => {
       .filter((section) => /\| Test \|\n/.test(section))
       .flatMap((section) => section.split("\n").filter((line) => /^\| (?!Threat|---)/.test(line)));
     expect(rows.length).toBeGreaterThan(30);
-    expect(rows.filter((row) => !/\]\(\.\.\/test\/[\w./-]+\.test\.ts\)[^|]*\|$/.test(row))).toEqual([]);
+    expect(rows.filter((row) => !/\]\(\.\.\/test\/[\w./-]+\.test\.ts\)[^|]*\|$/.test(row))).toEqual(
+      [],
+    );
   });
 
   it("names failures and diagnostics that exist", () => {
@@ -30,18 +34,31 @@ describe("what is said of security", () => {
     const kinds = page
       .split("\n")
       .filter((line) => line.startsWith("| ") && line.split("|").length === 6)
-      .flatMap((line) => [...(line.split("|")[3] ?? "").matchAll(/`([a-z_]+)`/g)].map(([, kind = ""]) => kind));
+      .flatMap((line) =>
+        [...(line.split("|")[3] ?? "").matchAll(/`([a-z_]+)`/g)].map(([, kind = ""]) => kind),
+      );
     expect(kinds).toContain("address_refused");
     const known: ReadonlySet<string> = new Set(FAILURE_KINDS);
     expect(kinds.filter((kind) => !known.has(kind))).toEqual([]);
     const codes = [...page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, code = ""]) => code);
     const environment = ["HTTPS_PROXY"];
-    expect(codes.filter((code) => !Object.hasOwn(ROUTE_CODES, code) && !environment.includes(code))).toEqual([]);
+    expect(
+      codes.filter((code) => !Object.hasOwn(ROUTE_CODES, code) && !environment.includes(code)),
+    ).toEqual([]);
   });
 
   it("says of the fuzz job what it has", () => {
     const names = TARGETS.map(({ name }) => name).join("\n");
-    for (const part of ["SSE", "AWS event stream", "keys", "headers", "query", "forms", "routes.yaml", "evidence"]) {
+    for (const part of [
+      "SSE",
+      "AWS event stream",
+      "keys",
+      "headers",
+      "query",
+      "forms",
+      "routes.yaml",
+      "evidence",
+    ]) {
       expect(names).toContain(part);
     }
   });

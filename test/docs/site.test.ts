@@ -26,17 +26,16 @@ describe("the site", () => {
       },
       { text: "Project", collapsed: false, items: [{ text: "Changes", link: "/changelog" }] },
     ]);
-    const links = sideBarOf(readFileSync(join(ROOT, "docs/README.md"), "utf8")).flatMap(({ items }) => items);
+    const links = sideBarOf(readFileSync(join(ROOT, "docs/README.md"), "utf8")).flatMap(
+      ({ items }) => items,
+    );
     expect(links.length).toBeGreaterThan(20);
   });
 
   it("gives every page one address, and every heading the anchor that it has on GitHub", () => {
-    expect(["docs/keys.md", "docs/README.md", "docs/decisions/README.md", "README.md"].map(addressOf)).toEqual([
-      "keys.md",
-      "index.md",
-      "decisions/index.md",
-      "readme.md",
-    ]);
+    expect(
+      ["docs/keys.md", "docs/README.md", "docs/decisions/README.md", "README.md"].map(addressOf),
+    ).toEqual(["keys.md", "index.md", "decisions/index.md", "readme.md"]);
     const text = "# A *b* `c_d`, e\n";
     expect(headingsOf(text)[0]?.anchor).toBe(anchorOf("A b c_d, e"));
   });
@@ -63,10 +62,15 @@ describe("the site", () => {
     const dead = pages
       .filter((page) => page.endsWith(".md"))
       .flatMap((page) => {
-        const text = readFileSync(join(ROOT, page), "utf8").replaceAll(/^( *)(`{3,})[^]*?^\1\2 *$|`[^`]*`/gm, "");
+        const text = readFileSync(join(ROOT, page), "utf8").replaceAll(
+          /^( *)(`{3,})[^]*?^\1\2 *$|`[^`]*`/gm,
+          "",
+        );
         const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
         return targets
-          .filter((target) => !/^(#|\/|[a-z]+:)/.test(target) && destinationOf(page, target) === null)
+          .filter(
+            (target) => !/^(#|\/|[a-z]+:)/.test(target) && destinationOf(page, target) === null,
+          )
           .map((target) => `${page}: ${target}`);
       });
     expect(dead).toEqual([]);
@@ -78,7 +82,10 @@ describe("the check of a built site", () => {
     mkdirSync(join(folder, "part"));
     const links = (...targets: readonly string[]): string =>
       targets.map((target) => `<a class="x" href="${target}">x</a>`).join("\n");
-    writeFileSync(join(folder, "index.html"), `<h1 id="top">x</h1>${links("/v1/part/one.html#first", "#top", "/v1/")}`);
+    writeFileSync(
+      join(folder, "index.html"),
+      `<h1 id="top">x</h1>${links("/v1/part/one.html#first", "#top", "/v1/")}`,
+    );
     writeFileSync(
       join(folder, "part/one.html"),
       `<h2 id="first">x</h2><img src="/v1/absent.png">${links("#second", "../index.html#top", "/v2/", "/v1/two.html")}`,

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { chainHash, ChainVerifier, GENESIS, type ChainLink, type ChainRow } from "../../src/evidence/chain.ts";
+import {
+  chainHash,
+  ChainVerifier,
+  GENESIS,
+  type ChainLink,
+  type ChainRow,
+} from "../../src/evidence/chain.ts";
 
 /** A chain of the records of `plan`: `d1` is the decision of request 1, `o1` its outcome. */
 function chain(plan: readonly string[], from: ChainLink = GENESIS): ChainRow[] {
@@ -16,7 +22,11 @@ function chain(plan: readonly string[], from: ChainLink = GENESIS): ChainRow[] {
 }
 
 /** The first fault, as `position cause`; `null` where all verifies. */
-function verify(rows: readonly ChainRow[], from: ChainLink = GENESIS, remembered: readonly ChainLink[] = []) {
+function verify(
+  rows: readonly ChainRow[],
+  from: ChainLink = GENESIS,
+  remembered: readonly ChainLink[] = [],
+) {
   const verifier = new ChainVerifier({ from, remembered });
   const begun = verifier.begin();
   if (begun !== null) return `${begun.position} ${begun.cause}`;
@@ -51,18 +61,34 @@ describe("a chain", () => {
     expect([verifier.begin(), ...whole.map((row) => verifier.add(row)), verifier.end()]).toEqual(
       Array.from({ length: 7 }, () => null),
     );
-    expect([verifier.head, verifier.rows, verifier.running]).toEqual([{ position: 5, hash: at(whole, 4).hash }, 5, 1]);
+    expect([verifier.head, verifier.rows, verifier.running]).toEqual([
+      { position: 5, hash: at(whole, 4).hash },
+      5,
+      1,
+    ]);
     expect(verify([])).toBeNull();
   });
 
   it.each([
-    ["a record that was changed", whole.with(2, { ...at(whole, 2), record: '{"requestId":"2"}' }), "3 hash"],
-    ["a kind that was changed", whole.with(1, { ...at(whole, 1), kind: "outcome" as const }), "2 hash"],
+    [
+      "a record that was changed",
+      whole.with(2, { ...at(whole, 2), record: '{"requestId":"2"}' }),
+      "3 hash",
+    ],
+    [
+      "a kind that was changed",
+      whole.with(1, { ...at(whole, 1), kind: "outcome" as const }),
+      "2 hash",
+    ],
     ["a hash that was changed", whole.with(3, { ...at(whole, 3), hash: "f".repeat(64) }), "4 hash"],
     ["a row taken out", whole.toSpliced(1, 1), "2 gap"],
     ["a row taken out, and the rest numbered anew", renumbered(whole.toSpliced(1, 1)), "2 hash"],
     ["two rows swapped", [at(whole, 1), at(whole, 0), ...whole.slice(2)], "1 gap"],
-    ["two rows swapped, and numbered anew", renumbered([at(whole, 1), at(whole, 0), ...whole.slice(2)]), "1 hash"],
+    [
+      "two rows swapped, and numbered anew",
+      renumbered([at(whole, 1), at(whole, 0), ...whole.slice(2)]),
+      "1 hash",
+    ],
     ["a row put in", whole.toSpliced(2, 0, at(chain(["d9"], at(whole, 1)), 0)), "4 gap"],
     ["a row put in twice", whole.toSpliced(2, 0, at(whole, 1)), "3 gap"],
     ["a beginning that is missing", whole.slice(2), "1 gap"],
@@ -82,7 +108,9 @@ describe("a chain", () => {
   it("with a record that is none is found", () => {
     for (const record of ["", "no JSON", "null", "{}", '{"requestId":1}']) {
       const hash = chainHash(GENESIS.hash, 1, "decision", record);
-      expect(verify([{ position: 1, kind: "decision", record, hash }]), record).toBe("1 unreadable");
+      expect(verify([{ position: 1, kind: "decision", record, hash }]), record).toBe(
+        "1 unreadable",
+      );
     }
   });
 
@@ -119,11 +147,21 @@ describe("whatever is done to a chain", () => {
     .chain((requests) =>
       fc
         .array(fc.boolean(), { minLength: requests, maxLength: requests })
-        .map((ended) => ended.flatMap((hasEnded, index) => (hasEnded ? [`d${index}`, `o${index}`] : [`d${index}`]))),
+        .map((ended) =>
+          ended.flatMap((hasEnded, index) =>
+            hasEnded ? [`d${index}`, `o${index}`] : [`d${index}`],
+          ),
+        ),
     );
   const edit = fc.oneof(
-    fc.record({ what: fc.constant("change" as const), member: fc.constantFrom("record", "hash", "kind") }),
-    fc.record({ what: fc.constantFrom("remove" as const, "swap" as const, "insert" as const), renumber: fc.boolean() }),
+    fc.record({
+      what: fc.constant("change" as const),
+      member: fc.constantFrom("record", "hash", "kind"),
+    }),
+    fc.record({
+      what: fc.constantFrom("remove" as const, "swap" as const, "insert" as const),
+      renumber: fc.boolean(),
+    }),
   );
 
   it("is found at the first row that differs", () => {
@@ -159,12 +197,20 @@ type Edit =
   | { readonly what: "change"; readonly member: string }
   | { readonly what: "remove" | "swap" | "insert"; readonly renumber: boolean };
 
-function editedRows(rows: readonly ChainRow[], how: Edit, index: number, other: number): ChainRow[] {
+function editedRows(
+  rows: readonly ChainRow[],
+  how: Edit,
+  index: number,
+  other: number,
+): ChainRow[] {
   const row = at(rows, index);
   if (how.what === "change") {
     if (how.member === "record") return rows.with(index, { ...row, record: `${row.record} ` });
     if (how.member === "hash")
-      return rows.with(index, { ...row, hash: row.hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0")) });
+      return rows.with(index, {
+        ...row,
+        hash: row.hash.replace(/^./, (digit) => (digit === "0" ? "1" : "0")),
+      });
     return rows.with(index, { ...row, kind: row.kind === "decision" ? "outcome" : "decision" });
   }
   const edited =

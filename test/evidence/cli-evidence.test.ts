@@ -44,7 +44,9 @@ describe("evidence tail", () => {
 
   it("prints JSON lines, limited and narrowed", async () => {
     for (const id of ["r1", "r2", "r3"]) {
-      await store.evidence.decide(decisionRecord(id, { workspace: asIdentifier(id === "r3" ? "beta" : "acme") }));
+      await store.evidence.decide(
+        decisionRecord(id, { workspace: asIdentifier(id === "r3" ? "beta" : "acme") }),
+      );
     }
     const { stdout } = await run("tail", "--format", "json", "--workspace", "acme", "--limit", "1");
     const entry = JSON.parse(stdout) as EvidenceEntry;

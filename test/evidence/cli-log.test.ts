@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import fs, { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -81,7 +89,10 @@ describe("evidence verify", () => {
   });
 
   it("verifies an empty log", async () => {
-    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("verified 0 rows") });
+    expect(await run("verify")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("verified 0 rows"),
+    });
   });
 
   it.each([
@@ -105,12 +116,24 @@ describe("evidence verify", () => {
       "position 3",
       "hash",
     ],
-    [`INSERT INTO evidence_batches SELECT 6, 6, ${REST} FROM evidence_batches WHERE last = 5`, "position 6", "hash"],
-    ["UPDATE evidence_batches SET workspaces = '[\"beta\"]' WHERE last = 4", "position 4", "column"],
+    [
+      `INSERT INTO evidence_batches SELECT 6, 6, ${REST} FROM evidence_batches WHERE last = 5`,
+      "position 6",
+      "hash",
+    ],
+    [
+      "UPDATE evidence_batches SET workspaces = '[\"beta\"]' WHERE last = 4",
+      "position 4",
+      "column",
+    ],
     ["UPDATE evidence_batches SET workspaces = '[]' WHERE last = 3", "position 3", "column"],
     ["UPDATE evidence_batches SET highest = 'r2' WHERE last = 5", "position 5", "column"],
     ["UPDATE evidence_batches SET lowest = 'r2' WHERE last = 2", "position 2", "column"],
-    ["UPDATE evidence_batches SET records = substr(records, 1, 90) WHERE last = 3", "position 3", "hash"],
+    [
+      "UPDATE evidence_batches SET records = substr(records, 1, 90) WHERE last = 3",
+      "position 3",
+      "hash",
+    ],
     ["UPDATE evidence_batches SET records = x'' WHERE last = 5", "position 5", "hash"],
     ["DELETE FROM evidence_requests", "position 5", "column"],
     ["UPDATE evidence_requests SET ended = 0 WHERE request_id = 'r2'", "position 4", "column"],
@@ -125,10 +148,14 @@ describe("evidence verify", () => {
   });
 
   it("names the position of a changed record within a batch", async () => {
-    await Promise.all(["r1", "r2", "r3", "r4"].map((id) => store.evidence.decide(decisionRecord(id))));
+    await Promise.all(
+      ["r1", "r2", "r3", "r4"].map((id) => store.evidence.decide(decisionRecord(id))),
+    );
     tamper();
     const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { timeout: 5_000 });
-    expect(database.prepare("SELECT count(*) AS count FROM evidence_batches").get()).toEqual({ count: 1 });
+    expect(database.prepare("SELECT count(*) AS count FROM evidence_batches").get()).toEqual({
+      count: 1,
+    });
     changeRecord(database, 3, (record) => record.replace("to_4k", "to_1k"));
     database.close();
     expect((await run("verify")).stderr).toContain("the log does not verify at position 3: ");
@@ -143,7 +170,10 @@ describe("evidence verify", () => {
     const other = `${noted.slice(0, 2)}${"f".repeat(64)}`;
     for (const flag of ["--expect-head", "--anchor"]) {
       const { code, stderr } = await run("verify", flag, other);
-      expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the hash at this position differs")]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining("position 5: the hash at this position differs"),
+      ]);
     }
     expect((await run("verify", "--expect-head", `9${noted.slice(1)}`)).stderr).toContain(
       `position 7: it ends at 6:${(await store.evidence.head()).hash}, before 9${noted.slice(1)}, which was noted`,
@@ -152,10 +182,14 @@ describe("evidence verify", () => {
     tamper("DELETE FROM evidence_anchors", "DELETE FROM evidence_batches WHERE last > 3");
     expect((await run("verify")).stderr).toContain("position 4: it ends at 3:");
     rmSync(join(cwd, ".signalbox", "signalbox.db-head"));
-    // What runs is not what it was; a forger who sets that right too is found by what was noted only.
+    // What runs is not what it was; a forger who sets that right too is found by what was noted
+    // only.
     expect((await run("verify")).stderr).toContain("position 3");
     tamper("UPDATE evidence_requests SET ended = request_id <> 'r2'");
-    expect(await run("verify")).toMatchObject({ code: 0, stdout: expect.stringContaining("\nend: not proven; ") });
+    expect(await run("verify")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("\nend: not proven; "),
+    });
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });
 
@@ -173,7 +207,10 @@ describe("evidence verify", () => {
     const longer = `9:${"f".repeat(64)}`;
     writeFileSync(join(cwd, "noted"), `${noted}${longer}\n`);
     const { code, stderr } = await run("verify", "--anchor", "noted");
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`before ${longer}, which was noted`)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`before ${longer}, which was noted`),
+    ]);
     writeFileSync(join(cwd, "noted"), "5:abc\n");
     for (const [flag, message] of [
       ["noted", "--anchor: give POSITION:HASH"],
@@ -203,13 +240,22 @@ describe("evidence verify", () => {
       },
     ]);
     const anchored = await run("verify", "--format", "json", "--anchor", `${position}:${hash}`);
-    expect(JSON.parse(anchored.stdout)).toMatchObject({ log: { end: { witnessed: true, witnessed_to: 5 } } });
+    expect(JSON.parse(anchored.stdout)).toMatchObject({
+      log: { end: { witnessed: true, witnessed_to: 5 } },
+    });
     const longer = `9:${"f".repeat(64)}`;
     const cut = await run("verify", "--format", "json", "--anchor", longer);
     expect([cut.code, cut.stderr, JSON.parse(cut.stdout)]).toMatchObject([
       1,
       "",
-      { log: { verified: false, position: 6, cause: "end", message: expect.stringContaining(longer) } },
+      {
+        log: {
+          verified: false,
+          position: 6,
+          cause: "end",
+          message: expect.stringContaining(longer),
+        },
+      },
     ]);
   });
 
@@ -222,7 +268,10 @@ describe("evidence verify", () => {
       chmodSync(join(cwd, ".signalbox"), mode === 0o444 ? 0o555 : 0o755);
       const before = [readFileSync(path), statSync(path).mtimeMs, statSync(path).mode];
       for (const command of ["verify", "tail", "export"]) {
-        expect(await run(command, "--database", path), command).toMatchObject({ code: 0, stderr: "" });
+        expect(await run(command, "--database", path), command).toMatchObject({
+          code: 0,
+          stderr: "",
+        });
       }
       expect([readFileSync(path), statSync(path).mtimeMs, statSync(path).mode]).toEqual(before);
     }
@@ -240,13 +289,19 @@ describe("evidence verify", () => {
     await fill(1_000);
     const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
     const step = { operation: "evidence.delete", through: 4, limit: 1, now: 3_000 } as const;
-    expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({ kind: "count", count: 1 });
+    expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({
+      kind: "count",
+      count: 1,
+    });
     database.close();
     expect(await run("verify")).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("verified 4 rows after the anchor 1\n"),
     });
-    expect(await store.evidence.prune(2_000, 4_000)).toMatchObject({ anchor: { position: 4, at: 3_000 }, rows: 3 });
+    expect(await store.evidence.prune(2_000, 4_000)).toMatchObject({
+      anchor: { position: 4, at: 3_000 },
+      rows: 3,
+    });
     expect((await store.evidence.anchors()).map(({ position }) => position)).toEqual([4]);
     expect((await run("verify")).code).toBe(0);
   });
@@ -261,7 +316,9 @@ describe("evidence verify", () => {
       stdout: expect.stringContaining("verified 1 rows after the anchor 4\n"),
     });
     expect((await run("verify", "--anchor", `4:${whole[3]?.hash}`)).code).toBe(0);
-    expect((await run("verify", "--anchor", `4:${whole[0]?.hash}`)).stderr).toContain("does not verify at position 4");
+    expect((await run("verify", "--anchor", `4:${whole[0]?.hash}`)).stderr).toContain(
+      "does not verify at position 4",
+    );
     expect((await run("verify", "--anchor", second ?? "")).stderr).toContain(
       "position 2 cannot be checked: rows up to 4 were pruned",
     );
@@ -297,10 +354,17 @@ describe("evidence export", () => {
 
   it("writes each row with its record to the byte, and verifies as a file", async () => {
     await fill();
-    expect(await run("export", "--output", "evidence.jsonl")).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await run("export", "--output", "evidence.jsonl")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
     expect((statSync(exported()).mode & 0o777).toString(8)).toBe("600");
     const [header = "", ...rows] = linesOf(exported());
-    const { head, log } = { head: await store.evidence.head(), log: await store.evidence.log({ after: 0, limit: 9 }) };
+    const { head, log } = {
+      head: await store.evidence.head(),
+      log: await store.evidence.log({ after: 0, limit: 9 }),
+    };
     expect(JSON.parse(header)).toEqual({
       format: "signalbox.evidence.log.v1",
       from: { position: 0, hash: "0".repeat(64) },
@@ -312,49 +376,60 @@ describe("evidence export", () => {
     );
     for (const [index, line] of rows.entries()) expect(line).toContain(log[index]?.record);
     const { code, stdout } = await run("verify", "--file", "evidence.jsonl");
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`verified 5 rows after 0:${"0".repeat(64)}`)]);
-    expect((await run("export", "--output", "evidence.jsonl")).stderr).toContain("--output: the file exists already");
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining(`verified 5 rows after 0:${"0".repeat(64)}`),
+    ]);
+    expect((await run("export", "--output", "evidence.jsonl")).stderr).toContain(
+      "--output: the file exists already",
+    );
     expect((await run("export")).stdout).toBe(readFileSync(exported(), "utf8"));
   });
 
   it.for([
     ["sh", /```sh\n([\s\S]*?)```/, (code: string) => ["-c", code]],
     ["python3", /```python\n([\s\S]*?)```/, (code: string) => ["-c", code, "evidence.jsonl"]],
-  ] as const)("verifies with %s alone, as the document says", async ([program, pattern, argumentsOf], context) => {
-    if (programAtHand(program) === null) return context.skip(`${program} is not here`);
-    await fill();
-    const code = pattern.exec(DOCUMENT)?.[1] ?? "exit 9";
-    const check = () => spawnSync(program, argumentsOf(code), { cwd, encoding: "utf8" });
-    await store.policyLog.append(GENESIS, new Story().observed(content("a", 1)).promoted(null, content("a", 1)).rows);
-    await run("export", "--policies", "--output", "policies.jsonl");
-    const policies = (): string[] => {
-      const { status, stdout } = spawnSync(
-        program,
-        argumentsOf(code).map((text) => text.replaceAll("evidence.jsonl", "policies.jsonl")),
-        { cwd, encoding: "utf8" },
+  ] as const)(
+    "verifies with %s alone, as the document says",
+    async ([program, pattern, argumentsOf], context) => {
+      if (programAtHand(program) === null) return context.skip(`${program} is not here`);
+      await fill();
+      const code = pattern.exec(DOCUMENT)?.[1] ?? "exit 9";
+      const check = () => spawnSync(program, argumentsOf(code), { cwd, encoding: "utf8" });
+      await store.policyLog.append(
+        GENESIS,
+        new Story().observed(content("a", 1)).promoted(null, content("a", 1)).rows,
       );
-      return [`${status}`, stdout];
-    };
-    expect(policies()).toEqual(["0", expect.stringContaining("verified")]);
-    const exportedPolicies = join(cwd, "policies.jsonl");
-    writeFileSync(
-      exportedPolicies,
-      readFileSync(exportedPolicies, "utf8").replace('"slot":"candidate"', '"slot":"enforced"'),
-    );
-    expect(policies()[0]).toBe("1");
-    await run("export", "--output", "evidence.jsonl");
-    const right = check();
-    expect([right.status, right.stderr]).toEqual([0, ""]);
-    expect(right.stdout).toContain("verified");
-    const text = readFileSync(exported(), "utf8");
-    writeFileSync(exported(), text.replace('"requestId":"r2"', '"requestId":"r9"'));
-    const wrong = check();
-    expect(wrong.status).toBe(1);
-    expect(wrong.stdout + wrong.stderr).toContain("row 3 does not verify");
-    writeFileSync(exported(), text);
-    execFileSync("sed", ["-i", "3d", exported()]);
-    expect(check().stdout + check().stderr).toContain("row 3 does not verify");
-  });
+      await run("export", "--policies", "--output", "policies.jsonl");
+      const policies = (): string[] => {
+        const { status, stdout } = spawnSync(
+          program,
+          argumentsOf(code).map((text) => text.replaceAll("evidence.jsonl", "policies.jsonl")),
+          { cwd, encoding: "utf8" },
+        );
+        return [`${status}`, stdout];
+      };
+      expect(policies()).toEqual(["0", expect.stringContaining("verified")]);
+      const exportedPolicies = join(cwd, "policies.jsonl");
+      writeFileSync(
+        exportedPolicies,
+        readFileSync(exportedPolicies, "utf8").replace('"slot":"candidate"', '"slot":"enforced"'),
+      );
+      expect(policies()[0]).toBe("1");
+      await run("export", "--output", "evidence.jsonl");
+      const right = check();
+      expect([right.status, right.stderr]).toEqual([0, ""]);
+      expect(right.stdout).toContain("verified");
+      const text = readFileSync(exported(), "utf8");
+      writeFileSync(exported(), text.replace('"requestId":"r2"', '"requestId":"r9"'));
+      const wrong = check();
+      expect(wrong.status).toBe(1);
+      expect(wrong.stdout + wrong.stderr).toContain("row 3 does not verify");
+      writeFileSync(exported(), text);
+      execFileSync("sed", ["-i", "3d", exported()]);
+      expect(check().stdout + check().stderr).toContain("row 3 does not verify");
+    },
+  );
 
   it("has its name only when it is whole: a full disk leaves nothing, and says so", async () => {
     const whole = join(cwd, "whole.jsonl");
@@ -389,15 +464,24 @@ describe("evidence export", () => {
     await fill();
     await run("export", "--after", "1", "--until", "4", "--output", "evidence.jsonl");
     expect(linesOf(exported())).toHaveLength(4);
-    expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain("verified 3 rows after 1:");
-    const { hash } = (await store.evidence.log({ after: 2, limit: 1 }))[0] ?? { hash: "" };
-    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${hash}`)).code).toBe(0);
-    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${"a".repeat(64)}`)).code).toBe(1);
-    expect((await run("verify", "--file", "evidence.jsonl", "--expect-head", `5:${hash}`)).stderr).toContain(
-      "cannot be checked",
+    expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain(
+      "verified 3 rows after 1:",
     );
+    const { hash } = (await store.evidence.log({ after: 2, limit: 1 }))[0] ?? { hash: "" };
+    expect(
+      (await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${hash}`)).code,
+    ).toBe(0);
+    expect(
+      (await run("verify", "--file", "evidence.jsonl", "--expect-head", `3:${"a".repeat(64)}`))
+        .code,
+    ).toBe(1);
+    expect(
+      (await run("verify", "--file", "evidence.jsonl", "--expect-head", `5:${hash}`)).stderr,
+    ).toContain("cannot be checked");
     expect((await run("export", "--after", "9")).stderr).toContain("--after: the log has no row 9");
-    expect((await run("export", "--after", "3", "--until", "2")).stderr).toContain("--until: is before");
+    expect((await run("export", "--after", "3", "--until", "2")).stderr).toContain(
+      "--until: is before",
+    );
   });
 
   it("joins with what a prune left", async () => {
@@ -410,7 +494,9 @@ describe("evidence export", () => {
     );
     expect(after?.from).toEqual(before?.to);
     expect((await run("verify", "--file", "evidence.jsonl")).code).toBe(0);
-    expect((await run("export", "--after", "1")).stderr).toContain("--after: rows up to 4 were pruned");
+    expect((await run("export", "--after", "1")).stderr).toContain(
+      "--after: rows up to 4 were pruned",
+    );
   });
 
   it("of a workspace is a selection and says so", async () => {
@@ -424,19 +510,23 @@ describe("evidence export", () => {
     expect((await run("verify", "--file", "evidence.jsonl")).stdout).toContain(
       "a selection of one workspace is not a chain",
     );
-    writeFileSync(exported(), readFileSync(exported(), "utf8").replace('"requestId":"r3"', '"requestId":"r9"'));
+    writeFileSync(
+      exported(),
+      readFileSync(exported(), "utf8").replace('"requestId":"r3"', '"requestId":"r9"'),
+    );
     expect((await run("verify", "--file", "evidence.jsonl")).stderr).toContain(
       "the export does not verify at position 5",
     );
-    expect((await run("verify", "--file", "evidence.jsonl", "--anchor", `1:${"0".repeat(64)}`)).stderr).toContain(
-      "holds a selection",
-    );
+    expect(
+      (await run("verify", "--file", "evidence.jsonl", "--anchor", `1:${"0".repeat(64)}`)).stderr,
+    ).toContain("holds a selection");
   });
 
   it.each([
     [
       "a row changed",
-      (lines: string[]) => lines.with(2, (lines[2] ?? "").replace('"requestId":"r1"', '"requestId":"r9"')),
+      (lines: string[]) =>
+        lines.with(2, (lines[2] ?? "").replace('"requestId":"r1"', '"requestId":"r9"')),
       "position 2",
     ],
     ["a row gone", (lines: string[]) => lines.toSpliced(2, 1), "position 2"],
@@ -446,7 +536,10 @@ describe("evidence export", () => {
     [
       "a header whose last hash is 800 kB of text",
       ([first = "", ...rows]: string[]) => [
-        first.replace(/"to":\{"position":\d+,"hash":"/, `"to":{"position":99,"hash":"${"\\u001b".repeat(133_000)}`),
+        first.replace(
+          /"to":\{"position":\d+,"hash":"/,
+          `"to":{"position":99,"hash":"${"\\u001b".repeat(133_000)}`,
+        ),
         ...rows,
       ],
       "is not an export of evidence",

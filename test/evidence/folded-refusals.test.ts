@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { foldedRefusals } from "../../src/server/evidence.ts";
-import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../../src/evidence/record.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError } from "../../src/evidence/evidence-store.ts";
+import {
+  type DecisionRecord,
+  type OutcomeRecord,
+  asIdentifier,
+} from "../../src/evidence/record.ts";
+import {
+  DuplicateDecisionError,
+  EvidenceUnavailableError,
+} from "../../src/evidence/evidence-store.ts";
 import { EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 import { startTestServer } from "../support/server.ts";
@@ -19,7 +26,11 @@ const anonymous = (id: string, reason = "invalid_api_key"): DecisionRecord =>
     retryCount: 3,
   });
 
-const refusal = (id: string): OutcomeRecord => ({ ...outcomeRecord(id, "refused"), status: 401, attempts: [] });
+const refusal = (id: string): OutcomeRecord => ({
+  ...outcomeRecord(id, "refused"),
+  status: 401,
+  attempts: [],
+});
 
 const NOTHING = { request: 0, answer: 0 };
 
@@ -47,7 +58,11 @@ function memory() {
     () => `req_sum${(ids += 1)}`,
     Date.now,
   );
-  const refuse = async (count: number, reason?: string, members: Partial<DecisionRecord> = {}): Promise<void> => {
+  const refuse = async (
+    count: number,
+    reason?: string,
+    members: Partial<DecisionRecord> = {},
+  ): Promise<void> => {
     for (let number = 0; number < count; number++) {
       const id = `req_${reason ?? ""}${(ids += 1)}`;
       await decided(refusals.evidence, { ...anonymous(id, reason), ...members });
@@ -55,7 +70,9 @@ function memory() {
     }
   };
   const counted = (reason = "invalid_api_key"): number =>
-    decisions.filter((one) => one.reason === reason).reduce((sum, { repeated = 1 }) => sum + repeated, 0);
+    decisions
+      .filter((one) => one.reason === reason)
+      .reduce((sum, { repeated = 1 }) => sum + repeated, 0);
   return { refusals, decisions, outcomes, state, refuse, counted };
 }
 
@@ -74,7 +91,9 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     expect(decisions).toHaveLength(20);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(decisions).toHaveLength(22);
-    expect(outcomes.map(({ requestId }) => requestId)).toEqual(decisions.map(({ requestId }) => requestId));
+    expect(outcomes.map(({ requestId }) => requestId)).toEqual(
+      decisions.map(({ requestId }) => requestId),
+    );
     expect([counted(), counted("expired_api_key")]).toEqual([5_000, 700]);
     const sum = decisions.at(-1);
     expect(sum).toMatchObject({
@@ -138,7 +157,11 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
       workspace: asIdentifier(workspace),
       keyId: asIdentifier(keyId),
     });
-    await refuse(400, "invalid_api_key", { ...of("a", "k1"), token: asIdentifier("t1"), needs: ["tools"] });
+    await refuse(400, "invalid_api_key", {
+      ...of("a", "k1"),
+      token: asIdentifier("t1"),
+      needs: ["tools"],
+    });
     await refuse(300, "insufficient_scope", of("a", "k2"));
     await refuse(200, "requests_per_minute", {
       ...of("a", "k2"),
@@ -151,7 +174,13 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     await refusals.close();
     const sums = decisions.slice(210);
     expect(
-      sums.map(({ keyId, workspace, reason, route, repeated }) => [keyId, workspace, reason, route, repeated]),
+      sums.map(({ keyId, workspace, reason, route, repeated }) => [
+        keyId,
+        workspace,
+        reason,
+        route,
+        repeated,
+      ]),
     ).toEqual([
       ["k1", "a", "invalid_api_key", null, 300],
       ["k2", "a", "insufficient_scope", null, 300],
@@ -172,7 +201,9 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     await refuse(120, "internal_error", who);
     expect(decisions).toHaveLength(100 + 120);
     await refusals.close();
-    expect(decisions.slice(220).map(({ keyId, reason, repeated }) => [keyId, reason, repeated])).toEqual([
+    expect(
+      decisions.slice(220).map(({ keyId, reason, repeated }) => [keyId, reason, repeated]),
+    ).toEqual([
       ["k1", "missing_field", 300],
       ["k1", "fair_share_exceeded", 150],
     ]);
@@ -180,14 +211,29 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
 
   it("of requests that name no route are added up, and denials on a route are not", async () => {
     const { refuse, decisions, refusals } = memory();
-    const who = { workspace: asIdentifier("a"), keyId: asIdentifier("k1"), outcome: "deny" } as const;
+    const who = {
+      workspace: asIdentifier("a"),
+      keyId: asIdentifier("k1"),
+      outcome: "deny",
+    } as const;
     const route = asIdentifier("chat-large");
-    await refuse(400, "model_not_found", { ...who, needs: ["tools"], policy: asIdentifier("approvals") });
+    await refuse(400, "model_not_found", {
+      ...who,
+      needs: ["tools"],
+      policy: asIdentifier("approvals"),
+    });
     await refuse(120, "CAPABILITY_NOT_APPROVED", { ...who, route });
     expect(decisions).toHaveLength(100 + 120);
     await refusals.close();
     expect(decisions.slice(220)).toMatchObject([
-      { outcome: "deny", policy: "approvals", reason: "model_not_found", route: null, needs: [], repeated: 300 },
+      {
+        outcome: "deny",
+        policy: "approvals",
+        reason: "model_not_found",
+        route: null,
+        needs: [],
+        repeated: 300,
+      },
     ]);
   });
 
@@ -195,7 +241,10 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     const { refusals, decisions, outcomes } = memory();
     for (let number = 0; number < 500; number++) {
       const refused = number % 2 === 0;
-      await decided(refusals.evidence, decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}));
+      await decided(
+        refusals.evidence,
+        decisionRecord(`req_${number}`, refused ? { outcome: "refuse" } : {}),
+      );
       refusals.evidence.settle(outcomeRecord(`req_${number}`), NOTHING);
     }
     expect([decisions.length, outcomes.length]).toEqual([500, 500]);
@@ -229,7 +278,10 @@ it("a flood without a key costs a server a bounded number of rows, and its summa
   const { server } = await startTestServer();
   const refused = await Promise.all(
     Array.from({ length: 400 }, () =>
-      fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers: { authorization: "Bearer nobody" } }),
+      fetch(`${server.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: "Bearer nobody" },
+      }),
     ),
   );
   expect(refused.every(({ status }) => status === 401)).toBe(true);

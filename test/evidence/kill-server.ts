@@ -1,7 +1,8 @@
 /**
- * Run as a process by `kill.test.ts`, until the server kills it: the real HTTP server, pipeline, dispatch and store over a table
- * of one endpoint; only keys and policies are put by values, because compiling them would take most of a round. Begins
- * when ordered to on stdin, so that the next process is ready before this one dies.
+ * Run as a process by `kill.test.ts`, until the server kills it: the real HTTP server, pipeline,
+ * dispatch and store over a table of one endpoint; only keys and policies are put by values,
+ * because compiling them would take most of a round. Begins when ordered to on stdin, so that the
+ * next process is ready before this one dies.
  */
 import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
@@ -28,7 +29,10 @@ async function serve(): Promise<string> {
     endpoints: [endpoint("a", { provider: "p" })],
     routes: [route("r", "a", [])],
   });
-  const { connections, release } = pools.acquire(rows, () => ({ secret: "", simulatedOrigin: null }));
+  const { connections, release } = pools.acquire(rows, () => ({
+    secret: "",
+    simulatedOrigin: null,
+  }));
   const decider = createDecider(rows, fakePolicies(), Date.now);
   const snapshots = new SnapshotHolder({ decider, connections, release });
   let requests = 0;
@@ -41,7 +45,13 @@ async function serve(): Promise<string> {
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${round}_${(requests += 1)}`,
-    limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 5_000, writeTime: 2_000 },
+    limits: {
+      bodyBytes: 1_000_000,
+      answerBytes: 1_000_000,
+      requestTime: 10_000,
+      bodyTime: 5_000,
+      writeTime: 2_000,
+    },
     build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
     degraded: () => [],
     accepting: () => true,

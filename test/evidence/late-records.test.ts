@@ -31,7 +31,14 @@ const VECTOR = {
 function vectorTable(url: string): RoutingTable {
   return table({
     providers: [provider("p", { baseUrl: `${url}/v1` })],
-    models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
+    models: [
+      model("m", {
+        operations: ["embed"],
+        dimensions: [3],
+        contextWindow: 8_000,
+        capabilities: [],
+      }),
+    ],
     endpoints: [endpoint("a", { provider: "p" })],
     routes: [route("r", "a", [], { operations: ["embed"] })],
     workspaces: [workspace("w", { providers: ["p"], dimensions: [3], contextWindow: 8_000 })],
@@ -53,10 +60,18 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
     async (decisions, outcomes) => {
       const well = await new Promise<boolean>((resolve) => (land = resolve));
       if (!well) throw new Error("failed");
-      for (let position = DECISION_FIELDS - 1; position < decisions.length; position += DECISION_FIELDS) {
+      for (
+        let position = DECISION_FIELDS - 1;
+        position < decisions.length;
+        position += DECISION_FIELDS
+      ) {
         log.decisions.push(readDecision(String(decisions[position])));
       }
-      for (let position = OUTCOME_FIELDS - 1; position < outcomes.length; position += OUTCOME_FIELDS) {
+      for (
+        let position = OUTCOME_FIELDS - 1;
+        position < outcomes.length;
+        position += OUTCOME_FIELDS
+      ) {
         log.outcomes.push(readOutcome(String(outcomes[position])));
       }
       return { duplicates: [], lost: 0, head: GENESIS };
@@ -76,7 +91,12 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
   return { upstream, router, queue, log, landing };
 }
 
-function ask(router: Router, path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+function ask(
+  router: Router,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   return fetch(`${router.url}${path}`, {
     method: "POST",
     headers: { authorization: "Bearer good", "content-type": "application/json", ...headers },
@@ -91,50 +111,57 @@ const KINDS = [
 ] as const;
 
 describe("a request that reached a provider before its decision could be recorded", () => {
-  it.each(KINDS)("%s: is in the log late, with what the provider answered", async (_, kind, path, body) => {
-    const { upstream, router, queue, log, landing } = await start(kind, "at_once");
-    const requested = ask(router, path, body);
-    await until(() => upstream.calls.length === 1);
-    // The provider's answer is here before the store's.
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await landing(false);
-    const response = await requested;
-    expect(response.status).toBe(503);
-    expect((await errorOf(response)).code).toBe("evidence_unavailable");
-    await landing(true);
-    await until(() => log.outcomes.length === 1);
-    const requestId = asIdentifier(response.headers.get("x-request-id") ?? "");
-    expect(log).toMatchObject({
-      decisions: [{ requestId, outcome: "route", plan: ["a"] }],
-      outcomes: [
-        {
-          requestId,
-          status: 503,
-          terminal: "failed",
-          attempts: [{ endpoint: "a", failure: null, status: 200 }],
-          firstByte: null,
-        },
-      ],
-    });
-    if (kind === "embeddings") expect(log.outcomes).toMatchObject([{ inputTokens: 2 }]);
-    else if (!("stream" in body)) expect(log.outcomes).toMatchObject([{ inputTokens: 5, outputTokens: 6 }]);
-    expect(queue.health()).toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
-  });
+  it.each(KINDS)(
+    "%s: is in the log late, with what the provider answered",
+    async (_, kind, path, body) => {
+      const { upstream, router, queue, log, landing } = await start(kind, "at_once");
+      const requested = ask(router, path, body);
+      await until(() => upstream.calls.length === 1);
+      // The provider's answer is here before the store's.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await landing(false);
+      const response = await requested;
+      expect(response.status).toBe(503);
+      expect((await errorOf(response)).code).toBe("evidence_unavailable");
+      await landing(true);
+      await until(() => log.outcomes.length === 1);
+      const requestId = asIdentifier(response.headers.get("x-request-id") ?? "");
+      expect(log).toMatchObject({
+        decisions: [{ requestId, outcome: "route", plan: ["a"] }],
+        outcomes: [
+          {
+            requestId,
+            status: 503,
+            terminal: "failed",
+            attempts: [{ endpoint: "a", failure: null, status: 200 }],
+            firstByte: null,
+          },
+        ],
+      });
+      if (kind === "embeddings") expect(log.outcomes).toMatchObject([{ inputTokens: 2 }]);
+      else if (!("stream" in body))
+        expect(log.outcomes).toMatchObject([{ inputTokens: 5, outputTokens: 6 }]);
+      expect(queue.health()).toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
+    },
+  );
 
-  it.each(KINDS)("%s: is given up where the provider has not answered", async (_, kind, path, body) => {
-    const { upstream, router, log, landing } = await start(kind, "never");
-    const requested = ask(router, path, body, { "x-request-timeout-ms": "150" });
-    await until(() => upstream.calls.length === 1);
-    expect((await requested).status).toBe(504);
-    await until(() => upstream.calls[0]?.lostAt !== null);
-    await landing(true);
-    await landing(true);
-    await until(() => log.outcomes.length === 1);
-    const [attempt] = (log.outcomes as { attempts: { failure: string }[] }[])[0]?.attempts ?? [];
-    expect(["abandoned", "timeout_total"]).toContain(attempt?.failure);
-    expect(log).toMatchObject({
-      decisions: [{ outcome: "route" }],
-      outcomes: [{ status: 504, terminal: "failed", attempts: [{ endpoint: "a" }] }],
-    });
-  });
+  it.each(KINDS)(
+    "%s: is given up where the provider has not answered",
+    async (_, kind, path, body) => {
+      const { upstream, router, log, landing } = await start(kind, "never");
+      const requested = ask(router, path, body, { "x-request-timeout-ms": "150" });
+      await until(() => upstream.calls.length === 1);
+      expect((await requested).status).toBe(504);
+      await until(() => upstream.calls[0]?.lostAt !== null);
+      await landing(true);
+      await landing(true);
+      await until(() => log.outcomes.length === 1);
+      const [attempt] = (log.outcomes as { attempts: { failure: string }[] }[])[0]?.attempts ?? [];
+      expect(["abandoned", "timeout_total"]).toContain(attempt?.failure);
+      expect(log).toMatchObject({
+        decisions: [{ outcome: "route" }],
+        outcomes: [{ status: 504, terminal: "failed", attempts: [{ endpoint: "a" }] }],
+      });
+    },
+  );
 });

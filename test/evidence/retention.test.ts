@@ -18,12 +18,18 @@ describe("how long evidence is kept", () => {
   });
 
   it.each(["0", "-1", "1.5", "90d", "36501", "999999", "for ever"])("%j is refused", (text) => {
-    expect(() => readRetention(text, "--evidence-retention")).toThrow("--evidence-retention: give whole days");
+    expect(() => readRetention(text, "--evidence-retention")).toThrow(
+      "--evidence-retention: give whole days",
+    );
   });
 
   it("is the flag's, else the environment's, else for ever", () => {
-    const options = (argv: readonly string[], environment: Record<string, string>): number | null | undefined =>
-      parseServeOptions(argv, { stdout: () => {}, stderr: () => {}, environment, cwd: "/nowhere" }).evidenceRetention;
+    const options = (
+      argv: readonly string[],
+      environment: Record<string, string>,
+    ): number | null | undefined =>
+      parseServeOptions(argv, { stdout: () => {}, stderr: () => {}, environment, cwd: "/nowhere" })
+        .evidenceRetention;
     const environment = { SIGNALBOX_EVIDENCE_RETENTION_DAYS: "7" };
     expect(options(["--evidence-retention", "30"], environment)).toBe(30 * DAY);
     expect(options([], environment)).toBe(7 * DAY);

@@ -10,10 +10,12 @@ const OUTCOME = JSON.stringify(outcomeRecord("r1"));
 function* damaged(value: unknown): Generator {
   yield typeof value === "object" || typeof value === "number" ? "canary text" : { canary: "text" };
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) for (const bad of damaged(item)) yield value.with(index, bad);
+    for (const [index, item] of value.entries())
+      for (const bad of damaged(item)) yield value.with(index, bad);
   } else if (typeof value === "object" && value !== null) {
     for (const [name, member] of Object.entries(value)) {
-      // Members that may be null hold any text: `Identifier` cannot be distinguished from other text by looking at it.
+      // Members that may be null hold any text: `Identifier` cannot be distinguished from other
+      // text by looking at it.
       const alternatives = member === null ? [{ canary: "text" }] : damaged(member);
       for (const bad of alternatives) yield { ...value, [name]: bad };
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== name));
@@ -32,7 +34,11 @@ describe("readEntry", () => {
 
   it("distinguishes running, died and ended", () => {
     expect(readEntry(7, DECISION, null, null).outcome).toBeNull();
-    expect(readEntry(7, DECISION, null, 42).outcome).toMatchObject({ terminal: "unknown", at: 42, requestId: "r1" });
+    expect(readEntry(7, DECISION, null, 42).outcome).toMatchObject({
+      terminal: "unknown",
+      at: 42,
+      requestId: "r1",
+    });
     expect(readEntry(7, DECISION, OUTCOME, 42).outcome).toMatchObject({ terminal: "completed" });
   });
 
@@ -43,7 +49,8 @@ describe("readEntry", () => {
       let count = 0;
       for (const bad of damaged(whole)) {
         const text = JSON.stringify(bad);
-        const read = () => (part === "decision" ? readEntry(7, text, null, null) : readEntry(7, DECISION, text, null));
+        const read = () =>
+          part === "decision" ? readEntry(7, text, null, null) : readEntry(7, DECISION, text, null);
         expect(read, text).toThrow("evidence entry 7 is not a record that this version supports");
         count += 1;
       }

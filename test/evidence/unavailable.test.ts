@@ -7,7 +7,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord } from "../../src/evidence/record.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type Append } from "../../src/store/evidence-queue.ts";
+import {
+  DEFAULT_EVIDENCE_LIMITS,
+  EvidenceQueue,
+  type Append,
+} from "../../src/store/evidence-queue.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
   answerJson,
@@ -48,8 +52,13 @@ async function routerOver(append: Append, limits: Partial<typeof DEFAULT_EVIDENC
   return { upstream, queue, router };
 }
 
-async function statusOf(router: { readonly url: string }): Promise<{ degraded: string[]; evidence: object }> {
-  return (await (await fetch(`${router.url}/status`)).json()) as { degraded: string[]; evidence: object };
+async function statusOf(router: {
+  readonly url: string;
+}): Promise<{ degraded: string[]; evidence: object }> {
+  return (await (await fetch(`${router.url}/status`)).json()) as {
+    degraded: string[];
+    evidence: object;
+  };
 }
 
 async function expectRefusal(response: Response): Promise<void> {
@@ -114,7 +123,10 @@ describe("a disk that is full", () => {
     const engine = new StoreEngine(database, () => {});
     const failures = new Set<string>();
     const append: Append = (decisions, outcomes) => {
-      const reply = engine.answer({ operation: "evidence.append", decisions, outcomes }, Date.now());
+      const reply = engine.answer(
+        { operation: "evidence.append", decisions, outcomes },
+        Date.now(),
+      );
       if (reply.kind === "appended") return Promise.resolve(reply);
       failures.add(reply.kind === "failed" ? reply.description : reply.kind);
       return Promise.reject(new Error("failed"));
@@ -136,7 +148,10 @@ describe("a disk that is full", () => {
     const calls = upstream.calls.length;
     await expectRefusal(await post(router, streamed));
     expect(upstream.calls.length).toBe(calls);
-    expect(await statusOf(router)).toMatchObject({ degraded: ["evidence"], evidence: { state: "unavailable" } });
+    expect(await statusOf(router)).toMatchObject({
+      degraded: ["evidence"],
+      evidence: { state: "unavailable" },
+    });
 
     database.exec("PRAGMA max_page_count = 100000");
     expect((await post(router, hello)).status).toBe(200);
@@ -149,7 +164,8 @@ describe("a disk that is full", () => {
   });
 });
 
-const withoutLimits = (routes: string): string => routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, "");
+const withoutLimits = (routes: string): string =>
+  routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, "");
 
 function askChat(server: RunningServer, text: string): Promise<Response> {
   const model = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
@@ -171,7 +187,9 @@ describe("a whole server whose database another process holds", () => {
       // With limits the same store would refuse before there is a decision to record.
       const whole = await startTestServer(withoutLimits);
       const { server, folder } = whole;
-      expect(server.built.snapshot.decider.table.workspaces["demo"]?.limits.requestsPerMinute).toBeNull();
+      expect(
+        server.built.snapshot.decider.table.workspaces["demo"]?.limits.requestsPerMinute,
+      ).toBeNull();
       const text = await whole.key("demo", ["inference"]);
       const ask = () => askChat(server, text);
       const served = [await ask()];
@@ -183,7 +201,10 @@ describe("a whole server whose database another process holds", () => {
       const startedAt = performance.now();
       await expectRefusal(await ask());
       expect(performance.now() - startedAt).toBeLessThan(6_000);
-      expect(await statusOf(server)).toMatchObject({ degraded: ["evidence"], evidence: { state: "unavailable" } });
+      expect(await statusOf(server)).toMatchObject({
+        degraded: ["evidence"],
+        evidence: { state: "unavailable" },
+      });
       expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503);
       other.exec("ROLLBACK");
       served.push(await ask());
@@ -198,7 +219,8 @@ describe("a whole server whose database another process holds", () => {
         ({ decision }): DecisionRecord["requestId"] => decision.requestId,
       );
       expect(served.map((response) => response.status)).toEqual([200, 200]);
-      for (const response of served) expect(decided).toContain(response.headers.get("x-request-id"));
+      for (const response of served)
+        expect(decided).toContain(response.headers.get("x-request-id"));
     },
   );
 });
@@ -220,7 +242,9 @@ describe("a whole server whose write-ahead log is taken away", () => {
     expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503);
     await expectRefusal(await ask());
     renameSync(`${wal}.away`, wal);
-    await expect.poll(async () => (await statusOf(server)).evidence, { timeout: 10_000 }).toEqual({ state: "ok" });
+    await expect
+      .poll(async () => (await statusOf(server)).evidence, { timeout: 10_000 })
+      .toEqual({ state: "ok" });
     expect((await ask()).status).toBe(200);
   });
 });

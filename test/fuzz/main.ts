@@ -3,16 +3,24 @@ import fc from "fast-check";
 import { TARGETS } from "./targets.ts";
 
 /**
- * `npm run fuzz -- --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again, with seeds that grow from the given one. The first failure ends it
- * and prints the target, the seed and the smallest input that was found; `--target` and `--seed` repeat it.
+ * `npm run fuzz -- --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again,
+ * with seeds that grow from the given one. The first failure ends it and prints the target, the
+ * seed and the smallest input that was found; `--target` and `--seed` repeat it.
  */
 const { values } = parseArgs({
-  options: { minutes: { type: "string", default: "1" }, target: { type: "string" }, seed: { type: "string" } },
+  options: {
+    minutes: { type: "string", default: "1" },
+    target: { type: "string" },
+    seed: { type: "string" },
+  },
 });
 
-const chosen = TARGETS.filter(({ name }) => values.target === undefined || name.includes(values.target));
+const chosen = TARGETS.filter(
+  ({ name }) => values.target === undefined || name.includes(values.target),
+);
 const end = performance.now() + Number(values.minutes) * 60_000;
-const first = values.seed === undefined ? Math.floor(Date.now() / 1000) % 1_000_000_000 : Number(values.seed);
+const first =
+  values.seed === undefined ? Math.floor(Date.now() / 1000) % 1_000_000_000 : Number(values.seed);
 if (chosen.length === 0 || !Number.isFinite(end) || !Number.isSafeInteger(first)) {
   process.stderr.write("--minutes and --seed: numbers; --target: a part of a name\n");
   process.exit(2);
@@ -35,4 +43,6 @@ rounds: while (true) {
   }
   seed += 1;
 }
-process.stdout.write(`${runs} inputs, ${chosen.length} targets, seeds ${first} to ${seed}: no failure\n`);
+process.stdout.write(
+  `${runs} inputs, ${chosen.length} targets, seeds ${first} to ${seed}: no failure\n`,
+);

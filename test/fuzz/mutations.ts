@@ -13,8 +13,8 @@ const NASTY: readonly Buffer[] = [
   .flat()
   .map((text) => Buffer.from(text))
   .concat(
-    [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0, 0, 0, 0], [0xff, 0xff, 0xff, 0xff]].map((bytes) =>
-      Buffer.from(bytes),
+    [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0, 0, 0, 0], [0xff, 0xff, 0xff, 0xff]].map(
+      (bytes) => Buffer.from(bytes),
     ),
   );
 
@@ -34,10 +34,16 @@ const flip: fc.Arbitrary<Mutation> = fc
     return changed;
   });
 
-const insert: fc.Arbitrary<Mutation> = fc.tuple(position, fc.nat(NASTY.length - 1)).map(([share, which]) => (bytes) => {
-  const index = at(bytes, share);
-  return Buffer.concat([bytes.subarray(0, index), NASTY[which] ?? Buffer.alloc(0), bytes.subarray(index)]);
-});
+const insert: fc.Arbitrary<Mutation> = fc
+  .tuple(position, fc.nat(NASTY.length - 1))
+  .map(([share, which]) => (bytes) => {
+    const index = at(bytes, share);
+    return Buffer.concat([
+      bytes.subarray(0, index),
+      NASTY[which] ?? Buffer.alloc(0),
+      bytes.subarray(index),
+    ]);
+  });
 
 const cut: fc.Arbitrary<Mutation> = fc.tuple(position, position).map(([from, to]) => (bytes) => {
   const [start, end] = [at(bytes, Math.min(from, to)), at(bytes, Math.max(from, to))];
@@ -71,26 +77,44 @@ const splice: fc.Arbitrary<Mutation> = fc
 const renumber: fc.Arbitrary<Mutation> = fc
   .tuple(
     fc.nat(),
-    fc.constantFrom("-1", "0", "1e308", "1e-400", "4294967295", "9007199254740993", "0.1", '"1"', "null"),
+    fc.constantFrom(
+      "-1",
+      "0",
+      "1e308",
+      "1e-400",
+      "4294967295",
+      "9007199254740993",
+      "0.1",
+      '"1"',
+      "null",
+    ),
   )
   .map(([which, number]) => (bytes) => {
     const text = bytes.toString("latin1");
     const found = [...text.matchAll(/\d+/g)];
     const one = found[which % Math.max(found.length, 1)];
     if (one === undefined) return bytes;
-    return Buffer.from(text.slice(0, one.index) + number + text.slice(one.index + one[0].length), "latin1");
+    return Buffer.from(
+      text.slice(0, one.index) + number + text.slice(one.index + one[0].length),
+      "latin1",
+    );
   });
 
 /** A JSON name in the text becomes another of its names, or one that every object has. */
-const rename: fc.Arbitrary<Mutation> = fc.tuple(fc.nat(), fc.nat()).map(([which, into]) => (bytes) => {
-  const text = bytes.toString("latin1");
-  const names = [...text.matchAll(/"(\w{1,40})"/g)];
-  const one = names[which % Math.max(names.length, 1)];
-  if (one === undefined) return bytes;
-  const replacements = [...names.map(([, name = ""]) => name), "__proto__", "constructor", ""];
-  const replacement = replacements[into % replacements.length] ?? "";
-  return Buffer.from(`${text.slice(0, one.index)}"${replacement}"${text.slice(one.index + one[0].length)}`, "latin1");
-});
+const rename: fc.Arbitrary<Mutation> = fc
+  .tuple(fc.nat(), fc.nat())
+  .map(([which, into]) => (bytes) => {
+    const text = bytes.toString("latin1");
+    const names = [...text.matchAll(/"(\w{1,40})"/g)];
+    const one = names[which % Math.max(names.length, 1)];
+    if (one === undefined) return bytes;
+    const replacements = [...names.map(([, name = ""]) => name), "__proto__", "constructor", ""];
+    const replacement = replacements[into % replacements.length] ?? "";
+    return Buffer.from(
+      `${text.slice(0, one.index)}"${replacement}"${text.slice(one.index + one[0].length)}`,
+      "latin1",
+    );
+  });
 
 const mutation = fc.oneof(
   { weight: 3, arbitrary: flip },
@@ -103,13 +127,21 @@ const mutation = fc.oneof(
   { weight: 2, arbitrary: rename },
 );
 
-/** Samples after up to six changes; now and then one as it is, and now and then bytes out of nowhere. */
+/**
+ * Samples after up to six changes; now and then one as it is, and now and then bytes out of
+ * nowhere.
+ */
 export function mutated(samples: readonly (string | Uint8Array)[]): fc.Arbitrary<Uint8Array> {
   const bytes = samples.map((sample) => Buffer.from(sample));
   const changed = fc
     .tuple(fc.nat(bytes.length - 1), fc.array(mutation, { maxLength: 6 }))
-    .map(([which, steps]) => steps.reduce<Buffer>((made, step) => step(made, bytes), Buffer.from(bytes[which] ?? "")));
-  return fc.oneof({ weight: 20, arbitrary: changed }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }) });
+    .map(([which, steps]) =>
+      steps.reduce<Buffer>((made, step) => step(made, bytes), Buffer.from(bytes[which] ?? "")),
+    );
+  return fc.oneof(
+    { weight: 20, arbitrary: changed },
+    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }) },
+  );
 }
 
 /** The same as text; bytes that are no UTF-8 become U+FFFD, as any decoder would make them. */
@@ -124,7 +156,10 @@ export const cuts: fc.Arbitrary<readonly number[] | "everywhere"> = fc.oneof(
 );
 
 /** The pieces; none of them shares memory with another, as pieces from a socket would not. */
-export function pieces(bytes: Uint8Array, positions: readonly number[] | "everywhere"): readonly Uint8Array[] {
+export function pieces(
+  bytes: Uint8Array,
+  positions: readonly number[] | "everywhere",
+): readonly Uint8Array[] {
   const ends =
     positions === "everywhere"
       ? Array.from(bytes, (_, index) => index + 1)

@@ -7,9 +7,13 @@ export interface FuzzTarget {
   readonly property: fc.IRawProperty<unknown>;
 }
 
-/** Bytes that a machine has looked at or copied through the methods of typed arrays while `run` was under way: a count of work that no clock disturbs. */
+/**
+ * Bytes that a machine has looked at or copied through the methods of typed arrays while `run` was
+ * under way: a count of work that no clock disturbs.
+ */
 export function work(run: () => void): number {
-  // Held by name: the methods stand on the prototype of all typed arrays, and come back into sight when these are gone.
+  // Held by name: the methods stand on the prototype of all typed arrays, and come back into sight
+  // when these are gone.
   const prototype: object = Uint8Array.prototype;
   const typed: unknown = Object.getPrototypeOf(prototype);
   const method = (name: string): ((self: Uint8Array, ...given: readonly unknown[]) => unknown) => {

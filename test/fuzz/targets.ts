@@ -6,4 +6,10 @@ import { TEXTS } from "./targets/texts.ts";
 import { WORKLOADS } from "./targets/workloads.ts";
 
 /** Every parser that reads what somebody else has written. */
-export const TARGETS: readonly FuzzTarget[] = [...FRAMING, ...TEXTS, ...WORKLOADS, ...BODIES_OF_SURFACES, ...ANSWERS];
+export const TARGETS: readonly FuzzTarget[] = [
+  ...FRAMING,
+  ...TEXTS,
+  ...WORKLOADS,
+  ...BODIES_OF_SURFACES,
+  ...ANSWERS,
+];

@@ -9,17 +9,28 @@ import type { Summary } from "../../src/governance/summarise.ts";
 import type { Counted, Counts } from "./brute-force.ts";
 import { exactQuantile } from "./exact-quantile.ts";
 
-export function groupingOf(names: readonly string[], of: keyof typeof GROUPED = "summary"): Grouping {
+export function groupingOf(
+  names: readonly string[],
+  of: keyof typeof GROUPED = "summary",
+): Grouping {
   const grouping = readGrouping(names, of);
   if ("problem" in grouping) throw new Error(grouping.problem);
   return grouping;
 }
 
 /** Stored cells, without a store. */
-export function readRows(rows: readonly RollUpRow[]): (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]> {
+export function readRows(
+  rows: readonly RollUpRow[],
+): (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]> {
   return async function* pages({ workspace, facet, from, until }) {
     for (const row of rows) {
-      if (row.workspace === workspace && row.facet === facet && row.hour >= from && row.hour < until) yield [row];
+      if (
+        row.workspace === workspace &&
+        row.facet === facet &&
+        row.hour >= from &&
+        row.hour < until
+      )
+        yield [row];
     }
   };
 }
@@ -29,7 +40,9 @@ export function expectAgreement(summary: Summary, counts: Counts): void {
   expectMeasures(summary.totals, counts.totals);
   expectSpend(summary.spend, counts.totals);
   const byGroup = new Map(counts.groups.map((counted) => [JSON.stringify(counted.group), counted]));
-  expect(new Set(summary.groups.map(({ group }) => JSON.stringify(group)))).toEqual(new Set(byGroup.keys()));
+  expect(new Set(summary.groups.map(({ group }) => JSON.stringify(group)))).toEqual(
+    new Set(byGroup.keys()),
+  );
   expect(summary.groups).toHaveLength(byGroup.size);
   for (const { group, measures, spend } of summary.groups) {
     const counted = byGroup.get(JSON.stringify(group));
@@ -40,10 +53,15 @@ export function expectAgreement(summary: Summary, counts: Counts): void {
 }
 
 /** As {@link expectAgreement}, of the members that spend has. */
-export function expectSpendAgreement(summary: Pick<Summary, "spend" | "groups">, counts: Counts): void {
+export function expectSpendAgreement(
+  summary: Pick<Summary, "spend" | "groups">,
+  counts: Counts,
+): void {
   expectSpend(summary.spend, counts.totals);
   const found = new Map(summary.groups.map(({ group, spend }) => [JSON.stringify(group), spend]));
-  expect(new Set(found.keys())).toEqual(new Set(counts.groups.map(({ group }) => JSON.stringify(group))));
+  expect(new Set(found.keys())).toEqual(
+    new Set(counts.groups.map(({ group }) => JSON.stringify(group))),
+  );
   for (const counted of counts.groups) {
     const spend = found.get(JSON.stringify(counted.group));
     if (spend !== undefined) expectSpend(spend, counted);
@@ -69,15 +87,23 @@ function expectMeasures(measures: Measures, { counts, latencies }: Counted): voi
   if (measures.running !== null) expect(measures.running).toBe(counts["running"] ?? 0);
   const { shadow, ended } = measures;
   if (shadow !== null) {
-    expect(shadow).toEqual(counted(["judged", "would_deny", "newly_denied", "would_narrow", "indeterminate"]));
+    expect(shadow).toEqual(
+      counted(["judged", "would_deny", "newly_denied", "would_narrow", "indeterminate"]),
+    );
   }
   if (ended === null) return;
-  expect(ended.terminals).toEqual(Object.fromEntries(TERMINALS.map((name) => [name, counts[`terminal ${name}`] ?? 0])));
+  expect(ended.terminals).toEqual(
+    Object.fromEntries(TERMINALS.map((name) => [name, counts[`terminal ${name}`] ?? 0])),
+  );
   expect(ended.fallbacks).toBe(counts["fallbacks"] ?? 0);
-  expect(ended.tokens).toEqual(counted(["input", "output", "cache_read", "reasoning", "counted_requests"]));
+  expect(ended.tokens).toEqual(
+    counted(["input", "output", "cache_read", "reasoning", "counted_requests"]),
+  );
   expect(ended.attempts.total).toBe(counts["attempts"] ?? 0);
   const failed = FAILURE_KINDS.filter((kind) => (counts[`failed ${kind}`] ?? 0) > 0);
-  expect(ended.attempts.failed).toEqual(Object.fromEntries(failed.map((kind) => [kind, counts[`failed ${kind}`]])));
+  expect(ended.attempts.failed).toEqual(
+    Object.fromEntries(failed.map((kind) => [kind, counts[`failed ${kind}`]])),
+  );
   for (const name of ["total", "first_byte", "router"] as const)
     expectPercentiles(ended.latency_ms[name], latencies[name]);
 }

@@ -7,7 +7,11 @@ import type { RecordedRequest } from "./random-records.ts";
 export interface Counted {
   readonly group: Readonly<Record<string, string | null>>;
   readonly counts: Record<string, number>;
-  readonly latencies: { readonly total: number[]; readonly first_byte: number[]; readonly router: number[] };
+  readonly latencies: {
+    readonly total: number[];
+    readonly first_byte: number[];
+    readonly router: number[];
+  };
 }
 
 export interface Counts {
@@ -20,7 +24,10 @@ const VERDICT = ["policy", "constraint", "reason_code"];
 /** Each is of another facet, so that two of them are counted at the request's models. */
 const SPEND = ["key", "route", "model"];
 
-/** The summary as its documentation says it, counted record by record, with nothing but what the records hold. */
+/**
+ * The summary as its documentation says it, counted record by record, with nothing but what the
+ * records hold.
+ */
 export function countAll(
   requests: readonly RecordedRequest[],
   workspace: string | null | readonly string[],
@@ -29,12 +36,17 @@ export function countAll(
 ): Counts {
   const own = requests.filter(({ decision }) => {
     const hour = Math.floor(decision.at / HOUR);
-    return [workspace].flat().includes(decision.workspace) && hour >= window.from && hour < window.until;
+    return (
+      [workspace].flat().includes(decision.workspace) && hour >= window.from && hour < window.until
+    );
   });
   const totals = emptyCounted({});
   for (const request of own) countRequest(totals, request, true);
   const groups = new Map<string, Counted>();
-  const groupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>): Counted => {
+  const groupAt = (
+    decision: DecisionRecord,
+    labels: Readonly<Record<string, string | null>>,
+  ): Counted => {
     const group = Object.fromEntries(
       dimensions.map((name) => [
         name,
@@ -64,7 +76,11 @@ export function countAll(
   } else if (dimensions.length > 0) {
     for (const request of own) {
       const { operation, route, keyId, workspace: id } = request.decision;
-      countRequest(groupAt(request.decision, { operation, route, key: keyId, workspace: id }), request, true);
+      countRequest(
+        groupAt(request.decision, { operation, route, key: keyId, workspace: id }),
+        request,
+        true,
+      );
     }
   }
   return { totals, groups: [...groups.values()] };
@@ -85,7 +101,11 @@ function timeOf({ at }: DecisionRecord, unit: "day" | "hour"): string {
 
 const OUTCOMES = { route: "allowed", deny: "denied", refuse: "refused", answer: "answered" };
 
-function countRequest(counted: Counted, { decision, outcome }: RecordedRequest, withShadow: boolean): void {
+function countRequest(
+  counted: Counted,
+  { decision, outcome }: RecordedRequest,
+  withShadow: boolean,
+): void {
   const requests = decision.repeated ?? 1;
   count(counted, "requests", requests);
   count(counted, OUTCOMES[decision.outcome], requests);
@@ -98,7 +118,11 @@ function countRequest(counted: Counted, { decision, outcome }: RecordedRequest, 
   if (outcome !== null) for (const attempt of outcome.attempts) countAttempt(counted, attempt);
 }
 
-function countSaid(counted: Counted, decision: DecisionRecord, said: DecisionRecord["wouldDeny"]): void {
+function countSaid(
+  counted: Counted,
+  decision: DecisionRecord,
+  said: DecisionRecord["wouldDeny"],
+): void {
   const denies = said.some(({ effect }) => effect === "would_deny");
   count(counted, "would_deny", denies);
   count(counted, "newly_denied", denies && decision.outcome === "route");
@@ -138,7 +162,10 @@ function countAttempt(counted: Counted, { failure, calls = 1 }: AttemptRecord): 
   if (failure !== null) count(counted, `failed ${failure}`, calls);
 }
 
-type GroupAt = (decision: DecisionRecord, labels: Readonly<Record<string, string | null>>) => Counted;
+type GroupAt = (
+  decision: DecisionRecord,
+  labels: Readonly<Record<string, string | null>>,
+) => Counted;
 
 /** A request counts where it was answered from, its calls where they were made. */
 function countEndpoints(request: RecordedRequest, groupAt: GroupAt): void {
@@ -176,7 +203,9 @@ function countAnswers(
   let before = 0;
   for (const { attempt, calls } of all) {
     const share = (value: number | null): number | null =>
-      value === null ? null : Math.floor((value * (before + calls)) / sum) - Math.floor((value * before) / sum);
+      value === null
+        ? null
+        : Math.floor((value * (before + calls)) / sum) - Math.floor((value * before) / sum);
     const group = groupAt(decision, labels(attempt));
     count(group, "requests", decision.repeated ?? 1);
     count(group, OUTCOMES[decision.outcome], decision.repeated ?? 1);
@@ -192,7 +221,11 @@ function countAnswers(
   }
 }
 
-function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonly string[], groupAt: GroupAt): void {
+function countVerdicts(
+  requests: readonly RecordedRequest[],
+  dimensions: readonly string[],
+  groupAt: GroupAt,
+): void {
   for (const { decision } of requests) {
     const { outcome, policy, constraint, reason } = decision;
     if (outcome !== "deny" && outcome !== "refuse") continue;
@@ -200,11 +233,15 @@ function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonl
     count(group, "requests", decision.repeated ?? 1);
     count(group, OUTCOMES[outcome], decision.repeated ?? 1);
   }
-  const perPolicy = dimensions.every((name) => name === "policy" || name === "day" || name === "hour");
+  const perPolicy = dimensions.every(
+    (name) => name === "policy" || name === "day" || name === "hour",
+  );
   const judges = new Map<Counted, Set<string>>();
   for (const { decision } of requests) {
     for (const { policy, revision } of decision.shadows ?? []) {
-      const own = decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision);
+      const own = decision.wouldDeny.filter(
+        (one) => one.policy === policy && one.revision === revision,
+      );
       const lines = perPolicy ? [own] : own.map((one) => [one]);
       for (const said of lines) {
         const group = groupAt(decision, {
@@ -231,7 +268,10 @@ function countVerdicts(requests: readonly RecordedRequest[], dimensions: readonl
   }
 }
 
-/** A report of a revision in shadow, counted record by record. @param only the one workspace that is named; `null`: all are. */
+/**
+ * A report of a revision in shadow, counted record by record. @param only the one workspace that is
+ * named; `null`: all are.
+ */
 export function countShadowReport(
   requests: readonly RecordedRequest[],
   policy: string,
@@ -252,14 +292,18 @@ export function countShadowReport(
     return line;
   };
   for (const { decision } of requests) {
-    const isOf = (one: { policy: string; revision: string }) => one.policy === policy && one.revision === revision;
+    const isOf = (one: { policy: string; revision: string }) =>
+      one.policy === policy && one.revision === revision;
     if (!(decision.shadows ?? []).some(isOf)) continue;
     const own = decision.wouldDeny.filter(isOf);
     const isNamed = only === null || decision.workspace === only;
     const lines = [
       { line: totals, said: own },
       { line: lineOf("by_route", { route: isNamed ? decision.route : null }), said: own },
-      { line: lineOf("by_workspace", { workspace: isNamed ? decision.workspace : null }), said: own },
+      {
+        line: lineOf("by_workspace", { workspace: isNamed ? decision.workspace : null }),
+        said: own,
+      },
       ...own.map((one) => ({
         line: lineOf("by_constraint", { constraint: one.constraint, reason: one.reason }),
         said: [one],

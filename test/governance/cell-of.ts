@@ -4,7 +4,8 @@ import { COUNTER_NUMBERS, type Counter } from "../../src/governance/counters.ts"
 /** A cell with these counts. */
 export function cellOf(amounts: Readonly<Partial<Record<Counter, number>>>): Cell {
   const addition = new Addition();
-  for (const counter of Object.keys(COUNTER_NUMBERS).filter(isCounter)) addition.count(counter, amounts[counter] ?? 0);
+  for (const counter of Object.keys(COUNTER_NUMBERS).filter(isCounter))
+    addition.count(counter, amounts[counter] ?? 0);
   const cell = new Cell();
   cell.add(addition);
   return cell;

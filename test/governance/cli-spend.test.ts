@@ -49,9 +49,23 @@ describe("signalbox spend", () => {
   it("prints the answer of the server as JSON, and CSV without formulas", async () => {
     await writeSome();
     const { stdout } = await run("--format", "json", "--workspace", "acme-prod", ...WINDOW);
-    expect(JSON.parse(stdout)).toMatchObject({ object: "spend", total: { cost_usd: 1.25, unpriced_requests: 2 } });
-    const csv = await run("--format", "csv", "--workspace", "acme-prod", "--group-by", "route", ...WINDOW);
-    expect(csv.stdout.split("\r\n").slice(1, 3)).toEqual(["chat,2,2468,642,0,0,1.25,1", "'=cmd,1,1234,321,0,0,,1"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      object: "spend",
+      total: { cost_usd: 1.25, unpriced_requests: 2 },
+    });
+    const csv = await run(
+      "--format",
+      "csv",
+      "--workspace",
+      "acme-prod",
+      "--group-by",
+      "route",
+      ...WINDOW,
+    );
+    expect(csv.stdout.split("\r\n").slice(1, 3)).toEqual([
+      "chat,2,2468,642,0,0,1.25,1",
+      "'=cmd,1,1234,321,0,0,,1",
+    ]);
   });
 
   it.each([

@@ -32,7 +32,9 @@ async function writeSome(): Promise<void> {
     verdict: "fail",
   } as const;
   const shadows = [residency];
-  await store.evidence.decide(decisionRecord("r1", { shadows, wouldDeny: [{ ...said, effect: "would_deny" }] }));
+  await store.evidence.decide(
+    decisionRecord("r1", { shadows, wouldDeny: [{ ...said, effect: "would_deny" }] }),
+  );
   await store.evidence.decide(decisionRecord("r2", { shadows, wouldDeny: [] }));
   await store.evidence.decide(
     decisionRecord("r3", {
@@ -109,7 +111,9 @@ describe("signalbox summary", () => {
         "",
       ].join("\n"),
     );
-    const answer: unknown = JSON.parse((await run("--format", "json", "--workspace", "acme-prod", ...WINDOW)).stdout);
+    const answer: unknown = JSON.parse(
+      (await run("--format", "json", "--workspace", "acme-prod", ...WINDOW)).stdout,
+    );
     const candidate = {
       revision: "r3",
       digest: digestOf("C"),
@@ -117,11 +121,15 @@ describe("signalbox summary", () => {
       since: "2026-11-18T09:30:59.000Z",
     };
     expect(answer).toMatchObject({
-      policies: [{ id: "eu-residency", slots: [], stored: { enforced: null, candidate }, drift: null }],
+      policies: [
+        { id: "eu-residency", slots: [], stored: { enforced: null, candidate }, drift: null },
+      ],
     });
     const lifecycle = await openLifecycle(store.policyLog, () => Date.UTC(2026, 10, 18, 10));
     await lifecycle.observe([file("eu-residency", "D")], "reload", TABLE);
-    expect((await run("--workspace", "acme-prod", ...WINDOW)).stdout).toContain("eu-residency  r3        -      2 ");
+    expect((await run("--workspace", "acme-prod", ...WINDOW)).stdout).toContain(
+      "eu-residency  r3        -      2 ",
+    );
   });
 
   it("says in one line that a newer version has written to the policy log", async () => {
@@ -131,7 +139,9 @@ describe("signalbox summary", () => {
     await store.policyLog.append(GENESIS, [{ position: 1, previous: GENESIS.hash, hash, record }]);
     const { code, stdout, stderr } = await run(...WINDOW);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^signalbox summary: the policy log has a row at position 1 .*run the newer version\n$/);
+    expect(stderr).toMatch(
+      /^signalbox summary: the policy log has a row at position 1 .*run the newer version\n$/,
+    );
   });
 
   it("prints JSON lines of one workspace", async () => {
@@ -152,7 +162,10 @@ describe("signalbox summary", () => {
       totals: { requests: 3 },
       groups: [
         { group: { policy: "approvals", reason_code: "model_not_found" }, denied: 1 },
-        { group: { policy: "eu-residency", reason_code: "REGION_UNKNOWN" }, shadow: { judged: 2, would_deny: 1 } },
+        {
+          group: { policy: "eu-residency", reason_code: "REGION_UNKNOWN" },
+          shadow: { judged: 2, would_deny: 1 },
+        },
       ],
       table_revision: null,
     });

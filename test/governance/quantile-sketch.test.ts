@@ -38,7 +38,11 @@ describe("a quantile sketch", () => {
   it("is the same whatever the order and grouping in which it was added up", () => {
     fc.assert(
       fc.property(values, values, values, (a, b, c) => {
-        const [left, middle, right] = [sketchOf(a).encode(), sketchOf(b).encode(), sketchOf(c).encode()];
+        const [left, middle, right] = [
+          sketchOf(a).encode(),
+          sketchOf(b).encode(),
+          sketchOf(c).encode(),
+        ];
         const whole = sketchOf([...a, ...b, ...c]).encode();
         expect(merged(merged(left, middle), right)).toEqual(whole);
         expect(merged(left, merged(middle, right))).toEqual(whole);

@@ -43,9 +43,19 @@ const decision = fc
     at: fc.integer({ min: FIRST_HOUR * HOUR, max: (FIRST_HOUR + HOURS) * HOUR - 1 }),
     workspace: maybe(oneOf(...WORKSPACES)),
     keyId: maybe(oneOf("k1", "k2", "k3")),
-    operation: fc.constantFrom("chat.completions" as const, "embeddings" as const, "control" as const),
+    operation: fc.constantFrom(
+      "chat.completions" as const,
+      "embeddings" as const,
+      "control" as const,
+    ),
     route: maybe(oneOf("fast", "large", 'a,b"c')),
-    outcome: fc.constantFrom("route" as const, "route" as const, "deny" as const, "refuse" as const, "answer" as const),
+    outcome: fc.constantFrom(
+      "route" as const,
+      "route" as const,
+      "deny" as const,
+      "refuse" as const,
+      "answer" as const,
+    ),
     policy: maybe(policy),
     constraint: maybe(constraint),
     reason: maybe(reason),
@@ -68,7 +78,9 @@ const decision = fc
       return by === undefined ? [] : [{ ...one, ...by }];
     });
     // One constraint of a revision speaks once.
-    const once = new Map(wouldDeny.map((one) => [`${one.policy} ${one.revision} ${one.constraint}`, one]));
+    const once = new Map(
+      wouldDeny.map((one) => [`${one.policy} ${one.revision} ${one.constraint}`, one]),
+    );
     return {
       ...members,
       wouldDeny: [...once.values()],
@@ -77,10 +89,14 @@ const decision = fc
     };
   });
 
-/** Attempts of one request: an endpoint has one provider, region and model, which a version that recorded no models omitted everywhere. */
+/**
+ * Attempts of one request: an endpoint has one provider, region and model, which a version that
+ * recorded no models omitted everywhere.
+ */
 function ofOneTable(attempts: readonly AttemptRecord[]): readonly AttemptRecord[] {
   return attempts.map((each) => {
-    const { provider, region, model } = attempts.find(({ endpoint }) => endpoint === each.endpoint) ?? each;
+    const { provider, region, model } =
+      attempts.find(({ endpoint }) => endpoint === each.endpoint) ?? each;
     const { model: _, ...rest } = each;
     return { ...rest, provider, region, ...(model !== undefined && { model }) };
   });
@@ -98,10 +114,14 @@ const attempt: fc.Arbitrary<AttemptRecord> = fc.record(
     simulated: fc.constant(false),
     calls: fc.integer({ min: 1, max: 4 }),
   },
-  { requiredKeys: ["endpoint", "provider", "region", "failure", "status", "duration", "simulated"] },
+  {
+    requiredKeys: ["endpoint", "provider", "region", "failure", "status", "duration", "simulated"],
+  },
 );
 
-const milliseconds = fc.integer({ min: 0, max: 20_000_000 }).map((microseconds) => microseconds / 1000);
+const milliseconds = fc
+  .integer({ min: 0, max: 20_000_000 })
+  .map((microseconds) => microseconds / 1000);
 const tokens = maybe(fc.nat(100_000));
 
 const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
@@ -134,12 +154,14 @@ const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
 
 /** Requests with ids of their own. */
 export function recordedRequests(maxLength: number): fc.Arbitrary<readonly RecordedRequest[]> {
-  return fc.array(fc.tuple(decision, fc.option(outcome, { nil: null, freq: 8 })), { maxLength }).map((pairs) =>
-    pairs.map(([decided, ended], index) => ({
-      decision: decisionRecord(`req_${index}`, decided),
-      outcome: ended === null ? null : { ...outcomeRecord(`req_${index}`), ...ended },
-    })),
-  );
+  return fc
+    .array(fc.tuple(decision, fc.option(outcome, { nil: null, freq: 8 })), { maxLength })
+    .map((pairs) =>
+      pairs.map(([decided, ended], index) => ({
+        decision: decisionRecord(`req_${index}`, decided),
+        outcome: ended === null ? null : { ...outcomeRecord(`req_${index}`), ...ended },
+      })),
+    );
 }
 
 const family = fc.constantFrom(
@@ -168,7 +190,11 @@ const spendFamily = fc.constantFrom(
 /** Groupings of spend in several workspaces. */
 export const spendGroupings: fc.Arbitrary<readonly string[]> = spendFamily.chain((names) =>
   fc
-    .tuple(fc.subarray([...names]), fc.subarray(["workspace"]), fc.constantFrom(["day"], ["hour"], []))
+    .tuple(
+      fc.subarray([...names]),
+      fc.subarray(["workspace"]),
+      fc.constantFrom(["day"], ["hour"], []),
+    )
     .chain((parts) => fc.shuffledSubarray(parts.flat(), { minLength: parts.flat().length })),
 );
 

@@ -14,7 +14,13 @@ import { decisionRecord } from "../store/records.ts";
 import type { SummaryStore } from "../../src/governance/summary-store.ts";
 import { readRows } from "./agreement.ts";
 import { countShadowReport } from "./brute-force.ts";
-import { FIRST_HOUR, HOURS, recordedRequests, WORKSPACES, type RecordedRequest } from "./random-records.ts";
+import {
+  FIRST_HOUR,
+  HOURS,
+  recordedRequests,
+  WORKSPACES,
+  type RecordedRequest,
+} from "./random-records.ts";
 
 const NOW = (FIRST_HOUR + HOURS) * HOUR;
 const SINCE = FIRST_HOUR * HOUR;
@@ -58,7 +64,12 @@ describe("what a revision in shadow said", () => {
             { workspace, seesAll },
             NOW,
           );
-          const counted = countShadowReport(requests, policy, `r${revision}`, seesAll ? null : workspace);
+          const counted = countShadowReport(
+            requests,
+            policy,
+            `r${revision}`,
+            seesAll ? null : workspace,
+          );
           expect(sortedLines(found)).toEqual(sortedLines(counted));
           expect(found.judged_without_route).toBe(0);
           judged += found.judged;
@@ -106,7 +117,12 @@ describe("what a revision in shadow said", () => {
     };
     await shadowFigures(source, "p", 1, 500 * HOUR + 1, 700 * HOUR + 5);
     await shadowFigures(source, "p", 1, 0, 1);
-    await shadowCountReport(source, { policy: "p", revision: 1, firstSeen: 7 * HOUR }, OWN, 9 * HOUR);
+    await shadowCountReport(
+      source,
+      { policy: "p", revision: 1, firstSeen: 7 * HOUR },
+      OWN,
+      9 * HOUR,
+    );
     expect(hours).toEqual(["shadow 499-702", "shadow 0-2", "shadow 6-11", "shadow_route 6-11"]);
   });
 
@@ -119,20 +135,45 @@ describe("what a revision in shadow said", () => {
     for (const policy of names) {
       for (const revision of [1, 11, 2]) {
         const found = await shadowCountReport(source, { policy, revision, firstSeen: 0 }, OWN, NOW);
-        expect([found.judged, found.by_route.length, found.by_constraint.length]).toEqual([1, 1, 1]);
+        expect([found.judged, found.by_route.length, found.by_constraint.length]).toEqual([
+          1, 1, 1,
+        ]);
       }
     }
   });
 
   it("is kept under a facet that stands behind those of older databases, whose bytes hold positions in the list", () => {
-    expect(FACETS).toEqual(["total", "traffic", "place", "key", "verdict", "shadow", "shadow_route", "spend"]);
+    expect(FACETS).toEqual([
+      "total",
+      "traffic",
+      "place",
+      "key",
+      "verdict",
+      "shadow",
+      "shadow_route",
+      "spend",
+    ]);
   });
 
   it("says how many were counted before routes were", async () => {
-    const rows = rowsOf([{ decision: judgedBy("p", "r1", "fast") }, { decision: judgedBy("p", "r1", "large") }]);
-    const old = rows.filter(({ facet, labels }) => facet !== "shadow_route" || labels.includes("fast"));
-    const found = await shadowCountReport(sourceOf(old), { policy: "p", revision: 1, firstSeen: 0 }, OWN, NOW);
-    expect(found).toMatchObject({ judged: 2, judged_without_route: 1, by_route: [{ route: "fast", judged: 1 }] });
+    const rows = rowsOf([
+      { decision: judgedBy("p", "r1", "fast") },
+      { decision: judgedBy("p", "r1", "large") },
+    ]);
+    const old = rows.filter(
+      ({ facet, labels }) => facet !== "shadow_route" || labels.includes("fast"),
+    );
+    const found = await shadowCountReport(
+      sourceOf(old),
+      { policy: "p", revision: 1, firstSeen: 0 },
+      OWN,
+      NOW,
+    );
+    expect(found).toMatchObject({
+      judged: 2,
+      judged_without_route: 1,
+      by_route: [{ route: "fast", judged: 1 }],
+    });
   });
 
   it("begins every list with what would be denied anew, and adds up under null what is too much to list", async () => {
@@ -142,7 +183,12 @@ describe("what a revision in shadow said", () => {
         ...(route === 400 ? [{ decision: judgedBy("p", "r1", `route-${route}`) }] : []),
       ]).flat(),
     );
-    const found = await shadowCountReport(sourceOf(rows), { policy: "p", revision: 1, firstSeen: 0 }, OWN, NOW);
+    const found = await shadowCountReport(
+      sourceOf(rows),
+      { policy: "p", revision: 1, firstSeen: 0 },
+      OWN,
+      NOW,
+    );
     expect(found.by_route).toHaveLength(MAXIMUM_LINES);
     expect(found.by_route[0]).toMatchObject({ route: null, judged: 8, newly_denied: 8 });
     expect(found.by_route[1]).toMatchObject({ route: "route-400", newly_denied: 2 });
@@ -154,8 +200,17 @@ const OWN = { workspace: "acme-prod", seesAll: false };
 
 function judgedBy(policy: string, revision: string, route: string) {
   const by = { policy: asIdentifier(policy), revision: asIdentifier(revision) };
-  const verdict = { constraint: asIdentifier("c"), reason: null, verdict: "fail", effect: "would_deny" } as const;
-  return decisionRecord("r", { route: asIdentifier(route), shadows: [by], wouldDeny: [{ ...by, ...verdict }] });
+  const verdict = {
+    constraint: asIdentifier("c"),
+    reason: null,
+    verdict: "fail",
+    effect: "would_deny",
+  } as const;
+  return decisionRecord("r", {
+    route: asIdentifier(route),
+    shadows: [by],
+    wouldDeny: [{ ...by, ...verdict }],
+  });
 }
 
 describe("who sees whom", () => {

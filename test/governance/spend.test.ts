@@ -39,7 +39,10 @@ describe("spend of a cell", () => {
   });
 
   it("of requests at a price of 0 is 0", () => {
-    expect(spendMeasures(cellOf({ metered: 1, priced: 1 }))).toMatchObject({ cost_usd: 0, unpriced_requests: 0 });
+    expect(spendMeasures(cellOf({ metered: 1, priced: 1 }))).toMatchObject({
+      cost_usd: 0,
+      unpriced_requests: 0,
+    });
   });
 });
 
@@ -60,10 +63,15 @@ describe("spend as CSV", () => {
     expect(spendCsv(answerOf([], [])).split("\r\n")[1]).toBe("3,0,0,0,0,,0");
   });
 
-  it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])("shows %j as text, and not as a formula", (name) => {
-    const [, line = ""] = spendCsv(answerOf([{ group: { route: name }, ...NONE }], ["route"])).split("\r\n");
-    expect(line.replace(/^"/, "").startsWith("'")).toBe(true);
-  });
+  it.each(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])(
+    "shows %j as text, and not as a formula",
+    (name) => {
+      const [, line = ""] = spendCsv(
+        answerOf([{ group: { route: name }, ...NONE }], ["route"]),
+      ).split("\r\n");
+      expect(line.replace(/^"/, "").startsWith("'")).toBe(true);
+    },
+  );
 
   it("is read back as it was, whatever the names are", () => {
     fc.assert(
@@ -83,9 +91,21 @@ describe("a budget's projection", () => {
   const at = Date.UTC(2026, 10, 24, 6);
 
   function lines(budget: Budget, used: number, now: number): readonly BudgetLine[] {
-    const limits = { requestsPerMinute: 5, tokensPerMinute: null, concurrency: 1, perKey: null, budget };
+    const limits = {
+      requestsPerMinute: 5,
+      tokensPerMinute: null,
+      concurrency: 1,
+      perKey: null,
+      budget,
+    };
     const start = Date.UTC(2026, 10, 24);
-    const counter = { subject: "workspace:w", measure: "micro_usd", window: "day", start, used } as const;
+    const counter = {
+      subject: "workspace:w",
+      measure: "micro_usd",
+      window: "day",
+      start,
+      used,
+    } as const;
     return budgetLines({ id: "w", limits }, { counters: [counter], slots: [] }, now);
   }
 
@@ -105,8 +125,12 @@ describe("a budget's projection", () => {
 
   it("is unknown in the first 5 % of the window", () => {
     const minute = 60_000;
-    expect(lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 71 * minute)[0]?.projected_usd).toBeNull();
-    expect(lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 72 * minute)[0]?.projected_usd).not.toBeNull();
+    expect(
+      lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 71 * minute)[0]?.projected_usd,
+    ).toBeNull();
+    expect(
+      lines({ usd: 50, per: "day" }, 1, at - 6 * 60 * minute + 72 * minute)[0]?.projected_usd,
+    ).not.toBeNull();
   });
 
   it("is of money only", () => {

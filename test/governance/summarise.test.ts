@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Increments, type RollUpRow } from "../../src/governance/increments.ts";
-import { decisionFacts, HOUR, rollUpDecision, rollUpOutcome } from "../../src/governance/roll-up.ts";
+import {
+  decisionFacts,
+  HOUR,
+  rollUpDecision,
+  rollUpOutcome,
+} from "../../src/governance/roll-up.ts";
 import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { formatHour } from "../../src/governance/window.ts";
@@ -44,7 +49,10 @@ describe("a summary", () => {
         groupings,
         async (requests, size, workspace, window, names) => {
           const read = readRows(rolledUp(requests, size));
-          const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
+          const summary = await summarise(
+            (facet) => read({ workspace, facet, ...window }),
+            groupingOf(names),
+          );
           expectAgreement(summary, countAll(requests, workspace, window, names));
           expect(summary.truncated).toBe(false);
         },
@@ -58,8 +66,15 @@ describe("a summary", () => {
       fc.asyncProperty(recordedRequests(40), async (requests) => {
         const window = { from: 0, until: 1_000_000 };
         const read = readRows(rolledUp(requests, 7));
-        const found = await summarise((facet) => read({ workspace: "acme", facet, ...window }), groupingOf([]));
-        const whys = countAll(requests, "acme", window, ["policy", "constraint", "reason_code"]).groups;
+        const found = await summarise(
+          (facet) => read({ workspace: "acme", facet, ...window }),
+          groupingOf([]),
+        );
+        const whys = countAll(requests, "acme", window, [
+          "policy",
+          "constraint",
+          "reason_code",
+        ]).groups;
         const denials = whys.filter(({ counts }) => (counts["requests"] ?? 0) > 0);
         expect(new Set(found.verdicts)).toEqual(
           new Set(
@@ -73,12 +88,16 @@ describe("a summary", () => {
         const own = requests.filter(({ decision }) => decision.workspace === "acme");
         for (const { policy, revision, judged, would_deny, verdicts } of found.shadows) {
           const requested = own.filter(({ decision }) =>
-            (decision.shadows ?? []).some((one) => one.policy === policy && one.revision === revision),
+            (decision.shadows ?? []).some(
+              (one) => one.policy === policy && one.revision === revision,
+            ),
           );
           const said = requested.map(({ decision }) =>
             decision.wouldDeny.filter((one) => one.policy === policy && one.revision === revision),
           );
-          const denies = said.map((lines) => lines.filter(({ effect }) => effect === "would_deny").length);
+          const denies = said.map(
+            (lines) => lines.filter(({ effect }) => effect === "would_deny").length,
+          );
           expect(judged).toBe(requested.length);
           expect(would_deny).toBe(denies.filter((count) => count > 0).length);
           expect(verdicts.reduce((sum, verdict) => sum + verdict.would_deny, 0)).toBe(
@@ -99,30 +118,43 @@ describe("a summary", () => {
   it("has the spend of several workspaces by key, route, model and day as counting one by one gives it", async () => {
     const workspaces = WORKSPACES.slice(0, 2);
     await fc.assert(
-      fc.asyncProperty(recordedRequests(60), windows, spendGroupings, async (requests, window, names) => {
-        const read = readRows(rolledUp(requests, 7));
-        const summary = await summarise(
-          (facet) => cellsOf(read, workspaces, { facet, ...window }),
-          groupingOf(names, "spend"),
-        );
-        expect(summary.truncated).toBe(false);
-        expectSpendAgreement(summary, countAll(requests, workspaces, window, names));
-      }),
+      fc.asyncProperty(
+        recordedRequests(60),
+        windows,
+        spendGroupings,
+        async (requests, window, names) => {
+          const read = readRows(rolledUp(requests, 7));
+          const summary = await summarise(
+            (facet) => cellsOf(read, workspaces, { facet, ...window }),
+            groupingOf(names, "spend"),
+          );
+          expect(summary.truncated).toBe(false);
+          expectSpendAgreement(summary, countAll(requests, workspaces, window, names));
+        },
+      ),
       { numRuns: 300 },
     );
   });
 
   it("is the same in whatever batches the records were written", async () => {
     await fc.assert(
-      fc.asyncProperty(recordedRequests(40), windows, groupings, async (requests, window, names) => {
-        const [whole, parts] = await Promise.all(
-          [100, 3].map((size) => {
-            const read = readRows(rolledUp(requests, size));
-            return summarise((facet) => read({ workspace: "acme", facet, ...window }), groupingOf(names));
-          }),
-        );
-        expect(parts).toEqual(whole);
-      }),
+      fc.asyncProperty(
+        recordedRequests(40),
+        windows,
+        groupings,
+        async (requests, window, names) => {
+          const [whole, parts] = await Promise.all(
+            [100, 3].map((size) => {
+              const read = readRows(rolledUp(requests, size));
+              return summarise(
+                (facet) => read({ workspace: "acme", facet, ...window }),
+                groupingOf(names),
+              );
+            }),
+          );
+          expect(parts).toEqual(whole);
+        },
+      ),
       { numRuns: 50 },
     );
   });
@@ -134,7 +166,9 @@ describe("a summary", () => {
       rollUpDecision(increments, decision);
       if (key !== 17) rollUpDecision(increments, decision);
     }
-    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const read = readRows(
+      increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })),
+    );
     const summary = await summarise(
       (facet) => read({ workspace: "acme-prod", facet, from: 0, until: 1 }),
       groupingOf(["key"]),
@@ -156,7 +190,9 @@ describe("a summary", () => {
         sizes.push({ name: `${formatHour(hour)} c${route}`, size });
       }
     }
-    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const read = readRows(
+      increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })),
+    );
     const facets: string[] = [];
     const summary = await summarise(
       (facet) => {
@@ -182,7 +218,9 @@ describe("a summary", () => {
     const increments = new Increments();
     const at = (hour: number) => decisionRecord(`r${hour}`, { at: hour * HOUR });
     for (const hour of [3, 5, 4]) rollUpDecision(increments, at(hour));
-    const read = readRows(increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })));
+    const read = readRows(
+      increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() })),
+    );
     const { firstRunning } = await summarise(
       (facet) => read({ workspace: "acme-prod", facet, from: 0, until: 9 }),
       groupingOf([]),

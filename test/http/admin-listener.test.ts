@@ -5,10 +5,22 @@ import { freePort } from "../support/ports.ts";
 
 describe("the admin listener", () => {
   it.each<readonly [string, Readonly<Record<string, string>>, number]>([
-    ["a browser that reached it under a public name", { host: "rebind.example.com", "accept-language": "en" }, 400],
-    ["a page that emptied Accept-Language", { host: "rebind.example.com:1", "accept-language": "" }, 400],
+    [
+      "a browser that reached it under a public name",
+      { host: "rebind.example.com", "accept-language": "en" },
+      400,
+    ],
+    [
+      "a page that emptied Accept-Language",
+      { host: "rebind.example.com:1", "accept-language": "" },
+      400,
+    ],
     ["a browser at the address", { host: "127.0.0.1", "accept-language": "en" }, 200],
-    ["a browser at a name that only this network has", { host: "signalbox.internal:1", "accept-language": "en" }, 200],
+    [
+      "a browser at a name that only this network has",
+      { host: "signalbox.internal:1", "accept-language": "en" },
+      200,
+    ],
     ["a scraper that uses a public name", { host: "metrics.example.com" }, 200],
   ])("answers /metrics to %s", async (_, headers, expected) => {
     const adminPort = await freePort();

@@ -17,14 +17,17 @@ function waitFor(written: Promise<void>, deadline: number | null): boolean[] {
 const NEVER = new Promise<void>(() => {});
 
 describe("the wait for a record", () => {
-  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])("ends at a deadline in %i ms, not before", async (time) => {
-    const ends = waitFor(NEVER, performance.now() + time);
-    await vi.advanceTimersByTimeAsync(time - 1);
-    expect(ends).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(ends).toEqual([false]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
+  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])(
+    "ends at a deadline in %i ms, not before",
+    async (time) => {
+      const ends = waitFor(NEVER, performance.now() + time);
+      await vi.advanceTimersByTimeAsync(time - 1);
+      expect(ends).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(ends).toEqual([false]);
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 
   it("ends when the record is on disk, and leaves no timer", async () => {
     const ends = waitFor(Promise.resolve(), performance.now() + 25_000);

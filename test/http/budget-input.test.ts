@@ -1,7 +1,15 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { BudgetLevels } from "../../src/limits/budget-levels.ts";
 import { type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
-import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  errorOf,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { fakePolicies } from "../support/table.ts";
 import { withLimits } from "./limited-router.ts";
 
@@ -9,7 +17,12 @@ const NOW = Date.UTC(2026, 10, 22, 10, 0, 10);
 let reading: () => Promise<LimitUsage>;
 
 const usedOfDay = (used: number): Promise<LimitUsage> => {
-  const day = { subject: "workspace:w", measure: "tokens", window: "day", start: windowStart("day", NOW) } as const;
+  const day = {
+    subject: "workspace:w",
+    measure: "tokens",
+    window: "day",
+    start: windowStart("day", NOW),
+  } as const;
   return Promise.resolve({ counters: [{ ...day, used }], slots: [] });
 };
 
@@ -47,7 +60,10 @@ describe("input.budget of a request", () => {
     reading = () => usedOfDay(1_000);
     later(60_000);
     expect((await post(router, hello)).status).toBe(200);
-    expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual(["below_tenth", "exhausted"]);
+    expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual([
+      "below_tenth",
+      "exhausted",
+    ]);
     expect(router.decisions.map(({ budget }) => budget)).toEqual(["below_tenth", "exhausted"]);
   });
 
@@ -74,7 +90,10 @@ describe("input.budget of a request", () => {
     reading = () => new Promise(() => {});
     const { router, upstream } = await routerWith(true);
     const refused = await post(router, hello, { "x-request-timeout-ms": "5" });
-    expect([refused.status, (await errorOf(refused)).code]).toEqual([504, "upstream_timeout_total"]);
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([
+      504,
+      "upstream_timeout_total",
+    ]);
     expect(upstream.calls).toEqual([]);
   });
 

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { GenerateDialect } from "../../src/dialects/table.ts";
 import { refusedRequest } from "../../src/dispatch/failures.ts";
-import { answerJson, errorOf, startRouter, startUpstream, type Router, type Upstream } from "../support/router.ts";
+import {
+  answerJson,
+  errorOf,
+  startRouter,
+  startUpstream,
+  type Router,
+  type Upstream,
+} from "../support/router.ts";
 import { endpoint, provider, route, table } from "../support/table.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
@@ -32,7 +39,11 @@ const RESPONSE = {
 
 function routerOver(first: Upstream, second: Upstream): Promise<Router> {
   const row = (id: string, upstream: Upstream) =>
-    provider(id, { baseUrl: `${upstream.url}/v1`, dialect: "openai-responses", auth: { kind: "none" } });
+    provider(id, {
+      baseUrl: `${upstream.url}/v1`,
+      dialect: "openai-responses",
+      auth: { kind: "none" },
+    });
   const base = table({
     providers: [row("p", first), row("q", second)],
     endpoints: [
@@ -63,7 +74,12 @@ describe("a whole Response that failed because of the request", () => {
   it.each(["invalid_prompt", "failed_to_download_image"])(
     "with %s is the caller's 400 and goes to no other provider",
     async (code) => {
-      const failed = { ...RESPONSE, status: "failed", error: { code, message: "secret" }, output: [] };
+      const failed = {
+        ...RESPONSE,
+        status: "failed",
+        error: { code, message: "secret" },
+        output: [],
+      };
       const first = await startUpstream((response) => answerJson(response, failed));
       const second = await startUpstream((response) => answerJson(response, RESPONSE));
       const refused = await ask(await routerOver(first, second));
@@ -88,7 +104,11 @@ describe("a provider's 404 that names a member of the request", () => {
       const refused = await ask(router);
       expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([400, "false"]);
       const error = await errorOf(refused);
-      expect(error).toMatchObject({ code: "upstream_rejected", param: "input", type: "invalid_request_error" });
+      expect(error).toMatchObject({
+        code: "upstream_rejected",
+        param: "input",
+        type: "invalid_request_error",
+      });
       expect(error.message).not.toContain("rs_1");
     }
     const answered = await ask(router);
@@ -100,7 +120,9 @@ describe("a provider's 404 that names a member of the request", () => {
 
   it("is the operator's where it names the model, or nothing, or what was not sent", async () => {
     for (const param of ["model", null, "deployment"]) {
-      const first = await startUpstream((response) => answerJson(response, { error: { message: "no", param } }, 404));
+      const first = await startUpstream((response) =>
+        answerJson(response, { error: { message: "no", param } }, 404),
+      );
       const second = await startUpstream((response) => answerJson(response, RESPONSE));
       const answered = await ask(await routerOver(first, second));
       expect([answered.status, second.calls.length], String(param)).toEqual([200, 1]);
@@ -116,11 +138,18 @@ describe("a provider's refusal of a member", () => {
       "the model does not support it",
     ],
     [
-      { message: "Unsupported parameter: 'max_output_tokens' is not supported with this model.", code: null },
+      {
+        message: "Unsupported parameter: 'max_output_tokens' is not supported with this model.",
+        code: null,
+      },
       "unsupported_parameter",
       "the model does not support it",
     ],
-    [{ code: "invalid_value", param: "max_output_tokens" }, "invalid_value", "its value is not valid"],
+    [
+      { code: "invalid_value", param: "max_output_tokens" },
+      "invalid_value",
+      "its value is not valid",
+    ],
   ])("%j keeps its member and its reason", async (error, code, reason) => {
     const first = await startUpstream((response) => answerJson(response, { error }, 400));
     const refused = await ask(await routerOver(first, first), { max_output_tokens: 20 });
@@ -133,7 +162,11 @@ describe("a provider's refusal of a member", () => {
 
   it("does not name a member that the caller has not sent", async () => {
     const first = await startUpstream((response) =>
-      answerJson(response, { error: { code: "unsupported_parameter", param: "a_secret_text" } }, 400),
+      answerJson(
+        response,
+        { error: { code: "unsupported_parameter", param: "a_secret_text" } },
+        400,
+      ),
     );
     const refused = await ask(await routerOver(first, first));
     const error = await errorOf(refused);
@@ -156,7 +189,12 @@ const CHAT: readonly Case[] = [
   [500, { error: { param: "input" } }, "server_error", undefined],
   [503, { error: {} }, "overloaded", undefined],
   [400, { error: { code: "unsupported_parameter", param: "input" } }, "rejected", "input"],
-  [422, { detail: [{ type: "extra_forbidden", loc: ["body", "input"], msg: "m" }] }, "rejected", "input"],
+  [
+    422,
+    { detail: [{ type: "extra_forbidden", loc: ["body", "input"], msg: "m" }] },
+    "rejected",
+    "input",
+  ],
 ];
 
 type Case = readonly [status: number, body: object, kind: string, param: string | undefined];
@@ -167,11 +205,18 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
   "openai-responses": CHAT,
   "anthropic-messages": [
     [404, { error: { type: "not_found_error", message: "model: m" } }, "not_found", undefined],
-    [404, { error: { type: "not_found_error", message: "input.0.content: no such file" } }, "rejected", "input[0]"],
+    [
+      404,
+      { error: { type: "not_found_error", message: "input.0.content: no such file" } },
+      "rejected",
+      "input[0]",
+    ],
     [403, { error: { type: "permission_error", message: "no" } }, "auth", undefined],
     [
       400,
-      { error: { type: "invalid_request_error", message: "input: Extra inputs are not permitted" } },
+      {
+        error: { type: "invalid_request_error", message: "input: Extra inputs are not permitted" },
+      },
       "rejected",
       "input",
     ],
@@ -179,21 +224,41 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
     [529, { error: { type: "overloaded_error" } }, "overloaded", undefined],
   ],
   gemini: [
-    [404, { error: { status: "NOT_FOUND", message: "models/m is not found" } }, "not_found", undefined],
     [
       404,
-      { error: { status: "NOT_FOUND", details: [{ fieldViolations: [{ field: "input[1].fileData" }] }] } },
+      { error: { status: "NOT_FOUND", message: "models/m is not found" } },
+      "not_found",
+      undefined,
+    ],
+    [
+      404,
+      {
+        error: {
+          status: "NOT_FOUND",
+          details: [{ fieldViolations: [{ field: "input[1].fileData" }] }],
+        },
+      },
       "rejected",
       "input[1]",
     ],
     [403, { error: { status: "PERMISSION_DENIED" } }, "auth", undefined],
-    [500, { error: { status: "INTERNAL", message: "The input token count (2) exceeds" } }, "rejected", undefined],
+    [
+      500,
+      { error: { status: "INTERNAL", message: "The input token count (2) exceeds" } },
+      "rejected",
+      undefined,
+    ],
     [500, { error: { status: "INTERNAL" } }, "server_error", undefined],
   ],
   "bedrock-converse": [
     [404, { __type: "ResourceNotFoundException" }, "not_found", undefined],
     [403, { __type: "AccessDeniedException" }, "auth", undefined],
-    [424, { __type: "ModelErrorException", message: "Input is too long for requested model" }, "rejected", undefined],
+    [
+      424,
+      { __type: "ModelErrorException", message: "Input is too long for requested model" },
+      "rejected",
+      undefined,
+    ],
     [424, { __type: "ModelErrorException" }, "server_error", undefined],
     [400, { __type: "ValidationException" }, "rejected", undefined],
   ],
@@ -205,32 +270,59 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
 };
 
 describe("whose fault an error status is", () => {
-  const rows = Object.entries(CASES).flatMap(([dialect, cases]) => cases.map((one) => [dialect, ...one] as const));
+  const rows = Object.entries(CASES).flatMap(([dialect, cases]) =>
+    cases.map((one) => [dialect, ...one] as const),
+  );
   it.each(rows)("%s %i %j: %s", (dialect, status, body, kind, param) => {
     const upstream = upstreamFor("generate", dialect);
     const failure = upstream.readError(status, new TextEncoder().encode(JSON.stringify(body)));
-    const sent = { body: '{"model":"m","input":"hello"}', callers: { model: "r", input: "hello" }, dialect };
-    expect(refusedRequest(failure, sent)).toMatchObject({ kind, ...(param !== undefined && { param }) });
+    const sent = {
+      body: '{"model":"m","input":"hello"}',
+      callers: { model: "r", input: "hello" },
+      dialect,
+    };
+    expect(refusedRequest(failure, sent)).toMatchObject({
+      kind,
+      ...(param !== undefined && { param }),
+    });
     expect(refusedRequest(failure, sent).param).toBe(param);
   });
 
   it("names no member of a translated request that the caller has not sent", () => {
-    const failure = { kind: "not_found", status: 404, retryAfter: null, code: null, param: "input" } as const;
+    const failure = {
+      kind: "not_found",
+      status: 404,
+      retryAfter: null,
+      code: null,
+      param: "input",
+    } as const;
     const sent = {
       body: '{"model":"m","input":"hello"}',
       callers: { model: "r", messages: [] },
       dialect: "openai-chat",
     };
-    expect(refusedRequest(failure, sent)).toEqual({ kind: "rejected", status: 404, retryAfter: null, code: null });
+    expect(refusedRequest(failure, sent)).toEqual({
+      kind: "rejected",
+      status: 404,
+      retryAfter: null,
+      code: null,
+    });
   });
 });
 
 describe("native Responses whose storing is turned off by the router", () => {
-  const sentBy = async (capabilities: readonly ["reasoning"] | readonly [], more: object): Promise<unknown> => {
+  const sentBy = async (
+    capabilities: readonly ["reasoning"] | readonly [],
+    more: object,
+  ): Promise<unknown> => {
     const upstream = await startUpstream((response) => answerJson(response, RESPONSE));
     const base = table({
       providers: [
-        provider("p", { baseUrl: `${upstream.url}/v1`, dialect: "openai-responses", auth: { kind: "none" } }),
+        provider("p", {
+          baseUrl: `${upstream.url}/v1`,
+          dialect: "openai-responses",
+          auth: { kind: "none" },
+        }),
       ],
       endpoints: [endpoint("a", { dialect: "openai-responses", capabilities })],
       routes: [route("r", "a", [])],
@@ -291,19 +383,32 @@ describe.each(SURFACES)("at %s", (path, body) => {
   });
 
   it("a refused `store` of the router's own names itself and its flag, in the evidence too", async () => {
-    const message = "litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m";
-    const upstream = await startUpstream((response) => answerJson(response, { error: { message } }, 400));
+    const message =
+      "litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m";
+    const upstream = await startUpstream((response) =>
+      answerJson(response, { error: { message } }, 400),
+    );
     const router = await routerOverChat(upstream);
     const refused = await post(router, path, body);
-    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("no_store_field")]);
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining("no_store_field"),
+    ]);
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "rejected", flag: "no_store_field" }]);
+    expect(router.outcomes[0]?.attempts).toMatchObject([
+      { failure: "rejected", flag: "no_store_field" },
+    ]);
   });
 
   it("a conversation that is too long for vLLM has the sentence that agents look for", async () => {
-    const message = "This model's maximum context length is 8 tokens. However, you requested 9 tokens";
+    const message =
+      "This model's maximum context length is 8 tokens. However, you requested 9 tokens";
     const upstream = await startUpstream((response) =>
-      answerJson(response, { error: { message, type: "BadRequestError", param: null, code: 400 } }, 400),
+      answerJson(
+        response,
+        { error: { message, type: "BadRequestError", param: null, code: 400 } },
+        400,
+      ),
     );
     const refused = await post(await routerOverChat(upstream), path, body);
     const text = await refused.text();

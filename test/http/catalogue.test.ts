@@ -10,12 +10,37 @@ import { describe, expect, it } from "vitest";
 import type { Scope } from "../../src/canon/scope.ts";
 import type { RoutingTable, WorkspaceRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
-import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST } from "../../src/http/contract/answer-schemas.ts";
-import { usableRoute, usableRoutes, type UsableRoute } from "../../src/http/control/usable-routes.ts";
+import {
+  ANTHROPIC_MODEL,
+  ANTHROPIC_MODEL_PAGE,
+  MODEL,
+  MODEL_LIST,
+} from "../../src/http/contract/answer-schemas.ts";
+import {
+  usableRoute,
+  usableRoutes,
+  type UsableRoute,
+} from "../../src/http/control/usable-routes.ts";
 import { startRouter, type Router } from "../support/router.ts";
-import { endpoint, fakePolicies, identity, model, provider, route, shape, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  model,
+  provider,
+  route,
+  shape,
+  table,
+  workspace,
+} from "../support/table.ts";
 
-const GENERATION = ["chat.completions", "completions", "responses", "messages", "messages.count_tokens"] as const;
+const GENERATION = [
+  "chat.completions",
+  "completions",
+  "responses",
+  "messages",
+  "messages.count_tokens",
+] as const;
 const EVERYTHING = [...GENERATION, "embeddings", "rerank", "moderations"] as const;
 
 type Rows = NonNullable<Parameters<typeof table>[0]>;
@@ -32,7 +57,11 @@ function only(made: RoutingTable, id = "r"): UsableRoute | null {
 const endpointsOf = (usable: UsableRoute | null): readonly string[] | undefined =>
   usable?.candidates.map((candidate) => candidate.endpoint.id);
 
-async function get(router: Router, path: string, headers = { authorization: "Bearer good" }): Promise<Response> {
+async function get(
+  router: Router,
+  path: string,
+  headers = { authorization: "Bearer good" },
+): Promise<Response> {
   return fetch(`${router.url}${path}`, { headers });
 }
 
@@ -40,7 +69,8 @@ const reader = { ...identity, scopes: new Set<Scope>(["catalogue:read"]) };
 
 const anthropic = ({ url }: Router): Anthropic =>
   new Anthropic({ apiKey: "good", baseURL: `${url}/api`, maxRetries: 0 });
-const openai = ({ url }: Router): OpenAI => new OpenAI({ apiKey: "good", baseURL: `${url}/v1`, maxRetries: 0 });
+const openai = ({ url }: Router): OpenAI =>
+  new OpenAI({ apiKey: "good", baseURL: `${url}/v1`, maxRetries: 0 });
 
 /** Three routes of the workspace, one of another. */
 function threeRoutes(): RoutingTable {
@@ -65,9 +95,15 @@ describe("what a workspace may use", () => {
   it("counts the endpoints that it approves", () => {
     const usable = only(tableOf());
     expect(endpointsOf(usable)).toEqual(["a", "b"]);
-    expect(usable?.operations).toEqual(GENERATION.filter((operation) => operation !== "messages.count_tokens"));
+    expect(usable?.operations).toEqual(
+      GENERATION.filter((operation) => operation !== "messages.count_tokens"),
+    );
     expect(usable?.capabilities).toEqual(["tools", "json_schema"]);
-    expect(usable).toMatchObject({ contextWindow: 100_000, maxOutputTokens: 8_000, dimensions: [] });
+    expect(usable).toMatchObject({
+      contextWindow: 100_000,
+      maxOutputTokens: 8_000,
+      dimensions: [],
+    });
   });
 
   it.each([
@@ -97,16 +133,22 @@ describe("what a workspace may use", () => {
     },
   );
 
-  it.each(["deny", "narrow"] as const)("lists no route whose primary is not approved (on_gap: %s)", (onGap) => {
-    expect(
-      only(
-        tableOf(
-          { providers: ["q"] },
-          { workspaces: [workspace("w", { providers: ["q"] })], routes: [route("r", "a", ["b"], { onGap })] },
+  it.each(["deny", "narrow"] as const)(
+    "lists no route whose primary is not approved (on_gap: %s)",
+    (onGap) => {
+      expect(
+        only(
+          tableOf(
+            { providers: ["q"] },
+            {
+              workspaces: [workspace("w", { providers: ["q"] })],
+              routes: [route("r", "a", ["b"], { onGap })],
+            },
+          ),
         ),
-      ),
-    ).toBeNull();
-  });
+      ).toBeNull();
+    },
+  );
 
   it("offers a capability where requests that need it get through", () => {
     const rows = (onGap: "deny" | "narrow", emulateSchema = false): Rows => ({
@@ -121,7 +163,8 @@ describe("what a workspace may use", () => {
     // Requested as a tool, every endpoint has it.
     expect(only(table(rows("deny", true)))?.capabilities).toEqual(["tools", "json_schema"]);
     expect(
-      only(table({ ...rows("narrow"), workspaces: [workspace("w", { capabilities: ["tools"] })] }))?.capabilities,
+      only(table({ ...rows("narrow"), workspaces: [workspace("w", { capabilities: ["tools"] })] }))
+        ?.capabilities,
     ).toEqual(["tools"]);
   });
 
@@ -137,7 +180,10 @@ describe("what a workspace may use", () => {
     const training = (...ids: readonly string[]): RoutingTable =>
       table({
         providers: ["p", "q"].map((id) =>
-          provider(id, { trainsOnData: ids.includes(id), region: id === "p" ? "eu-west" : "us-east" }),
+          provider(id, {
+            trainsOnData: ids.includes(id),
+            region: id === "p" ? "eu-west" : "us-east",
+          }),
         ),
       });
     expect(endpointsOf(only(training("q")))).toEqual(["a"]);
@@ -148,7 +194,10 @@ describe("what a workspace may use", () => {
     const claude = { dialect: "anthropic-messages" } as const;
     const made = table({
       providers: [provider("p", claude), provider("q", { ...claude, region: "us-east" })],
-      endpoints: [endpoint("a", claude), endpoint("b", { ...claude, provider: "q", region: "us-east" })],
+      endpoints: [
+        endpoint("a", claude),
+        endpoint("b", { ...claude, provider: "q", region: "us-east" }),
+      ],
     });
     expect(only(made)?.operations).toContain("messages.count_tokens");
   });
@@ -172,9 +221,15 @@ describe("routes that embed, rerank and moderate", () => {
 
   it.each<[string, Partial<WorkspaceRow["approve"]>, readonly number[]]>([
     ["one length", { dimensions: [256], contextWindow: 8_192 }, [256]],
-    ["all lengths and a larger window", { dimensions: [256, 512, 1024], contextWindow: 100_000 }, [256, 1024]],
+    [
+      "all lengths and a larger window",
+      { dimensions: [256, 512, 1024], contextWindow: 100_000 },
+      [256, 1024],
+    ],
   ])("embeds with what is approved: %s", (_name, approve, dimensions) => {
-    expect(only(tableOf({}, { ...rows("embed"), workspaces: [workspace("w", approve)] }))).toMatchObject({
+    expect(
+      only(tableOf({}, { ...rows("embed"), workspaces: [workspace("w", approve)] })),
+    ).toMatchObject({
       operations: ["embeddings"],
       dimensions,
       contextWindow: 8_192,
@@ -186,7 +241,9 @@ describe("routes that embed, rerank and moderate", () => {
     ["a smaller window", { dimensions: [256], contextWindow: 8_191 }],
     ["no window", { dimensions: [256], contextWindow: null }],
   ])("lists no route that embeds where the workspace approves %s", (_name, approve) => {
-    expect(only(tableOf({}, { ...rows("embed"), workspaces: [workspace("w", approve)] }))).toBeNull();
+    expect(
+      only(tableOf({}, { ...rows("embed"), workspaces: [workspace("w", approve)] })),
+    ).toBeNull();
   });
 
   it("lists no route that embeds with a model of unknown window", () => {
@@ -217,7 +274,9 @@ describe("routes that embed, rerank and moderate", () => {
   it("keeps the lists of workspaces and tables apart", () => {
     const made = threeRoutes();
     const idsFor = (from: RoutingTable, name: string): readonly string[] =>
-      usableRoutes(from, { ...identity, workspace: name }, EVERYTHING).map((usable) => usable.route.id);
+      usableRoutes(from, { ...identity, workspace: name }, EVERYTHING).map(
+        (usable) => usable.route.id,
+      );
     for (let round = 0; round < 2; round += 1) {
       expect(idsFor(made, "w")).toEqual(["first", "second", "third"]);
       expect(idsFor(made, "other")).toEqual(["theirs"]);
@@ -261,18 +320,27 @@ describe("the catalogue and the decision", () => {
       table({
         endpoints: rows,
         models: ["m", "n"].map((id) =>
-          model(id, { operations: ["generate", "embed", "rerank", "moderate"], dimensions: [64, 256] }),
+          model(id, {
+            operations: ["generate", "embed", "rerank", "moderate"],
+            dimensions: [64, 256],
+          }),
         ),
         routes: [route("r", "a", fallbacks, more)],
         workspaces: [workspace("w", approve)],
       }),
     );
-  const routed = (made: RoutingTable, more: Parameters<typeof shape>[0]): readonly string[] | null => {
+  const routed = (
+    made: RoutingTable,
+    more: Parameters<typeof shape>[0],
+  ): readonly string[] | null => {
     const requested = shape(more);
-    const features = requested.operation === "messages.count_tokens" ? (["count_tokens"] as const) : [];
+    const features =
+      requested.operation === "messages.count_tokens" ? (["count_tokens"] as const) : [];
     const question = { model: "r", shape: { ...requested, features }, preferences: null };
     const decision = decide(made, { ...fakePolicies(), policies: [] }, identity, question, 0);
-    return decision.outcome === "route" ? decision.plan.map((candidate) => candidate.endpoint.id) : null;
+    return decision.outcome === "route"
+      ? decision.plan.map((candidate) => candidate.endpoint.id)
+      : null;
   };
 
   it("say the same of every table", () => {
@@ -318,7 +386,9 @@ describe("GET /v1/models", () => {
     const policies = fakePolicies(({ candidates }) => {
       const abroad = candidates.filter(({ region }) => region !== "eu-west").map(({ id }) => id);
       const verdict = abroad.length > 0 ? "fail" : "pass";
-      return [{ id: "residency", constraint: "in_eu", effect: "require_all", verdict, failing: abroad }];
+      return [
+        { id: "residency", constraint: "in_eu", effect: "require_all", verdict, failing: abroad },
+      ];
     });
     const made = threeRoutes();
     const router = await startRouter({ table: made, policies });
@@ -339,11 +409,17 @@ describe("GET /v1/models", () => {
     const pageOfAll = await get(router, "/api/v1/models?all=true&limit=1&after_id=first");
     expect(await pageOfAll.json()).toMatchObject({ data: [{ id: "second" }], has_more: true });
     // One that is denied now can still be looked up, with the same reason.
-    expect(await (await get(router, "/v1/models/third")).json()).toMatchObject({ available: false, denial: denied });
+    expect(await (await get(router, "/v1/models/third")).json()).toMatchObject({
+      available: false,
+      denial: denied,
+    });
   });
 
   it("with all=true lists routes that the table denies, with its reason", async () => {
-    const rows: Rows = { workspaces: [workspace("w", { providers: ["p"] })], routes: [route("r", "a", ["b"])] };
+    const rows: Rows = {
+      workspaces: [workspace("w", { providers: ["p"] })],
+      routes: [route("r", "a", ["b"])],
+    };
     const router = await startRouter({ table: table(rows) });
     expect(await (await get(router, "/v1/models")).json()).toEqual({ object: "list", data: [] });
     expect(await (await get(router, "/v1/models?all=true")).json()).toMatchObject({
@@ -379,7 +455,10 @@ describe("GET /v1/models", () => {
       dimensions: [],
       fallbacks: [{ model: "m", provider: "q", region: "us-east" }],
     });
-    expect(await openai(router).models.retrieve("third")).toMatchObject({ regions: ["us-east"], fallbacks: [] });
+    expect(await openai(router).models.retrieve("third")).toMatchObject({
+      regions: ["us-east"],
+      fallbacks: [],
+    });
   });
 
   it("answers 404 alike for a route that does not exist and for one of another workspace", async () => {
@@ -426,10 +505,21 @@ describe("GET /api/v1/models", () => {
 
   it("says the same of a route as the other shape", async () => {
     const router = await startRouter({ table: threeRoutes() });
-    const names = ["operations", "regions", "context_window", "max_output_tokens", "dimensions", "fallbacks"];
+    const names = [
+      "operations",
+      "regions",
+      "context_window",
+      "max_output_tokens",
+      "dimensions",
+      "fallbacks",
+    ];
     const read = async (path: string): Promise<readonly Record<string, unknown>[]> => {
-      const body: { data: Record<string, unknown>[] } = JSON.parse(await (await get(router, path)).text());
-      return body.data.map((entry) => Object.fromEntries(["id", ...names].map((name) => [name, entry[name]])));
+      const body: { data: Record<string, unknown>[] } = JSON.parse(
+        await (await get(router, path)).text(),
+      );
+      return body.data.map((entry) =>
+        Object.fromEntries(["id", ...names].map((name) => [name, entry[name]])),
+      );
     };
     const other = await read("/api/v1/models");
     expect(other).toEqual(await read("/v1/models"));
@@ -439,7 +529,9 @@ describe("GET /api/v1/models", () => {
   it("is walked page by page, forwards and backwards", async () => {
     const router = await startRouter({ table: threeRoutes() });
     const client = anthropic(router);
-    const walked = async (parameters: Parameters<typeof client.models.list>[0]): Promise<readonly string[]> => {
+    const walked = async (
+      parameters: Parameters<typeof client.models.list>[0],
+    ): Promise<readonly string[]> => {
       const ids: string[] = [];
       for await (const { id } of client.models.list(parameters)) ids.push(id);
       return ids;
@@ -498,12 +590,16 @@ describe("GET /api/v1/models", () => {
 
   it("throws what the client throws for Anthropic", async () => {
     const router = await startRouter({ table: threeRoutes() });
-    await expect(anthropic(router).models.retrieve("theirs")).rejects.toBeInstanceOf(AnthropicNotFound);
+    await expect(anthropic(router).models.retrieve("theirs")).rejects.toBeInstanceOf(
+      AnthropicNotFound,
+    );
     await expect(anthropic(router).models.retrieve("nobody's")).rejects.toMatchObject({
       status: 404,
       error: { type: "error", error: { type: "not_found_error" } },
     });
-    await expect(anthropic(router).models.list({ limit: 0 })).rejects.toBeInstanceOf(BadRequestError);
+    await expect(anthropic(router).models.list({ limit: 0 })).rejects.toBeInstanceOf(
+      BadRequestError,
+    );
   });
 
   it("finds a route whose name has to be escaped in a path", async () => {
@@ -512,8 +608,12 @@ describe("GET /api/v1/models", () => {
       workspaces: [workspace("w", { routes: ["vendor/large:1"] })],
     });
     const router = await startRouter({ table: named });
-    expect(await anthropic(router).models.retrieve("vendor/large:1")).toMatchObject({ id: "vendor/large:1" });
-    expect(await openai(router).models.retrieve("vendor/large:1")).toMatchObject({ id: "vendor/large:1" });
+    expect(await anthropic(router).models.retrieve("vendor/large:1")).toMatchObject({
+      id: "vendor/large:1",
+    });
+    expect(await openai(router).models.retrieve("vendor/large:1")).toMatchObject({
+      id: "vendor/large:1",
+    });
   });
 });
 
@@ -558,7 +658,10 @@ describe("capabilities in the format of the messages protocol", () => {
       pdf_input: YES,
       server_tools: { ...YES, web_search: YES, code_execution: YES },
       structured_outputs: YES,
-      thinking: { ...YES, types: { adaptive: YES, between_tools: NO, disabled: YES, enabled: YES } },
+      thinking: {
+        ...YES,
+        types: { adaptive: YES, between_tools: NO, disabled: YES, enabled: YES },
+      },
       // Those of the router besides.
       code_execution: YES,
       tools: YES,
@@ -572,7 +675,10 @@ describe("capabilities in the format of the messages protocol", () => {
   it("are all false, and ours absent, where the workspace approves none", async () => {
     const capabilities = await read(rows("anthropic-messages", { capabilities: [] }));
     expect(JSON.stringify({ ...capabilities, thinking: null })).not.toContain("true");
-    expect(capabilities.thinking).toMatchObject({ supported: false, types: { adaptive: NO, enabled: NO } });
+    expect(capabilities.thinking).toMatchObject({
+      supported: false,
+      types: { adaptive: NO, enabled: NO },
+    });
     expect(capabilities).not.toHaveProperty("tools");
   });
 
@@ -605,8 +711,16 @@ describe("the catalogue's doors", () => {
       const allowed = await startRouter({ table: threeRoutes(), identity: reader });
       expect((await get(allowed, path)).status).toBe(200);
       expect(allowed.decisions).toMatchObject([{ operation: "models" }]);
-      const scopes = new Set<Scope>(["inference", "route:simulate", "governance:read", "operations:manage"]);
-      const refused = await startRouter({ table: threeRoutes(), identity: { ...identity, scopes } });
+      const scopes = new Set<Scope>([
+        "inference",
+        "route:simulate",
+        "governance:read",
+        "operations:manage",
+      ]);
+      const refused = await startRouter({
+        table: threeRoutes(),
+        identity: { ...identity, scopes },
+      });
       expect((await get(refused, path)).status).toBe(403);
     },
   );
@@ -628,7 +742,10 @@ describe("the catalogue's doors", () => {
   });
 
   it("list nothing for a workspace that the table does not have", async () => {
-    const router = await startRouter({ table: threeRoutes(), identity: { ...reader, workspace: "constructor" } });
+    const router = await startRouter({
+      table: threeRoutes(),
+      identity: { ...reader, workspace: "constructor" },
+    });
     expect(await (await get(router, "/v1/models")).json()).toEqual({ object: "list", data: [] });
     expect(await (await get(router, "/api/v1/models")).json()).toEqual({
       data: [],

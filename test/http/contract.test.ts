@@ -4,31 +4,41 @@ import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 interface Described {
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+  }[];
   readonly responses: Readonly<Record<string, JsonObject>>;
 }
 
 const { paths, components } = openApiDocument() as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
-  readonly components: { readonly responses: Readonly<Record<string, { readonly description: string }>> };
+  readonly components: {
+    readonly responses: Readonly<Record<string, { readonly description: string }>>;
+  };
 };
 
 /** What the answer that is referred to says of itself. */
 function referred(answer: JsonObject | undefined): string {
   const reference = answer?.["$ref"];
-  const name = typeof reference === "string" ? reference.replace("#/components/responses/", "") : "";
+  const name =
+    typeof reference === "string" ? reference.replace("#/components/responses/", "") : "";
   return components.responses[name]?.description ?? "";
 }
 
 function described(path: string, method?: string): Described {
   const operations = paths[path] ?? {};
-  const operation = method === undefined ? Object.values(operations)[0] : operations[method.toLowerCase()];
+  const operation =
+    method === undefined ? Object.values(operations)[0] : operations[method.toLowerCase()];
   if (operation === undefined) throw new Error(`${path} is not described`);
   return operation;
 }
 
 function headersOf(path: string): readonly string[] {
-  return (described(path).parameters ?? []).filter((parameter) => parameter.in === "header").map(({ name }) => name);
+  return (described(path).parameters ?? [])
+    .filter((parameter) => parameter.in === "header")
+    .map(({ name }) => name);
 }
 
 const EVERYWHERE = ["x-client-request-id", "traceparent", "tracestate"];
@@ -69,11 +79,13 @@ describe("/openapi.json", () => {
   });
 
   it("names 412 and 428 where If-Match is read, 409 where things can be at odds", () => {
-    // Without a candidate there is nothing to show of its time in shadow or to simulate, a key is rotated once, and a named key is not changed.
+    // Without a candidate there is nothing to show of its time in shadow or to simulate, a key is
+    // rotated once, and a named key is not changed.
     const alone = ["retrievePolicyShadow", "retrievePolicySimulation", "rotateKey", "putNamedKey"];
     for (const { path, method, ifMatch, conflicts, id } of ENDPOINTS) {
       const statuses = Object.keys(described(path, method).responses);
-      for (const status of ["412", "428"]) expect(statuses.includes(status), path).toBe(ifMatch !== undefined);
+      for (const status of ["412", "428"])
+        expect(statuses.includes(status), path).toBe(ifMatch !== undefined);
       expect(statuses.includes("409"), path).toBe(conflicts === true || alone.includes(id));
     }
     expect(ENDPOINTS.filter(({ ifMatch }) => ifMatch !== undefined).length).toBe(4);
@@ -84,7 +96,9 @@ describe("/openapi.json", () => {
     expect(one).toMatchObject({
       security: [{ serviceKey: ["governance:read"] }, { serviceKey: ["operations:manage"] }],
     });
-    expect(one.responses["200"]).toMatchObject({ headers: { etag: { $ref: "#/components/headers/etag-always" } } });
+    expect(one.responses["200"]).toMatchObject({
+      headers: { etag: { $ref: "#/components/headers/etag-always" } },
+    });
     expect(described("/v1/keys", "POST")).toMatchObject({
       security: [{ serviceKey: ["operations:manage"] }, { serviceKey: ["platform:manage"] }],
     });

@@ -35,7 +35,10 @@ const NANO_USD = (40 + 4 + 40 + 70) * 1_000;
 const PATIENT = { connect: 9_000, firstByte: 9_000, idle: 9_000, firstToken: 9_000, total: 9_000 };
 
 function priced(base: RoutingTable, prices: Readonly<Record<string, Price | null>>): RoutingTable {
-  const endpoints = Object.entries(base.endpoints).map(([id, row]) => [id, { ...row, price: prices[id] ?? null }]);
+  const endpoints = Object.entries(base.endpoints).map(([id, row]) => [
+    id,
+    { ...row, price: prices[id] ?? null },
+  ]);
   return { ...base, endpoints: Object.fromEntries(endpoints) };
 }
 
@@ -54,8 +57,13 @@ function call(router: Router, path: string, body: unknown): Promise<Response> {
   });
 }
 
-async function chatting(answer: (response: ServerResponse) => void, price: Price | null): Promise<Router> {
-  return startRouter({ table: priced(tableOver([await startUpstream(answer)], { timeouts: PATIENT }), { a: price }) });
+async function chatting(
+  answer: (response: ServerResponse) => void,
+  price: Price | null,
+): Promise<Router> {
+  return startRouter({
+    table: priced(tableOver([await startUpstream(answer)], { timeouts: PATIENT }), { a: price }),
+  });
 }
 
 describe("the cost of a request in the evidence", () => {
@@ -80,7 +88,8 @@ describe("the cost of a request in the evidence", () => {
     ];
     const upstream = await startUpstream((response) => {
       startSse(response);
-      for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      for (const event of events)
+        response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     });
     const base = priced(tableOver([upstream], { timeouts: PATIENT }), { a: PRICE });
     const { a } = base.endpoints;
@@ -88,7 +97,11 @@ describe("the cost of a request in the evidence", () => {
     const router = await startRouter({
       table: { ...base, endpoints: { a: endpoint("a", { ...a, dialect: "anthropic-messages" }) } },
     });
-    const response = await call(router, "/api/v1/messages", { ...hello, max_tokens: 100, stream: true });
+    const response = await call(router, "/api/v1/messages", {
+      ...hello,
+      max_tokens: 100,
+      stream: true,
+    });
     const reader = response.body?.getReader();
     await reader?.read();
     await reader?.cancel();
@@ -104,7 +117,10 @@ describe("the cost of a request in the evidence", () => {
   });
 
   it("is that of the counts which the provider reported, with the cache's at their own rates, and of one call", async () => {
-    const router = await chatting((response) => answerJson(response, COUNTED), { ...PRICE, request: 0.5 });
+    const router = await chatting((response) => answerJson(response, COUNTED), {
+      ...PRICE,
+      request: 0.5,
+    });
     await (await post(router, hello)).text();
     expect(await onlyOutcome(router)).toMatchObject({
       inputTokens: 100,
@@ -125,7 +141,12 @@ describe("the cost of a request in the evidence", () => {
   });
 
   it.each([
-    ["null without a price", null, (response: ServerResponse) => answerJson(response, COUNTED), null],
+    [
+      "null without a price",
+      null,
+      (response: ServerResponse) => answerJson(response, COUNTED),
+      null,
+    ],
     [
       "null without a count",
       PRICE,
@@ -169,14 +190,28 @@ describe("the cost of a request in the evidence", () => {
       startUpstream((response, { body }) => {
         if (body.includes(refused)) return answerJson(response, {}, 500);
         const data = [{ object: "embedding", index: 0, embedding: [0.5, 0.5, 0.5] }];
-        answerJson(response, { object: "list", data, model: "v", usage: { prompt_tokens: 7, total_tokens: 7 } });
+        answerJson(response, {
+          object: "list",
+          data,
+          model: "v",
+          usage: { prompt_tokens: 7, total_tokens: 7 },
+        });
       });
     const upstreams = [await embeds("elsewhere"), await embeds("nothing")];
-    const rows = upstreams.map(({ url }, index) => provider(`p${index}`, { baseUrl: `${url}/v1`, timeouts: PATIENT }));
+    const rows = upstreams.map(({ url }, index) =>
+      provider(`p${index}`, { baseUrl: `${url}/v1`, timeouts: PATIENT }),
+    );
     const router = await startRouter({
       table: table({
         providers: rows,
-        models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
+        models: [
+          model("m", {
+            operations: ["embed"],
+            dimensions: [3],
+            contextWindow: 8_000,
+            capabilities: [],
+          }),
+        ],
         endpoints: rows.map(({ id }, index) =>
           endpoint(`e${index}`, {
             provider: id,
@@ -185,11 +220,18 @@ describe("the cost of a request in the evidence", () => {
           }),
         ),
         routes: [route("r", "e0", ["e1"], { operations: ["embed"] })],
-        workspaces: [workspace("w", { providers: ["p0", "p1"], dimensions: [3], contextWindow: 8_000 })],
+        workspaces: [
+          workspace("w", { providers: ["p0", "p1"], dimensions: [3], contextWindow: 8_000 }),
+        ],
       }),
     });
-    expect((await call(router, "/v1/embeddings", { model: "r", input: ["a", "b", "elsewhere"] })).status).toBe(200);
-    expect(await onlyOutcome(router)).toMatchObject({ inputTokens: 21, costNanoUsd: 140 + 140 + 350 });
+    expect(
+      (await call(router, "/v1/embeddings", { model: "r", input: ["a", "b", "elsewhere"] })).status,
+    ).toBe(200);
+    expect(await onlyOutcome(router)).toMatchObject({
+      inputTokens: 21,
+      costNanoUsd: 140 + 140 + 350,
+    });
   });
 
   it("of a rerank is that of the searches which the provider counted", async () => {
@@ -202,9 +244,16 @@ describe("the cost of a request in the evidence", () => {
     );
     const router = await startRouter({
       table: table({
-        providers: [provider("p", { dialect: "cohere-chat", baseUrl: upstream.url, timeouts: PATIENT })],
+        providers: [
+          provider("p", { dialect: "cohere-chat", baseUrl: upstream.url, timeouts: PATIENT }),
+        ],
         models: [model("m", { operations: ["rerank"], capabilities: [] })],
-        endpoints: [endpoint("e", { dialect: "cohere-chat", price: { input: 0, output: 0, request: 0, search: 2 } })],
+        endpoints: [
+          endpoint("e", {
+            dialect: "cohere-chat",
+            price: { input: 0, output: 0, request: 0, search: 2 },
+          }),
+        ],
         routes: [route("r", "e", [], { operations: ["rerank"] })],
       }),
     });

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { WorkspaceLimits } from "../../src/canon/limits.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { answerJson, delta, sse, startSse, startUpstream, tableOver, until, type Upstream } from "../support/router.ts";
+import {
+  answerJson,
+  delta,
+  sse,
+  startSse,
+  startUpstream,
+  tableOver,
+  until,
+  type Upstream,
+} from "../support/router.ts";
 import { endpoint, provider } from "../support/table.ts";
 import { limited } from "./limited-router.ts";
 
@@ -13,9 +22,23 @@ interface Protocol {
   readonly begin: string;
 }
 
-const event = (type: string, more: object = {}): string => `event: ${type}\n${sse({ type, ...more })}`;
-const message = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
-const response = { id: "resp_1", object: "response", status: "in_progress", model: "m", output: [] };
+const event = (type: string, more: object = {}): string =>
+  `event: ${type}\n${sse({ type, ...more })}`;
+const message = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content: [],
+  stop_reason: null,
+};
+const response = {
+  id: "resp_1",
+  object: "response",
+  status: "in_progress",
+  model: "m",
+  output: [],
+};
 const item = { id: "it_1", type: "message", role: "assistant", status: "in_progress", content: [] };
 
 const PROTOCOLS: readonly Protocol[] = [
@@ -25,15 +48,20 @@ const PROTOCOLS: readonly Protocol[] = [
     piece: (text) => sse(delta(text)),
     rest: (input, output) =>
       sse(delta("", "stop")) +
-      sse({ choices: [], usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output } }) +
+      sse({
+        choices: [],
+        usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+      }) +
       sse("[DONE]"),
   },
   {
     dialect: "anthropic-messages",
     begin:
-      event("message_start", { message: { ...message, usage: { input_tokens: 11, output_tokens: 1 } } }) +
-      event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
-    piece: (text) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
+      event("message_start", {
+        message: { ...message, usage: { input_tokens: 11, output_tokens: 1 } },
+      }) + event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    piece: (text) =>
+      event("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
     rest: (input, output) =>
       event("content_block_stop", { index: 0 }) +
       event("message_delta", {
@@ -54,13 +82,24 @@ const PROTOCOLS: readonly Protocol[] = [
         part: { type: "output_text", text: "" },
       }),
     piece: (text) =>
-      event("response.output_text.delta", { item_id: "it_1", output_index: 0, content_index: 0, delta: text }),
+      event("response.output_text.delta", {
+        item_id: "it_1",
+        output_index: 0,
+        content_index: 0,
+        delta: text,
+      }),
     rest: (input, output) =>
       event("response.completed", {
         response: {
           ...response,
           status: "completed",
-          output: [{ ...item, status: "completed", content: [{ type: "output_text", text: "all", annotations: [] }] }],
+          output: [
+            {
+              ...item,
+              status: "completed",
+              content: [{ type: "output_text", text: "all", annotations: [] }],
+            },
+          ],
           usage: { input_tokens: input, output_tokens: output, total_tokens: input + output },
         },
       }),
@@ -81,7 +120,9 @@ function tableOf(upstream: Upstream, dialect: string): RoutingTable {
   const base = tableOver([upstream]);
   return {
     ...base,
-    providers: { "p-a": provider("p-a", { baseUrl: `${upstream.url}/v1`, dialect, auth: { kind: "none" } }) },
+    providers: {
+      "p-a": provider("p-a", { baseUrl: `${upstream.url}/v1`, dialect, auth: { kind: "none" } }),
+    },
     endpoints: { a: endpoint("a", { provider: "p-a", dialect }) },
   };
 }
@@ -91,7 +132,11 @@ async function beginStream(url: string, body: object): Promise<() => void> {
   const controller = new AbortController();
   const answer = await fetch(url, {
     method: "POST",
-    headers: { authorization: "Bearer good", "content-type": "application/json", "anthropic-version": "2023-06-01" },
+    headers: {
+      authorization: "Bearer good",
+      "content-type": "application/json",
+      "anthropic-version": "2023-06-01",
+    },
     body: JSON.stringify({ model: "r", stream: true, ...body }),
     signal: controller.signal,
   });
@@ -111,7 +156,9 @@ describe("a client that closes a stream", () => {
         await left.promise;
         stream.end(rest(11, 3_000));
       });
-      const { router, store } = await limited(tableOf(upstream, dialect), { tokensPerMinute: 100_000 });
+      const { router, store } = await limited(tableOf(upstream, dialect), {
+        tokensPerMinute: 100_000,
+      });
       const close = await beginStream(`${router.url}${path}`, body);
       close();
       // The router has seen that the client left when it reads what comes now.
@@ -119,7 +166,11 @@ describe("a client that closes a stream", () => {
       left.resolve();
       await router.settled(1);
       expect(upstream.calls[0]?.lostAt).toBeNull();
-      expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", inputTokens: 11, outputTokens: 3_000 });
+      expect(router.outcomes[0]).toMatchObject({
+        terminal: "client_closed",
+        inputTokens: 11,
+        outputTokens: 3_000,
+      });
       expect(router.outcomes[0]).not.toHaveProperty("estimated");
       await until(() => store.used("workspace:w", "tokens") < 100_000 / 16 + 3_011);
       expect(store.used("workspace:w", "tokens")).toBeGreaterThanOrEqual(3_011);
@@ -148,26 +199,38 @@ describe("a client that closes a stream", () => {
 });
 
 describe("a client that closes a stream of which nothing counts tokens", () => {
-  const LIMITS: readonly Partial<WorkspaceLimits>[] = [{}, { concurrency: 1, requestsPerMinute: 100 }];
-  test.for(LIMITS)("gives its slot back at once, and the provider is not read on: %j", async (limits) => {
-    const left = Promise.withResolvers<void>();
-    const upstream = await startUpstream(async (stream) => {
-      startSse(stream);
-      stream.write(sse(delta("text")));
-      await left.promise;
-      stream.end(sse({ ...delta("", "stop"), usage: { prompt_tokens: 11, completion_tokens: 3_000 } }) + sse("[DONE]"));
-    });
-    const { router } = await limited(tableOver([upstream]), limits);
-    const close = await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]);
-    close();
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    left.resolve();
-    await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", estimated: true });
-    // It would be refused by `concurrency` otherwise.
-    (await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]))();
-    await until(() => upstream.calls[0]?.lostAt !== null);
-  });
+  const LIMITS: readonly Partial<WorkspaceLimits>[] = [
+    {},
+    { concurrency: 1, requestsPerMinute: 100 },
+  ];
+  test.for(LIMITS)(
+    "gives its slot back at once, and the provider is not read on: %j",
+    async (limits) => {
+      const left = Promise.withResolvers<void>();
+      const upstream = await startUpstream(async (stream) => {
+        startSse(stream);
+        stream.write(sse(delta("text")));
+        await left.promise;
+        stream.end(
+          sse({ ...delta("", "stop"), usage: { prompt_tokens: 11, completion_tokens: 3_000 } }) +
+            sse("[DONE]"),
+        );
+      });
+      const { router } = await limited(tableOver([upstream]), limits);
+      const close = await beginStream(
+        `${router.url}/v1/chat/completions`,
+        SURFACES["/v1/chat/completions"],
+      );
+      close();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      left.resolve();
+      await router.settled(1);
+      expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", estimated: true });
+      // It would be refused by `concurrency` otherwise.
+      (await beginStream(`${router.url}/v1/chat/completions`, SURFACES["/v1/chat/completions"]))();
+      await until(() => upstream.calls[0]?.lostAt !== null);
+    },
+  );
 });
 
 describe("a request whose deadline passes while its body is read", () => {
@@ -177,7 +240,11 @@ describe("a request whose deadline passes while its body is read", () => {
     const body = JSON.stringify({ model: "r", ...SURFACES["/v1/chat/completions"] });
     const answer = await fetch(`${router.url}/v1/chat/completions`, {
       method: "POST",
-      headers: { authorization: "Bearer good", "content-type": "application/json", "x-request-timeout-ms": "100" },
+      headers: {
+        authorization: "Bearer good",
+        "content-type": "application/json",
+        "x-request-timeout-ms": "100",
+      },
       body: new ReadableStream({
         async start(controller) {
           controller.enqueue(new TextEncoder().encode(body.slice(0, 10)));
@@ -218,15 +285,24 @@ describe("a stream with sound or pictures in base64", () => {
     [
       "openai-chat",
       "/v1/chat/completions",
-      sse({ choices: [{ index: 0, delta: { images: [{ type: "image_url", image_url: { url: BASE64 } }] } }] }) +
-        chatEnd,
+      sse({
+        choices: [
+          { index: 0, delta: { images: [{ type: "image_url", image_url: { url: BASE64 } }] } },
+        ],
+      }) + chatEnd,
     ],
     [
       "openai-responses",
       "/v1/responses",
       event("response.created", { response }) +
         event("response.output_audio.delta", { item_id: "it_1", output_index: 0, delta: BASE64 }) +
-        completed([{ ...item, status: "completed", content: [{ type: "output_text", text: "all", annotations: [] }] }]),
+        completed([
+          {
+            ...item,
+            status: "completed",
+            content: [{ type: "output_text", text: "all", annotations: [] }],
+          },
+        ]),
     ],
   ] as const)("is charged what the provider counts: %s", async (dialect, path, answer) => {
     const upstream = await startUpstream((stream) => {
@@ -241,7 +317,11 @@ describe("a stream with sound or pictures in base64", () => {
     });
     expect(await got.text()).toContain(BASE64);
     await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "completed", inputTokens: 11, outputTokens: 50 });
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "completed",
+      inputTokens: 11,
+      outputTokens: 50,
+    });
     expect(router.outcomes[0]).not.toHaveProperty("estimated");
   });
 });
@@ -258,7 +338,9 @@ describe("a whole stream", () => {
           startSse(stream);
           stream.end(begin + piece("text ".repeat(1_800)) + rest(input, output));
         });
-        const { router, store } = await limited(tableOf(upstream, dialect), { tokensPerMinute: 100_000 });
+        const { router, store } = await limited(tableOf(upstream, dialect), {
+          tokensPerMinute: 100_000,
+        });
         const answer = await fetch(`${router.url}${path}`, {
           method: "POST",
           headers: { authorization: "Bearer good", "content-type": "application/json" },

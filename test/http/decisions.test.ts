@@ -48,11 +48,15 @@ describe("GET /v1/decisions", () => {
     route =
       Object.values(table.routes).find(
         ({ id, operations }) =>
-          operations.includes("generate") && table.workspaces[workspace]?.approve.routes.includes(id),
+          operations.includes("generate") &&
+          table.workspaces[workspace]?.approve.routes.includes(id),
       )?.id ?? "";
     const infer = await test.key(workspace, ["inference"]);
     routed = await inferred(infer, { model: route, messages: [{ role: "user", content: SECRET }] });
-    denied = await inferred(infer, { model: SECRET, messages: [{ role: "user", content: SECRET }] });
+    denied = await inferred(infer, {
+      model: SECRET,
+      messages: [{ role: "user", content: SECRET }],
+    });
     await test.server.store.evidence.flush();
     reader = await test.key(workspace, READ);
   });
@@ -68,7 +72,9 @@ describe("GET /v1/decisions", () => {
   }
 
   async function get(path: string, key = reader): Promise<Answer> {
-    const response = await fetch(`${test.server.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
+    const response = await fetch(`${test.server.url}${path}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     const text = await response.text();
     const body: Answer["body"] = JSON.parse(text);
     return { status: response.status, text, body };
@@ -91,8 +97,14 @@ describe("GET /v1/decisions", () => {
 
   it("narrows by every parameter, and pages", async () => {
     const ids = async (query: string): Promise<readonly string[]> =>
-      (await get(`/v1/decisions?operation=chat.completions&${query}`)).body.data.map(({ id }) => id);
-    const { endpoint = "", provider = "", key = "" } = (await get(`/v1/decisions?route=${route}`)).body.data[0] ?? {};
+      (await get(`/v1/decisions?operation=chat.completions&${query}`)).body.data.map(
+        ({ id }) => id,
+      );
+    const {
+      endpoint = "",
+      provider = "",
+      key = "",
+    } = (await get(`/v1/decisions?route=${route}`)).body.data[0] ?? {};
     for (const query of [
       `route=${route}`,
       "outcome=route",
@@ -137,10 +149,17 @@ describe("GET /v1/decisions", () => {
     const { status, body, text } = await get(`/v1/decisions/${routed}/explanation`);
     expect(status).toBe(200);
     expect(isExplanation(body), JSON.stringify(isExplanation.errors)).toBe(true);
-    expect(body).toMatchObject({ id: routed, same_table: true, same_policies: true, same_result: true });
+    expect(body).toMatchObject({
+      id: routed,
+      same_table: true,
+      same_policies: true,
+      same_result: true,
+    });
     const { plan } = (await get(`/v1/decisions/${routed}`)).body;
     const { candidates = [] } = body.explanation ?? {};
-    expect(candidates.filter(({ in_plan }) => in_plan).map(({ endpoint }) => endpoint)).toEqual(plan);
+    expect(candidates.filter(({ in_plan }) => in_plan).map(({ endpoint }) => endpoint)).toEqual(
+      plan,
+    );
     expect(candidates.every(({ constraints }) => constraints.length > 0)).toBe(true);
     expect(text).not.toContain(SECRET);
   });
@@ -148,14 +167,20 @@ describe("GET /v1/decisions", () => {
   it("explains a denial with the candidates that were excluded", async () => {
     const infer = await test.key(workspace, ["inference"]);
     const provider = { max_price: { input: 0 } };
-    const id = await inferred(infer, { model: route, messages: [{ role: "user", content: SECRET }], provider });
+    const id = await inferred(infer, {
+      model: route,
+      messages: [{ role: "user", content: SECRET }],
+      provider,
+    });
     await test.server.store.evidence.flush();
     const { body } = await get(`/v1/decisions/${id}/explanation`);
     expect(body).toMatchObject({ same_result: true, explanation: { outcome: "deny" } });
     const { candidates = [] } = body.explanation ?? {};
     expect(candidates.length).toBeGreaterThan(0);
     for (const { constraints } of candidates) {
-      expect(constraints.some(({ policy, verdict }) => policy === "preferences" && verdict === "fail")).toBe(true);
+      expect(
+        constraints.some(({ policy, verdict }) => policy === "preferences" && verdict === "fail"),
+      ).toBe(true);
     }
   });
 
@@ -173,7 +198,10 @@ describe("GET /v1/decisions", () => {
 
   it("says so where the table has changed since the decision", async () => {
     const path = join(test.folder, "routes.yaml");
-    writeFileSync(path, readFileSync(path, "utf8").replace(/^(\s+price: \{ input:) [\d.]+/m, "$1 77"));
+    writeFileSync(
+      path,
+      readFileSync(path, "utf8").replace(/^(\s+price: \{ input:) [\d.]+/m, "$1 77"),
+    );
     await test.server.reload();
     expect((await get(`/v1/decisions/${routed}/explanation`)).body).toMatchObject({
       same_table: false,

@@ -107,7 +107,10 @@ describe("a failure that may pass", () => {
     expect(response.headers.get("x-signalbox-attempts")).toBe("2");
     await router.settled(1);
     expect(router.decisions).toHaveLength(1);
-    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "server_error" }, { failure: null }]);
+    expect(router.outcomes[0]?.attempts).toMatchObject([
+      { failure: "server_error" },
+      { failure: null },
+    ]);
     const once = await startRouter({ table: routed([upstream], { maxAttempts: 4 }) });
     calls = 0;
     expect((await post(once, hello, { "x-max-attempts": "1" })).status).toBe(502);
@@ -163,14 +166,18 @@ describe("a failure that may pass", () => {
       const limited = await startUpstream(failing(429, { "retry-after": value }));
       const well = await startUpstream((response) => answerJson(response));
       const router = await startRouter({ table: tableOver([limited, well]) });
-      for (let count = 0; count < 2; count += 1) expect(endpointOf(await post(router, hello))).toBe("b");
+      for (let count = 0; count < 2; count += 1)
+        expect(endpointOf(await post(router, hello))).toBe("b");
       // Nothing usable was said: the usual time out holds.
       expect(limited.calls, value).toHaveLength(1);
     }
   });
 
   it("is never the caller's own: 400 goes nowhere else and not again", async () => {
-    const upstreams = [await startUpstream(failing(400)), await startUpstream((response) => answerJson(response))];
+    const upstreams = [
+      await startUpstream(failing(400)),
+      await startUpstream((response) => answerJson(response)),
+    ];
     const router = await startRouter({ table: routed(upstreams, { maxAttempts: 4 }) });
     expect((await post(router, hello)).status).toBe(400);
     expect(upstreams.map(({ calls }) => calls.length)).toEqual([1, 0]);
@@ -181,7 +188,10 @@ describe("the commit point", () => {
   it.each([
     [
       "an empty role delta",
-      sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] }),
+      sse({
+        id: "c",
+        choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],
+      }),
     ],
     ["comments", ": ping\n\n: ping\n\n"],
   ])("a stream that dies after %s is answered by the next endpoint", async (_name, beginning) => {
@@ -220,7 +230,10 @@ describe("the commit point", () => {
   });
 
   it("does not wait for ever: beyond 64 KiB without output the answer has begun", async () => {
-    const empty = sse({ id: "c", choices: [{ index: 0, delta: { content: "" }, finish_reason: null }] });
+    const empty = sse({
+      id: "c",
+      choices: [{ index: 0, delta: { content: "" }, finish_reason: null }],
+    });
     const wordy = await startUpstream((response) => {
       startSse(response);
       response.write(empty.repeat(1_200));
@@ -241,18 +254,29 @@ describe("the commit point", () => {
       startSse(response);
       response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
     });
-    const timeouts = { connect: 1_000, firstByte: 2_000, firstToken: 150, idle: 2_000, total: 10_000 };
+    const timeouts = {
+      connect: 1_000,
+      firstByte: 2_000,
+      firstToken: 150,
+      idle: 2_000,
+      total: 10_000,
+    };
     const router = await startRouter({ table: tableOver([pinging, whole], { timeouts }) });
     expect(await (await post(router, streamed)).text()).toContain('"hi"');
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "timeout_first_token" }, { failure: null }]);
+    expect(router.outcomes[0]?.attempts).toMatchObject([
+      { failure: "timeout_first_token" },
+      { failure: null },
+    ]);
   });
 });
 
 describe("health", () => {
   it("ejects an endpoint after failures in a row, tries it once when its time has passed, and takes it back", async () => {
     let isIll = true;
-    const ill = await startUpstream((response) => (isIll ? failing(500)(response) : answerJson(response)));
+    const ill = await startUpstream((response) =>
+      isIll ? failing(500)(response) : answerJson(response),
+    );
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([ill, well], { health: HEALTH }) });
     for (const expected of [1, 2, 2, 2]) {
@@ -296,7 +320,8 @@ describe("health", () => {
       const counted = await send("/api/v1/messages/count_tokens", hello);
       expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: 3 }]);
     }
-    // After the first answer the count goes to the next endpoint at once; the third cannot count, and refuses nothing.
+    // After the first answer the count goes to the next endpoint at once; the third cannot count,
+    // and refuses nothing.
     expect(primary.calls).toHaveLength(1);
     expect(bare.calls).toHaveLength(0);
     expect(endpointOf(await send("/v1/responses", { model: "r", input: "hi" }))).toBe("a");
@@ -315,7 +340,8 @@ describe("health", () => {
     const limited = await startUpstream(failing(429, { "retry-after-ms": "200" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });
-    for (let count = 0; count < 3; count += 1) expect(endpointOf(await post(router, hello))).toBe("b");
+    for (let count = 0; count < 3; count += 1)
+      expect(endpointOf(await post(router, hello))).toBe("b");
     expect(limited.calls).toHaveLength(1);
     expect(unhealthy(router)).toMatchObject({ a: { state: "rate_limited" } });
     await pause(220);
@@ -325,7 +351,9 @@ describe("health", () => {
 
   it("is believed of the last healthy one once its calls go well, before its time is over", async () => {
     let isIll = true;
-    const upstream = await startUpstream((response) => (isIll ? failing(500)(response) : answerJson(response)));
+    const upstream = await startUpstream((response) =>
+      isIll ? failing(500)(response) : answerJson(response),
+    );
     const health = { ...HEALTH, ejection: 60_000, longestEjection: 60_000 };
     const router = await startRouter({ table: tableOver([upstream], { health }) });
     for (let count = 0; count < 2; count += 1) await post(router, hello);
@@ -340,15 +368,25 @@ describe("health", () => {
       startSse(response);
       response.write(sse(delta("x".repeat(60_000))).repeat(400));
     });
-    const timeouts = { connect: 1_000, firstByte: 2_000, firstToken: 2_000, idle: 2_000, total: 3_000 };
+    const timeouts = {
+      connect: 1_000,
+      firstByte: 2_000,
+      firstToken: 2_000,
+      idle: 2_000,
+      total: 3_000,
+    };
     const router = await startRouter({ table: tableOver([large], { timeouts, health: HEALTH }) });
     const readers = await Promise.all([post(router, streamed), post(router, streamed)]);
-    // Longer than the total: a busy machine needs a while until buffers are full and the clock stands.
+    // Longer than the total: a busy machine needs a while until buffers are full and the clock
+    // stands.
     await pause(4_000);
     expect(unhealthy(router)).toEqual({});
     for (const reader of readers) await reader.body?.cancel();
     await router.settled(2);
-    expect(router.outcomes.map(({ terminal }) => terminal)).toEqual(["client_closed", "client_closed"]);
+    expect(router.outcomes.map(({ terminal }) => terminal)).toEqual([
+      "client_closed",
+      "client_closed",
+    ]);
   });
 
   it("is not touched by what callers do wrong", async () => {
@@ -362,7 +400,9 @@ describe("health", () => {
     const ill = await startUpstream(failing(500));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
-      table: tableOver([ill, well], { health: { ...HEALTH, ejection: 60_000, longestEjection: 60_000 } }),
+      table: tableOver([ill, well], {
+        health: { ...HEALTH, ejection: 60_000, longestEjection: 60_000 },
+      }),
     });
     await post(router, hello);
     await post(router, hello);
@@ -374,7 +414,12 @@ describe("health", () => {
     expect(await response.json()).toMatchObject({
       plan: [
         { endpoint: "b", tier: 1, standing: { state: "healthy" } },
-        { endpoint: "a", tier: 0, balance: "order", standing: { state: "ejected", consecutive_failures: 2 } },
+        {
+          endpoint: "a",
+          tier: 0,
+          balance: "order",
+          standing: { state: "ejected", consecutive_failures: 2 },
+        },
       ],
       arrangement: { decided: ["a", "b"], by_chance: false },
       max_places: null,
@@ -391,7 +436,12 @@ describe("health", () => {
       else answerJson(response);
     });
     const well = await startUpstream((response) => answerJson(response));
-    const health = { ...HEALTH, ejection: 50, longestEjection: 50, probe: { path: "/models", interval: 50 } };
+    const health = {
+      ...HEALTH,
+      ejection: 50,
+      longestEjection: 50,
+      probe: { path: "/models", interval: 50 },
+    };
     const base = tableOver([upstream, well], { health });
     const router = await startRouter({ table: base });
     const tracker = new EndpointTracker(healthSettingsOf(router.snapshots));
@@ -445,7 +495,8 @@ describe("balance", () => {
       for (let count = 0; count < 5; count += 1) expect(await requested(body, headers)).toBe(first);
     }
     const tracker = new Set<string>();
-    for (let key = 0; key < 30; key += 1) tracker.add(await requested({ prompt_cache_key: `other ${key}` }));
+    for (let key = 0; key < 30; key += 1)
+      tracker.add(await requested({ prompt_cache_key: `other ${key}` }));
     expect(tracker.size).toBe(3);
   });
 
@@ -459,7 +510,9 @@ describe("balance", () => {
         answerJson(response);
       });
     const upstreams = [await slow(), await slow()];
-    const router = await startRouter({ table: routed(upstreams, tier(2, "least_in_flight", [1, 1])) });
+    const router = await startRouter({
+      table: routed(upstreams, tier(2, "least_in_flight", [1, 1])),
+    });
     const requests: Promise<Response>[] = [];
     for (let count = 1; count <= 6; count += 1) {
       requests.push(post(router, hello));
@@ -502,13 +555,16 @@ describe("balance", () => {
         startSse(response);
         response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
       });
-    const router = await startRouter({ table: tableOver([await speaking(1, 200), await speaking(200, 1)]) });
+    const router = await startRouter({
+      table: tableOver([await speaking(1, 200), await speaking(200, 1)]),
+    });
     const ask = async (body: object, provider: object): Promise<string> => {
       const response = await post(router, { ...body, provider });
       await response.text();
       return endpointOf(response);
     };
-    for (const body of [streamed, hello]) for (const id of ["p-a", "p-b"]) await ask(body, { only: [id] });
+    for (const body of [streamed, hello])
+      for (const id of ["p-a", "p-b"]) await ask(body, { only: [id] });
     for (let count = 0; count < 5; count += 1) {
       expect(await ask(hello, { sort: "latency" })).toBe("b");
       expect(await ask(streamed, { sort: "latency" })).toBe("a");
@@ -562,7 +618,10 @@ describe("a provider whose calls are all taken", () => {
   it("is not waited for while another endpoint is free", async () => {
     const { upstream, waiting } = await held();
     const other = await startUpstream((response) => answerJson(response));
-    const table = tableOver([upstream, other], { maxConcurrency: 1, queue: { size: 5, wait: 5_000 } });
+    const table = tableOver([upstream, other], {
+      maxConcurrency: 1,
+      queue: { size: 5, wait: 5_000 },
+    });
     const router = await startRouter({ table });
     const first = post(router, hello);
     await until(() => waiting.length === 1);
@@ -583,7 +642,8 @@ describe("a provider whose calls are all taken", () => {
         ...(why === "without credentials" ? { disabled: ["p-b"] } : {}),
       });
       if (why === "out for its health") {
-        for (let count = 0; count < 2; count += 1) await post(router, { ...hello, provider: { only: ["p-b"] } });
+        for (let count = 0; count < 2; count += 1)
+          await post(router, { ...hello, provider: { only: ["p-b"] } });
       }
       const before = ill.calls.length;
       const first = post(router, hello);

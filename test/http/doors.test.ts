@@ -2,7 +2,15 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Identity } from "../../src/canon/identity.ts";
 import type { Scope } from "../../src/canon/scope.ts";
-import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  errorOf,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { fakePolicies, identity } from "../support/table.ts";
 
 const SECRET = "my-secret-prompt";
@@ -21,15 +29,39 @@ describe("bodies", () => {
   it.each<[string, string, number, string, string | null]>([
     ["nothing", "", 400, "invalid_json", null],
     ["text", SECRET, 400, "invalid_json", null],
-    ["half JSON", `{"model":"r","messages":[{"role":"user","content":"${SECRET}`, 400, "invalid_json", null],
+    [
+      "half JSON",
+      `{"model":"r","messages":[{"role":"user","content":"${SECRET}`,
+      400,
+      "invalid_json",
+      null,
+    ],
     ["a list", `["${SECRET}"]`, 400, "invalid_json", null],
     ["null", "null", 400, "invalid_json", null],
-    ["no model", `{"messages":[{"role":"user","content":"${SECRET}"}]}`, 400, "missing_field", "model"],
+    [
+      "no model",
+      `{"messages":[{"role":"user","content":"${SECRET}"}]}`,
+      400,
+      "missing_field",
+      "model",
+    ],
     ["no messages", `{"model":"r"}`, 400, "missing_field", "messages"],
     ["empty messages", `{"model":"r","messages":[]}`, 400, "invalid_value", "messages"],
     ["messages as text", `{"model":"r","messages":"${SECRET}"}`, 400, "invalid_type", "messages"],
-    ["a message as text", `{"model":"r","messages":["${SECRET}"]}`, 400, "invalid_type", "messages[0]"],
-    ["an unknown role", `{"model":"r","messages":[{"role":"${SECRET}"}]}`, 400, "invalid_value", "messages[0].role"],
+    [
+      "a message as text",
+      `{"model":"r","messages":["${SECRET}"]}`,
+      400,
+      "invalid_type",
+      "messages[0]",
+    ],
+    [
+      "an unknown role",
+      `{"model":"r","messages":[{"role":"${SECRET}"}]}`,
+      400,
+      "invalid_value",
+      "messages[0].role",
+    ],
     [
       "content as number",
       `{"model":"r","messages":[{"role":"user","content":4}]}`,
@@ -58,7 +90,13 @@ describe("bodies", () => {
       "invalid_value",
       "temperature",
     ],
-    ["stream as text", `{"model":"r","messages":[{"role":"user"}],"stream":"yes"}`, 400, "invalid_type", "stream"],
+    [
+      "stream as text",
+      `{"model":"r","messages":[{"role":"user"}],"stream":"yes"}`,
+      400,
+      "invalid_type",
+      "stream",
+    ],
     [
       "a tool without function",
       `{"model":"r","messages":[{"role":"user"}],"tools":[{"type":"function"}]}`,
@@ -105,7 +143,11 @@ describe("bodies", () => {
     const { upstream, router } = await plainRouter();
     const response = await post(router, body);
     const text = await response.text();
-    expect({ status: response.status, ...JSON.parse(text).error }).toMatchObject({ status, code, param });
+    expect({ status: response.status, ...JSON.parse(text).error }).toMatchObject({
+      status,
+      code,
+      param,
+    });
     expect(text).not.toContain(SECRET);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(response.headers.get("x-request-id")).toBe("req_1");
@@ -115,19 +157,26 @@ describe("bodies", () => {
     expect(JSON.stringify([router.decisions, router.outcomes])).not.toContain(SECRET);
   });
 
-  it.each(["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])("content type %s", async (type) => {
-    const { router } = await plainRouter();
-    const response = await post(router, hello, { "content-type": type });
-    expect(response.status).toBe(415);
-    expect((await errorOf(response)).code).toBe("unsupported_media_type");
-  });
+  it.each(["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])(
+    "content type %s",
+    async (type) => {
+      const { router } = await plainRouter();
+      const response = await post(router, hello, { "content-type": type });
+      expect(response.status).toBe(415);
+      expect((await errorOf(response)).code).toBe("unsupported_media_type");
+    },
+  );
 
   it("invalid UTF-8 is not JSON", async () => {
     const { router } = await plainRouter();
     const response = await fetch(`${router.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: "Bearer good", "content-type": "application/json" },
-      body: Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
+      body: Buffer.concat([
+        Buffer.from('{"model":"'),
+        Buffer.from([0xff, 0xfe]),
+        Buffer.from('"}'),
+      ]),
     });
     expect((await errorOf(response)).code).toBe("invalid_json");
   });
@@ -152,15 +201,27 @@ describe("bodies", () => {
     ["too little", 1, "408"],
     ["enough", 4_000, "200"],
   ])("a body that brings %s of itself in each interval", async (_, piece, status) => {
-    const limits = { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 60_000, writeTime: 2_000 };
+    const limits = {
+      bodyBytes: 1_000_000,
+      answerBytes: 1_000_000,
+      requestTime: 60_000,
+      writeTime: 2_000,
+    };
     const { router } = await plainRouter({
       runtime: { limits: { ...limits, bodyTime: 60_000, bodyProgressTime: 1_000 } },
     });
-    const body = JSON.stringify({ ...hello, messages: [{ role: "user", content: "x".repeat(60_000) }] });
+    const body = JSON.stringify({
+      ...hello,
+      messages: [{ role: "user", content: "x".repeat(60_000) }],
+    });
     const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
-    const answer = new Promise<string>((resolve) => socket.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+    const answer = new Promise<string>((resolve) =>
+      socket.once("data", (chunk: Buffer) => resolve(chunk.toString())),
+    );
     const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good";
-    socket.write(`${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`);
+    socket.write(
+      `${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
     let sent = 0;
     const sending = setInterval(() => {
       if (sent < body.length) socket.write(body.slice(sent, (sent += piece)));
@@ -204,7 +265,9 @@ describe("credentials", () => {
   });
 
   it("an expired key says so", async () => {
-    const { router } = await plainRouter({ runtime: { verify: () => ({ ok: false, code: "expired_api_key" }) } });
+    const { router } = await plainRouter({
+      runtime: { verify: () => ({ ok: false, code: "expired_api_key" }) },
+    });
     expect((await errorOf(await post(router, hello))).code).toBe("expired_api_key");
   });
 
@@ -226,20 +289,31 @@ describe("credentials", () => {
       return fetch(`${router.url}${path}`, {
         method,
         headers: { authorization: "Bearer good", "content-type": "application/json" },
-        ...(method === "POST" ? { body: JSON.stringify(path.includes("simulate") ? { model: "r" } : hello) } : {}),
+        ...(method === "POST"
+          ? { body: JSON.stringify(path.includes("simulate") ? { model: "r" } : hello) }
+          : {}),
       });
     };
     expect((await call([needed])).status).toBe(200);
     const others = await call(all.filter((scope) => scope !== needed));
     expect(others.status).toBe(403);
-    expect(await errorOf(others)).toMatchObject({ type: "insufficient_scope", code: "insufficient_scope" });
+    expect(await errorOf(others)).toMatchObject({
+      type: "insufficient_scope",
+      code: "insufficient_scope",
+    });
   });
 });
 
 describe("denials", () => {
   it("carry policy, revision, constraint, reason and decision id, in the body and in the message", async () => {
     const policies = fakePolicies(() => [
-      { id: "eu-residency", constraint: "region_approved", effect: "require_all", verdict: "fail", failing: ["a"] },
+      {
+        id: "eu-residency",
+        constraint: "region_approved",
+        effect: "require_all",
+        verdict: "fail",
+        failing: ["a"],
+      },
     ]);
     const { upstream, router } = await plainRouter({ policies });
     const response = await post(router, hello);
@@ -265,7 +339,11 @@ describe("denials", () => {
       expect(error.message).toContain(name);
     expect(upstream.calls).toHaveLength(0);
     await router.settled(1);
-    expect(router.decisions[0]).toMatchObject({ outcome: "deny", policy: "eu-residency", reason: "NOT_OK" });
+    expect(router.decisions[0]).toMatchObject({
+      outcome: "deny",
+      policy: "eu-residency",
+      reason: "NOT_OK",
+    });
     expect(router.outcomes[0]).toMatchObject({ terminal: "denied", status: 403 });
   });
 
@@ -298,7 +376,10 @@ describe("paths", () => {
     ["POST", "/api/v1/nothing", "anthropic", "unknown_path"],
   ])("%s %s → 404 in the shape of its family", async (method, path, family, code) => {
     const { router } = await plainRouter();
-    const response = await fetch(`${router.url}${path}`, { method, headers: { "x-client-request-id": "mine" } });
+    const response = await fetch(`${router.url}${path}`, {
+      method,
+      headers: { "x-client-request-id": "mine" },
+    });
     expect(response.headers.get("x-client-request-id")).toBe("mine");
     const body: { error: { code: string } } = JSON.parse(await response.text());
     expect(response.status).toBe(404);
@@ -313,16 +394,28 @@ describe("paths", () => {
 
   it("a client with another base URL gets an error that names the path, and what it sent is not repeated", async () => {
     const { router } = await plainRouter();
-    const response = await fetch(`${router.url}/v1/messages?note=${SECRET}`, { method: "POST", body: "{}" });
+    const response = await fetch(`${router.url}/v1/messages?note=${SECRET}`, {
+      method: "POST",
+      body: "{}",
+    });
     const text = await response.text();
-    expect([response.status, text]).toEqual([404, expect.stringContaining("Did you mean POST /api/v1/messages?")]);
+    expect([response.status, text]).toEqual([
+      404,
+      expect.stringContaining("Did you mean POST /api/v1/messages?"),
+    ]);
     expect(text).not.toContain(SECRET);
   });
 
   it("status and readyz are open to anybody, and no figure in them moves with traffic but the time", async () => {
     const { router } = await plainRouter({
       runtime: {
-        evidenceStatus: () => ({ state: "ok", waiting: 7, refused: 7, lost: 7, head: { position: 7, hash: "a" } }),
+        evidenceStatus: () => ({
+          state: "ok",
+          waiting: 7,
+          refused: 7,
+          lost: 7,
+          head: { position: 7, hash: "a" },
+        }),
       },
     });
     const status = JSON.parse(await (await fetch(`${router.url}/status`)).text());
@@ -350,12 +443,15 @@ describe("paths", () => {
     expect((await fetch(`${router.adminUrl}/livez`)).status).toBe(200);
   });
 
-  it.each(["x-request-timeout-ms", "x-max-attempts"])("%s that is no number is refused by name", async (header) => {
-    const { router } = await plainRouter();
-    const response = await post(router, hello, { [header]: "soon" });
-    expect(response.status).toBe(400);
-    expect((await errorOf(response)).message).toContain(header);
-  });
+  it.each(["x-request-timeout-ms", "x-max-attempts"])(
+    "%s that is no number is refused by name",
+    async (header) => {
+      const { router } = await plainRouter();
+      const response = await post(router, hello, { [header]: "soon" });
+      expect(response.status).toBe(400);
+      expect((await errorOf(response)).message).toContain(header);
+    },
+  );
 });
 
 describe("a bug of ours", () => {

@@ -3,7 +3,16 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { RESPONSE_HEADERS } from "../../src/http/contract/document/response-headers.ts";
 import { endpoint, model } from "../support/table.ts";
-import { ANSWER, answerJson, delta, sse, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 
 const HEADER = "x-signalbox-edits";
 
@@ -23,7 +32,9 @@ const chat = { messages: [{ role: "user", content: "hello" }] };
 
 function chatStream(response: ServerResponse): void {
   startSse(response);
-  response.end([sse(delta("hi", "stop")), sse({ choices: [], usage: ANSWER.usage }), sse("[DONE]")].join(""));
+  response.end(
+    [sse(delta("hi", "stop")), sse({ choices: [], usage: ANSWER.usage }), sse("[DONE]")].join(""),
+  );
 }
 
 const MESSAGE = {
@@ -47,7 +58,11 @@ const RESPONSE = {
 
 function events(response: ServerResponse, list: readonly JsonObject[]): void {
   startSse(response);
-  response.end(list.map((data) => `event: ${JSON.stringify(data["type"]).replaceAll('"', "")}\n${sse(data)}`).join(""));
+  response.end(
+    list
+      .map((data) => `event: ${JSON.stringify(data["type"]).replaceAll('"', "")}\n${sse(data)}`)
+      .join(""),
+  );
 }
 
 const CASES: readonly Case[] = [
@@ -72,7 +87,8 @@ const CASES: readonly Case[] = [
     path: "/v1/completions",
     dialect: "openai-completions",
     body: { prompt: "hello", user: "u" },
-    answer: (response) => answerJson(response, { id: "c", choices: [{ text: "hi", index: 0, finish_reason: "stop" }] }),
+    answer: (response) =>
+      answerJson(response, { id: "c", choices: [{ text: "hi", index: 0, finish_reason: "stop" }] }),
     edits: ["model_replaced", "stripped:user"],
   },
   {
@@ -96,7 +112,11 @@ const CASES: readonly Case[] = [
     body: { input: "hello", stream: true },
     answer: (response) =>
       events(response, [
-        { type: "response.created", sequence_number: 0, response: { id: "resp_1", status: "in_progress" } },
+        {
+          type: "response.created",
+          sequence_number: 0,
+          response: { id: "resp_1", status: "in_progress" },
+        },
         { type: "response.completed", sequence_number: 1, response: RESPONSE },
       ]),
     edits: ["model_replaced", "store_false_sent", "answer_members_filled", "request_id_added"],
@@ -121,7 +141,10 @@ const CASES: readonly Case[] = [
     title: "responses, translated with a dropped field",
     path: "/v1/responses",
     dialect: "openai-chat",
-    body: { input: [{ role: "user", content: "hello", id: "m" }], prompt_cache_options: { mode: "x" } },
+    body: {
+      input: [{ role: "user", content: "hello", id: "m" }],
+      prompt_cache_options: { mode: "x" },
+    },
     answer: (response) => answerJson(response),
     edits: ["model_replaced", "translated", "cache_hint_dropped", "item_id_dropped"],
   },
@@ -158,7 +181,12 @@ async function requested(
       models: { m: model("m", { operations: [operation], ...(embeds && { dimensions: [2] }) }) },
       endpoints: { a: endpoint("a", { dialect, provider: "p-a", upstreamModel }) },
       routes: { r: { ...row, operations: [operation] } },
-      workspaces: { w: { ...workspace, approve: { ...workspace.approve, dimensions: [2], contextWindow: 1_000_000 } } },
+      workspaces: {
+        w: {
+          ...workspace,
+          approve: { ...workspace.approve, dimensions: [2], contextWindow: 1_000_000 },
+        },
+      },
     },
   });
   const response = await fetch(`${router.url}${path}`, {
@@ -186,7 +214,10 @@ describe("x-signalbox-edits names what was changed on the way:", () => {
     expect(values).toEqual(expect.arrayContaining([...one.edits]));
     // A value that the case does not expect can only be a dropped field.
     expect(
-      values.filter((value) => !one.edits.includes(value) && !(outcome?.losses ?? []).some((loss) => loss === value)),
+      values.filter(
+        (value) =>
+          !one.edits.includes(value) && !(outcome?.losses ?? []).some((loss) => loss === value),
+      ),
     ).toEqual([]);
     // The evidence says the same.
     const recorded = [

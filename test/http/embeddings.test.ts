@@ -69,9 +69,20 @@ function vectorTable(
 ): RoutingTable {
   const names = upstreams.map((_, index) => `p${index}`);
   return table({
-    providers: upstreams.map(({ url }, index) => provider(`p${index}`, { baseUrl: `${url}/v1`, ...more })),
-    models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
-    endpoints: names.map((name) => endpoint(`e-${name}`, { provider: name, batch: { inputs: batch, tokens: null } })),
+    providers: upstreams.map(({ url }, index) =>
+      provider(`p${index}`, { baseUrl: `${url}/v1`, ...more }),
+    ),
+    models: [
+      model("m", {
+        operations: ["embed"],
+        dimensions: [3],
+        contextWindow: 8_000,
+        capabilities: [],
+      }),
+    ],
+    endpoints: names.map((name) =>
+      endpoint(`e-${name}`, { provider: name, batch: { inputs: batch, tokens: null } }),
+    ),
     routes: [
       route(
         "r",
@@ -114,7 +125,9 @@ const TEXTS = Array.from({ length: 25 }, (_, index) => `text ${index}`);
 describe("embeddings", () => {
   it("whose provider refuses a member name it, where the caller has sent it", async () => {
     const refusing = (param: string): Promise<Upstream> =>
-      startUpstream((response) => answerJson(response, { error: { code: "unsupported_parameter", param } }, 400));
+      startUpstream((response) =>
+        answerJson(response, { error: { code: "unsupported_parameter", param } }, 400),
+      );
     for (const [param, shown] of [
       ["dimensions", "dimensions"],
       ["a_secret_text", null],
@@ -122,17 +135,24 @@ describe("embeddings", () => {
       const router = await startRouter({ table: vectorTable([await refusing(param)]) });
       const response = await embed(router, { input: "a", dimensions: 3 });
       expect(response.status).toBe(400);
-      expect(await errorOf(response)).toMatchObject({ code: "unsupported_parameter", param: shown });
+      expect(await errorOf(response)).toMatchObject({
+        code: "unsupported_parameter",
+        param: shown,
+      });
     }
   });
 
   describe("whose answer has been sent", () => {
     /** Whether the memory of each answer that `free` was called for is gone. */
-    async function freed(upstream: Upstream, headers: readonly Record<string, string>[]): Promise<readonly boolean[]> {
+    async function freed(
+      upstream: Upstream,
+      headers: readonly Record<string, string>[],
+    ): Promise<readonly boolean[]> {
       const free = vi.spyOn(AnswerBytes.prototype, "free");
       const router = await startRouter({ table: vectorTable([upstream]) });
       const input = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);
-      for (const own of headers) expect((await listOf(await embed(router, { input }, own))).data).toHaveLength(2_000);
+      for (const own of headers)
+        expect((await listOf(await embed(router, { input }, own))).data).toHaveLength(2_000);
       await until(() => free.mock.contexts.length > 0);
       const answers = new Set(free.mock.contexts.filter((answer) => answer instanceof AnswerBytes));
       // Node refuses to give memory back from which it serves small buffers.
@@ -169,7 +189,11 @@ describe("embeddings", () => {
       "content-type": "application/json",
     });
     await router.settled(1);
-    expect(router.decisions[0]).toMatchObject({ operation: "embeddings", outcome: "route", route: "r" });
+    expect(router.decisions[0]).toMatchObject({
+      operation: "embeddings",
+      outcome: "route",
+      route: "r",
+    });
     expect(router.outcomes[0]).toMatchObject({
       terminal: "completed",
       status: 200,
@@ -191,9 +215,9 @@ describe("embeddings", () => {
     });
     const router = await startRouter({ table: vectorTable([upstream], 4) });
     const numbers = await listOf(await embed(router, { input: TEXTS }));
-    expect(upstream.calls.map((call) => inputsOf(call).length).toSorted((left, right) => left - right)).toEqual([
-      1, 4, 4, 4, 4, 4, 4,
-    ]);
+    expect(
+      upstream.calls.map((call) => inputsOf(call).length).toSorted((left, right) => left - right),
+    ).toEqual([1, 4, 4, 4, 4, 4, 4]);
     expect(numbers.data).toEqual(
       TEXTS.map((text, index) => ({ object: "embedding", index, embedding: vectorOf(text) })),
     );
@@ -224,7 +248,8 @@ describe("embeddings", () => {
 
   it("fall back as parts: what the first endpoint has answered is kept", async () => {
     const first = await startUpstream((response, call) => {
-      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "down" } }, 500);
+      if (inputsOf(call).includes("text 9"))
+        answerJson(response, { error: { message: "down" } }, 500);
       else answerVectors(response, call);
     });
     const second = await startUpstream(answerVectors);
@@ -238,21 +263,37 @@ describe("embeddings", () => {
   it.each([
     ["short", (data: object[]) => data.slice(1), "result_count"],
     ["long", (data: object[]) => [...data, ...data], "result_count"],
-    ["with an index twice", (data: object[]) => data.map((item) => ({ ...item, index: 0 })), "index_repeated"],
+    [
+      "with an index twice",
+      (data: object[]) => data.map((item) => ({ ...item, index: 0 })),
+      "index_repeated",
+    ],
     [
       "with an index out of range",
       (data: object[]) => data.map((item, index) => ({ ...item, index: index + 1 })),
       "index_invalid",
     ],
-    ["with null in a vector", (data: object[]) => data.map((item) => ({ ...item, embedding: [1, null, 2] })), null],
-    ["of another length", (data: object[]) => data.map((item) => ({ ...item, embedding: [1, 2] })), "dimension_wrong"],
+    [
+      "with null in a vector",
+      (data: object[]) => data.map((item) => ({ ...item, embedding: [1, null, 2] })),
+      null,
+    ],
+    [
+      "of another length",
+      (data: object[]) => data.map((item) => ({ ...item, embedding: [1, 2] })),
+      "dimension_wrong",
+    ],
   ])("never come from an answer that is %s", async (_name, damage, code) => {
     const upstream = await startUpstream((response, call) => {
       const list = JSON.parse(JSON.stringify(embedded(call)));
       answerJson(response, { ...list, data: damage(list.data) });
     });
     const router = await startRouter({ table: vectorTable([upstream]) });
-    const response = await embed(router, { input: ["secret text", "b"] }, { "x-max-attempts": "1" });
+    const response = await embed(
+      router,
+      { input: ["secret text", "b"] },
+      { "x-max-attempts": "1" },
+    );
     expect(response.status).toBe(502);
     const error = await errorOf(response);
     if (code !== null) expect(error.code).toBe(code);
@@ -262,7 +303,8 @@ describe("embeddings", () => {
 
   it("name the inputs that have none, and no content", async () => {
     const upstream = await startUpstream((response, call) => {
-      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "text 9 is bad" } }, 500);
+      if (inputsOf(call).includes("text 9"))
+        answerJson(response, { error: { message: "text 9 is bad" } }, 500);
       else answerVectors(response, call);
     });
     const router = await startRouter({ table: vectorTable([upstream], 5) });
@@ -273,14 +315,19 @@ describe("embeddings", () => {
 
   it("with on_partial: report come with gaps that are named", async () => {
     const upstream = await startUpstream((response, call) => {
-      if (inputsOf(call).includes("text 9")) answerJson(response, { error: { message: "text 9 is bad" } }, 500);
+      if (inputsOf(call).includes("text 9"))
+        answerJson(response, { error: { message: "text 9 is bad" } }, 500);
       else answerVectors(response, call);
     });
     const router = await startRouter({ table: vectorTable([upstream], 5) });
-    const { data, errors } = await listOf(await embed(router, { input: TEXTS, on_partial: "report" }));
+    const { data, errors } = await listOf(
+      await embed(router, { input: TEXTS, on_partial: "report" }),
+    );
     const present = TEXTS.map((_, index) => index).filter((index) => index < 5 || index > 9);
     expect(data.map(({ index }) => index)).toEqual(present);
-    expect(data.map(({ embedding }) => embedding)).toEqual(present.map((index) => vectorOf(TEXTS[index] ?? "")));
+    expect(data.map(({ embedding }) => embedding)).toEqual(
+      present.map((index) => vectorOf(TEXTS[index] ?? "")),
+    );
     expect(errors?.map(({ index, code }) => [index, code])).toEqual(
       [5, 6, 7, 8, 9].map((index) => [index, "upstream_server_error"]),
     );
@@ -295,7 +342,10 @@ describe("embeddings", () => {
     const router = await startRouter({ table: vectorTable([upstream]) });
     const key = { "idempotency-key": "k" };
     await Promise.all([embed(router, { input: "a" }, key), embed(router, { input: "b" }, key)]);
-    expect(upstream.calls.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined, undefined]);
+    expect(upstream.calls.map(({ headers }) => headers["idempotency-key"])).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   it("that the client has left are cancelled, and recorded with their call", async () => {
@@ -328,7 +378,10 @@ describe("embeddings", () => {
     const disk = Promise.withResolvers<void>();
     const base = vectorTable([upstream]);
     const workspaces = Object.fromEntries(
-      Object.entries(base.workspaces).map(([id, row]) => [id, { ...row, record: "before_call" as const }]),
+      Object.entries(base.workspaces).map(([id, row]) => [
+        id,
+        { ...row, record: "before_call" as const },
+      ]),
     );
     const router = await startRouter({
       table: { ...base, workspaces },
@@ -421,6 +474,9 @@ describe("embeddings", () => {
     const router = await startRouter({ table: vectorTable([upstream]) });
     const response = await embed(router, { input: "a", dimensions: 7 });
     expect(response.status).toBe(403);
-    expect(await errorOf(response)).toMatchObject({ code: "DIMENSIONS_NOT_APPROVED", param: "dimensions" });
+    expect(await errorOf(response)).toMatchObject({
+      code: "DIMENSIONS_NOT_APPROVED",
+      param: "dimensions",
+    });
   });
 });

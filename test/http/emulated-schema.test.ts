@@ -4,7 +4,10 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 let test: TestServer;
 let key: string;
 
-/** The shipped routes over messages and over chat completions, with models that have no response formats of their own. */
+/**
+ * The shipped routes over messages and over chat completions, with models that have no response
+ * formats of their own.
+ */
 beforeAll(async () => {
   test = await startTestServer((routes) =>
     routes
@@ -20,7 +23,10 @@ beforeAll(async () => {
         "[tools, custom_tools, json_schema, json_object, image_input, file_input, reasoning]\n",
         "[tools, image_input, file_input, reasoning]\n",
       )
-      .replace("    primary: gpt-5-mini-eu\n", "    primary: gpt-5-mini-eu\n    emulate_json_schema: true\n"),
+      .replace(
+        "    primary: gpt-5-mini-eu\n",
+        "    primary: gpt-5-mini-eu\n    emulate_json_schema: true\n",
+      ),
   );
   key = await test.key("demo", ["inference"]);
 }, 60_000);
@@ -58,14 +64,18 @@ interface Choice {
 describe("a response schema on a route that emulates it", () => {
   it("comes back as the answer's text, whole and streamed, and as no tool call", async () => {
     const whole: { readonly choices: readonly Choice[] } = JSON.parse(await (await ask({})).text());
-    expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({ answer: expect.any(Number) });
+    expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({
+      answer: expect.any(Number),
+    });
     expect(whole.choices[0]).toMatchObject({ finish_reason: "stop" });
     expect(whole.choices[0]?.message?.tool_calls).toBeUndefined();
     const text = await (await ask({ stream: true })).text();
     const chunks = text
       .split("\n\n")
       .filter((event) => event.startsWith("data: {"))
-      .map((event): { readonly choices: readonly Choice[] } => JSON.parse(event.slice("data: ".length)));
+      .map((event): { readonly choices: readonly Choice[] } =>
+        JSON.parse(event.slice("data: ".length)),
+      );
     const said = chunks.map(({ choices }) => choices[0]?.delta?.content ?? "").join("");
     expect(JSON.parse(said)).toEqual({ answer: expect.any(Number) });
     expect(text).not.toContain("tool_calls");
@@ -76,7 +86,9 @@ describe("a response schema on a route that emulates it", () => {
     const response = await ask({ model: "chat-small-eu" });
     expect(response.headers.get("x-signalbox-edits")).toContain("schema_emulated");
     const whole: { readonly choices: readonly Choice[] } = JSON.parse(await response.text());
-    expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({ answer: expect.any(Number) });
+    expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({
+      answer: expect.any(Number),
+    });
     const native = await post("/api/v1/messages", {
       model: "claude-sonnet-4-6",
       max_tokens: 100,
@@ -94,13 +106,16 @@ describe("a response schema on a route that emulates it", () => {
     expect(await response.json()).toMatchObject({ error: { param: "n" } });
   });
 
-  it.each(["claude-sonnet-4-6", "chat-small-eu"])("of any JSON object becomes a tool: %s", async (model) => {
-    const response = await ask({ model, response_format: { type: "json_object" } });
-    expect(response.headers.get("x-signalbox-edits")).toContain("schema_emulated");
-    const whole: { readonly choices: readonly Choice[] } = JSON.parse(await response.text());
-    expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({});
-    expect(whole.choices[0]).toMatchObject({ finish_reason: "stop" });
-  });
+  it.each(["claude-sonnet-4-6", "chat-small-eu"])(
+    "of any JSON object becomes a tool: %s",
+    async (model) => {
+      const response = await ask({ model, response_format: { type: "json_object" } });
+      expect(response.headers.get("x-signalbox-edits")).toContain("schema_emulated");
+      const whole: { readonly choices: readonly Choice[] } = JSON.parse(await response.text());
+      expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({});
+      expect(whole.choices[0]).toMatchObject({ finish_reason: "stop" });
+    },
+  );
 
   it.each([body.response_format, { type: "json_object" }])(
     "is refused by name together with reasoning: %j",

@@ -3,7 +3,12 @@ import { describe, expect, it } from "vitest";
 import { FairShare } from "../../src/http/capacity.ts";
 
 describe("an amount that workspaces share", () => {
-  const takeAll = (share: FairShare, workspace: string, keyId: string | null, isOnly = false): number => {
+  const takeAll = (
+    share: FairShare,
+    workspace: string,
+    keyId: string | null,
+    isOnly = false,
+  ): number => {
     let count = 0;
     while (share.take(workspace, keyId, 1, isOnly) === null) count += 1;
     return count;
@@ -34,7 +39,9 @@ describe("an amount that workspaces share", () => {
 
   it("counts no workspace that has given everything back", () => {
     const refusals = (share: FairShare): (string | null)[] =>
-      ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) => share.take(name, null, 1, false));
+      ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) =>
+        share.take(name, null, 1, false),
+      );
     const used = new FairShare(8);
     for (const name of ["a", "b", "c", "d", "e", "f"]) used.take(name, name, 1, false);
     for (const name of ["a", "b", "c", "d", "e", "f"]) used.giveBack(name, name, 1);
@@ -58,7 +65,10 @@ describe("an amount that workspaces share", () => {
           if (first !== undefined) share.giveBack(first.workspace, first.keyId, first.amount);
           else if (share.take(workspace, keyId, amount, false) === null) {
             held.push({ workspace, keyId, amount });
-            const sum = held.reduce((all, one) => all + (one.workspace === workspace ? one.amount : 0), 0);
+            const sum = held.reduce(
+              (all, one) => all + (one.workspace === workspace ? one.amount : 0),
+              0,
+            );
             expect(sum).toBeLessThanOrEqual(100 - share.held);
           }
           expect(share.held).toBe(held.reduce((all, one) => all + one.amount, 0));

@@ -10,13 +10,17 @@ it("GET /v1/health has the endpoints of the workspace's routes and of no others,
   const { table } = test.server.built.snapshot.decider;
   for (const workspace of Object.values(table.workspaces)) {
     const key = await test.key(workspace.id, ["governance:read"]);
-    const response = await fetch(`${test.server.url}/v1/health`, { headers: { authorization: `Bearer ${key}` } });
+    const response = await fetch(`${test.server.url}/v1/health`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     const body: HealthAnswer = JSON.parse(await response.text());
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
     expect(isHealth(body), JSON.stringify(isHealth.errors)).toBe(true);
     expect(body.replicas?.map(({ state }) => state) ?? []).not.toContain("lost");
     const own = new Set(
-      workspace.approve.routes.flatMap((id) => table.routes[id]?.tiers.flatMap(({ endpoints }) => endpoints) ?? []),
+      workspace.approve.routes.flatMap(
+        (id) => table.routes[id]?.tiers.flatMap(({ endpoints }) => endpoints) ?? [],
+      ),
     );
     expect(new Set(body.endpoints.map(({ id }) => id))).toEqual(own);
     for (const { routes, state, failure } of body.endpoints) {

@@ -13,7 +13,10 @@ interface EndpointOptions {
   readonly settings?: string;
 }
 
-/** A route over one endpoint for each of the options, in this order; all of them speak messages at the simulated provider. */
+/**
+ * A route over one endpoint for each of the options, in this order; all of them speak messages at
+ * the simulated provider.
+ */
 function routeOver(url: string, options: readonly EndpointOptions[]): RoutingTable {
   const base = tableOver(options.map(() => ({ url, calls: [] })));
   const endpoints: Record<string, EndpointRow> = {};
@@ -24,9 +27,19 @@ function routeOver(url: string, options: readonly EndpointOptions[]): RoutingTab
     if (row === undefined) throw new Error("no such provider");
     providers[row.id] = { ...row, dialect: "anthropic-messages", flags };
     const upstreamModel = `claude-v1:0${settings}`;
-    endpoints[id] = endpoint(id, { dialect: "anthropic-messages", model: "m", provider: row.id, upstreamModel });
+    endpoints[id] = endpoint(id, {
+      dialect: "anthropic-messages",
+      model: "m",
+      provider: row.id,
+      upstreamModel,
+    });
   }
-  return { ...base, endpoints, providers, models: { m: model("m", { defaultMaxOutputTokens: 100 }) } };
+  return {
+    ...base,
+    endpoints,
+    providers,
+    models: { m: model("m", { defaultMaxOutputTokens: 100 }) },
+  };
 }
 
 const ask = (router: Router, path: string, body: JsonObject): Promise<Response> =>
@@ -46,7 +59,9 @@ describe("a model that a cloud hosts", () => {
     const text = await response.text();
     expect(text.startsWith("event: message_start\ndata: {")).toBe(true);
     expect(text.endsWith('event: message_stop\ndata: {"type":"message_stop"}\n\n')).toBe(true);
-    expect(mock.requests[0]).toMatchObject({ path: "/v1/model/claude-v1%3A0/invoke-with-response-stream" });
+    expect(mock.requests[0]).toMatchObject({
+      path: "/v1/model/claude-v1%3A0/invoke-with-response-stream",
+    });
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({
       attempts: [{ endpoint: "a", failure: null }],
@@ -65,7 +80,10 @@ describe("a model that a cloud hosts", () => {
 
   test("that fails before it has said anything gives way to the next, which is called as it wants to be", async () => {
     const mock = await mockForTest();
-    const options = [{ flags: BEDROCK, settings: "+error-frame=after-1" }, { flags: ["vertex_raw_predict"] }];
+    const options = [
+      { flags: BEDROCK, settings: "+error-frame=after-1" },
+      { flags: ["vertex_raw_predict"] },
+    ];
     const router = await startRouter({ table: routeOver(mock.url, options) });
     const response = await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true });
     expect(await response.text()).toContain("event: message_stop\n");
@@ -80,8 +98,12 @@ describe("a model that a cloud hosts", () => {
 
   test("that breaks off in the middle ends the client's stream with an error", async () => {
     const mock = await mockForTest();
-    const router = await startRouter({ table: routeOver(mock.url, [{ flags: BEDROCK, settings: "+cut=in-5" }]) });
-    const text = await (await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true })).text();
+    const router = await startRouter({
+      table: routeOver(mock.url, [{ flags: BEDROCK, settings: "+cut=in-5" }]),
+    });
+    const text = await (
+      await ask(router, "/api/v1/messages", { max_tokens: 50, stream: true })
+    ).text();
     expect(text).toContain("event: error\n");
     expect(text).toContain("upstream_truncated");
     expect(text).not.toContain("message_stop");

@@ -24,10 +24,18 @@ interface Provider {
 const TEXT = "twenty-six characters long";
 
 const chatUsage = ({ input, output, cached }: Counts): object => ({
-  usage: { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: { cached_tokens: cached } },
+  usage: {
+    prompt_tokens: input,
+    completion_tokens: output,
+    prompt_tokens_details: { cached_tokens: cached },
+  },
 });
 const responsesUsage = ({ input, output, cached }: Counts): object => ({
-  usage: { input_tokens: input, output_tokens: output, input_tokens_details: { cached_tokens: cached } },
+  usage: {
+    input_tokens: input,
+    output_tokens: output,
+    input_tokens_details: { cached_tokens: cached },
+  },
 });
 const messagesUsage = ({ input, output, cached }: Counts): object => ({
   usage: { input_tokens: input, output_tokens: output, cache_read_input_tokens: cached },
@@ -39,12 +47,29 @@ const cohereUsage = ({ input, output, cached }: Counts): object => ({
   usage: { tokens: { input_tokens: input, output_tokens: output }, cached_tokens: cached },
 });
 const geminiUsage = ({ input, output, cached }: Counts): object => ({
-  usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, cachedContentTokenCount: cached },
+  usageMetadata: {
+    promptTokenCount: input,
+    candidatesTokenCount: output,
+    cachedContentTokenCount: cached,
+  },
 });
 
 const completion = { id: "a", object: "text_completion", created: 1, model: "m" };
-const message = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
-const resource = { id: "resp_1", object: "response", status: "in_progress", model: "m", output: [] };
+const message = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content: [],
+  stop_reason: null,
+};
+const resource = {
+  id: "resp_1",
+  object: "response",
+  status: "in_progress",
+  model: "m",
+  output: [],
+};
 const item = { id: "it_1", type: "message", role: "assistant", status: "in_progress", content: [] };
 const part = { type: "output_text", text: TEXT, annotations: [] };
 const answered = (counts: Counts): object => ({
@@ -93,7 +118,13 @@ const PROVIDERS = {
         content_index: 0,
         part: { ...part, text: "" },
       },
-      { type: "response.output_text.delta", item_id: "it_1", output_index: 0, content_index: 0, delta: TEXT },
+      {
+        type: "response.output_text.delta",
+        item_id: "it_1",
+        output_index: 0,
+        content_index: 0,
+        delta: TEXT,
+      },
       { type: "response.completed", response: answered(counts) },
     ],
   },
@@ -105,7 +136,10 @@ const PROVIDERS = {
       ...messagesUsage(counts),
     }),
     events: (counts) => [
-      { type: "message_start", message: { ...message, ...messagesUsage({ ...counts, output: 1 }) } },
+      {
+        type: "message_start",
+        message: { ...message, ...messagesUsage({ ...counts, output: 1 }) },
+      },
       { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
       { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: TEXT } },
       { type: "content_block_stop", index: 0 },
@@ -136,7 +170,11 @@ const PROVIDERS = {
     }),
     events: (counts) => [
       { type: "message-start", id: "a", delta: { message: { role: "assistant" } } },
-      { type: "content-start", index: 0, delta: { message: { content: { type: "text", text: "" } } } },
+      {
+        type: "content-start",
+        index: 0,
+        delta: { message: { content: { type: "text", text: "" } } },
+      },
       { type: "content-delta", index: 0, delta: { message: { content: { text: TEXT } } } },
       { type: "content-end", index: 0 },
       { type: "message-end", delta: { finish_reason: "COMPLETE", ...cohereUsage(counts) } },
@@ -144,7 +182,9 @@ const PROVIDERS = {
   },
   gemini: {
     whole: (counts) => ({
-      candidates: [{ index: 0, content: { role: "model", parts: [{ text: TEXT }] }, finishReason: "STOP" }],
+      candidates: [
+        { index: 0, content: { role: "model", parts: [{ text: TEXT }] }, finishReason: "STOP" },
+      ],
       ...geminiUsage(counts),
     }),
     events: (counts) => [
@@ -154,7 +194,8 @@ const PROVIDERS = {
   },
 } satisfies Readonly<Record<string, Provider>>;
 
-const printed = (value: object | string): string => (typeof value === "string" ? value : JSON.stringify(value));
+const printed = (value: object | string): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
 function frameOf(dialect: string, event: object | string): string | Uint8Array {
   const type = typeof event === "object" && "type" in event ? String(event.type) : null;
@@ -195,9 +236,15 @@ interface Ended {
   readonly charged: { readonly tokens: number; readonly microUsd: number } | undefined;
 }
 
-/** What evidence and limits have of a request is the same, where evidence has it; unknown counts are charged as reserved. */
+/**
+ * What evidence and limits have of a request is the same, where evidence has it; unknown counts are
+ * charged as reserved.
+ */
 function expectSameCharge(outcome: Ended["outcome"], charged: Ended["charged"], of: string): void {
-  const { inputTokens: input, outputTokens: output } = outcome ?? { inputTokens: null, outputTokens: null };
+  const { inputTokens: input, outputTokens: output } = outcome ?? {
+    inputTokens: null,
+    outputTokens: null,
+  };
   if (input === null || output === null) {
     expect(outcome?.costNanoUsd, of).toBeNull();
     expect(charged?.tokens, of).toBeLessThan(1_000);
@@ -239,9 +286,19 @@ async function readWhole(router: Router, path: string, body: object): Promise<vo
   expect(answer.status).toBe(200);
 }
 
-function begin({ url }: Router, path: string, body: object, { signal }: AbortController): Promise<Response> {
+function begin(
+  { url }: Router,
+  path: string,
+  body: object,
+  { signal }: AbortController,
+): Promise<Response> {
   const headers = { authorization: "Bearer good", "content-type": "application/json" };
-  return fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify({ model: "r", ...body }), signal });
+  return fetch(`${url}${path}`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ model: "r", ...body }),
+    signal,
+  });
 }
 
 /** Tokens that bodies with `Hello` are likely to have, by their characters. */
@@ -289,7 +346,11 @@ describe("counts that cannot be right", () => {
       for (const [index, [counts, input, output, estimated = true]] of rows.entries()) {
         const { outcome, charged } = ended[index] ?? {};
         const of = JSON.stringify(counts);
-        expect(outcome, of).toMatchObject({ terminal: "completed", inputTokens: input, outputTokens: output });
+        expect(outcome, of).toMatchObject({
+          terminal: "completed",
+          inputTokens: input,
+          outputTokens: output,
+        });
         expect(outcome?.cacheReadTokens ?? 0, of).toBe(0);
         expect(outcome?.estimated ?? false, of).toBe(estimated);
         expectSameCharge(outcome, charged, of);
@@ -297,14 +358,20 @@ describe("counts that cannot be right", () => {
     },
   );
 
-  const VECTORS = { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.5, 0.5, 0.5] }] };
+  const VECTORS = {
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: [0.5, 0.5, 0.5] }],
+  };
   const ranked = { results: [{ index: 0, relevance_score: 0.5 }] };
   it.each([
     [
       "cohere-chat",
       "/v1/rerank",
       { query: "Hello", documents: ["a"] },
-      (input: unknown) => ({ ...ranked, meta: { billed_units: { search_units: 1 }, tokens: { input_tokens: input } } }),
+      (input: unknown) => ({
+        ...ranked,
+        meta: { billed_units: { search_units: 1 }, tokens: { input_tokens: input } },
+      }),
       2_000,
     ],
     [
@@ -334,8 +401,14 @@ describe("counts that cannot be right", () => {
         expect(outcome, String(count)).toMatchObject({ terminal: "completed", inputTokens: input });
         expect(outcome?.estimated ?? false, String(count)).toBe(index > 0);
         const known = outcome?.inputTokens ?? null;
-        expect(outcome?.costNanoUsd, String(count)).toBe(known === null ? null : (known + searched) * 1_000);
-        if (known !== null) expect(charged, String(count)).toMatchObject({ tokens: known, microUsd: known + searched });
+        expect(outcome?.costNanoUsd, String(count)).toBe(
+          known === null ? null : (known + searched) * 1_000,
+        );
+        if (known !== null)
+          expect(charged, String(count)).toMatchObject({
+            tokens: known,
+            microUsd: known + searched,
+          });
       }
     },
   );
@@ -344,14 +417,24 @@ describe("counts that cannot be right", () => {
     ["what nothing limits", {}],
     ["limited requests", { requestsPerMinute: 9 }],
     ["limited tokens", { tokensPerMinute: 1_000_000 }],
-  ] as const)("are marked as estimated in the evidence of %s, and possible ones are not", async (_, limits) => {
-    const answers = [7, 900_000].map(
-      (output) => (response: ServerResponse) =>
-        answerJson(response, PROVIDERS["openai-chat"].whole({ input: 11, output })),
-    );
-    const ended = await requests("openai-chat", "/v1/chat/completions", CONVERSATION, answers, readWhole, limits);
-    expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual([false, true]);
-  });
+  ] as const)(
+    "are marked as estimated in the evidence of %s, and possible ones are not",
+    async (_, limits) => {
+      const answers = [7, 900_000].map(
+        (output) => (response: ServerResponse) =>
+          answerJson(response, PROVIDERS["openai-chat"].whole({ input: 11, output })),
+      );
+      const ended = await requests(
+        "openai-chat",
+        "/v1/chat/completions",
+        CONVERSATION,
+        answers,
+        readWhole,
+        limits,
+      );
+      expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual([false, true]);
+    },
+  );
 
   it.each([{}, { tokensPerMinute: 1_000_000 }])(
     "of searches are those of the estimate, limited by %j",
@@ -375,19 +458,30 @@ describe("counts that cannot be right", () => {
     async (_, limits, expected) => {
       const answers = [
         (response: ServerResponse) =>
-          void response.writeHead(200, { "content-length": "9" }).end("{", () => response.destroy()),
+          void response
+            .writeHead(200, { "content-length": "9" })
+            .end("{", () => response.destroy()),
         (response: ServerResponse) => void response.writeHead(400).end("{}"),
       ];
       const read = async (router: Router, path: string, body: object): Promise<void> => {
         await (await begin(router, path, body, new AbortController())).text();
       };
-      const ended = await requests("openai-chat", "/v1/chat/completions", CONVERSATION, answers, read, limits);
+      const ended = await requests(
+        "openai-chat",
+        "/v1/chat/completions",
+        CONVERSATION,
+        answers,
+        read,
+        limits,
+      );
       expect(ended.map(({ outcome }) => outcome?.estimated ?? false)).toEqual(expected);
     },
   );
 
   it("of a provider that cannot be reached are not estimated", async () => {
-    const { router } = await limited(tableOf("http://127.0.0.1:9", "openai-chat"), { tokensPerMinute: 1_000_000 });
+    const { router } = await limited(tableOf("http://127.0.0.1:9", "openai-chat"), {
+      tokensPerMinute: 1_000_000,
+    });
     await (await begin(router, "/v1/chat/completions", CONVERSATION, new AbortController())).text();
     await router.settled(1);
     expect(router.outcomes[0]).not.toHaveProperty("estimated");
@@ -398,7 +492,12 @@ describe("counts that cannot be right", () => {
       (count) => (response: ServerResponse) => answerJson(response, { input_tokens: count }),
     );
     const { messages } = CONVERSATION;
-    const ended = await requests("anthropic-messages", "/api/v1/messages/count_tokens", { messages }, answers);
+    const ended = await requests(
+      "anthropic-messages",
+      "/api/v1/messages/count_tokens",
+      { messages },
+      answers,
+    );
     expect(ended.map(({ outcome }) => outcome)).toMatchObject([
       { inputTokens: 11, costNanoUsd: 0 },
       { inputTokens: LIKELY, costNanoUsd: 0, estimated: true },
@@ -413,32 +512,41 @@ const CUTS: Readonly<Record<string, (response: ServerResponse) => void>> = {
 };
 
 describe("a stream that is cut before its counts", () => {
-  it.each(CASES)("has an estimated cost, alike in evidence and limits: %s at %s", async (dialect, path) => {
-    const events = PROVIDERS[dialect].events({ input: undefined, output: undefined });
-    const sent = events.slice(0, events.findIndex((each) => printed(each).includes(TEXT)) + 1);
-    const answers = Object.values(CUTS).map((cut) => (response: ServerResponse) => {
-      startStream(response, dialect);
-      for (const event of sent) response.write(frameOf(dialect, event));
-      cut(response);
-    });
-    let number = 0;
-    const ended = await requests(dialect, path, { ...SURFACES[path], stream: true }, answers, async (...request) => {
-      const controller = new AbortController();
-      const answer = await begin(...request, controller);
-      if (number > 0) await answer.text().catch(() => "");
-      else await answer.body?.getReader().read();
-      controller.abort();
-      number += 1;
-    });
-    for (const [index, name] of Object.keys(CUTS).entries()) {
-      const { outcome, charged } = ended[index] ?? {};
-      expect(outcome, name).toMatchObject({
-        terminal: index === 0 ? "client_closed" : "failed",
-        inputTokens: LIKELY,
-        outputTokens: LIKELY_OUTPUT,
-        estimated: true,
+  it.each(CASES)(
+    "has an estimated cost, alike in evidence and limits: %s at %s",
+    async (dialect, path) => {
+      const events = PROVIDERS[dialect].events({ input: undefined, output: undefined });
+      const sent = events.slice(0, events.findIndex((each) => printed(each).includes(TEXT)) + 1);
+      const answers = Object.values(CUTS).map((cut) => (response: ServerResponse) => {
+        startStream(response, dialect);
+        for (const event of sent) response.write(frameOf(dialect, event));
+        cut(response);
       });
-      expectSameCharge(outcome, charged, name);
-    }
-  });
+      let number = 0;
+      const ended = await requests(
+        dialect,
+        path,
+        { ...SURFACES[path], stream: true },
+        answers,
+        async (...request) => {
+          const controller = new AbortController();
+          const answer = await begin(...request, controller);
+          if (number > 0) await answer.text().catch(() => "");
+          else await answer.body?.getReader().read();
+          controller.abort();
+          number += 1;
+        },
+      );
+      for (const [index, name] of Object.keys(CUTS).entries()) {
+        const { outcome, charged } = ended[index] ?? {};
+        expect(outcome, name).toMatchObject({
+          terminal: index === 0 ? "client_closed" : "failed",
+          inputTokens: LIKELY,
+          outputTokens: LIKELY_OUTPUT,
+          estimated: true,
+        });
+        expectSameCharge(outcome, charged, name);
+      }
+    },
+  );
 });

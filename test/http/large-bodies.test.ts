@@ -3,7 +3,13 @@ import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { readBody } from "../../src/http/read-body.ts";
 
-const LIMITS = { bodyBytes: 8_000_000, answerBytes: 1_000, requestTime: 10_000, bodyTime: 60_000, writeTime: 1_000 };
+const LIMITS = {
+  bodyBytes: 8_000_000,
+  answerBytes: 1_000,
+  requestTime: 10_000,
+  bodyTime: 60_000,
+  writeTime: 1_000,
+};
 
 /** A request whose body of so many bytes is here already. */
 function requestOf(size: number): IncomingMessage {
@@ -25,7 +31,9 @@ async function turnsOf(size: number): Promise<readonly number[]> {
   setImmediate(count);
   const turns = await Promise.all(
     [0, 1, 2, 3].map(async () => {
-      expect(await readBody(requestOf(size), LIMITS)).toMatchObject({ value: { text: expect.any(String) } });
+      expect(await readBody(requestOf(size), LIMITS)).toMatchObject({
+        value: { text: expect.any(String) },
+      });
       return turn;
     }),
   );

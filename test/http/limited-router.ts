@@ -51,7 +51,10 @@ export async function limited(
     router: await startRouter({
       table: withLimits(base, limits),
       identity: caller,
-      runtime: { quotas: quotas, ...(decide === undefined ? {} : { evidence: evidenceOf(decide) }) },
+      runtime: {
+        quotas: quotas,
+        ...(decide === undefined ? {} : { evidence: evidenceOf(decide) }),
+      },
     }),
     store,
   };

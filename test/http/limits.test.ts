@@ -19,7 +19,15 @@ import {
   type Upstream,
 } from "../support/router.ts";
 import { clock, limited, NO_LIMITS, NOW, withLimits, type Limited } from "./limited-router.ts";
-import { endpoint, fakePolicies, model, provider, route, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  model,
+  provider,
+  route,
+  table,
+  workspace,
+} from "../support/table.ts";
 
 afterEach(() => {
   clock.at = NOW;
@@ -51,7 +59,10 @@ describe("requests per minute", () => {
     expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("50");
     expect(limitsOf(refused)).toMatchObject({ "x-ratelimit-remaining-requests": "0" });
-    expect(await errorOf(refused)).toMatchObject({ type: "rate_limit_error", code: "requests_per_minute" });
+    expect(await errorOf(refused)).toMatchObject({
+      type: "rate_limit_error",
+      code: "requests_per_minute",
+    });
     expect(upstream.calls).toHaveLength(2);
     await router.settled(3);
     expect(router.decisions[2]).toMatchObject({
@@ -69,32 +80,40 @@ describe("requests per minute", () => {
     ["/v1/chat/completions", { ...small, model: "made-up" }, 404, "model_not_found"],
     ["/v1/embeddings", { model: "made-up", input: "text" }, 404, "model_not_found"],
     ["/v1/moderations", { input: "text" }, 400, "moderation_route_missing"],
-  ])("count a request to %s that names no route, and free its slot", async (path, body, status, code) => {
-    const { router, store } = await limited(tableOver([]), {
-      requestsPerMinute: 2,
-      tokensPerMinute: 1,
-      concurrency: 1,
-    });
-    const send = (): Promise<Response> =>
-      fetch(`${router.url}${path}`, {
-        method: "POST",
-        headers: { authorization: "Bearer good", "content-type": "application/json" },
-        body: JSON.stringify(body),
+  ])(
+    "count a request to %s that names no route, and free its slot",
+    async (path, body, status, code) => {
+      const { router, store } = await limited(tableOver([]), {
+        requestsPerMinute: 2,
+        tokensPerMinute: 1,
+        concurrency: 1,
       });
-    for (const remaining of ["1", "0"]) {
-      const answer = await send();
-      expect([answer.status, limitsOf(answer)["x-ratelimit-remaining-requests"]]).toEqual([status, remaining]);
-      expect((await errorOf(answer)).code).toBe(code);
-    }
-    expect(await errorOf(await send())).toMatchObject({ code: "requests_per_minute" });
-    expect([store.used("workspace:w", "requests"), store.used("workspace:w", "tokens")]).toEqual([2, 0]);
-    await router.settled(3);
-    expect(router.decisions.map((each) => [each.outcome, each.route, each.reason])).toEqual([
-      ["deny", null, code],
-      ["deny", null, code],
-      ["refuse", null, "requests_per_minute"],
-    ]);
-  });
+      const send = (): Promise<Response> =>
+        fetch(`${router.url}${path}`, {
+          method: "POST",
+          headers: { authorization: "Bearer good", "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+      for (const remaining of ["1", "0"]) {
+        const answer = await send();
+        expect([answer.status, limitsOf(answer)["x-ratelimit-remaining-requests"]]).toEqual([
+          status,
+          remaining,
+        ]);
+        expect((await errorOf(answer)).code).toBe(code);
+      }
+      expect(await errorOf(await send())).toMatchObject({ code: "requests_per_minute" });
+      expect([store.used("workspace:w", "requests"), store.used("workspace:w", "tokens")]).toEqual([
+        2, 0,
+      ]);
+      await router.settled(3);
+      expect(router.decisions.map((each) => [each.outcome, each.route, each.reason])).toEqual([
+        ["deny", null, code],
+        ["deny", null, code],
+        ["refuse", null, "requests_per_minute"],
+      ]);
+    },
+  );
 
   it("of the key count beside those of the workspace; its own and those of per_key, whichever is less", async () => {
     const upstream = await answering();
@@ -104,8 +123,16 @@ describe("requests per minute", () => {
       { requestsPerMinute: 9, perKey: { ...NO_LIMITS, requestsPerMinute: 3 } },
       { ...one, requestsPerMinute: 2 },
     );
-    const wider = await limited(tableOver([upstream]), { perKey: one }, { ...NO_LIMITS, requestsPerMinute: 9 });
-    const other = await limited(tableOver([upstream]), { perKey: one }, { ...NO_LIMITS, concurrency: 9 });
+    const wider = await limited(
+      tableOver([upstream]),
+      { perKey: one },
+      { ...NO_LIMITS, requestsPerMinute: 9 },
+    );
+    const other = await limited(
+      tableOver([upstream]),
+      { perKey: one },
+      { ...NO_LIMITS, concurrency: 9 },
+    );
     const common = await limited(tableOver([upstream]), { requestsPerMinute: 9, perKey: one });
     const statuses = async ({ router }: Limited): Promise<readonly number[]> => [
       (await post(router, small)).status,
@@ -113,7 +140,8 @@ describe("requests per minute", () => {
       (await post(router, small)).status,
     ];
     expect(await statuses(own)).toEqual([200, 200, 429]);
-    for (const each of [common, wider, other]) expect(await statuses(each)).toEqual([200, 429, 429]);
+    for (const each of [common, wider, other])
+      expect(await statuses(each)).toEqual([200, 429, 429]);
     expect((await errorOf(await post(common.router, small))).message).toContain("this key");
   });
 
@@ -126,7 +154,11 @@ describe("requests per minute", () => {
       const decider = createDecider(withLimits(base, limits), fakePolicies(), Date.now);
       // What was taken and not given back keeps its connections.
       router.snapshots.take();
-      router.snapshots.swap({ ...router.snapshots.current, decider, release: () => Promise.resolve() });
+      router.snapshots.swap({
+        ...router.snapshots.current,
+        decider,
+        release: () => Promise.resolve(),
+      });
     };
     reload({ requestsPerMinute: 3 });
     expect((await post(router, small)).status).toBe(429);
@@ -150,7 +182,10 @@ describe("tokens", () => {
     expect(store.used("workspace:w", "tokens")).toBeGreaterThanOrEqual(564 + 60);
     const refused = await post(router, { ...hello, max_tokens: 500 });
     expect(await errorOf(refused)).toMatchObject({ code: "tokens_per_minute" });
-    expect([refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual(["1", null]);
+    expect([refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual([
+      "1",
+      null,
+    ]);
     release.resolve();
     await (await running).text();
     await router.settled(2);
@@ -172,15 +207,23 @@ describe("tokens", () => {
 
   it("come back whole where no provider was reached, and the request too", async () => {
     const gone = { url: "http://127.0.0.1:9", calls: [] };
-    const { router, store } = await limited(tableOver([gone]), { tokensPerMinute: 1_000, requestsPerMinute: 5 });
+    const { router, store } = await limited(tableOver([gone]), {
+      tokensPerMinute: 1_000,
+      requestsPerMinute: 5,
+    });
     for (let count = 0; count < 7; count += 1) expect((await post(router, small)).status).toBe(502);
     clock.at += 3_000;
     await until(() => store.used("workspace:w", "tokens") <= 62);
   });
 
   it("of a call that the provider refused are not counted, the request is", async () => {
-    const upstream = await startUpstream((response) => answerJson(response, { error: { message: "no" } }, 400));
-    const { router, store } = await limited(tableOver([upstream]), { tokensPerMinute: 1_000, requestsPerMinute: 2 });
+    const upstream = await startUpstream((response) =>
+      answerJson(response, { error: { message: "no" } }, 400),
+    );
+    const { router, store } = await limited(tableOver([upstream]), {
+      tokensPerMinute: 1_000,
+      requestsPerMinute: 2,
+    });
     await post(router, small);
     await post(router, small);
     expect(await errorOf(await post(router, small))).toMatchObject({ code: "requests_per_minute" });
@@ -204,7 +247,8 @@ describe("tokens", () => {
     controller.abort();
     await router.settled(1);
     await until(() => store.used("workspace:w", "tokens") < 2_000);
-    // At least 600 bytes in 4 each, and the input; what is held of a chunk of 1,000 may come on top.
+    // At least 600 bytes in 4 each, and the input; what is held of a chunk of 1,000 may come on
+    // top.
     expect(store.used("workspace:w", "tokens")).toBeGreaterThan(150 + 60);
   });
 });
@@ -231,8 +275,11 @@ describe("a decision that cannot be recorded", () => {
 
   it("costs nothing, not even the request, where nothing was sent", async () => {
     const upstream = await answering();
-    const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 }, undefined, () =>
-      Promise.reject(new Error("disk full")),
+    const { router } = await limited(
+      tableOver([upstream]),
+      { requestsPerMinute: 1 },
+      undefined,
+      () => Promise.reject(new Error("disk full")),
     );
     for (let count = 0; count < 3; count += 1) expect((await post(router, small)).status).toBe(503);
     expect(upstream.calls).toHaveLength(0);
@@ -244,7 +291,9 @@ describe("money", () => {
     const usage = { prompt_tokens: 5, completion_tokens: 106, total_tokens: 111 };
     const upstream = await startUpstream((response) => answerJson(response, { ...ANSWER, usage }));
     // The answer: 5 tokens at 1 and 106 at 2 millionths.
-    const { router, store } = await limited(tableOver([upstream]), { budget: { usd: 0.0013, per: "month" } });
+    const { router, store } = await limited(tableOver([upstream]), {
+      budget: { usd: 0.0013, per: "month" },
+    });
     expect((await post(router, { ...hello, max_tokens: 120 })).status).toBe(200);
     await router.settled(1);
     // What is held of a chunk of a 1,024th may come on top.
@@ -277,7 +326,9 @@ describe("requests at once", () => {
     const next = post(router, small);
     await until(() => releases.length === 2);
     for (const release of releases) release();
-    expect((await Promise.all([...running, next])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await Promise.all([...running, next])).map(({ status }) => status)).toEqual([
+      200, 200, 200,
+    ]);
   });
 });
 
@@ -299,7 +350,10 @@ describe("limits that cannot be counted", () => {
     const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 5 });
     store.before = () => new Promise(() => {});
     const refused = await post(router, small, { "x-request-timeout-ms": "20" });
-    expect([refused.status, (await errorOf(refused)).code]).toEqual([504, "upstream_timeout_total"]);
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([
+      504,
+      "upstream_timeout_total",
+    ]);
     expect(upstream.calls).toHaveLength(0);
   });
 });
@@ -307,7 +361,10 @@ describe("limits that cannot be counted", () => {
 describe("what counts against nothing", () => {
   it("is a simulation, however often", async () => {
     const upstream = await answering();
-    const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 1, tokensPerMinute: 1_000 });
+    const { router, store } = await limited(tableOver([upstream]), {
+      requestsPerMinute: 1,
+      tokensPerMinute: 1_000,
+    });
     for (let count = 0; count < 3; count += 1) {
       const simulated = await fetch(`${router.url}/v1/route/simulate?operation=chat.completions`, {
         method: "POST",
@@ -321,7 +378,9 @@ describe("what counts against nothing", () => {
   });
 
   it("is a request that was denied on its route", async () => {
-    const { router, store } = await limited(tableOver([await answering()]), { requestsPerMinute: 1 });
+    const { router, store } = await limited(tableOver([await answering()]), {
+      requestsPerMinute: 1,
+    });
     const embedded = await fetch(`${router.url}/v1/embeddings`, {
       method: "POST",
       headers: { authorization: "Bearer good", "content-type": "application/json" },
@@ -336,7 +395,14 @@ describe("embeddings", () => {
   const vectors = (upstream: Upstream): RoutingTable =>
     table({
       providers: [provider("p", { baseUrl: `${upstream.url}/v1`, auth: { kind: "none" } })],
-      models: [model("m", { operations: ["embed"], dimensions: [3], defaultDimensions: 3, contextWindow: 8_000 })],
+      models: [
+        model("m", {
+          operations: ["embed"],
+          dimensions: [3],
+          defaultDimensions: 3,
+          contextWindow: 8_000,
+        }),
+      ],
       endpoints: [endpoint("a", { capabilities: [] })],
       routes: [route("r", "a", [], { operations: ["embed"] })],
       workspaces: [workspace("w", { providers: ["p"], dimensions: [3], contextWindow: 8_000 })],
@@ -355,8 +421,15 @@ describe("embeddings", () => {
     const batch = (inputs: number): Promise<Response> =>
       fetch(`${router.url}/v1/embeddings`, {
         method: "POST",
-        headers: { authorization: "Bearer good", "content-type": "application/json", "x-max-batch-size": "1" },
-        body: JSON.stringify({ model: "r", input: Array.from({ length: inputs }, (_, index) => `text ${index}`) }),
+        headers: {
+          authorization: "Bearer good",
+          "content-type": "application/json",
+          "x-max-batch-size": "1",
+        },
+        body: JSON.stringify({
+          model: "r",
+          input: Array.from({ length: inputs }, (_, index) => `text ${index}`),
+        }),
       });
     const forty = await batch(40);
     expect(forty.status).not.toBe(200);
@@ -378,13 +451,23 @@ describe("official clients", () => {
     const upstream = await answering();
     const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 });
     const client = new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, maxRetries: 0 });
-    const ask = { model: "r", messages: [{ role: "user" as const, content: "hello" }], max_tokens: 10 };
+    const ask = {
+      model: "r",
+      messages: [{ role: "user" as const, content: "hello" }],
+      max_tokens: 10,
+    };
     expect((await client.chat.completions.create(ask)).choices[0]?.message.content).toBe(
       ANSWER.choices[0]?.message.content,
     );
-    const error: unknown = await client.chat.completions.create(ask).catch((reason: unknown) => reason);
+    const error: unknown = await client.chat.completions
+      .create(ask)
+      .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(OpenAI.RateLimitError);
-    expect(error).toMatchObject({ status: 429, code: "requests_per_minute", type: "rate_limit_error" });
+    expect(error).toMatchObject({
+      status: 429,
+      code: "requests_per_minute",
+      type: "rate_limit_error",
+    });
     // A second before the minute ends, the client waits that second and is served.
     clock.at = NOW + 49_000;
     const patient = client.withOptions({ maxRetries: 1 });
@@ -409,14 +492,27 @@ describe("official clients", () => {
     );
     const base = table({
       providers: [
-        provider("p", { baseUrl: `${upstream.url}/v1`, dialect: "anthropic-messages", auth: { kind: "none" } }),
+        provider("p", {
+          baseUrl: `${upstream.url}/v1`,
+          dialect: "anthropic-messages",
+          auth: { kind: "none" },
+        }),
       ],
       endpoints: [endpoint("a", { dialect: "anthropic-messages" })],
       routes: [route("r", "a", [])],
     });
     const { router } = await limited(base, { requestsPerMinute: 1, tokensPerMinute: 5_000 });
-    const client = new Anthropic({ authToken: "good", apiKey: null, baseURL: `${router.url}/api`, maxRetries: 0 });
-    const ask = { model: "r", max_tokens: 10, messages: [{ role: "user" as const, content: "hello" }] };
+    const client = new Anthropic({
+      authToken: "good",
+      apiKey: null,
+      baseURL: `${router.url}/api`,
+      maxRetries: 0,
+    });
+    const ask = {
+      model: "r",
+      max_tokens: 10,
+      messages: [{ role: "user" as const, content: "hello" }],
+    };
     const { response } = await client.messages.create(ask).withResponse();
     expect(limitsOf(response)).toMatchObject({
       "anthropic-ratelimit-requests-limit": "1",

@@ -2,7 +2,15 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { RouteRow, RoutingTable } from "../../src/canon/table.ts";
 import { startRawProvider } from "../support/raw-provider.ts";
-import { ANSWER, errorOf, hello, post, startRouter, tableOver, type Upstream } from "../support/router.ts";
+import {
+  ANSWER,
+  errorOf,
+  hello,
+  post,
+  startRouter,
+  tableOver,
+  type Upstream,
+} from "../support/router.ts";
 
 const BODY = JSON.stringify(ANSWER);
 const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
@@ -41,22 +49,31 @@ describe("a provider that closes idle connections without notice", () => {
     expect(statuses).toEqual(Array.from({ length: 200 }, () => 200));
     expect(upstream.calls).toHaveLength(200);
     await router.settled(200);
-    expect(router.outcomes.every(({ attempts }) => attempts.length === 1 && attempts[0]?.failure === null)).toBe(true);
+    expect(
+      router.outcomes.every(
+        ({ attempts }) => attempts.length === 1 && attempts[0]?.failure === null,
+      ),
+    ).toBe(true);
   });
 });
 
 describe("a provider that reads a request and resets its connection", () => {
-  it.each([false, true])("is sent the request again only where the route allows it: %s", async (resendAfterReset) => {
-    const upstream = await startRawProvider(resets);
-    const router = await startRouter({ table: tableWith([upstream], resendAfterReset ? { resendAfterReset } : {}) });
-    const response = await post(router, hello);
-    expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_reset"]);
-    expect(upstream.calls).toHaveLength(resendAfterReset ? 2 : 1);
-    await router.settled(1);
-    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(
-      resendAfterReset ? ["reset", "reset"] : ["reset"],
-    );
-  });
+  it.each([false, true])(
+    "is sent the request again only where the route allows it: %s",
+    async (resendAfterReset) => {
+      const upstream = await startRawProvider(resets);
+      const router = await startRouter({
+        table: tableWith([upstream], resendAfterReset ? { resendAfterReset } : {}),
+      });
+      const response = await post(router, hello);
+      expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_reset"]);
+      expect(upstream.calls).toHaveLength(resendAfterReset ? 2 : 1);
+      await router.settled(1);
+      expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(
+        resendAfterReset ? ["reset", "reset"] : ["reset"],
+      );
+    },
+  );
 
   it("is not sent it again where a byte of an answer had come over a connection that had been idle", async () => {
     const upstream = await startRawProvider((socket, number) => {

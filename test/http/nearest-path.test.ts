@@ -4,7 +4,10 @@ import { nearestPath } from "../../src/http/nearest-path.ts";
 
 const PUBLIC = ENDPOINTS.filter(({ listener }) => listener === "public");
 
-/** Paths that clients build from a base URL with too much or too little of a path, and slips of the finger. */
+/**
+ * Paths that clients build from a base URL with too much or too little of a path, and slips of the
+ * finger.
+ */
 test.each([
   ["POST", "/v1/messages", "POST /api/v1/messages"],
   ["POST", "/v1/messages?beta=true", "POST /api/v1/messages"],

@@ -6,7 +6,10 @@ import { NodeAnswer } from "../../src/http/node-answer.ts";
 
 const TYPE = ["content-type", "text/event-stream"];
 
-/** A server that answers each request so, and the bytes that a client gets for a request of this HTTP version, the head cut off. */
+/**
+ * A server that answers each request so, and the bytes that a client gets for a request of this
+ * HTTP version, the head cut off.
+ */
 async function startAnswering(answer: (client: NodeAnswer, response: ServerResponse) => void) {
   const server = createServer({ keepAlive: true }, (_request, response) =>
     answer(new NodeAnswer(response, ["x-common", "yes"], 1_000), response),
@@ -20,7 +23,9 @@ async function startAnswering(answer: (client: NodeAnswer, response: ServerRespo
     raw: (version: string, isOver: (text: string) => boolean): Promise<string> =>
       new Promise((resolve, reject) => {
         let text = "";
-        const socket = connect(port, "127.0.0.1", () => socket.write(`GET / HTTP/${version}\r\nhost: x\r\n\r\n`));
+        const socket = connect(port, "127.0.0.1", () =>
+          socket.write(`GET / HTTP/${version}\r\nhost: x\r\n\r\n`),
+        );
         const end = (): void => {
           socket.destroy();
           resolve(text.slice(text.indexOf("\r\n\r\n") + 4));
@@ -46,7 +51,9 @@ describe("an answer over a node response", () => {
       client.write(bytesOf("two "));
       client.end(bytesOf("three"));
     });
-    expect(await raw("1.1", (text) => text.endsWith("0\r\n\r\n"))).toBe("d\r\none two three\r\n0\r\n\r\n");
+    expect(await raw("1.1", (text) => text.endsWith("0\r\n\r\n"))).toBe(
+      "d\r\none two three\r\n0\r\n\r\n",
+    );
   });
 
   test("sends what was written when the turn ends, before the answer does", async () => {
@@ -67,20 +74,23 @@ describe("an answer over a node response", () => {
     expect(await raw("1.0", () => false)).toBe("one two");
   });
 
-  test.each([0, 5, 20_000])("an answer of %i bytes with a length arrives as it was given", async (length) => {
-    const body = Buffer.alloc(length, Buffer.from([0, 10, 128, 255, 65]));
-    const { url } = await startAnswering((client) => {
-      client.start(200, ["content-length", String(length)]);
-      client.end(body);
-      expect(client.sent).toBe(length);
-    });
-    // The second request shows that the connection is fit for another one.
-    for (let count = 0; count < 2; count += 1) {
-      const response = await fetch(url);
-      expect(response.headers.get("x-common")).toBe("yes");
-      expect(Buffer.from(await response.arrayBuffer()).equals(body)).toBe(true);
-    }
-  });
+  test.each([0, 5, 20_000])(
+    "an answer of %i bytes with a length arrives as it was given",
+    async (length) => {
+      const body = Buffer.alloc(length, Buffer.from([0, 10, 128, 255, 65]));
+      const { url } = await startAnswering((client) => {
+        client.start(200, ["content-length", String(length)]);
+        client.end(body);
+        expect(client.sent).toBe(length);
+      });
+      // The second request shows that the connection is fit for another one.
+      for (let count = 0; count < 2; count += 1) {
+        const response = await fetch(url);
+        expect(response.headers.get("x-common")).toBe("yes");
+        expect(Buffer.from(await response.arrayBuffer()).equals(body)).toBe(true);
+      }
+    },
+  );
 
   test("any writes, in any ticks, arrive as they were given", async () => {
     let steps: readonly (readonly Uint8Array[])[] = [];
@@ -93,7 +103,9 @@ describe("an answer over a node response", () => {
       client.end();
     });
     const bytes = fc.uint8Array({ maxLength: 40 });
-    const large = fc.integer({ min: 60_000, max: 70_000 }).map((length) => new Uint8Array(length).fill(length % 256));
+    const large = fc
+      .integer({ min: 60_000, max: 70_000 })
+      .map((length) => new Uint8Array(length).fill(length % 256));
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.oneof(bytes, large), { maxLength: 4 }), { maxLength: 4 }),
@@ -116,7 +128,8 @@ describe("an answer over a node response", () => {
     });
     const answers = Array.from({ length: 17 }, async () => (await fetch(url)).text());
     await allCame.promise;
-    const written = (): number => clients.filter(([, { socket }]) => (socket?.bytesWritten ?? 0) > 0).length;
+    const written = (): number =>
+      clients.filter(([, { socket }]) => (socket?.bytesWritten ?? 0) > 0).length;
     for (const [index, [client]] of clients.entries()) {
       client.start(200, TYPE);
       client.write(bytesOf(`text ${index}`));
@@ -125,7 +138,9 @@ describe("an answer over a node response", () => {
     await new Promise(setImmediate);
     expect(written()).toBe(17);
     for (const [client] of clients) client.end();
-    expect((await Promise.all(answers)).toSorted()).toEqual(clients.map((_, index) => `text ${index}`).toSorted());
+    expect((await Promise.all(answers)).toSorted()).toEqual(
+      clients.map((_, index) => `text ${index}`).toSorted(),
+    );
   });
 
   test("an answer to a request that came before its turn waits for the answers before it", async () => {
@@ -171,7 +186,9 @@ describe("an answer over a node response", () => {
       };
       fill();
     });
-    const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"),
+    );
     onTestFinished(() => void socket.destroy());
     socket.pause();
     // What the kernel buffers, and no more.
@@ -193,7 +210,9 @@ describe("an answer over a node response", () => {
       socket.destroy();
       client.write(bytesOf("two"));
     });
-    const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"),
+    );
     await left.promise;
   });
 });

@@ -1,7 +1,16 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { startRawProvider as raw } from "../support/raw-provider.ts";
-import { ANSWER, delta, errorOf, hello, post, sse, startRouter, tableOver } from "../support/router.ts";
+import {
+  ANSWER,
+  delta,
+  errorOf,
+  hello,
+  post,
+  sse,
+  startRouter,
+  tableOver,
+} from "../support/router.ts";
 
 const BODY = JSON.stringify(ANSWER);
 const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
@@ -58,15 +67,15 @@ describe("interim answers that were not requested", () => {
     expect(await (await post(router, hello)).text()).toBe(body);
   });
 
-  it.each(["HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"])(
-    "are malformed where they change the protocol: %j",
-    async (answer) => {
-      const upstream = await raw((socket) => void socket.write(answer));
-      const router = await startRouter({ table: tableOver([upstream]) });
-      const response = await post(router, hello);
-      expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_malformed"]);
-    },
-  );
+  it.each([
+    "HTTP/1.1 101 Switching\r\n\r\n",
+    "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+  ])("are malformed where they change the protocol: %j", async (answer) => {
+    const upstream = await raw((socket) => void socket.write(answer));
+    const router = await startRouter({ table: tableOver([upstream]) });
+    const response = await post(router, hello);
+    expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_malformed"]);
+  });
 });
 
 describe("a stream that ends with the connection only", () => {

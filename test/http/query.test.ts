@@ -28,11 +28,35 @@ describe("the query of a control endpoint", () => {
       "constructor",
       "Unknown query parameter constructor; give witnesses",
     ],
-    ["retrievePolicyShadow", "%3Cb%3E=1", "unknown_parameter", null, "Unknown query parameter; give witnesses"],
-    ["retrievePolicyShadow", "witnesses=1&witnesses=2", "invalid_value", "witnesses", "witnesses must be given once"],
-    ["retrievePolicy", "ended=true", "unknown_parameter", "ended", "Unknown query parameter ended; leave it out"],
+    [
+      "retrievePolicyShadow",
+      "%3Cb%3E=1",
+      "unknown_parameter",
+      null,
+      "Unknown query parameter; give witnesses",
+    ],
+    [
+      "retrievePolicyShadow",
+      "witnesses=1&witnesses=2",
+      "invalid_value",
+      "witnesses",
+      "witnesses must be given once",
+    ],
+    [
+      "retrievePolicy",
+      "ended=true",
+      "unknown_parameter",
+      "ended",
+      "Unknown query parameter ended; leave it out",
+    ],
     ["listPolicies", "ended=yes", "invalid_value", "ended", "ended must be one of true, false"],
-    ["listDecisions", "kind=other", "invalid_value", "kind", "kind must be one of inference, router"],
+    [
+      "listDecisions",
+      "kind=other",
+      "invalid_value",
+      "kind",
+      "kind must be one of inference, router",
+    ],
     ["listDecisions", "route=", "invalid_value", "route", "route must have 1 to 200 characters"],
     [
       "listPolicyTransitions",
@@ -48,7 +72,13 @@ describe("the query of a control endpoint", () => {
       "witnesses",
       "witnesses must be a whole number from 0 to 100",
     ],
-    ["getHealth", "workspaces=many", "invalid_value", "workspaces", "workspaces must be one of own, all"],
+    [
+      "getHealth",
+      "workspaces=many",
+      "invalid_value",
+      "workspaces",
+      "workspaces must be one of own, all",
+    ],
   ])("%s refuses %j", (id, query, code, param, message) => {
     const refused = checkQuery(new URLSearchParams(query), endpoint(id));
     expect(refused).toMatchObject({ status: 400, code, param, message });
@@ -64,8 +94,18 @@ describe("the query of a control endpoint", () => {
 });
 
 /** Values that the published schema of a parameter does not allow. */
-function forbidden({ type, enum: values, format, pattern, minimum, maximum, maxLength, items }: JsonObject): string[] {
-  if (items !== undefined || values !== undefined || type === "boolean") return ["", "none", "4.6e+16"];
+function forbidden({
+  type,
+  enum: values,
+  format,
+  pattern,
+  minimum,
+  maximum,
+  maxLength,
+  items,
+}: JsonObject): string[] {
+  if (items !== undefined || values !== undefined || type === "boolean")
+    return ["", "none", "4.6e+16"];
   if (format !== undefined) return ["", "2026-02-30T00:00:00Z", "yesterday"];
   if (type === "integer")
     return ["", "1.5", "1e1", "-1", `${Number(minimum) - 1}`, String(Number(maximum ?? 1e16) + 1)];
@@ -83,14 +123,22 @@ it("a query value that the contract does not allow is refused by name, whichever
     for (const [name, schema] of Object.entries({ ...query, ...optionalQuery })) {
       for (const value of [...forbidden(schema), ...(Object.hasOwn(query, name) ? [null] : [])]) {
         const given = value === null ? "" : `?${new URLSearchParams({ [name]: value }).toString()}`;
-        const answer = await fetch(`${tested.server.url}${path.replaceAll(/\{\w+\}/g, "one")}${given}`, {
-          method,
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-          ...(method !== "GET" && { body: '{"model":"chat-large"}' }),
-        });
+        const answer = await fetch(
+          `${tested.server.url}${path.replaceAll(/\{\w+\}/g, "one")}${given}`,
+          {
+            method,
+            headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+            ...(method !== "GET" && { body: '{"model":"chat-large"}' }),
+          },
+        );
         answered.push([id, name, value, answer.status, await answer.json()]);
-        const members = { param: name, [path.startsWith("/api/") ? "error_code" : "code"]: "invalid_value" };
-        const error = expect.objectContaining(path.startsWith("/api/") ? { details: members } : members) as unknown;
+        const members = {
+          param: name,
+          [path.startsWith("/api/") ? "error_code" : "code"]: "invalid_value",
+        };
+        const error = expect.objectContaining(
+          path.startsWith("/api/") ? { details: members } : members,
+        ) as unknown;
         expected.push([id, name, value, 400, expect.objectContaining({ error })]);
       }
     }

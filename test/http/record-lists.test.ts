@@ -1,10 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { answerJson, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 
 /** Paths of frozen lists and objects in a record. */
 function frozenIn(value: unknown, path = ""): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
-  const inside = Object.entries(value).flatMap(([name, member]) => frozenIn(member, `${path}/${name}`));
+  const inside = Object.entries(value).flatMap(([name, member]) =>
+    frozenIn(member, `${path}/${name}`),
+  );
   return Object.isFrozen(value) ? [path, ...inside] : inside;
 }
 

@@ -30,7 +30,11 @@ describe("a whole answer", () => {
       answerJson(response);
     });
     const router = await startRouter({ table: tableOver([upstream]) });
-    const response = await post(router, { ...hello, user: "somebody" }, { "x-client-request-id": "mine-1" });
+    const response = await post(
+      router,
+      { ...hello, user: "somebody" },
+      { "x-client-request-id": "mine-1" },
+    );
     expect(await response.text()).toBe(JSON.stringify(ANSWER));
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -83,18 +87,26 @@ describe("a whole answer", () => {
   });
 
   it.each([
-    ["forward", '"large":12345678901234567890,"huge":1e999,"odd":{"deep":[9007199254740993]},"exact":1e20'],
+    [
+      "forward",
+      '"large":12345678901234567890,"huge":1e999,"odd":{"deep":[9007199254740993]},"exact":1e20',
+    ],
     ["forward", '"__proto__":{"a":1}'],
-  ] as const)("with unknown members to %s, %s travels as it was written", async (unknownFields, members) => {
-    const upstream = await startUpstream((response) => answerJson(response));
-    const base = tableOver([upstream]);
-    const row = base.routes["r"];
-    if (row === undefined) throw new Error("no route");
-    const router = await startRouter({ table: { ...base, routes: { r: { ...row, unknownFields } } } });
-    const body = `${JSON.stringify(hello).slice(0, -1)},${members}}`;
-    expect((await post(router, body)).status).toBe(200);
-    expect(upstream.calls[0]?.body).toContain(members.replace("1e20", "100000000000000000000"));
-  });
+  ] as const)(
+    "with unknown members to %s, %s travels as it was written",
+    async (unknownFields, members) => {
+      const upstream = await startUpstream((response) => answerJson(response));
+      const base = tableOver([upstream]);
+      const row = base.routes["r"];
+      if (row === undefined) throw new Error("no route");
+      const router = await startRouter({
+        table: { ...base, routes: { r: { ...row, unknownFields } } },
+      });
+      const body = `${JSON.stringify(hello).slice(0, -1)},${members}}`;
+      expect((await post(router, body)).status).toBe(200);
+      expect(upstream.calls[0]?.body).toContain(members.replace("1e20", "100000000000000000000"));
+    },
+  );
 
   it.each(["seed", "temperature", "stream_options"])(
     "a number that cannot be held is refused by name in a member that we know: %s",
@@ -103,8 +115,13 @@ describe("a whole answer", () => {
       const base = tableOver([upstream]);
       const row = base.routes["r"];
       if (row === undefined) throw new Error("no route");
-      const router = await startRouter({ table: { ...base, routes: { r: { ...row, unknownFields: "forward" } } } });
-      const response = await post(router, `${JSON.stringify(hello).slice(0, -1)},"${name}":12345678901234567890}`);
+      const router = await startRouter({
+        table: { ...base, routes: { r: { ...row, unknownFields: "forward" } } },
+      });
+      const response = await post(
+        router,
+        `${JSON.stringify(hello).slice(0, -1)},"${name}":12345678901234567890}`,
+      );
       expect(response.status).toBe(400);
       expect(await errorOf(response)).toMatchObject({ code: "invalid_type", param: name });
       expect(upstream.calls).toHaveLength(0);
@@ -121,7 +138,12 @@ describe("a whole answer", () => {
   });
 
   it("goes through as it came from a provider that never gives a finish reason, recorded as incomplete", async () => {
-    const silent = { index: 0, delta: { content: "a" }, message: { content: "a" }, finish_reason: "" };
+    const silent = {
+      index: 0,
+      delta: { content: "a" },
+      message: { content: "a" },
+      finish_reason: "",
+    };
     const stream = sse({ choices: [silent] }) + sse("[DONE]");
     const upstream = await startUpstream((response, call) => {
       if (!JSON.parse(call.body).stream) return answerJson(response, { choices: [silent] });
@@ -132,7 +154,8 @@ describe("a whole answer", () => {
     expect(await (await post(router, hello)).json()).toEqual({ choices: [silent] });
     expect(await (await post(router, streamed)).text()).toBe(stream);
     await router.settled(2);
-    for (const outcome of router.outcomes) expect(outcome).toMatchObject({ terminal: "incomplete", finish: "other" });
+    for (const outcome of router.outcomes)
+      expect(outcome).toMatchObject({ terminal: "incomplete", finish: "other" });
   });
 });
 
@@ -140,7 +163,8 @@ describe("fallback before the first byte", () => {
   const answers = {
     "500": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 500),
     "429": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 429),
-    "401 of our key": (response: Parameters<typeof answerJson>[0]) => answerJson(response, { error: {} }, 401),
+    "401 of our key": (response: Parameters<typeof answerJson>[0]) =>
+      answerJson(response, { error: {} }, 401),
     "not JSON": (response: Parameters<typeof answerJson>[0]) => response.end("<html>"),
     "an error that says 200": (response: Parameters<typeof answerJson>[0]) =>
       answerJson(response, { error: { code: 1 } }),
@@ -159,7 +183,9 @@ describe("fallback before the first byte", () => {
   };
 
   it.each(Object.keys(answers))("after %s the next endpoint answers", async (name) => {
-    const bad = await startUpstream((response) => void answers[name as keyof typeof answers](response));
+    const bad = await startUpstream(
+      (response) => void answers[name as keyof typeof answers](response),
+    );
     const good = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([bad, good]) });
     const response = await post(router, hello);
@@ -175,7 +201,9 @@ describe("fallback before the first byte", () => {
 
   it("after a refused connection too", async () => {
     const good = await startUpstream((response) => answerJson(response));
-    const router = await startRouter({ table: tableOver([{ url: "http://127.0.0.1:1", calls: [] }, good]) });
+    const router = await startRouter({
+      table: tableOver([{ url: "http://127.0.0.1:1", calls: [] }, good]),
+    });
     const response = await post(router, hello);
     expect(response.status).toBe(200);
     await response.text();
@@ -218,37 +246,55 @@ describe("fallback before the first byte", () => {
       response.end(sse(delta("x", "stop")) + sse("[DONE]"));
     });
     const router = await startRouter({ table: tableOver([bad, good]) });
-    expect(await (await post(router, streamed)).text()).toBe(sse(delta("x", "stop")) + sse("[DONE]"));
-  });
-
-  it.each([400, 413, 422])("the caller's own mistake (%i) stops, and no other endpoint is called", async (status) => {
-    const bad = await startUpstream((response) =>
-      answerJson(response, { error: { message: "your secret text", code: "context_length_exceeded" } }, status),
+    expect(await (await post(router, streamed)).text()).toBe(
+      sse(delta("x", "stop")) + sse("[DONE]"),
     );
-    const good = await startUpstream((response) => answerJson(response));
-    const router = await startRouter({ table: tableOver([bad, good]) });
-    const response = await post(router, hello);
-    const body = await response.text();
-    expect(response.status).toBe(400);
-    expect(JSON.parse(body).error.code).toBe("context_length_exceeded");
-    expect(body).not.toContain("secret");
-    expect(good.calls).toHaveLength(0);
   });
 
-  // Claude Code shortens its conversation at the first of these phrases, LiteLLM (aider) knows the error by the second.
+  it.each([400, 413, 422])(
+    "the caller's own mistake (%i) stops, and no other endpoint is called",
+    async (status) => {
+      const bad = await startUpstream((response) =>
+        answerJson(
+          response,
+          { error: { message: "your secret text", code: "context_length_exceeded" } },
+          status,
+        ),
+      );
+      const good = await startUpstream((response) => answerJson(response));
+      const router = await startRouter({ table: tableOver([bad, good]) });
+      const response = await post(router, hello);
+      const body = await response.text();
+      expect(response.status).toBe(400);
+      expect(JSON.parse(body).error.code).toBe("context_length_exceeded");
+      expect(body).not.toContain("secret");
+      expect(good.calls).toHaveLength(0);
+    },
+  );
+
+  // Claude Code shortens its conversation at the first of these phrases, LiteLLM (aider) knows the
+  // error by the second.
   it("a conversation that is too long is named with the phrases that clients look for", async () => {
     const upstream = await startUpstream((response) =>
-      answerJson(response, { error: { message: "secret", code: "context_length_exceeded", param: "messages" } }, 400),
+      answerJson(
+        response,
+        { error: { message: "secret", code: "context_length_exceeded", param: "messages" } },
+        400,
+      ),
     );
     const router = await startRouter({ table: tableOver([upstream]) });
     const { message } = await errorOf(await post(router, hello));
-    expect(message).toMatch(/status 400, code context_length_exceeded\), at messages: the prompt is too long/);
+    expect(message).toMatch(
+      /status 400, code context_length_exceeded\), at messages: the prompt is too long/,
+    );
     expect(message).toMatch(/this model's maximum context length is exceeded/);
   });
 
   it("exhausted: 502 that names every attempt, calls none twice and says when to try again", async () => {
     const upstreams = [
-      await startUpstream((response) => answerJson(response, { error: { message: "sk-live-key" } }, 500)),
+      await startUpstream((response) =>
+        answerJson(response, { error: { message: "sk-live-key" } }, 500),
+      ),
       await startUpstream((response) => {
         response.setHeader("retry-after", "7");
         answerJson(response, { error: { message: "sk-live-key" } }, 429);
@@ -261,7 +307,10 @@ describe("fallback before the first byte", () => {
     expect(response.headers.get("x-should-retry")).toBeNull();
     expect(response.headers.get("retry-after")).toBe("7");
     expect(response.headers.get("x-signalbox-attempts")).toBe("2");
-    expect(JSON.parse(body).error).toMatchObject({ type: "upstream_error", code: "upstream_exhausted" });
+    expect(JSON.parse(body).error).toMatchObject({
+      type: "upstream_error",
+      code: "upstream_exhausted",
+    });
     expect(body).toContain("a (server_error), b (rate_limited)");
     expect(body).not.toContain("sk-live");
     await router.settled(1);
@@ -344,7 +393,10 @@ describe("fallback before the first byte", () => {
     const router = await startRouter({ table: tableOver([dawdling, good], { timeouts }) });
     expect((await post(router, hello)).status).toBe(200);
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(["timeout_attempt", null]);
+    expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual([
+      "timeout_attempt",
+      null,
+    ]);
     await until(() => dawdling.calls[0]?.lostAt !== null);
     const alone = await startRouter({ table: tableOver([dawdling], { timeouts }) });
     const response = await post(alone, hello);
@@ -366,13 +418,21 @@ describe("fallback before the first byte", () => {
       response.end(sse(delta("x", "stop")) + sse("[DONE]"));
     });
     const router = await startRouter({ table: tableOver([bad, good]) });
-    expect(await (await post(router, streamed)).text()).toBe(sse(delta("x", "stop")) + sse("[DONE]"));
+    expect(await (await post(router, streamed)).text()).toBe(
+      sse(delta("x", "stop")) + sse("[DONE]"),
+    );
   });
 });
 
 describe("streams", () => {
   it("arrive event by event, as they are", async () => {
-    const events = [sse(delta("a")), ": keep-alive\n\n", sse(delta("ü€")), sse(delta("", "stop")), sse("[DONE]")];
+    const events = [
+      sse(delta("a")),
+      ": keep-alive\n\n",
+      sse(delta("ü€")),
+      sse(delta("", "stop")),
+      sse("[DONE]"),
+    ];
     const upstream = await startUpstream(async (response) => {
       startSse(response);
       for (const event of events) {
@@ -388,7 +448,9 @@ describe("streams", () => {
     const response = await post(router, streamed);
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     expect(await response.text()).toBe(events.join(""));
-    expect(JSON.parse(upstream.calls[0]?.body ?? "").stream_options).toEqual({ include_usage: true });
+    expect(JSON.parse(upstream.calls[0]?.body ?? "").stream_options).toEqual({
+      include_usage: true,
+    });
   });
 
   it("end at [DONE], whatever the upstream still says and however long it stays", async () => {
@@ -399,7 +461,9 @@ describe("streams", () => {
       response.write(sse(delta("later")));
     });
     const router = await startRouter({ table: tableOver([upstream]) });
-    expect(await (await post(router, streamed)).text()).toBe(sse(delta("a", "stop")) + sse("[DONE]"));
+    expect(await (await post(router, streamed)).text()).toBe(
+      sse(delta("a", "stop")) + sse("[DONE]"),
+    );
     await router.settled(1);
     expect(router.outcomes[0]).toMatchObject({ terminal: "completed", finish: "stop" });
     await until(() => upstream.calls[0]?.lostAt !== null);
@@ -425,7 +489,10 @@ describe("streams", () => {
 
   it("are known by their type in any case", async () => {
     const upstream = await startUpstream((response) => {
-      response.writeHead(200, { "content-type": "Text/Event-Stream; Charset=UTF-8", "content-encoding": "Identity" });
+      response.writeHead(200, {
+        "content-type": "Text/Event-Stream; Charset=UTF-8",
+        "content-encoding": "Identity",
+      });
       response.end(sse(delta("a", "stop")) + sse("[DONE]"));
     });
     const router = await startRouter({ table: tableOver([upstream]) });
@@ -434,41 +501,53 @@ describe("streams", () => {
 
   const cut = {
     "a reset": (response: Parameters<typeof answerJson>[0]) => void response.destroy(),
-    "a clean end without a terminal": (response: Parameters<typeof answerJson>[0]) => void response.end(),
+    "a clean end without a terminal": (response: Parameters<typeof answerJson>[0]) =>
+      void response.end(),
     "an error object": (response: Parameters<typeof answerJson>[0]) =>
       void response.end(sse({ error: { message: "SECRET" } }) + sse("[DONE]")),
     garbage: (response: Parameters<typeof answerJson>[0]) => void response.end("data: <SECRET\n\n"),
     silence: () => {},
   };
 
-  it.each(Object.keys(cut))("after the first byte, %s ends as a failure, never as a stop", async (name) => {
-    const bad = await startUpstream(async (response) => {
-      startSse(response);
-      response.write(sse(delta("first")));
-      await pause(20);
-      cut[name as keyof typeof cut](response);
-    });
-    const good = await startUpstream((response) => answerJson(response));
-    const timeouts = { connect: 500, firstByte: 500, idle: 100, firstToken: 10_000, total: 5_000 };
-    const router = await startRouter({ table: tableOver([bad, good], { timeouts }) });
-    const body = await (await post(router, streamed)).text();
-    const [first, failure, done, rest] = body.split("\n\n");
-    expect(first).toBe(sse(delta("first")).trim());
-    expect(JSON.parse((failure ?? "").slice(6)).error).toMatchObject({
-      code: expect.stringMatching(/^upstream_/),
-      param: null,
-    });
-    expect([done, rest]).toEqual(["data: [DONE]", ""]);
-    expect(body).not.toMatch(/"finish_reason":"stop"|SECRET/);
-    expect(good.calls).toHaveLength(0);
-    await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status: 200, finish: null });
-  });
+  it.each(Object.keys(cut))(
+    "after the first byte, %s ends as a failure, never as a stop",
+    async (name) => {
+      const bad = await startUpstream(async (response) => {
+        startSse(response);
+        response.write(sse(delta("first")));
+        await pause(20);
+        cut[name as keyof typeof cut](response);
+      });
+      const good = await startUpstream((response) => answerJson(response));
+      const timeouts = {
+        connect: 500,
+        firstByte: 500,
+        idle: 100,
+        firstToken: 10_000,
+        total: 5_000,
+      };
+      const router = await startRouter({ table: tableOver([bad, good], { timeouts }) });
+      const body = await (await post(router, streamed)).text();
+      const [first, failure, done, rest] = body.split("\n\n");
+      expect(first).toBe(sse(delta("first")).trim());
+      expect(JSON.parse((failure ?? "").slice(6)).error).toMatchObject({
+        code: expect.stringMatching(/^upstream_/),
+        param: null,
+      });
+      expect([done, rest]).toEqual(["data: [DONE]", ""]);
+      expect(body).not.toMatch(/"finish_reason":"stop"|SECRET/);
+      expect(good.calls).toHaveLength(0);
+      await router.settled(1);
+      expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status: 200, finish: null });
+    },
+  );
 
   it("a stream that is reset after its finish reason and counts, before its mark, ends as a failure", async () => {
     const upstream = await startUpstream(async (response) => {
       startSse(response);
-      response.write(sse({ ...delta("all", "stop"), usage: { prompt_tokens: 1, completion_tokens: 2 } }));
+      response.write(
+        sse({ ...delta("all", "stop"), usage: { prompt_tokens: 1, completion_tokens: 2 } }),
+      );
       await pause(20);
       response.destroy();
     });
@@ -500,7 +579,10 @@ describe("streams", () => {
     await until(() => upstream.calls[0]?.lostAt !== null);
     expect((upstream.calls[0]?.lostAt ?? Infinity) - leftAt).toBeLessThan(500);
     await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "client_closed", attempts: [{ failure: "client_closed" }] });
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "client_closed",
+      attempts: [{ failure: "client_closed" }],
+    });
   });
 
   it("closes the upstream too when the client leaves before the first byte, and calls no other endpoint", async () => {
@@ -541,7 +623,13 @@ describe("streams", () => {
     const router = await startRouter({
       table: tableOver([upstream]),
       runtime: {
-        limits: { bodyBytes: 1_000_000, answerBytes: 32_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
+        limits: {
+          bodyBytes: 1_000_000,
+          answerBytes: 32_000_000,
+          requestTime: 10_000,
+          bodyTime: 500,
+          writeTime: 2_000,
+        },
       },
     });
     const response = await post(router, streamed);
@@ -577,28 +665,31 @@ describe("durability", () => {
     expect(await request).not.toBe("");
   });
 
-  it.each([hello, streamed])("the record is needed by the answer, not while the provider works", async (body) => {
-    const events: string[] = [];
-    const upstream = await startUpstream(async (response) => {
-      await pause(40);
-      events.push("answer");
-      if (body === hello) return answerJson(response);
-      startSse(response);
-      response.end(sse(delta("x", "stop")) + sse("[DONE]"));
-    });
-    const evidence: Runtime["evidence"] = {
-      begin: (_record, settled) => ({
-        needed() {
-          events.push("needed");
-          settled(null);
-        },
-      }),
-      settle: () => {},
-    };
-    const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
-    expect(await (await post(router, body)).text()).not.toBe("");
-    expect(events).toEqual(["answer", "needed"]);
-  });
+  it.each([hello, streamed])(
+    "the record is needed by the answer, not while the provider works",
+    async (body) => {
+      const events: string[] = [];
+      const upstream = await startUpstream(async (response) => {
+        await pause(40);
+        events.push("answer");
+        if (body === hello) return answerJson(response);
+        startSse(response);
+        response.end(sse(delta("x", "stop")) + sse("[DONE]"));
+      });
+      const evidence: Runtime["evidence"] = {
+        begin: (_record, settled) => ({
+          needed() {
+            events.push("needed");
+            settled(null);
+          },
+        }),
+        settle: () => {},
+      };
+      const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
+      expect(await (await post(router, body)).text()).not.toBe("");
+      expect(events).toEqual(["answer", "needed"]);
+    },
+  );
 
   it("the record is needed by a stream's first output, not by its end", async () => {
     const rest = Promise.withResolvers<void>();
@@ -662,7 +753,10 @@ describe("durability", () => {
       runtime: { evidence: evidenceOf(() => new Promise(() => {})) },
     });
     const response = await post(router, hello, { "x-request-timeout-ms": "60" });
-    expect([response.status, (await errorOf(response)).code]).toEqual([504, "upstream_timeout_total"]);
+    expect([response.status, (await errorOf(response)).code]).toEqual([
+      504,
+      "upstream_timeout_total",
+    ]);
   });
 
   it("has its record when its deadline ends a provider's time, though decisions gather for longer", async () => {
@@ -712,7 +806,10 @@ describe("durability", () => {
       runtime: { evidence: evidenceOf(() => Promise.reject(new Error("disk full"))) },
     });
     const response = await post(router, hello);
-    expect([response.status, (await errorOf(response)).code]).toEqual([503, "evidence_unavailable"]);
+    expect([response.status, (await errorOf(response)).code]).toEqual([
+      503,
+      "evidence_unavailable",
+    ]);
     expect((await fetch(`${router.url}/status`)).status).toBe(200);
   });
 });

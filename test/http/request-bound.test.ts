@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Identity } from "../../src/canon/identity.ts";
 import { sendRaw, statusesOf } from "../security/raw.ts";
-import { answerJson, post, hello, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  post,
+  hello,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { identity } from "../support/table.ts";
 
 const BOUND = 1_000;
@@ -15,9 +22,15 @@ async function router(unrouted: number[] = [], onVerify: () => void = () => {}) 
     runtime: {
       verify: (token) => {
         onVerify();
-        return token === "good" ? { ok: true, identity: CALLER } : { ok: false, code: "invalid_api_key" };
+        return token === "good"
+          ? { ok: true, identity: CALLER }
+          : { ok: false, code: "invalid_api_key" };
       },
-      observer: { began: () => {}, ended: () => {}, unrouted: (status) => void unrouted.push(status) },
+      observer: {
+        began: () => {},
+        ended: () => {},
+        unrouted: (status) => void unrouted.push(status),
+      },
     },
   });
 }
@@ -25,7 +38,8 @@ async function router(unrouted: number[] = [], onVerify: () => void = () => {}) 
 describe("one connection", () => {
   it("is closed after a thousand requests for nothing, and the last answer says so", async () => {
     const { url } = await router();
-    // Bytes that are not read reset the connection, and answers before them are lost; so there are none.
+    // Bytes that are not read reset the connection, and answers before them are lost; so there are
+    // none.
     const said = await sendRaw(url, get("/nowhere").repeat(BOUND), 2_000);
     expect(statusesOf(said)).toEqual(Array.from({ length: BOUND }, () => 404));
     expect(said.match(/connection: close/gi)).toHaveLength(1);
@@ -34,7 +48,11 @@ describe("one connection", () => {
   it("with 30,000 wrong keys is closed soon after a thousand", async () => {
     let verified = 0;
     const { url } = await router([], () => (verified += 1));
-    await sendRaw(url, get("/v1/models", "authorization: Bearer bad\r\n").repeat(30_000), 2_000).catch(() => "");
+    await sendRaw(
+      url,
+      get("/v1/models", "authorization: Bearer bad\r\n").repeat(30_000),
+      2_000,
+    ).catch(() => "");
     // Requests of one piece are looked at before the first of them is refused.
     expect(verified).toBeGreaterThanOrEqual(BOUND);
     expect(verified).toBeLessThan(5 * BOUND);
@@ -49,7 +67,11 @@ describe("one connection", () => {
 
   it("stays open for a caller with a key, however many requests it sends", async () => {
     const { url } = await router();
-    const said = await sendRaw(url, get("/v1/models", "authorization: Bearer good\r\n").repeat(3 * BOUND), 2_000);
+    const said = await sendRaw(
+      url,
+      get("/v1/models", "authorization: Bearer good\r\n").repeat(3 * BOUND),
+      2_000,
+    );
     expect(statusesOf(said)).toEqual(Array.from({ length: 3 * BOUND }, () => 200));
     expect(said).not.toMatch(/connection: close/i);
   });

@@ -22,21 +22,26 @@ function begin(deadline: number) {
     settle: () => {},
   };
   const refused: string[] = [];
-  const recording = new RequestRecording(evidence, decisionRecord("a"), deadline, ({ code }) => refused.push(code));
+  const recording = new RequestRecording(evidence, decisionRecord("a"), deadline, ({ code }) =>
+    refused.push(code),
+  );
   void recording.result.then((error) => ends.push(error?.code ?? null));
   return { recording, ends, store, refused };
 }
 
 describe("the wait of an answer for its record", () => {
-  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])("ends 0.1 s after a deadline in %i ms", async (time) => {
-    const { recording, ends, refused } = begin(performance.now() + time);
-    recording.needed();
-    await vi.advanceTimersByTimeAsync(time + 99);
-    expect(ends).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect([ends, refused]).toEqual([["upstream_timeout_total"], ["upstream_timeout_total"]]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
+  it.each([5, 9_999, 10_000, 10_001, 25_000, 600_000])(
+    "ends 0.1 s after a deadline in %i ms",
+    async (time) => {
+      const { recording, ends, refused } = begin(performance.now() + time);
+      recording.needed();
+      await vi.advanceTimersByTimeAsync(time + 99);
+      expect(ends).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect([ends, refused]).toEqual([["upstream_timeout_total"], ["upstream_timeout_total"]]);
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 
   it("does not begin before the answer needs the record: a provider's own time is not the store's", async () => {
     const { recording, ends, store } = begin(performance.now() + 1_000);

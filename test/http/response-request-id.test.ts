@@ -2,19 +2,46 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { endpoint } from "../support/table.ts";
-import { ANSWER, answerJson, delta, sse, startRouter, startSse, startUpstream, tableOver } from "../support/router.ts";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  sse,
+  startRouter,
+  startSse,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { newRequestId } from "../../src/http/heads.ts";
 
 /** Members of a response that providers omit, so that the router prints the resource. */
-const SPARSE = { id: "resp_1", object: "response", status: "completed", output: [], usage: null } as const;
+const SPARSE = {
+  id: "resp_1",
+  object: "response",
+  status: "completed",
+  output: [],
+  usage: null,
+} as const;
 
 function chatStream(response: ServerResponse, ...last: readonly string[]): void {
   startSse(response);
   response.end([sse(delta("hi")), ...last].join(""));
 }
 
-const CASES: readonly (readonly [string, string, boolean, (response: ServerResponse) => void, string])[] = [
-  ["translated, whole", "openai-chat", false, (response) => answerJson(response, ANSWER), "completed"],
+const CASES: readonly (readonly [
+  string,
+  string,
+  boolean,
+  (response: ServerResponse) => void,
+  string,
+])[] = [
+  [
+    "translated, whole",
+    "openai-chat",
+    false,
+    (response) => answerJson(response, ANSWER),
+    "completed",
+  ],
   [
     "translated, as a stream",
     "openai-chat",
@@ -23,15 +50,27 @@ const CASES: readonly (readonly [string, string, boolean, (response: ServerRespo
     "completed",
   ],
   ["translated, cut off", "openai-chat", true, (response) => chatStream(response), "failed"],
-  ["relayed with members omitted", "openai-responses", false, (response) => answerJson(response, SPARSE), "completed"],
+  [
+    "relayed with members omitted",
+    "openai-responses",
+    false,
+    (response) => answerJson(response, SPARSE),
+    "completed",
+  ],
   [
     "relayed as a stream with members omitted",
     "openai-responses",
     true,
     (response) => {
       startSse(response);
-      const created = { type: "response.created", sequence_number: 0, response: { ...SPARSE, status: "in_progress" } };
-      response.end(`${sse(created)}${sse({ type: "response.completed", sequence_number: 1, response: SPARSE })}`);
+      const created = {
+        type: "response.created",
+        sequence_number: 0,
+        response: { ...SPARSE, status: "in_progress" },
+      };
+      response.end(
+        `${sse(created)}${sse({ type: "response.completed", sequence_number: 1, response: SPARSE })}`,
+      );
     },
     "completed",
   ],
@@ -41,8 +80,17 @@ const CASES: readonly (readonly [string, string, boolean, (response: ServerRespo
     true,
     (response) => {
       startSse(response);
-      const created = { type: "response.created", sequence_number: 0, response: { ...SPARSE, status: "in_progress" } };
-      const said = { type: "response.output_text.delta", sequence_number: 1, output_index: 0, delta: "hi" };
+      const created = {
+        type: "response.created",
+        sequence_number: 0,
+        response: { ...SPARSE, status: "in_progress" },
+      };
+      const said = {
+        type: "response.output_text.delta",
+        sequence_number: 1,
+        output_index: 0,
+        delta: "hi",
+      };
       response.end(`${sse(created)}${sse(said)}`);
     },
     "failed",
@@ -79,7 +127,8 @@ describe("a Response that the router prints has the request id:", () => {
     expect(response.status, text).toBe(200);
     const resources = resourcesIn(text, stream);
     expect(resources.at(-1)?.["status"]).toBe(status);
-    for (const resource of resources) expect(resource["request_id"]).toBe(response.headers.get("x-request-id"));
+    for (const resource of resources)
+      expect(resource["request_id"]).toBe(response.headers.get("x-request-id"));
   });
 });
 

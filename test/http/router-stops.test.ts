@@ -14,7 +14,11 @@ function send(more: object): Promise<Response> {
   return fetch(`${test.server.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "hello there" }], ...more }),
+    body: JSON.stringify({
+      model: "gpt-5",
+      messages: [{ role: "user", content: "hello there" }],
+      ...more,
+    }),
   });
 }
 
@@ -44,7 +48,9 @@ describe("a stop sequence on a route whose protocol has none", () => {
     expect(response.headers.get("x-signalbox-edits")).toContain("stops_by_router");
     const text = await response.text();
     const chunks = text.split("\n\n").filter((event) => event.startsWith("data: {"));
-    const said = chunks.flatMap((event): Completion["choices"] => JSON.parse(event.slice("data: ".length)).choices);
+    const said = chunks.flatMap(
+      (event): Completion["choices"] => JSON.parse(event.slice("data: ".length)).choices,
+    );
     expect(said.map(({ delta }) => delta?.content ?? "").join("")).toBe(expected);
     expect(said.at(-1)?.finish_reason).toBe("stop");
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true);

@@ -45,22 +45,32 @@ function heard(socket: Socket): Promise<string> {
 }
 
 describe("answers to what never becomes a request", () => {
-  it.each(["/v1/models/%zz", "/api/v1/%zz", "/%c0%af"])("a path with a broken escape: %s", async (path) => {
-    const router = await plainRouter();
-    const socket = open(router.url);
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
-    const [head = "", body = ""] = (await heard(socket)).split("\r\n\r\n");
-    expect(head).toMatch(/^HTTP\/1\.1 400 /);
-    expect(head).toMatch(/x-request-id: req_\d+/i);
-    expect(head).toMatch(/content-type: application\/json/i);
-    expect(JSON.parse(body)).toMatchObject({ error: { message: expect.stringContaining("valid URL") } });
-    expect(body).not.toMatch(/unhandled|HTTPError|%zz/);
-  });
+  it.each(["/v1/models/%zz", "/api/v1/%zz", "/%c0%af"])(
+    "a path with a broken escape: %s",
+    async (path) => {
+      const router = await plainRouter();
+      const socket = open(router.url);
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+      const [head = "", body = ""] = (await heard(socket)).split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1\.1 400 /);
+      expect(head).toMatch(/x-request-id: req_\d+/i);
+      expect(head).toMatch(/content-type: application\/json/i);
+      expect(JSON.parse(body)).toMatchObject({
+        error: { message: expect.stringContaining("valid URL") },
+      });
+      expect(body).not.toMatch(/unhandled|HTTPError|%zz/);
+    },
+  );
 
   it.each([
     ["no HTTP", "nonsense my-secret-prompt\r\n\r\n", 400, "malformed_request"],
     ["a broken header", "GET / HTTP/1.1\r\nhost x\r\n\r\n", 400, "malformed_request"],
-    ["headers too large", `GET / HTTP/1.1\r\nx-much: ${"x".repeat(70_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [
+      "headers too large",
+      `GET / HTTP/1.1\r\nx-much: ${"x".repeat(70_000)}\r\n\r\n`,
+      431,
+      "headers_too_large",
+    ],
     [
       "two lengths",
       "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
@@ -97,7 +107,11 @@ describe("answers to what never becomes a request", () => {
     const router = await startRouter({ table: tableOver([upstream]) });
     const socket = open(router.url);
     const text = heard(socket);
-    const body = JSON.stringify({ model: "r", messages: [{ role: "user", content: "x" }], stream: true });
+    const body = JSON.stringify({
+      model: "r",
+      messages: [{ role: "user", content: "x" }],
+      stream: true,
+    });
     socket.write(
       `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
@@ -116,20 +130,27 @@ describe("bodies that are not read", () => {
     ["401, a long body", head("content-length: 900000", "bad"), 401],
     ["401, a body of unknown length", head("transfer-encoding: chunked", "bad"), 401],
     ["415, a long body", head("content-length: 900000", "good", "text/plain"), 415],
-    ["404, a long body", head("content-length: 900000", "good").replace("/v1/chat/completions", "/v1/nothing"), 404],
-  ])("%s: answered at once, and the connection closed though the body never comes", async (_, bytes, status) => {
-    const router = await plainRouter();
-    const socket = open(router.url);
-    const began = performance.now();
-    let answered = Number.POSITIVE_INFINITY;
-    socket.once("data", () => (answered = performance.now() - began));
-    socket.write(bytes);
-    const text = await heard(socket);
-    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(text).toMatch(/connection: close/i);
-    expect(answered).toBeLessThan(500);
-    expect(performance.now() - began).toBeLessThan(1_900);
-  });
+    [
+      "404, a long body",
+      head("content-length: 900000", "good").replace("/v1/chat/completions", "/v1/nothing"),
+      404,
+    ],
+  ])(
+    "%s: answered at once, and the connection closed though the body never comes",
+    async (_, bytes, status) => {
+      const router = await plainRouter();
+      const socket = open(router.url);
+      const began = performance.now();
+      let answered = Number.POSITIVE_INFINITY;
+      socket.once("data", () => (answered = performance.now() - began));
+      socket.write(bytes);
+      const text = await heard(socket);
+      expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(text).toMatch(/connection: close/i);
+      expect(answered).toBeLessThan(500);
+      expect(performance.now() - began).toBeLessThan(1_900);
+    },
+  );
 
   it("a client that is still sending gets its answer, not a reset", async () => {
     const router = await plainRouter();
@@ -166,8 +187,14 @@ const SILENT: RequestObserver = { began: () => {}, ended: () => {} };
 describe("what was no request of an endpoint", () => {
   it("has no record, and is counted by its status; refused requests of an endpoint are not", async () => {
     const reported: number[] = [];
-    const observer = { began: () => {}, ended: () => {}, unrouted: (status: number) => void reported.push(status) };
-    const router = await plainRouter({ runtime: { observer: observers([SILENT, null, observer]) } });
+    const observer = {
+      began: () => {},
+      ended: () => {},
+      unrouted: (status: number) => void reported.push(status),
+    };
+    const router = await plainRouter({
+      runtime: { observer: observers([SILENT, null, observer]) },
+    });
     for (const [method, path] of [
       ["GET", "/v1/nothing"],
       ["DELETE", "/v1/chat/completions"],
@@ -181,7 +208,10 @@ describe("what was no request of an endpoint", () => {
   });
 });
 
-/** Requests the contract and reads nothing of it at first. @param pause milliseconds. @returns how many bytes came until the connection was closed. */
+/**
+ * Requests the contract and reads nothing of it at first. @param pause milliseconds. @returns how
+ * many bytes came until the connection was closed.
+ */
 async function readLate(url: string, pause: number): Promise<number> {
   const socket = open(url);
   let received = 0;
@@ -213,7 +243,8 @@ describe("answers that are not read", () => {
     const router = await plainRouter({
       runtime: { limits, build: { id: "test", contract, startedAt: 0 } },
     });
-    // A busy machine takes a while until the answer is written: who begins to read before the write time gets all of it.
+    // A busy machine takes a while until the answer is written: who begins to read before the write
+    // time gets all of it.
     const received = [await readLate(router.url, 5_000)];
     for (const pause of [8_000, 12_000]) {
       if (Number(received.at(-1)) >= 30_000_000) received.push(await readLate(router.url, pause));

@@ -29,9 +29,16 @@ function routeOver(url: string, candidates: readonly Candidate[]): RoutingTable 
     if (provider === undefined) throw new Error("no such provider");
     providers[provider.id] = { ...provider, dialect, flags };
     const capabilities = ["reasoning", "tools"] as const;
-    models[`m-${id}`] = model(`m-${id}`, { capabilities, signatureFamily: family, defaultMaxOutputTokens: 4_096 });
+    models[`m-${id}`] = model(`m-${id}`, {
+      capabilities,
+      signatureFamily: family,
+      defaultMaxOutputTokens: 4_096,
+    });
     const facts = GENERATE_DIALECTS[dialect];
-    const features = endpointFeatures(facts, models[`m-${id}`] ?? model("m"), { ...provider, flags });
+    const features = endpointFeatures(facts, models[`m-${id}`] ?? model("m"), {
+      ...provider,
+      flags,
+    });
     const more = {
       dialect,
       model: `m-${id}`,
@@ -44,7 +51,14 @@ function routeOver(url: string, candidates: readonly Candidate[]): RoutingTable 
   }
   const approve = { ...workspace.approve, capabilities: ["reasoning", "tools"] as const };
   const routes = { r: { ...row, onGap: "narrow" } } as const;
-  return { ...base, endpoints, providers, models, routes, workspaces: { w: { ...workspace, approve } } };
+  return {
+    ...base,
+    endpoints,
+    providers,
+    models,
+    routes,
+    workspaces: { w: { ...workspace, approve } },
+  };
 }
 
 function ask(router: Router, path: string, body: JsonObject): Promise<Response> {
@@ -83,33 +97,47 @@ test.each([
   ["bedrock_invoke", true],
   ["vertex_raw_predict", false],
   ["vertex_raw_predict", true],
-] as const)("thinking of a model behind %s is accepted in the next turn, streamed: %s", async (flag, stream) => {
-  const mock = await mockForTest();
-  const candidate: Candidate = { dialect: MESSAGES, family: "claude-in-a-cloud", flags: [flag] };
-  const router = await startRouter({ table: routeOver(mock.url, [candidate]) });
-  const content = await contentOf(await ask(router, "/api/v1/messages", { ...thinking, stream, messages: [user] }));
-  expect(content[0]).toMatchObject({
-    type: "thinking",
-    signature: expect.stringMatching(/^sbx1\.claude-in-a-cloud\../),
-  });
-  const messages = [user, { role: "assistant", content }, user];
-  const second = await ask(router, "/api/v1/messages", { ...thinking, stream, messages });
-  expect(second.status).toBe(200);
-  expect((await contentOf(second)).length).toBeGreaterThan(0);
-});
+] as const)(
+  "thinking of a model behind %s is accepted in the next turn, streamed: %s",
+  async (flag, stream) => {
+    const mock = await mockForTest();
+    const candidate: Candidate = { dialect: MESSAGES, family: "claude-in-a-cloud", flags: [flag] };
+    const router = await startRouter({ table: routeOver(mock.url, [candidate]) });
+    const content = await contentOf(
+      await ask(router, "/api/v1/messages", { ...thinking, stream, messages: [user] }),
+    );
+    expect(content[0]).toMatchObject({
+      type: "thinking",
+      signature: expect.stringMatching(/^sbx1\.claude-in-a-cloud\../),
+    });
+    const messages = [user, { role: "assistant", content }, user];
+    const second = await ask(router, "/api/v1/messages", { ...thinking, stream, messages });
+    expect(second.status).toBe(200);
+    expect((await contentOf(second)).length).toBeGreaterThan(0);
+  },
+);
 
 test.each([false, true])(
   "encrypted reasoning of a vendor's responses is accepted in the next turn, streamed: %s",
   async (stream) => {
     const mock = await mockForTest();
-    const router = await startRouter({ table: routeOver(mock.url, [{ dialect: "openai-responses", family: "xai" }]) });
-    const reasoning = { reasoning: { effort: "high" }, include: ["reasoning.encrypted_content"], stream };
+    const router = await startRouter({
+      table: routeOver(mock.url, [{ dialect: "openai-responses", family: "xai" }]),
+    });
+    const reasoning = {
+      reasoning: { effort: "high" },
+      include: ["reasoning.encrypted_content"],
+      stream,
+    };
     const first = await ask(router, "/v1/responses", { ...reasoning, input: [user] });
     const text = await first.text();
     const completed = /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1];
     const { output } = stream ? JSON.parse(completed ?? "").response : JSON.parse(text);
     expect(output[0].encrypted_content).toMatch(/^sbx1\.xai\../);
-    const second = await ask(router, "/v1/responses", { ...reasoning, input: [user, ...output, user] });
+    const second = await ask(router, "/v1/responses", {
+      ...reasoning,
+      input: [user, ...output, user],
+    });
     expect(second.status).toBe(200);
     expect(await second.text()).toContain('"completed"');
   },
@@ -117,10 +145,16 @@ test.each([false, true])(
 
 test("thinking that a fallback signed goes back to the fallback and not to the primary", async () => {
   const mock = await mockForTest();
-  const fallback: Candidate = { dialect: MESSAGES, family: "anthropic-bedrock", flags: ["bedrock_invoke"] };
+  const fallback: Candidate = {
+    dialect: MESSAGES,
+    family: "anthropic-bedrock",
+    flags: ["bedrock_invoke"],
+  };
   const failing: Candidate = { dialect: MESSAGES, family: "anthropic", settings: "+status=503" };
   const first = await startRouter({ table: routeOver(mock.url, [failing, fallback]) });
-  const content = await contentOf(await ask(first, "/api/v1/messages", { ...thinking, messages: [user] }));
+  const content = await contentOf(
+    await ask(first, "/api/v1/messages", { ...thinking, messages: [user] }),
+  );
   const healthy = { ...failing, settings: "" };
   const second = await startRouter({ table: routeOver(mock.url, [healthy, fallback]) });
   const messages = [user, { role: "assistant", content }, user];
@@ -132,13 +166,22 @@ test("thinking that a fallback signed goes back to the fallback and not to the p
 
 test("reasoning of a chat completions endpoint that signs is accepted from clients of every surface", async () => {
   const mock = await mockForTest();
-  const router = await startRouter({ table: routeOver(mock.url, [{ dialect: "openai-chat", family: "vendor" }]) });
+  const router = await startRouter({
+    table: routeOver(mock.url, [{ dialect: "openai-chat", family: "vendor" }]),
+  });
   const signed = "sbx1.vendor.c2lnbmF0dXJl";
-  const item = { type: "reasoning", summary: [{ type: "summary_text", text: "t" }], encrypted_content: signed };
+  const item = {
+    type: "reasoning",
+    summary: [{ type: "summary_text", text: "t" }],
+    encrypted_content: signed,
+  };
   const response = await ask(router, "/v1/responses", {
     input: [user, item, { role: "assistant", content: "hi" }, user],
   });
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"completed"')]);
+  expect([response.status, await response.text()]).toEqual([
+    200,
+    expect.stringContaining('"completed"'),
+  ]);
   const content = [
     { type: "thinking", thinking: "t", signature: signed },
     { type: "text", text: "hi" },

@@ -7,7 +7,10 @@ import { learnings, candidatesWith } from "./simulate-learnt.ts";
 
 const KEY = { authorization: "Bearer good", "content-type": "application/json" };
 
-async function postJson(url: string, body: unknown): Promise<{ readonly status: number; readonly json: JsonObject }> {
+async function postJson(
+  url: string,
+  body: unknown,
+): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const response = await fetch(url, { method: "POST", headers: KEY, body: JSON.stringify(body) });
   const json: JsonObject = JSON.parse(await response.text());
   return { status: response.status, json };
@@ -21,7 +24,10 @@ function member(value: JsonValue | undefined, name: string): JsonValue {
   return (isJsonObject(value) ? value[name] : null) ?? null;
 }
 
-/** @param chance what every draw gives, from 0 up to, and without, 1: first for the simulation, then for the call. */
+/**
+ * @param chance what every draw gives, from 0 up to, and without, 1: first for the simulation, then
+ * for the call.
+ */
 async function simulateThenExecute(
   router: Router,
   { operation, path, body }: Asking,
@@ -30,7 +36,9 @@ async function simulateThenExecute(
 ) {
   const before = calls.length;
   const random = vi.spyOn(Math, "random").mockReturnValue(chance[0]);
-  const said = await postJson(`${router.url}/v1/route/simulate?operation=${operation}`, { request: body });
+  const said = await postJson(`${router.url}/v1/route/simulate?operation=${operation}`, {
+    request: body,
+  });
   expect(calls.length, "simulation called a provider").toBe(before);
   const done = router.outcomes.length;
   random.mockReturnValue(chance[1]);
@@ -50,7 +58,8 @@ describe("simulate == execute", () => {
     "over random tables, policies, requests, measurements and health: route, order, denial, reason, status",
     { timeout: 120_000 },
     async () => {
-      // What an operator must fix sends a request to every other endpoint, once and without a pause.
+      // What an operator must fix sends a request to every other endpoint, once and without a
+      // pause.
       const upstream = await startUpstream((response) => {
         response.writeHead(401, { "content-type": "application/json" });
         response.end("{}");
@@ -90,7 +99,10 @@ describe("simulate == execute", () => {
               expect(said.json["outcome"]).toBe(decision.outcome);
               expect(said.json["route"]).toBe(decision.route);
               const order = plan.map(({ endpoint }) => endpoint);
-              const decided = said.json["outcome"] === "route" ? member(said.json["arrangement"], "decided") : order;
+              const decided =
+                said.json["outcome"] === "route"
+                  ? member(said.json["arrangement"], "decided")
+                  : order;
               expect(decided).toEqual(decision.plan);
               expect(new Set(order)).toEqual(new Set<unknown>(decision.plan));
               if (said.json["outcome"] === "deny") {

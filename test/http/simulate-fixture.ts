@@ -4,10 +4,24 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { Operation } from "../../src/canon/operation.ts";
 import type { PolicyObligation, PolicySet } from "../../src/canon/policy.ts";
 import { BALANCES, type RoutingTable, type TierRow } from "../../src/canon/table.ts";
-import { endpoint, fakePolicies, model, provider, route, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  model,
+  provider,
+  route,
+  table,
+  workspace,
+} from "../support/table.ts";
 
 const PROVIDERS = ["p", "q", "s"] as const;
-const CAPABILITIES = ["tools", "json_schema", "image_input", "reasoning", "logprobs"] as const satisfies Capability[];
+const CAPABILITIES = [
+  "tools",
+  "json_schema",
+  "image_input",
+  "reasoning",
+  "logprobs",
+] as const satisfies Capability[];
 
 const drawn = fc.array(
   fc.record({
@@ -20,7 +34,10 @@ const drawn = fc.array(
   { minLength: 1, maxLength: 5 },
 );
 
-/** The plain value nine times of ten: a dozen things that each may deny leave hardly anything to route. */
+/**
+ * The plain value nine times of ten: a dozen things that each may deny leave hardly anything to
+ * route.
+ */
 function mostly<Value>(plain: Value, other: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return fc.oneof({ weight: 9, arbitrary: fc.constant(plain) }, { weight: 1, arbitrary: other });
 }
@@ -57,15 +74,23 @@ export function tableOf(made: Fixture, url: string): RoutingTable {
       region: region[each.provider],
       dialect: dialect[each.provider],
       price: each.price === null ? null : { input: each.price, output: 0, request: 0 },
-      capabilities: CAPABILITIES.filter((capability) => !each.lacks.includes(capability)).toSorted(),
+      capabilities: CAPABILITIES.filter(
+        (capability) => !each.lacks.includes(capability),
+      ).toSorted(),
     }),
   );
   const tiers: TierRow[] = [];
   for (const [index, { begins }] of made.drawn.entries()) {
     const last = tiers.at(-1);
     const balance = made.balances[tiers.length % made.balances.length] ?? "order";
-    if (last === undefined || begins) tiers.push({ endpoints: [`e${index}`], balance, weights: [1] });
-    else tiers.splice(-1, 1, { ...last, endpoints: [...last.endpoints, `e${index}`], weights: [...last.weights, 1] });
+    if (last === undefined || begins)
+      tiers.push({ endpoints: [`e${index}`], balance, weights: [1] });
+    else
+      tiers.splice(-1, 1, {
+        ...last,
+        endpoints: [...last.endpoints, `e${index}`],
+        weights: [...last.weights, 1],
+      });
   }
   const [primary = "", ...fallbacks] = rows.map(({ id }) => id);
   return table({
@@ -78,7 +103,9 @@ export function tableOf(made: Fixture, url: string): RoutingTable {
         trainsOnData: id === "q" && made.trains,
       }),
     ),
-    models: ["m", "n"].map((id) => model(id, { defaultMaxOutputTokens: 1_000, capabilities: [...CAPABILITIES] })),
+    models: ["m", "n"].map((id) =>
+      model(id, { defaultMaxOutputTokens: 1_000, capabilities: [...CAPABILITIES] }),
+    ),
     endpoints: rows,
     routes: [route("r", primary, fallbacks, { tiers, onGap: made.onGap })],
     workspaces: [
@@ -103,20 +130,41 @@ export const rules = fc.record({
 type Rules = typeof rules extends fc.Arbitrary<infer Value> ? Value : never;
 
 export function policiesOf({ gate, filtered, required, watched, near }: Rules): PolicySet {
-  const among = (ids: readonly string[], present: readonly string[]) => ids.filter((id) => present.includes(id));
+  const among = (ids: readonly string[], present: readonly string[]) =>
+    ids.filter((id) => present.includes(id));
   const fake = fakePolicies(({ request, candidates }) => {
     const present = candidates.map(({ id }) => id);
     const [left, lacking] = [among(filtered, present), among(required, present)];
     const gated = request.stream && (gate === "fail" || gate === "indeterminate") ? gate : "pass";
     return [
       { id: "a-gate", effect: "gate", verdict: gated },
-      { id: "b-filter", effect: "filter", verdict: left.length > 0 ? "fail" : "pass", failing: left },
-      { id: "c-all", effect: "require_all", verdict: lacking.length > 0 ? "fail" : "pass", failing: lacking },
-      { id: "d-watched", slot: "candidate", effect: "gate", verdict: watched === "fail" ? "fail" : "pass" },
+      {
+        id: "b-filter",
+        effect: "filter",
+        verdict: left.length > 0 ? "fail" : "pass",
+        failing: left,
+      },
+      {
+        id: "c-all",
+        effect: "require_all",
+        verdict: lacking.length > 0 ? "fail" : "pass",
+        failing: lacking,
+      },
+      {
+        id: "d-watched",
+        slot: "candidate",
+        effect: "gate",
+        verdict: watched === "fail" ? "fail" : "pass",
+      },
     ];
   });
   const policy = { id: "e-near", revision: 1, digest: "e".repeat(64), slot: "enforced" as const };
-  const obligations = near.map((value): PolicyObligation => ({ policy, name: "near", kind: "prefer_region", value }));
+  const obligations = near.map((value): PolicyObligation => ({
+    policy,
+    name: "near",
+    kind: "prefer_region",
+    value,
+  }));
   return { ...fake, evaluate: (input) => ({ ...fake.evaluate(input), obligations }) };
 }
 
@@ -173,17 +221,34 @@ export const askings: fc.Arbitrary<Asking> = fc
   })
   .map(({ operation, needs, stream, provider: preferred, model: requested, limit, mistake }) => {
     const preference = preferred === null ? {} : { provider: preferred };
-    const common = { model: requested, stream, ...preference, ...(mistake ? { frobnicate: 1 } : {}) };
+    const common = {
+      model: requested,
+      stream,
+      ...preference,
+      ...(mistake ? { frobnicate: 1 } : {}),
+    };
     const parameters = { type: "object", properties: {} };
     if (operation === "messages") {
-      const tools = needs.includes("tools") ? { tools: [{ name: "f", input_schema: parameters }] } : {};
+      const tools = needs.includes("tools")
+        ? { tools: [{ name: "f", input_schema: parameters }] }
+        : {};
       const messages = [{ role: "user", content: "hello" }];
-      return { operation, path: "/api/v1/messages", body: { ...common, max_tokens: limit ?? 50, messages, ...tools } };
+      return {
+        operation,
+        path: "/api/v1/messages",
+        body: { ...common, max_tokens: limit ?? 50, messages, ...tools },
+      };
     }
     if (operation === "responses") {
-      const tools = needs.includes("tools") ? { tools: [{ type: "function", name: "f", parameters }] } : {};
+      const tools = needs.includes("tools")
+        ? { tools: [{ type: "function", name: "f", parameters }] }
+        : {};
       const most = limit === undefined ? {} : { max_output_tokens: limit };
-      return { operation, path: "/v1/responses", body: { ...common, store: false, input: "hello", ...tools, ...most } };
+      return {
+        operation,
+        path: "/v1/responses",
+        body: { ...common, store: false, input: "hello", ...tools, ...most },
+      };
     }
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
     const content = needs.includes("image") ? [image] : "hello";
@@ -194,8 +259,12 @@ export const askings: fc.Arbitrary<Asking> = fc
       body: {
         ...common,
         messages: [{ role: "user", content }],
-        ...(needs.includes("tools") ? { tools: [{ type: "function", function: { name: "f", parameters } }] } : {}),
-        ...(needs.includes("json_schema") ? { response_format: { type: "json_schema", json_schema: schema } } : {}),
+        ...(needs.includes("tools")
+          ? { tools: [{ type: "function", function: { name: "f", parameters } }] }
+          : {}),
+        ...(needs.includes("json_schema")
+          ? { response_format: { type: "json_schema", json_schema: schema } }
+          : {}),
         ...(limit === undefined ? {} : { max_completion_tokens: limit }),
       },
     };

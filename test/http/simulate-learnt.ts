@@ -14,7 +14,10 @@ const HEALTH: HealthSettings = {
   probe: null,
 };
 
-/** What calls have shown of one endpoint: at most a few calls that ended, and how many are under way. */
+/**
+ * What calls have shown of one endpoint: at most a few calls that ended, and how many are under
+ * way.
+ */
 const learnt = fc.record({
   calls: fc.array(
     fc.record({
@@ -40,7 +43,9 @@ export function candidatesWith(known: Learnings): EndpointTracker {
   const now = performance.now();
   for (const [index, { calls, underWay }] of known.entries()) {
     const id = `e${index}`;
-    for (const { ago, failure, ...measured } of calls.toSorted((left, right) => right.ago - left.ago)) {
+    for (const { ago, failure, ...measured } of calls.toSorted(
+      (left, right) => right.ago - left.ago,
+    )) {
       candidates.begin(id, now - ago - 1);
       const ended = failure === null ? null : failureOf(failure);
       candidates.end(id, { failure: ended, ...measured }, now - ago);

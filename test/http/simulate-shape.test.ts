@@ -22,7 +22,10 @@ describe("a simulation without a request", () => {
   it("shows policies everything that it says, at the time that it says", async () => {
     const policies = fakePolicies(() => []);
     const models = [model("m", { dimensions: [512], signatureFamily: "openai" })];
-    const router = await startRouter({ table: table({ models }), policies: { ...policies, readsTime: true } });
+    const router = await startRouter({
+      table: table({ models }),
+      policies: { ...policies, readsTime: true },
+    });
     for (const time of [
       { day: "weekend", hour: "evening" },
       { day: "weekday", hour: "night" },
@@ -52,11 +55,16 @@ describe("a simulation without a request", () => {
   });
 
   it("decides as if candidates were promoted on request, and never otherwise", async () => {
-    const policies = fakePolicies(() => [{ id: "watched", slot: "candidate", effect: "gate", verdict: "fail" }]);
+    const policies = fakePolicies(() => [
+      { id: "watched", slot: "candidate", effect: "gate", verdict: "fail" },
+    ]);
     const watched = { ...policies, policies: [identityOf("watched")] };
     const router = await startRouter({ table: table(), policies: watched });
     for (const promoted of [undefined, false, true, false]) {
-      const said = await explained(router, { model: "r", ...(promoted === undefined ? {} : { promoted }) });
+      const said = await explained(router, {
+        model: "r",
+        ...(promoted === undefined ? {} : { promoted }),
+      });
       expect(said["outcome"]).toBe(promoted === true ? "deny" : "route");
       expect(said["promoted"]).toBe(promoted === true);
     }
@@ -105,7 +113,12 @@ describe("a simulation that cannot be made", () => {
     ["an effort that is none", { model: "r", reasoning_effort: "lots" }, PATH, "reasoning_effort"],
     ["no vectors", { model: "r", dimensions: 0 }, PATH, "dimensions"],
     ["half a window", { model: "r", time: { day: "weekend" } }, PATH, "time.hour"],
-    ["a day that is none", { model: "r", time: { day: "monday", hour: "night" } }, PATH, "time.day"],
+    [
+      "a day that is none",
+      { model: "r", time: { day: "monday", hour: "night" } },
+      PATH,
+      "time.day",
+    ],
     ["text for a truth", { model: "r", promoted: "yes" }, PATH, "promoted"],
     ...SHAPE_MEMBERS.map((member): readonly [string, object, string, string | null] => [
       `${member} beside a request`,

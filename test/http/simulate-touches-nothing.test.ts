@@ -14,7 +14,11 @@ import { cacheIn } from "../support/cache.ts";
 /** Connections to the only provider, and reads of the variables that its credentials stand in. */
 const touched = { sockets: 0, credentials: 0 };
 
-const SECRETS: ReadonlySet<string> = new Set(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]);
+const SECRETS: ReadonlySet<string> = new Set([
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+]);
 const environment = new Proxy<Record<string, string | undefined>>(
   { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" },
   {
@@ -60,7 +64,8 @@ beforeAll(async () => {
     environment,
     "0.0.0-test",
   );
-  if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+  if (!started.ok)
+    throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
   ({ server } = started);
 });
 
@@ -100,7 +105,14 @@ workspaces:
 async function keyWith(scopes: readonly Scope[]): Promise<string> {
   const expiresAt = Date.now() + 60_000;
   const made = createKey(
-    { workspace: "w", scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" },
+    {
+      workspace: "w",
+      scopes,
+      owner: "test",
+      environment: "production",
+      expiresAt,
+      createdBy: "test",
+    },
     Date.now,
     randomBytes,
   );
@@ -143,10 +155,16 @@ describe("a simulation", () => {
     await server.store.evidence.flush();
     const entries = await server.store.evidence.read({ after: 0, limit: 100 });
     expect(
-      entries.map(({ decision }) => [decision.operation, decision.outcome, decision.route, decision.plan]),
+      entries.map(({ decision }) => [
+        decision.operation,
+        decision.outcome,
+        decision.route,
+        decision.plan,
+      ]),
     ).toEqual(Array.from({ length: 5 * BODIES.length }, () => ["simulate", "answer", null, []]));
 
-    // What a simulation leaves alone, a call takes: a connection, the credentials, a request of three, the only slot.
+    // What a simulation leaves alone, a call takes: a connection, the credentials, a request of
+    // three, the only slot.
     const gone = new AbortController();
     const ended = fetch(`${server.url}/v1/chat/completions`, {
       method: "POST",
@@ -162,14 +180,17 @@ describe("a simulation", () => {
     expect(second.headers.get("x-ratelimit-limit-requests")).toBe("3");
     // One call is under way: simulations before it and beside it count for nothing.
     expect(second.headers.get("x-ratelimit-remaining-requests")).toBe("2");
-    for (const body of BODIES) expect((await call(server, key, "POST", PATH, body)).status).toBe(200);
+    for (const body of BODIES)
+      expect((await call(server, key, "POST", PATH, body)).status).toBe(200);
     expect(touched).toEqual(held);
     gone.abort();
     await ended;
   });
 
   it.each(SCOPES)("with the scope %s alone is allowed if it is the one for it", async (scope) => {
-    const { status, json } = await call(server, await keyWith([scope]), "POST", PATH, { model: "r" });
+    const { status, json } = await call(server, await keyWith([scope]), "POST", PATH, {
+      model: "r",
+    });
     expect(status).toBe(scope === "route:simulate" ? 200 : 403);
     if (status === 403) expect(json.error.code).toBe("insufficient_scope");
   });
@@ -179,7 +200,13 @@ describe("a simulation", () => {
   });
 
   it("does not let its key do what it simulates", async () => {
-    const { status } = await call(server, await keyWith(["route:simulate"]), "POST", "/v1/chat/completions", REQUEST);
+    const { status } = await call(
+      server,
+      await keyWith(["route:simulate"]),
+      "POST",
+      "/v1/chat/completions",
+      REQUEST,
+    );
     expect(status).toBe(403);
   });
 });

@@ -39,14 +39,22 @@ const requests = fc.record({
 });
 
 /** A body with the given needs. */
-function chatBody(needs: readonly string[], provider: JsonObject | null, stream: boolean): JsonObject {
-  const content = needs.includes("image_input") ? [{ type: "image_url", image_url: { url: "data:," } }] : "hello";
+function chatBody(
+  needs: readonly string[],
+  provider: JsonObject | null,
+  stream: boolean,
+): JsonObject {
+  const content = needs.includes("image_input")
+    ? [{ type: "image_url", image_url: { url: "data:," } }]
+    : "hello";
   return {
     model: "r",
     messages: [{ role: "user", content }],
     stream,
     ...(needs.includes("tools") ? { tools: [{ type: "function", function: { name: "f" } }] } : {}),
-    ...(needs.includes("json_schema") ? { response_format: { type: "json_schema", json_schema: { name: "s" } } } : {}),
+    ...(needs.includes("json_schema")
+      ? { response_format: { type: "json_schema", json_schema: { name: "s" } } }
+      : {}),
     ...(needs.includes("logprobs") ? { logprobs: true } : {}),
     ...(provider === null ? {} : { provider }),
   };
@@ -56,27 +64,34 @@ describe("simulation", () => {
   it("says what a call does: same endpoint first, or same status, code and message", async () => {
     const upstreams = await twoUpstreams();
     await fc.assert(
-      fc.asyncProperty(rows, fc.array(requests, { minLength: 1, maxLength: 3 }), async (drawn, requested) => {
-        const router = await startRouter({ table: drawnTable(drawn, upstreams), policies: drawnPolicies(drawn) });
-        for (const { needs, provider, stream } of requested) {
-          const body = chatBody(needs, provider, stream);
-          const said = await explained(router, { model: "r", request: body });
-          for (const upstream of upstreams) upstream.calls.length = 0;
-          const response = await post(router, body);
-          const plan = Array.isArray(said["plan"]) ? said["plan"] : [];
-          if (said["outcome"] === "route") {
-            const first = isJsonObject(plan[0]) ? plan[0]["endpoint"] : null;
-            const called = upstreams.map(({ calls }) => calls.length);
-            expect(called[first === "a" ? 0 : 1]).toBe(1);
-          } else {
-            const error = await errorOf(response);
-            expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
-            expect(said["error"]).toMatchObject({ status: response.status, code: error.code });
-            const message = isJsonObject(said["error"]) ? said["error"]["message"] : null;
-            expect(error.message.replace(/ \(request id \S+\)$/, "")).toBe(message);
+      fc.asyncProperty(
+        rows,
+        fc.array(requests, { minLength: 1, maxLength: 3 }),
+        async (drawn, requested) => {
+          const router = await startRouter({
+            table: drawnTable(drawn, upstreams),
+            policies: drawnPolicies(drawn),
+          });
+          for (const { needs, provider, stream } of requested) {
+            const body = chatBody(needs, provider, stream);
+            const said = await explained(router, { model: "r", request: body });
+            for (const upstream of upstreams) upstream.calls.length = 0;
+            const response = await post(router, body);
+            const plan = Array.isArray(said["plan"]) ? said["plan"] : [];
+            if (said["outcome"] === "route") {
+              const first = isJsonObject(plan[0]) ? plan[0]["endpoint"] : null;
+              const called = upstreams.map(({ calls }) => calls.length);
+              expect(called[first === "a" ? 0 : 1]).toBe(1);
+            } else {
+              const error = await errorOf(response);
+              expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
+              expect(said["error"]).toMatchObject({ status: response.status, code: error.code });
+              const message = isJsonObject(said["error"]) ? said["error"]["message"] : null;
+              expect(error.message.replace(/ \(request id \S+\)$/, "")).toBe(message);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -84,20 +99,28 @@ describe("simulation", () => {
   it("for sort: latency names the endpoint that calls go to, and the age of the measurements", async () => {
     const upstreams = await twoUpstreams();
     const tracker = new EndpointTracker(() => null);
-    const router = await startRouter({ table: tableOver(upstreams), runtime: { endpoints: tracker } });
+    const router = await startRouter({
+      table: tableOver(upstreams),
+      runtime: { endpoints: tracker },
+    });
     const now = performance.now();
     for (const [id, firstToken, wholeAnswer] of [
       ["a", 100, 900],
       ["b", 200, 300],
     ] as const) {
       tracker.begin(id, now - 61_000);
-      tracker.end(id, { failure: null, firstToken, wholeAnswer, tokensPerSecond: null }, now - 60_000);
+      tracker.end(
+        id,
+        { failure: null, firstToken, wholeAnswer, tokensPerSecond: null },
+        now - 60_000,
+      );
     }
     const body = { ...chatBody([], { sort: "latency" }, false) };
     const said = await explained(router, { model: "r", request: body });
     expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
     const [first] = Array.isArray(said["plan"]) ? said["plan"] : [];
-    const measured = isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
+    const measured =
+      isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
     expect(first).toMatchObject({ endpoint: "b" });
     expect(measured["latency_ms"]).toMatchObject({ p50: 300, recent: expect.any(Number) });
     const { age_ms: age } = isJsonObject(measured["latency_ms"]) ? measured["latency_ms"] : {};
@@ -112,9 +135,13 @@ describe("simulation", () => {
     const row = base.routes["r"];
     if (row === undefined) throw new Error("no route");
     const router = await startRouter({ table: { ...base, routes: { r: { ...row, tiers } } } });
-    expect((await explained(router, { model: "r" }))["arrangement"]).toMatchObject({ by_chance: true });
+    expect((await explained(router, { model: "r" }))["arrangement"]).toMatchObject({
+      by_chance: true,
+    });
     const fixed = [{ endpoints: ["a", "b"], balance: "weighted" as const, weights: [0, 1] }];
-    const other = await startRouter({ table: { ...base, routes: { r: { ...row, tiers: fixed } } } });
+    const other = await startRouter({
+      table: { ...base, routes: { r: { ...row, tiers: fixed } } },
+    });
     const said = await explained(other, { model: "r" });
     expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
     expect(said["plan"]).toMatchObject([{ endpoint: "b" }, { endpoint: "a" }]);
@@ -124,8 +151,13 @@ describe("simulation", () => {
     const upstreams = await twoUpstreams();
     const router = await startRouter({ table: tableOver(upstreams) });
     for (const needs of [[], ["tools"], ["image_input"]]) {
-      const byRequest = await explained(router, { model: "r", request: chatBody(needs, null, false) });
-      const { dimensions: _none, ...shape } = isJsonObject(byRequest["shape"]) ? byRequest["shape"] : {};
+      const byRequest = await explained(router, {
+        model: "r",
+        request: chatBody(needs, null, false),
+      });
+      const { dimensions: _none, ...shape } = isJsonObject(byRequest["shape"])
+        ? byRequest["shape"]
+        : {};
       expect(shape).toMatchObject({ context: "to_1k", needs });
       const byShape = await explained(router, { model: "r", ...shape });
       // Only a whole request has a member to point at.
@@ -142,7 +174,9 @@ describe("simulation", () => {
     const router = await startRouter({ table: tableOver(upstreams), policies });
     const said = await explained(router, { model: "r", needs: ["tools"] });
     expect(upstreams.map(({ calls }) => calls.length)).toEqual([0, 0]);
-    expect(said["plan"]).toMatchObject([{ endpoint: "a", rank: "primary", provider: "p-a", region: "eu-west" }]);
+    expect(said["plan"]).toMatchObject([
+      { endpoint: "a", rank: "primary", provider: "p-a", region: "eu-west" },
+    ]);
     const [a, b] = Array.isArray(said["candidates"]) ? said["candidates"] : [];
     const constraints = [
       "capability_supported:tools",
@@ -153,14 +187,21 @@ describe("simulation", () => {
       "gate",
     ];
     for (const candidate of [a, b]) {
-      expect(candidate).toMatchObject({ constraints: constraints.map((constraint) => ({ constraint })) });
+      expect(candidate).toMatchObject({
+        constraints: constraints.map((constraint) => ({ constraint })),
+      });
     }
     expect(a).toMatchObject({ in_plan: true });
     expect(b).toMatchObject({ in_plan: false });
     expect(b).toHaveProperty("constraints.4.verdict", "fail");
     expect(a).toHaveProperty("constraints.4.verdict", "pass");
-    expect(router.decisions).toMatchObject([{ operation: "simulate", outcome: "answer", route: null }]);
-    expect(said["if_promoted"]).toMatchObject({ outcome: "deny", denial: { policy: { id: "watched" } } });
+    expect(router.decisions).toMatchObject([
+      { operation: "simulate", outcome: "answer", route: null },
+    ]);
+    expect(said["if_promoted"]).toMatchObject({
+      outcome: "deny",
+      denial: { policy: { id: "watched" } },
+    });
   });
 
   it("says when a call would find no provider: the provider's secret is missing here", async () => {
@@ -187,7 +228,12 @@ function drawnTable(drawn: Drawn, upstreams: readonly Upstream[]): RoutingTable 
     ...base,
     endpoints: {
       a: endpoint("a", { provider: "p-a", capabilities: drawn.capabilities[0] }),
-      b: endpoint("b", { provider: "p-b", region: drawn.region, price, capabilities: drawn.capabilities[1] }),
+      b: endpoint("b", {
+        provider: "p-b",
+        region: drawn.region,
+        price,
+        capabilities: drawn.capabilities[1],
+      }),
     },
     routes: { r: route("r", "a", ["b"], { onGap: drawn.onGap === "deny" ? "deny" : "narrow" }) },
     workspaces: {
@@ -205,7 +251,12 @@ function drawnPolicies(drawn: Drawn) {
   const gate = drawn.gate === "pass" || drawn.gate === "fail" ? drawn.gate : "indeterminate";
   return fakePolicies((input) => [
     { id: "gate", effect: "gate", verdict: input.request.stream ? gate : "pass" },
-    { id: "filter", effect: "filter", verdict: drawn.filtered.length === 0 ? "pass" : "fail", failing: drawn.filtered },
+    {
+      id: "filter",
+      effect: "filter",
+      verdict: drawn.filtered.length === 0 ? "pass" : "fail",
+      failing: drawn.filtered,
+    },
   ]);
 }
 
@@ -242,6 +293,9 @@ describe("a simulated moderation", () => {
   it("says what a real one would get where the workspace has none", async () => {
     const router = await startRouter({ table: moderating(null) });
     const response = await simulate(router, { request: { input: "a" } }, path);
-    expect(await response.json()).toMatchObject({ outcome: "deny", error: { code: "moderation_route_missing" } });
+    expect(await response.json()).toMatchObject({
+      outcome: "deny",
+      error: { code: "moderation_route_missing" },
+    });
   });
 });

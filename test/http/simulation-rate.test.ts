@@ -6,7 +6,8 @@ describe("simulations of a minute", () => {
   it("are counted by workspace, and anew each minute", () => {
     const rate = new SimulationRate();
     const now = Date.UTC(2026, 0, 1, 12, 0, 50);
-    const take = (workspace: string, at: number): number | null => rate.take(workspace, 2, at)?.retryAfter ?? null;
+    const take = (workspace: string, at: number): number | null =>
+      rate.take(workspace, 2, at)?.retryAfter ?? null;
     expect([take("a", now), take("a", now), take("a", now)]).toEqual([null, null, 10_000]);
     expect(take("b", now)).toBeNull();
     expect(take("a", now + 10_000)).toBeNull();
@@ -31,6 +32,8 @@ describe("simulations of a minute", () => {
     expect(refused.length).toBeGreaterThanOrEqual(2);
     const [first] = refused;
     expect(Number(first?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(await first?.json()).toMatchObject({ error: { type: "rate_limit_error", code: "requests_per_minute" } });
+    expect(await first?.json()).toMatchObject({
+      error: { type: "rate_limit_error", code: "requests_per_minute" },
+    });
   });
 });

@@ -28,7 +28,10 @@ export async function explained(router: Router, body: unknown): Promise<JsonObje
   return value;
 }
 
-/** Well in both ways of answering: a document where a stream was requested is a failure, and would be tried again. */
+/**
+ * Well in both ways of answering: a document where a stream was requested is a failure, and would
+ * be tried again.
+ */
 export async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
   const answer = (response: ServerResponse, { body }: UpstreamCall): void => {
     const requested: JsonObject = JSON.parse(body);

@@ -14,11 +14,21 @@ const isSpend = ajv.compile(SPEND);
 const AT = Date.UTC(2026, 10, 23, 6, 30);
 const WINDOW = "start=2026-11-23T00:00:00Z&end=2026-11-24T00:00:00Z";
 
-function get({ server }: TestServer, key: string, query: string, accept = "*/*"): Promise<Response> {
-  return fetch(`${server.url}/v1/spend?${query}`, { headers: { authorization: `Bearer ${key}`, accept } });
+function get(
+  { server }: TestServer,
+  key: string,
+  query: string,
+  accept = "*/*",
+): Promise<Response> {
+  return fetch(`${server.url}/v1/spend?${query}`, {
+    headers: { authorization: `Bearer ${key}`, accept },
+  });
 }
 
-/** Three requests of `acme-prod`: one that cost, one whose cost is unknown, and one that called no provider. */
+/**
+ * Three requests of `acme-prod`: one that cost, one whose cost is unknown, and one that called no
+ * provider.
+ */
 async function spent(): Promise<TestServer> {
   const test = await startTestServer();
   const { evidence } = test.server.store;
@@ -30,7 +40,10 @@ async function spent(): Promise<TestServer> {
     await evidence.decide(decisionRecord(id, { at: AT }));
     const nothing = id === "r3" ? { inputTokens: null, outputTokens: null, attempts: [] } : {};
     const outcome = outcomeRecord(id);
-    const attempts = outcome.attempts.map((attempt) => ({ ...attempt, model: asIdentifier("sonnet") }));
+    const attempts = outcome.attempts.map((attempt) => ({
+      ...attempt,
+      model: asIdentifier("sonnet"),
+    }));
     evidence.settle({ ...outcome, attempts, at: AT, costNanoUsd, ...nothing });
   }
   await evidence.flush();
@@ -40,7 +53,11 @@ async function spent(): Promise<TestServer> {
 describe("GET /v1/spend", () => {
   it("says what the workspace's requests cost, by group, and how many have an unknown cost", async () => {
     const test = await spent();
-    const response = await get(test, await test.key("acme-prod", ["spend:read"]), `${WINDOW}&group_by=route,day`);
+    const response = await get(
+      test,
+      await test.key("acme-prod", ["spend:read"]),
+      `${WINDOW}&group_by=route,day`,
+    );
     const body: SpendAnswer = JSON.parse(await response.text());
     expect([response.status, isSpend(body)], JSON.stringify(isSpend.errors)).toEqual([200, true]);
     expect(body).toMatchObject({
@@ -52,13 +69,22 @@ describe("GET /v1/spend", () => {
       estimate: true,
     });
     expect(body.groups).toHaveLength(1);
-    expect(body.groups[0]).toMatchObject({ group: { day: "2026-11-23" }, cost_usd: 1.5, unpriced_requests: 1 });
+    expect(body.groups[0]).toMatchObject({
+      group: { day: "2026-11-23" },
+      cost_usd: 1.5,
+      unpriced_requests: 1,
+    });
   });
 
   it("answers CSV where the caller accepts it", async () => {
     const test = await spent();
     const key = await test.key("acme-prod", ["spend:read"]);
-    const response = await get(test, key, `${WINDOW}&group_by=day`, "text/csv, application/json;q=0.5");
+    const response = await get(
+      test,
+      key,
+      `${WINDOW}&group_by=day`,
+      "text/csv, application/json;q=0.5",
+    );
     expect(response.headers.get("content-type")).toMatch(/^text\/csv;/);
     const [head, line] = (await response.text()).split("\r\n");
     expect(head).toMatch(/^day,requests,.*,cost_usd,unpriced_requests$/);
@@ -67,10 +93,15 @@ describe("GET /v1/spend", () => {
 
   it("shows another workspace nothing of it", async () => {
     const test = await spent();
-    const other = Object.keys(test.server.built.snapshot.decider.table.workspaces).find((id) => id !== "acme-prod");
+    const other = Object.keys(test.server.built.snapshot.decider.table.workspaces).find(
+      (id) => id !== "acme-prod",
+    );
     const response = await get(test, await test.key(other ?? "other", ["spend:read"]), WINDOW);
     const body: SpendAnswer = JSON.parse(await response.text());
-    expect(body).toMatchObject({ total: { requests: 0, cost_usd: null, unpriced_requests: 0 }, groups: [] });
+    expect(body).toMatchObject({
+      total: { requests: 0, cost_usd: null, unpriced_requests: 0 },
+      groups: [],
+    });
   });
 
   it("needs its own scope, and is not grouped by what costs nothing", async () => {
@@ -108,7 +139,12 @@ describe("GET /v1/spend", () => {
     const base = table({});
     const { w } = base.workspaces;
     if (w === undefined) throw new Error("no workspace");
-    const noLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, perKey: null };
+    const noLimits = {
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+      concurrency: null,
+      perKey: null,
+    };
     const read = async function* read() {};
     const router = await startRouter({
       table: { ...base, workspaces: { w: { ...w, limits: { ...noLimits, budget } } } },
@@ -121,13 +157,20 @@ describe("GET /v1/spend", () => {
           limitUsage: (now) => {
             const date = new Date(now);
             const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-            const month = { subject: "workspace:w", measure: "micro_usd", window: "month", start } as const;
+            const month = {
+              subject: "workspace:w",
+              measure: "micro_usd",
+              window: "month",
+              start,
+            } as const;
             return Promise.resolve({ counters: [{ ...month, used: 2_500_000 }], slots: [] });
           },
         },
       },
     });
-    const response = await fetch(`${router.url}/v1/spend`, { headers: { authorization: "Bearer good" } });
+    const response = await fetch(`${router.url}/v1/spend`, {
+      headers: { authorization: "Bearer good" },
+    });
     const body: SpendAnswer = JSON.parse(await response.text());
     expect(body.budgets).toMatchObject([{ name: "usd/month", limit_usd: 50, spent_usd: 2.5 }]);
   });

@@ -18,8 +18,17 @@ function embedder(refused: readonly string[]): Promise<Upstream> {
       response.end("{}");
       return;
     }
-    const data = input.map((_, index) => ({ object: "embedding", index, embedding: [0.5, 0.5, 0.5] }));
-    answerJson(response, { object: "list", data, model: "v", usage: { prompt_tokens: 5, total_tokens: 5 } });
+    const data = input.map((_, index) => ({
+      object: "embedding",
+      index,
+      embedding: [0.5, 0.5, 0.5],
+    }));
+    answerJson(response, {
+      object: "list",
+      data,
+      model: "v",
+      usage: { prompt_tokens: 5, total_tokens: 5 },
+    });
   });
 }
 
@@ -32,7 +41,14 @@ describe("a batch that endpoints in two regions answered", () => {
         providers: upstreams.map(({ url }, index) =>
           provider(`p${index}`, { baseUrl: `${url}/v1`, region: regions[index] ?? "" }),
         ),
-        models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
+        models: [
+          model("m", {
+            operations: ["embed"],
+            dimensions: [3],
+            contextWindow: 8_000,
+            capabilities: [],
+          }),
+        ],
         endpoints: upstreams.map((_, index) =>
           endpoint(`e${index}`, {
             provider: `p${index}`,
@@ -41,7 +57,14 @@ describe("a batch that endpoints in two regions answered", () => {
           }),
         ),
         routes: [route("r", "e0", ["e1"], { operations: ["embed"] })],
-        workspaces: [workspace("w", { providers: ["p0", "p1"], regions, dimensions: [3], contextWindow: 8_000 })],
+        workspaces: [
+          workspace("w", {
+            providers: ["p0", "p1"],
+            regions,
+            dimensions: [3],
+            contextWindow: 8_000,
+          }),
+        ],
       }),
     });
     const response = await fetch(`${router.url}/v1/embeddings`, {
@@ -57,7 +80,9 @@ describe("a batch that endpoints in two regions answered", () => {
     const [decision, outcome] = [router.decisions[0], router.outcomes[0]];
     if (decision === undefined || outcome === undefined) throw new Error("no record");
     const ended = { decision, outcome, traceId: null };
-    expect(formatEntry({ sequence: 1, decision, outcome })).toContain("r -> p0/eu-west + p1/us-east");
+    expect(formatEntry({ sequence: 1, decision, outcome })).toContain(
+      "r -> p0/eu-west + p1/us-east",
+    );
     expect(requestLine(ended)).toMatchObject({
       endpoint: "e0,e1",
       provider: "p0,p1",
@@ -77,7 +102,12 @@ describe("a batch that endpoints in two regions answered", () => {
     rollUpOutcome(increments, decisionFacts(decision), outcome);
     const counts = increments.entries().filter(({ facet }) => facet === "place");
     expect(
-      counts.map(({ labels, cell }) => [labels, cell.get("requests"), cell.get("attempts"), cell.get("input_tokens")]),
+      counts.map(({ labels, cell }) => [
+        labels,
+        cell.get("requests"),
+        cell.get("attempts"),
+        cell.get("input_tokens"),
+      ]),
     ).toEqual([
       ['["p0","eu-west","m"]', 1, expect.any(Number), 20],
       ['["p1","us-east","m"]', 1, 2, 10],

@@ -18,11 +18,21 @@ const isSummary = ajv.compile(GOVERNANCE_SUMMARY);
 
 /** An answer, or an error's body: a test looks at the one that its status says. */
 type Answer = SummaryAnswer & {
-  readonly error: { readonly code: string; readonly message: string; readonly param: string | null };
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly param: string | null;
+  };
 };
 
-async function ask(url: string, key: string, query = ""): Promise<{ status: number; body: Answer }> {
-  const response = await fetch(`${url}/v1/governance/summary${query}`, { headers: { authorization: `Bearer ${key}` } });
+async function ask(
+  url: string,
+  key: string,
+  query = "",
+): Promise<{ status: number; body: Answer }> {
+  const response = await fetch(`${url}/v1/governance/summary${query}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
   const body: Answer = JSON.parse(await response.text());
   return { status: response.status, body };
 }
@@ -47,7 +57,8 @@ describe("GET /v1/governance/summary", () => {
     const infer = await test.key(workspace, ["inference"]);
     const route = Object.values(loaded.routes).find(
       ({ id, operations }) =>
-        operations.includes("generate") && loaded.workspaces[workspace]?.approve.routes.includes(id),
+        operations.includes("generate") &&
+        loaded.workspaces[workspace]?.approve.routes.includes(id),
     );
     const secret = "zebra-crossing-secret";
     const messages = [{ role: "user", content: secret }];
@@ -57,14 +68,34 @@ describe("GET /v1/governance/summary", () => {
     expect(await inferOnce(test, "nonsense", { model: route?.id, messages })).toBe(401);
     await server.store.evidence.flush();
 
-    const { status, body } = await ask(server.url, await test.key(workspace, READ), "?group_by=route");
+    const { status, body } = await ask(
+      server.url,
+      await test.key(workspace, READ),
+      "?group_by=route",
+    );
     expect(status).toBe(200);
     expect(isSummary(body), JSON.stringify(isSummary.errors)).toBe(true);
-    expect(body).toMatchObject({ object: "governance.summary", version: 1, workspace, group_by: ["route"] });
-    expect(body.totals).toMatchObject({ requests: 3, allowed: 1, denied: 1, refused: 1, running: 0 });
-    expect(body.totals.ended?.latency_ms.total).toMatchObject({ count: 1, p50: expect.any(Number) });
+    expect(body).toMatchObject({
+      object: "governance.summary",
+      version: 1,
+      workspace,
+      group_by: ["route"],
+    });
+    expect(body.totals).toMatchObject({
+      requests: 3,
+      allowed: 1,
+      denied: 1,
+      refused: 1,
+      running: 0,
+    });
+    expect(body.totals.ended?.latency_ms.total).toMatchObject({
+      count: 1,
+      p50: expect.any(Number),
+    });
     expect(body.totals.ended?.attempts.total).toBe(1);
-    expect(body.groups).toContainEqual(expect.objectContaining({ group: { route: route?.id }, allowed: 1 }));
+    expect(body.groups).toContainEqual(
+      expect.objectContaining({ group: { route: route?.id }, allowed: 1 }),
+    );
     expect(body.verdicts).toContainEqual(
       expect.objectContaining({ policy: "approvals", reason_code: "model_not_found", denied: 1 }),
     );
@@ -84,7 +115,12 @@ describe("GET /v1/governance/summary", () => {
     const { policyLog } = server.store;
     const contents = body.policies.map(({ id, stored }, index) => {
       const digest = index === 0 ? "0".repeat(64) : (stored?.candidate ?? stored?.enforced)?.digest;
-      return { policy: id, digest: digest ?? "", module: "1".repeat(64), initialMode: "shadow" as const };
+      return {
+        policy: id,
+        digest: digest ?? "",
+        module: "1".repeat(64),
+        initialMode: "shadow" as const,
+      };
     });
     const [first] = contents;
     if (first === undefined) throw new Error("no policy is loaded");
@@ -93,9 +129,17 @@ describe("GET /v1/governance/summary", () => {
     const after = await ask(server.url, await test.key(workspace, READ));
     expect(after.body.policies[0]).toMatchObject({
       drift: "digest",
-      stored: { candidate: { digest: "0".repeat(64), content: "rules", since: expect.stringContaining("T") } },
+      stored: {
+        candidate: {
+          digest: "0".repeat(64),
+          content: "rules",
+          since: expect.stringContaining("T"),
+        },
+      },
     });
-    expect(after.body.policies.slice(1).map(({ drift }) => drift)).toEqual(body.policies.slice(1).map(() => null));
+    expect(after.body.policies.slice(1).map(({ drift }) => drift)).toEqual(
+      body.policies.slice(1).map(() => null),
+    );
     expect(isSummary(after.body), JSON.stringify(isSummary.errors)).toBe(true);
     // The earlier request is counted too.
     expect(after.body.totals.answered).toBe(1);
@@ -104,7 +148,12 @@ describe("GET /v1/governance/summary", () => {
   it("needs its own scope", async () => {
     const test = await startTestServer();
     const { server } = test;
-    for (const scope of ["inference", "catalogue:read", "route:simulate", "operations:manage"] as const) {
+    for (const scope of [
+      "inference",
+      "catalogue:read",
+      "route:simulate",
+      "operations:manage",
+    ] as const) {
       const { status, body } = await ask(server.url, await test.key("acme-prod", [scope]));
       expect([status, body.error.code]).toEqual([403, "insufficient_scope"]);
     }
@@ -116,7 +165,9 @@ describe("GET /v1/governance/summary", () => {
     const { server } = test;
     const at = Date.UTC(2026, 0, 10, 6, 30);
     await server.store.evidence.decide(decisionRecord("r1", { at }));
-    await server.store.evidence.decide(decisionRecord("r2", { at: at + 3_600_000, workspace: asIdentifier("other") }));
+    await server.store.evidence.decide(
+      decisionRecord("r2", { at: at + 3_600_000, workspace: asIdentifier("other") }),
+    );
     const reader = await test.key("acme-prod", READ);
     const query =
       "?start=2026-01-10T05:10:00%2B00:00&end=2026-01-10T09:00:00.001Z&group_by=day,route&group_by=operation";
@@ -132,11 +183,17 @@ describe("GET /v1/governance/summary", () => {
     expect(body.totals).toMatchObject({ requests: 1, running: 1 });
     server.store.evidence.settle(outcomeRecord("r1"));
     await server.store.evidence.flush();
-    expect((await ask(server.url, reader, query)).body.window.complete_until).toBe("2026-01-10T10:00:00Z");
+    expect((await ask(server.url, reader, query)).body.window.complete_until).toBe(
+      "2026-01-10T10:00:00Z",
+    );
   });
 
   it.each([
-    ["?groupby=route", "groupby", "Unknown query parameter groupby; give start, end, group_by, workspaces"],
+    [
+      "?groupby=route",
+      "groupby",
+      "Unknown query parameter groupby; give start, end, group_by, workspaces",
+    ],
     ["?%3Cb%3E=1", null, "Unknown query parameter; give start, end, group_by, workspaces"],
     ["?start=yesterday", "start", "start must be a time as RFC 3339 writes it"],
     ["?start=2026-02-30T00:00:00Z", "start", "start must be a time"],
@@ -145,8 +202,16 @@ describe("GET /v1/governance/summary", () => {
     ["?start=2026-02-01T00:00:00Z&start=2026-02-02T00:00:00Z", "start", "start must be given once"],
     ["?start=2026-02-02T00:00:00Z&end=2026-02-01T00:00:00Z", "start", "start must be before end"],
     ["?start=2026-02-02T00:00:00Z&end=2026-02-02T00:00:00Z", "start", "start must be before end"],
-    ["?start=2024-01-01T00:00:00Z&end=2026-02-02T00:00:00Z", "start", "at most 400 days before end"],
-    ["?group_by=colour", "group_by", "group_by must be one of operation, route, provider, region, model, key, policy"],
+    [
+      "?start=2024-01-01T00:00:00Z&end=2026-02-02T00:00:00Z",
+      "start",
+      "at most 400 days before end",
+    ],
+    [
+      "?group_by=colour",
+      "group_by",
+      "group_by must be one of operation, route, provider, region, model, key, policy",
+    ],
     ["?group_by=constructor", "group_by", "group_by must be one of"],
     ["?group_by=", "group_by", "group_by must be one of"],
     ["?group_by=route,route", "group_by", "names route twice"],
@@ -154,13 +219,21 @@ describe("GET /v1/governance/summary", () => {
     ["?group_by=provider,region,model,day", "group_by", "at most 3"],
     ["?group_by=route,key", "group_by", "can combine these"],
     ["?end=9999-12-31T23:59:59Z", "end", "from 1970 to 9998"],
-    ["?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:01Z&group_by=route,hour", "group_by", "at most 31 days"],
+    [
+      "?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:01Z&group_by=route,hour",
+      "group_by",
+      "at most 31 days",
+    ],
   ])("refuses %s", async (query, param, message) => {
     const router = await startRouter({
       table: table(),
       identity: { ...identity, scopes: new Set(READ) },
       runtime: {
-        summary: { read: () => emptyPages(), policies: () => Promise.resolve([]), turns: new SummaryTurns() },
+        summary: {
+          read: () => emptyPages(),
+          policies: () => Promise.resolve([]),
+          turns: new SummaryTurns(),
+        },
       },
     });
     const { status, body } = await ask(router.url, "good", query);
@@ -211,8 +284,15 @@ describe("GET /v1/governance/summary", () => {
 
   it("is 503 where the store cannot be read", async () => {
     const down = () => Promise.reject(new Error("secret path"));
-    for (const runtime of [{}, { summary: { read: () => emptyPages(), policies: down, turns: new SummaryTurns() } }]) {
-      const router = await startRouter({ table: table(), identity: { ...identity, scopes: new Set(READ) }, runtime });
+    for (const runtime of [
+      {},
+      { summary: { read: () => emptyPages(), policies: down, turns: new SummaryTurns() } },
+    ]) {
+      const router = await startRouter({
+        table: table(),
+        identity: { ...identity, scopes: new Set(READ) },
+        runtime,
+      });
       const { status, body } = await ask(router.url, "good");
       expect([status, body.error.code]).toEqual([503, "summary_unavailable"]);
       expect(JSON.stringify(body)).not.toContain("secret");

@@ -48,7 +48,10 @@ function routeOver(
       capabilities: ["json_schema", "reasoning", "tools"],
     });
   }
-  const approve = { ...workspace.approve, capabilities: ["tools", "json_schema", "reasoning"] as const };
+  const approve = {
+    ...workspace.approve,
+    capabilities: ["tools", "json_schema", "reasoning"] as const,
+  };
   return {
     ...base,
     endpoints,
@@ -106,7 +109,9 @@ function messagesStream(
 describe("a request whose endpoint speaks another protocol", () => {
   it("is translated there and back, and the record says so", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
-    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+    const router = await startRouter({
+      table: routeOver([upstream], [{ dialect: "openai-chat" }]),
+    });
     const response = await call(router, "/api/v1/messages", ask);
     expect(await response.json()).toMatchObject({
       type: "message",
@@ -114,9 +119,15 @@ describe("a request whose endpoint speaks another protocol", () => {
       stop_reason: "end_turn",
     });
     expect(upstream.calls[0]?.path).toBe("/v1/chat/completions");
-    expect(JSON.parse(upstream.calls[0]?.body ?? "")).toMatchObject({ store: false, max_completion_tokens: 100 });
+    expect(JSON.parse(upstream.calls[0]?.body ?? "")).toMatchObject({
+      store: false,
+      max_completion_tokens: 100,
+    });
     await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "completed", attempts: [{ translated: true }] });
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "completed",
+      attempts: [{ translated: true }],
+    });
     expect(router.decisions[0]).toMatchObject({ operation: "messages", features: [] });
   });
 
@@ -143,10 +154,17 @@ describe("a request whose endpoint speaks another protocol", () => {
         );
       }
     });
-    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "anthropic-messages" }]) });
+    const router = await startRouter({
+      table: routeOver([upstream], [{ dialect: "anthropic-messages" }]),
+    });
     const whole = await call(router, "/v1/chat/completions", { messages: ask.messages });
-    expect(await whole.json()).toMatchObject({ choices: [{ message: { content: "hi" }, finish_reason: "stop" }] });
-    const streamed = await call(router, "/v1/chat/completions", { messages: ask.messages, stream: true });
+    expect(await whole.json()).toMatchObject({
+      choices: [{ message: { content: "hi" }, finish_reason: "stop" }],
+    });
+    const streamed = await call(router, "/v1/chat/completions", {
+      messages: ask.messages,
+      stream: true,
+    });
     const text = await streamed.text();
     expect(text).toContain('"content":"hi"');
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
@@ -158,15 +176,26 @@ describe("a request whose endpoint speaks another protocol", () => {
       const created = { id: "resp_1", object: "response", status: "in_progress", output: [] };
       response.write(event("response.created", { sequence_number: 0, response: created }));
       const error = { code: "server_error", message: "CANARY" };
-      response.end(event("response.failed", { sequence_number: 1, response: { ...created, status: "failed", error } }));
+      response.end(
+        event("response.failed", {
+          sequence_number: 1,
+          response: { ...created, status: "failed", error },
+        }),
+      );
     });
     const second = await startUpstream((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       messagesStream(response);
     });
-    const table = routeOver([first, second], [{ dialect: "openai-responses" }, { dialect: "anthropic-messages" }]);
+    const table = routeOver(
+      [first, second],
+      [{ dialect: "openai-responses" }, { dialect: "anthropic-messages" }],
+    );
     const router = await startRouter({ table });
-    const response = await call(router, "/v1/chat/completions", { messages: ask.messages, stream: true });
+    const response = await call(router, "/v1/chat/completions", {
+      messages: ask.messages,
+      stream: true,
+    });
     const text = await response.text();
     expect(text).toContain('"content":"hi"');
     expect(text).not.toContain("CANARY");
@@ -185,12 +214,18 @@ describe("a request whose endpoint speaks another protocol", () => {
     const deep = {
       ...ANSWER,
       choices: [
-        { index: 0, message: { role: "assistant", content: null, tool_calls: calls }, finish_reason: "tool_calls" },
+        {
+          index: 0,
+          message: { role: "assistant", content: null, tool_calls: calls },
+          finish_reason: "tool_calls",
+        },
       ],
     };
     let answer: object = deep;
     const upstream = await startUpstream((response) => answerJson(response, answer));
-    const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
+    const router = await startRouter({
+      table: routeOver([upstream], [{ dialect: "openai-chat" }]),
+    });
     const tools = [{ name: "f", input_schema: { type: "object" } }];
     const first = await call(router, "/api/v1/messages", { ...ask, tools });
     expect([200, 502]).toContain(first.status);
@@ -211,7 +246,10 @@ describe("what only an endpoint's printer can see", () => {
         await startUpstream((response) => answerJson(response)),
         await startUpstream((response) => answerJson(response)),
       ];
-      const options = [{ dialect: "openai-chat" }, { dialect: "anthropic-messages", model: budgets }];
+      const options = [
+        { dialect: "openai-chat" },
+        { dialect: "anthropic-messages", model: budgets },
+      ];
       const base = routeOver(upstreams, options, onGap);
       const second = base.endpoints["b"];
       if (second === undefined) throw new Error("no endpoint");
@@ -225,7 +263,10 @@ describe("what only an endpoint's printer can see", () => {
       });
       if (onGap === "narrow") {
         expect(answered.status).toBe(200);
-        expect(await simulated.json()).toMatchObject({ outcome: "route", plan: [{ endpoint: "a" }] });
+        expect(await simulated.json()).toMatchObject({
+          outcome: "route",
+          plan: [{ endpoint: "a" }],
+        });
         return;
       }
       const error = await errorOf(answered);
@@ -238,27 +279,39 @@ describe("what only an endpoint's printer can see", () => {
 
 it.each([
   ["/v1/chat/completions", { ...ask, reasoning_effort: "high" }, "reasoning_effort"],
-  ["/v1/responses", { input: "hello", max_output_tokens: 100, reasoning: { effort: "high" } }, "reasoning.effort"],
+  [
+    "/v1/responses",
+    { input: "hello", max_output_tokens: 100, reasoning: { effort: "high" } },
+    "reasoning.effort",
+  ],
   ["/api/v1/messages", { ...ask, thinking: { type: "enabled", budget_tokens: 5_000 } }, "thinking"],
-])("names the member of %s that requests more reasoning than the answer may have", async (path, body, param) => {
-  const upstream = await startUpstream((response) => answerJson(response));
-  const reasoning = { efforts: [], budgets: { high: 4_096 } };
-  const base = routeOver([upstream], [{ dialect: "bedrock-converse", model: { reasoning } }]);
-  const only = base.endpoints["a"];
-  if (only === undefined) throw new Error("no endpoint");
-  const features = [...only.features, "effort_high", "reasoning_budget"] as const;
-  const router = await startRouter({ table: { ...base, endpoints: { a: { ...only, features } } } });
-  const response = await call(router, path, body);
-  expect(response.status).toBe(400);
-  expect(await response.text()).toContain(`"param":"${param}"`);
-  expect(upstream.calls).toEqual([]);
-});
+])(
+  "names the member of %s that requests more reasoning than the answer may have",
+  async (path, body, param) => {
+    const upstream = await startUpstream((response) => answerJson(response));
+    const reasoning = { efforts: [], budgets: { high: 4_096 } };
+    const base = routeOver([upstream], [{ dialect: "bedrock-converse", model: { reasoning } }]);
+    const only = base.endpoints["a"];
+    if (only === undefined) throw new Error("no endpoint");
+    const features = [...only.features, "effort_high", "reasoning_budget"] as const;
+    const router = await startRouter({
+      table: { ...base, endpoints: { a: { ...only, features } } },
+    });
+    const response = await call(router, path, body);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(`"param":"${param}"`);
+    expect(upstream.calls).toEqual([]);
+  },
+);
 
 it("says the stream's own failure in the caller's grammar, and no text of the provider's", async () => {
   const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(
-      sse({ id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "hi" }, finish_reason: null }] }),
+      sse({
+        id: "c",
+        choices: [{ index: 0, delta: { role: "assistant", content: "hi" }, finish_reason: null }],
+      }),
     );
     // What comes with the first output, in one piece, could still be answered by somebody else.
     await new Promise((resolve) => {
@@ -268,7 +321,9 @@ it("says the stream's own failure in the caller's grammar, and no text of the pr
   });
   const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
   const messages = await (await call(router, "/api/v1/messages", { ...ask, stream: true })).text();
-  const responses = await (await call(router, "/v1/responses", { input: "hello", stream: true })).text();
+  const responses = await (
+    await call(router, "/v1/responses", { input: "hello", stream: true })
+  ).text();
   expect(messages).toMatch(/event: error\ndata: \{"type":"error"[^\n]*\n\n$/);
   expect(messages).not.toContain("message_stop");
   expect(responses).toMatch(/event: response\.failed\n/);
@@ -276,33 +331,48 @@ it("says the stream's own failure in the caller's grammar, and no text of the pr
   expect(`${messages}${responses}`).not.toContain("CANARY");
 });
 
-it.each([null, undefined])("never makes up an end for an answer whose finish reason is %j", async (reason) => {
-  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: reason };
-  const upstream = await startUpstream((response, { body }) => {
-    if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(sse({ choices: [said] }) + sse("[DONE]"));
-  });
-  const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
-  const bodies = [
-    ["/v1/responses", { input: "hello" }],
-    ["/v1/completions", { prompt: "hello" }],
-    ["/api/v1/messages", ask],
-  ] as const;
-  for (const [path, body] of bodies) {
-    const whole = await call(router, path, body);
-    expect(whole.status, path).toBe(502);
-    expect(await whole.text(), path).not.toMatch(/completed|"stop"|end_turn/);
-    const text = await (await call(router, path, { ...body, stream: true })).text();
-    expect(text, path).toContain("error");
-    expect(text, path).not.toMatch(/response\.completed|"finish_reason":"|message_stop/);
-  }
-  await router.settled(6);
-  for (const { terminal } of router.outcomes) expect(terminal).toBe("failed");
-});
+it.each([null, undefined])(
+  "never makes up an end for an answer whose finish reason is %j",
+  async (reason) => {
+    const said = {
+      index: 0,
+      delta: { content: "hi" },
+      message: { content: "hi" },
+      finish_reason: reason,
+    };
+    const upstream = await startUpstream((response, { body }) => {
+      if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(sse({ choices: [said] }) + sse("[DONE]"));
+    });
+    const router = await startRouter({
+      table: routeOver([upstream], [{ dialect: "openai-chat" }]),
+    });
+    const bodies = [
+      ["/v1/responses", { input: "hello" }],
+      ["/v1/completions", { prompt: "hello" }],
+      ["/api/v1/messages", ask],
+    ] as const;
+    for (const [path, body] of bodies) {
+      const whole = await call(router, path, body);
+      expect(whole.status, path).toBe(502);
+      expect(await whole.text(), path).not.toMatch(/completed|"stop"|end_turn/);
+      const text = await (await call(router, path, { ...body, stream: true })).text();
+      expect(text, path).toContain("error");
+      expect(text, path).not.toMatch(/response\.completed|"finish_reason":"|message_stop/);
+    }
+    await router.settled(6);
+    for (const { terminal } of router.outcomes) expect(terminal).toBe("failed");
+  },
+);
 
 it("ends an answer of an unknown reason as cut short, streamed and whole, after one call", async () => {
-  const said = { index: 0, delta: { content: "hi" }, message: { content: "hi" }, finish_reason: "novelty" };
+  const said = {
+    index: 0,
+    delta: { content: "hi" },
+    message: { content: "hi" },
+    finish_reason: "novelty",
+  };
   const upstream = await startUpstream((response, { body }) => {
     if (!JSON.parse(body).stream) return answerJson(response, { choices: [said] });
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -322,7 +392,8 @@ it("ends an answer of an unknown reason as cut short, streamed and whole, after 
     }
   }
   await router.settled(6);
-  for (const { terminal, finish } of router.outcomes) expect([terminal, finish]).toEqual(["incomplete", "other"]);
+  for (const { terminal, finish } of router.outcomes)
+    expect([terminal, finish]).toEqual(["incomplete", "other"]);
   expect(upstream.calls).toHaveLength(6);
 });
 
@@ -344,7 +415,14 @@ it("names the failure of a call whose arguments are no object, on messages, stre
 });
 
 describe("a whole Response that says failed", () => {
-  const failed = { id: "resp_u", object: "response", status: "failed", model: "m", output: [], usage: null };
+  const failed = {
+    id: "resp_u",
+    object: "response",
+    status: "failed",
+    model: "m",
+    output: [],
+    usage: null,
+  };
   const error = { code: "server_error", message: "CANARY" };
 
   it.each([
@@ -363,10 +441,15 @@ describe("a whole Response that says failed", () => {
     const text = await answer.text();
     expect(answer.status, text).toBe(status);
     expect(text).not.toContain("CANARY");
-    if (status === 200) expect(JSON.parse(text)).toMatchObject({ ...failed, error: { code: "server_error" } });
+    if (status === 200)
+      expect(JSON.parse(text)).toMatchObject({ ...failed, error: { code: "server_error" } });
     expect(upstreams.map(({ calls }) => calls.length)).toEqual([1, 0]);
     await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "failed", status, attempts: [{ failure: "error_frame" }] });
+    expect(router.outcomes[0]).toMatchObject({
+      terminal: "failed",
+      status,
+      attempts: [{ failure: "error_frame" }],
+    });
   });
 });
 
@@ -378,6 +461,9 @@ it("calls another endpoint, and not the same one again, for an answer that the s
   );
   const router = await startRouter({ table: routeOver([upstream], [{ dialect: "openai-chat" }]) });
   const error = await errorOf(await call(router, "/v1/completions", { prompt: "hello" }));
-  expect(error).toMatchObject({ code: "unexpected_output_item", message: expect.stringContaining("did not require") });
+  expect(error).toMatchObject({
+    code: "unexpected_output_item",
+    message: expect.stringContaining("did not require"),
+  });
   expect(upstream.calls).toHaveLength(1);
 });

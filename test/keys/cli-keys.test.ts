@@ -66,9 +66,13 @@ describe("keys create", () => {
     expect(quiet.stderr).toBe("");
     expect(parseKeyText(quiet.stdout.trim())).not.toBeNull();
     const json = JSON.parse(
-      (await run(...CREATE, "--expires", "1h", "--key-environment", "staging", "--format", "json")).stdout,
+      (await run(...CREATE, "--expires", "1h", "--key-environment", "staging", "--format", "json"))
+        .stdout,
     ) as Record<string, string>;
-    expect(parseKeyText(json["key"] ?? "")).toEqual({ publicId: json["id"], environment: "staging" });
+    expect(parseKeyText(json["key"] ?? "")).toEqual({
+      publicId: json["id"],
+      environment: "staging",
+    });
   });
 
   it("takes limits and the permission to be exchanged, shows them, and rotation keeps them", async () => {
@@ -108,8 +112,14 @@ describe("keys create", () => {
     ["--exchange 16m", "--exchange: give whole seconds from 60 to 900"],
     ["--exchange soon", "--exchange: give a duration"],
     ["--exchange-routes r", "--exchange-routes: needs --exchange"],
-    ["--exchange 10m --exchange-operations models", "--exchange-operations: give one or more of chat.completions"],
-    ["--exchange 10m --exchange-origins https://a.example/path", "--exchange-origins: give 1 to 32 origins"],
+    [
+      "--exchange 10m --exchange-operations models",
+      "--exchange-operations: give one or more of chat.completions",
+    ],
+    [
+      "--exchange 10m --exchange-origins https://a.example/path",
+      "--exchange-origins: give 1 to 32 origins",
+    ],
     ["--exchange 10m --exchange-routes ,", "--exchange-routes: give 1 to 256"],
     ["--requests-per-minute 0", "--requests-per-minute: give a whole number"],
     ["--concurrency 1000001", "--concurrency: give a whole number from 1 to 1000000"],
@@ -138,7 +148,10 @@ describe("keys create", () => {
 
   it.each([
     [["--expires", "90d", "--workspace", "a b"], "--workspace: give 1 to 64"],
-    [["--expires", "90d", "--scopes", "inference,admin"], "--scopes: must be one of inference, catalogue:read"],
+    [
+      ["--expires", "90d", "--scopes", "inference,admin"],
+      "--scopes: must be one of inference, catalogue:read",
+    ],
     [["--expires", "90d", "--scopes", ","], "--scopes: give one or more"],
     [["--expires", "90d", "--owner", "canary text"], "--owner: give the owner"],
     [["--expires", "90d", "--key-environment", "Canary"], "--key-environment: give 1 to 16"],
@@ -173,11 +186,15 @@ describe("keys list, revoke and rotate", () => {
     const lines = (await run("list", "--workspace", "acme-prod")).stdout.split("\n");
     expect(lines[0]).toMatch(/^ID +STATUS +WORKSPACE/);
     expect(lines[1]).toMatch(
-      new RegExp(`^${idOf(text)} +active +acme-prod +production +inference,catalogue:read +- +group:payments`),
+      new RegExp(
+        `^${idOf(text)} +active +acme-prod +production +inference,catalogue:read +- +group:payments`,
+      ),
     );
     expect(lines).toHaveLength(3);
     await create("--workspace", "gamma", "--labels", "eu,tools");
-    expect((await run("list", "--workspace", "gamma")).stdout).toMatch(/LABELS[\s\S]* eu,tools +group:payments/);
+    expect((await run("list", "--workspace", "gamma")).stdout).toMatch(
+      /LABELS[\s\S]* eu,tools +group:payments/,
+    );
     expect((await run("list", "--workspace", "none")).stdout).toBe("No keys.\n");
   });
 
@@ -198,7 +215,11 @@ describe("keys list, revoke and rotate", () => {
     expect(stderr).toContain(`It replaces ${idOf(old)}, which works until`);
     const all = await listed();
     const find = (text: string) => all.find((key) => key["id"] === idOf(text));
-    expect(find(stdout.trim())).toMatchObject({ rotated_from: idOf(old), workspace: "acme-prod", status: "active" });
+    expect(find(stdout.trim())).toMatchObject({
+      rotated_from: idOf(old),
+      workspace: "acme-prod",
+      status: "active",
+    });
     const rest = Date.parse(String(find(old)?.["expires_at"])) - before;
     expect(rest).toBeGreaterThanOrEqual(3_600_000);
     expect(rest).toBeLessThan(3_660_000);
@@ -245,11 +266,9 @@ describe("keys list, revoke and rotate", () => {
     const io = { cwd, environment: { SIGNALBOX_DATABASE: "by-environment.db" } };
     await runCommand(keys, [...CREATE, "--expires", "1d"], io);
     await runCommand(keys, [...CREATE, "--expires", "1d", "--database", "by-flag.db"], io);
-    expect(["by-environment.db", "by-flag.db", ".signalbox"].map((name) => existsSync(join(cwd, name)))).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect(
+      ["by-environment.db", "by-flag.db", ".signalbox"].map((name) => existsSync(join(cwd, name))),
+    ).toEqual([true, true, false]);
   });
 
   it("prints help", async () => {
@@ -270,7 +289,18 @@ routes: { r: { primary: m-one } }
 workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], providers: [one] } } }
 `;
   const create = (workspace: string, ...more: string[]): Promise<Ran> =>
-    run("create", "--workspace", workspace, "--scopes", "inference", "--owner", "o", "--expires", "1d", ...more);
+    run(
+      "create",
+      "--workspace",
+      workspace,
+      "--scopes",
+      "inference",
+      "--owner",
+      "o",
+      "--expires",
+      "1d",
+      ...more,
+    );
   beforeEach(() => {
     writeFileSync(join(cwd, "routes.yaml"), CONFIGURATION);
   });
@@ -278,20 +308,37 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
   it("refuses a workspace or a label that routes.yaml does not declare, with the nearest one", async () => {
     const workspace = await create("serach", "--create");
     expect(workspace).toMatchObject({ code: 2, stdout: "" });
-    expect(workspace.stderr).toContain("--workspace: routes.yaml has no workspace of that name; did you mean search?");
+    expect(workspace.stderr).toContain(
+      "--workspace: routes.yaml has no workspace of that name; did you mean search?",
+    );
     const label = await create("search", "--create", "--labels", "eu,tools-aproved");
     expect(label).toMatchObject({ code: 2, stdout: "" });
-    expect(label.stderr).toContain("--labels: vocabulary.labels of routes.yaml does not declare one of them");
+    expect(label.stderr).toContain(
+      "--labels: vocabulary.labels of routes.yaml does not declare one of them",
+    );
     expect(label.stderr).toContain("did you mean tools-approved?");
     expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
-    expect(await create("search", "--create", "--labels", "eu,tools-approved")).toMatchObject({ code: 0 });
+    expect(await create("search", "--create", "--labels", "eu,tools-approved")).toMatchObject({
+      code: 0,
+    });
   });
 
   it("refuses a token's route that routes.yaml does not have, with the nearest one", async () => {
-    const refused = await create("search", "--create", "--exchange", "10m", "--exchange-routes", "r,rr");
+    const refused = await create(
+      "search",
+      "--create",
+      "--exchange",
+      "10m",
+      "--exchange-routes",
+      "r,rr",
+    );
     expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("--exchange-routes: routes of routes.yaml does not declare one of them");
-    expect(await create("search", "--create", "--exchange", "10m", "--exchange-routes", "r")).toMatchObject({
+    expect(refused.stderr).toContain(
+      "--exchange-routes: routes of routes.yaml does not declare one of them",
+    );
+    expect(
+      await create("search", "--create", "--exchange", "10m", "--exchange-routes", "r"),
+    ).toMatchObject({
       code: 0,
     });
   });
@@ -299,9 +346,13 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
   it("refuses an environment outside a declared list, and takes any workload where there is no list", async () => {
     const refused = await create("search", "--create", "--key-environment", "prodution");
     expect(refused).toMatchObject({ code: 2, stdout: "" });
-    expect(refused.stderr).toContain("--key-environment: vocabulary.environments of routes.yaml does not declare it");
+    expect(refused.stderr).toContain(
+      "--key-environment: vocabulary.environments of routes.yaml does not declare it",
+    );
     expect(refused.stderr).toContain("did you mean production?");
-    expect(await create("search", "--create", "--key-environment", "staging", "--workload", "w")).toMatchObject({
+    expect(
+      await create("search", "--create", "--key-environment", "staging", "--workload", "w"),
+    ).toMatchObject({
       code: 0,
     });
   });
@@ -318,7 +369,9 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
   it("makes no database in a folder without one unless --create is given", async () => {
     const refused = await create("search");
     expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain(`there is no database at ${join(cwd, ".signalbox", "signalbox.db")}`);
+    expect(refused.stderr).toContain(
+      `there is no database at ${join(cwd, ".signalbox", "signalbox.db")}`,
+    );
     expect(refused.stderr).toContain("--create");
     expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
     expect(await create("search", "--create")).toMatchObject({ code: 0 });

@@ -3,10 +3,22 @@ import type { NewExchange } from "../../src/canon/credentials/key-management.ts"
 import type { KeyLimits } from "../../src/canon/limits.ts";
 import { checkExchange, checkLimits, type KeyField } from "../../src/keys/key-grants.ts";
 
-const EXCHANGE: NewExchange = { maximumLifetime: 60, operations: null, routes: null, origins: null };
-const LIMITS: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };
-const names = (count: number) => Array.from({ length: count }, (_, index) => `route-${1000 + index}`);
-const origins = (count: number) => Array.from({ length: count }, (_, index) => `https://${100 + index}.example.com`);
+const EXCHANGE: NewExchange = {
+  maximumLifetime: 60,
+  operations: null,
+  routes: null,
+  origins: null,
+};
+const LIMITS: KeyLimits = {
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budget: null,
+};
+const names = (count: number) =>
+  Array.from({ length: count }, (_, index) => `route-${1000 + index}`);
+const origins = (count: number) =>
+  Array.from({ length: count }, (_, index) => `https://${100 + index}.example.com`);
 
 describe("a grant of token exchange", () => {
   it.each<Partial<NewExchange>>([
@@ -36,7 +48,9 @@ describe("a grant of token exchange", () => {
     [{ origins: origins(33) }, "exchange.origins"],
     [{ origins: ["https://a.example.com", "https://a.example.com/path"] }, "exchange.origins"],
   ])("is refused beyond them: %j", (grant, field) => {
-    expect(() => checkExchange({ ...EXCHANGE, ...grant })).toThrow(expect.objectContaining({ field }));
+    expect(() => checkExchange({ ...EXCHANGE, ...grant })).toThrow(
+      expect.objectContaining({ field }),
+    );
   });
 });
 

@@ -7,7 +7,13 @@ import type { KeyRecord, KeyStore } from "../../src/keys/key-store.ts";
 import { publicIdFor } from "../../src/keys/key-text.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 
-const options = { workspace: "w", scopes: ["inference"], owner: "o", expiresAt: Date.now() + 600_000, createdBy: "k" };
+const options = {
+  workspace: "w",
+  scopes: ["inference"],
+  owner: "o",
+  expiresAt: Date.now() + 600_000,
+  createdBy: "k",
+};
 
 /** A store with one key, in which as many as given are good. */
 function storeOf(record: KeyRecord, active: number): KeyStore {
@@ -38,7 +44,9 @@ it("makes no more good keys of a workspace than all processes can have in memory
 
 it("reports of a replaced key what the store says of it", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
-  const prepared = await manageKeys(storeOf(record, 1), Date.now, randomBytes).rotate(record.id, { createdBy: "k" });
+  const prepared = await manageKeys(storeOf(record, 1), Date.now, randomBytes).rotate(record.id, {
+    createdBy: "k",
+  });
   if ("fault" in prepared) throw new Error(prepared.fault);
   expect(prepared.key.lineage).toBe(record.id);
   expect(await prepared.store()).toMatchObject({ previous: { id: record.id, expiresAt: 1_234 } });
@@ -95,7 +103,12 @@ describe("a named key", () => {
       change: async (key, grants) => {
         if (rotated === "") {
           const old = (await store.keys.get(id))!;
-          const { record, previous } = prepareRotation(old, { createdBy: "k" }, Date.now, randomBytes);
+          const { record, previous } = prepareRotation(
+            old,
+            { createdBy: "k" },
+            Date.now,
+            randomBytes,
+          );
           rotated = record.id;
           await store.keys.rotate(id, record, previous.expiresAt);
         }

@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createKey, DAY, digestKeyText, importKey, rotateKey, type KeyOptions } from "../../src/keys/key-record.ts";
+import {
+  createKey,
+  DAY,
+  digestKeyText,
+  importKey,
+  rotateKey,
+  type KeyOptions,
+} from "../../src/keys/key-record.ts";
 import type { Rotation } from "../../src/canon/credentials/key-management.ts";
 import { KeyOptionError } from "../../src/keys/key-grants.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
@@ -51,7 +58,11 @@ describe("createKey", () => {
 
   it("defaults to production, no workload and no labels", () => {
     const { workspace, scopes, owner, expiresAt, createdBy } = OPTIONS;
-    const { record } = createKey({ workspace, scopes, owner, expiresAt, createdBy }, () => NOW, randomBytes);
+    const { record } = createKey(
+      { workspace, scopes, owner, expiresAt, createdBy },
+      () => NOW,
+      randomBytes,
+    );
     expect(record).toMatchObject({ environment: "production", workload: "", labels: [] });
   });
 
@@ -138,7 +149,11 @@ describe("rotateKey", () => {
       rotatedFrom: record.id,
       lineage: record.id,
     });
-    expect(rotated?.previous).toEqual({ ...record, replacedBy: rotated?.record.id, expiresAt: NOW + 2 * DAY });
+    expect(rotated?.previous).toEqual({
+      ...record,
+      replacedBy: rotated?.record.id,
+      expiresAt: NOW + 2 * DAY,
+    });
     expect(await store.keys.get(record.id)).toEqual(rotated?.previous);
     expect(await store.keys.get(rotated?.record.id ?? "")).toEqual(rotated?.record);
   });
@@ -147,18 +162,31 @@ describe("rotateKey", () => {
     const first = createKey(OPTIONS, () => NOW, randomBytes).record;
     await store.keys.create(first);
     expect((await rotate(first.id, { overlap: 0 }))?.previous.expiresAt).toBe(NOW + DAY);
-    const second = createKey({ ...OPTIONS, expiresAt: NOW + DAY + 5 }, () => NOW, randomBytes).record;
+    const second = createKey(
+      { ...OPTIONS, expiresAt: NOW + DAY + 5 },
+      () => NOW,
+      randomBytes,
+    ).record;
     await store.keys.create(second);
-    expect((await rotate(second.id, { expiresAt: NOW + 9 * DAY }))?.previous.expiresAt).toBe(NOW + DAY + 5);
+    expect((await rotate(second.id, { expiresAt: NOW + 9 * DAY }))?.previous.expiresAt).toBe(
+      NOW + DAY + 5,
+    );
   });
 
   it("refuses a second rotation in the overlap, and the new key lives as long as the first was to live", async () => {
-    const first = createKey({ ...OPTIONS, expiresAt: NOW + 30 * DAY }, () => NOW, randomBytes).record;
+    const first = createKey(
+      { ...OPTIONS, expiresAt: NOW + 30 * DAY },
+      () => NOW,
+      randomBytes,
+    ).record;
     await store.keys.create(first);
     const second = await rotate(first.id, {});
     await expect(rotate(first.id, {}, NOW + DAY + 1)).rejects.toThrow(KeyRotatedError);
     const third = await rotate(second?.record.id ?? "", {}, NOW + DAY + 1);
-    expect([second?.record.expiresAt, third?.record.expiresAt]).toEqual([NOW + 31 * DAY, NOW + 31 * DAY + 1]);
+    expect([second?.record.expiresAt, third?.record.expiresAt]).toEqual([
+      NOW + 31 * DAY,
+      NOW + 31 * DAY + 1,
+    ]);
   });
 
   it("revives nothing: unknown is null, revoked and expired are refused", async () => {

@@ -75,7 +75,12 @@ describe("KeyRing.verify", () => {
     ring.apply([record]);
     expect(ring.verify(text, record.expiresAt - 1).ok).toBe(true);
     expect(ring.verify(text, record.expiresAt)).toEqual({ ok: false, code: "expired_api_key" });
-    for (const digest of ["0".repeat(64), "", record.digest.slice(1), record.digest.toUpperCase()]) {
+    for (const digest of [
+      "0".repeat(64),
+      "",
+      record.digest.slice(1),
+      record.digest.toUpperCase(),
+    ]) {
       ring.apply([{ ...record, digest }]);
       expect(ring.verify(text, record.expiresAt)).toEqual(INVALID);
     }
@@ -106,7 +111,12 @@ describe("KeyRing.verify", () => {
 });
 
 it("KeyRing.allowsOrigin: a web origin is allowed while a key that lists it is neither revoked nor expired", () => {
-  const exchange = { maximumLifetime: 60, operations: null, routes: null, origins: ["https://a.example"] };
+  const exchange = {
+    maximumLifetime: 60,
+    operations: null,
+    routes: null,
+    origins: ["https://a.example"],
+  };
   const ring = new KeyRing();
   const { record } = make({ exchange });
   ring.apply([record]);
@@ -193,7 +203,8 @@ describe("openKeyRing, lookUp", () => {
           return Promise.resolve(() => undefined);
         },
       });
-      for (const one of [known.text, "constructor", `${text}x`, text, text]) expect(await ring.lookUp(one)).toBe(false);
+      for (const one of [known.text, "constructor", `${text}x`, text, text])
+        expect(await ring.lookUp(one)).toBe(false);
       expect(requested).toEqual([known.record.id, record.id]);
       records.set(record.id, record);
       vi.advanceTimersByTime(999);
@@ -246,7 +257,10 @@ describe("openKeyRing, lookUp", () => {
 
   it("says no when the store fails, and never puts an older record over a newer one", async () => {
     const { text, record } = make();
-    const failing = await openKeyRing({ ...silentStore(new Map()), get: () => Promise.reject(new Error("on fire")) });
+    const failing = await openKeyRing({
+      ...silentStore(new Map()),
+      get: () => Promise.reject(new Error("on fire")),
+    });
     expect(await failing.lookUp(text)).toBe(false);
     await failing.close();
     let notify: (records: readonly KeyRecord[]) => void = () => undefined;
@@ -274,7 +288,10 @@ describe("openKeyRing", () => {
     await store.keys.create(first.record);
     const ring = await openKeyRing(store.keys);
     await store.keys.create(second.record);
-    expect([ring.verify(first.text, NOW).ok, ring.verify(second.text, NOW).ok]).toEqual([true, true]);
+    expect([ring.verify(first.text, NOW).ok, ring.verify(second.text, NOW).ok]).toEqual([
+      true,
+      true,
+    ]);
     await store.keys.revoke(first.record.id, NOW);
     expect(ring.verify(first.text, NOW)).toEqual(INVALID);
     await ring.close();

@@ -6,8 +6,13 @@ import { makeKeyText, parseKeyText } from "../../src/keys/key-text.ts";
 
 const SHAPE = /^sbx_[a-z0-9]{1,16}_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/;
 const environments = fc.stringMatching(/^[a-z0-9]{1,16}$/);
-/** Bytes for the whole key; the generator begins again when it runs out, as real randomness would go on. */
-const bytes = fc.uint8Array({ minLength: 64, maxLength: 64 }).filter((list) => list.some((byte) => byte < 248));
+/**
+ * Bytes for the whole key; the generator begins again when it runs out, as real randomness would go
+ * on.
+ */
+const bytes = fc
+  .uint8Array({ minLength: 64, maxLength: 64 })
+  .filter((list) => list.some((byte) => byte < 248));
 
 function from(list: Uint8Array): (size: number) => Uint8Array {
   let position = 0;
@@ -39,12 +44,15 @@ describe("makeKeyText and parseKeyText", () => {
     }
   });
 
-  it.each(["", "sbx_", "sk-proj-abc", `sbx_${"a".repeat(70)}`, `sbx_prod_${"a".repeat(12)}_${"a".repeat(39)}`])(
-    "refuse %j",
-    (text) => {
-      expect(parseKeyText(text)).toBeNull();
-    },
-  );
+  it.each([
+    "",
+    "sbx_",
+    "sk-proj-abc",
+    `sbx_${"a".repeat(70)}`,
+    `sbx_prod_${"a".repeat(12)}_${"a".repeat(39)}`,
+  ])("refuse %j", (text) => {
+    expect(parseKeyText(text)).toBeNull();
+  });
 
   it("refuse arbitrary text without throwing", () => {
     fc.assert(
@@ -54,9 +62,12 @@ describe("makeKeyText and parseKeyText", () => {
     );
   });
 
-  it.each(["", "Production", "a_b", "a".repeat(17), "é"])("refuse the environment %j", (environment) => {
-    expect(() => makeKeyText(randomBytes, environment)).toThrow("environment: give 1 to 16");
-  });
+  it.each(["", "Production", "a_b", "a".repeat(17), "é"])(
+    "refuse the environment %j",
+    (environment) => {
+      expect(() => makeKeyText(randomBytes, environment)).toThrow("environment: give 1 to 16");
+    },
+  );
 
   it("pass over the bytes that would make some characters likelier than others", () => {
     const { text } = makeKeyText(from(Uint8Array.of(248, 255, 61, 250, 0)), "e");

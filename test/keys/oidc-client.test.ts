@@ -35,7 +35,12 @@ interface Hostile {
 }
 
 /** A provider whose ID token, claims and token endpoint the test chooses. */
-async function finishAt({ token = signed(), claims = {}, algorithms = ["ES256"], tokenEndpoint }: Hostile) {
+async function finishAt({
+  token = signed(),
+  claims = {},
+  algorithms = ["ES256"],
+  tokenEndpoint,
+}: Hostile) {
   const server = createServer((incoming, response) => {
     const json = (value: unknown): void => {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
@@ -97,7 +102,8 @@ it("at most 50 returns wait for the provider at once, also after others have end
   expect(await finish()).toEqual({ fault: "unavailable" });
   isDown = false;
   const waiting = Array.from({ length: 50 }, finish).at(-1);
-  const soon = (end: unknown) => Promise.race([end, new Promise((resolve) => setImmediate(resolve, "waits"))]);
+  const soon = (end: unknown) =>
+    Promise.race([end, new Promise((resolve) => setImmediate(resolve, "waits"))]);
   expect(await soon(waiting)).toBe("waits");
   expect(await soon(finish())).toEqual({ fault: "unavailable" });
 });
@@ -115,7 +121,10 @@ describe("an ID token", () => {
     ["a list of texts and others", ["sre", 7, null, "web"], ["sre", "web"]],
     ["absent", undefined, []],
   ])("whose groups are %s signs in with the texts among them", async (_, groups, expected) => {
-    expect(await finishAt({ claims: { groups } })).toMatchObject({ subject: "ada", groups: expected });
+    expect(await finishAt({ claims: { groups } })).toMatchObject({
+      subject: "ada",
+      groups: expected,
+    });
   });
 
   const none = { alg: "none", kid: "a" };
@@ -127,12 +136,18 @@ describe("an ID token", () => {
   it.each<readonly [string, Hostile]>([
     ["signed with another key", { token: signed(other) }],
     ["with an empty signature", { token: raw({ alg: "ES256", kid: "a" }, () => "") }],
-    ["with alg none, which the provider lists", { token: raw(none, () => ""), algorithms: ["none", "ES256"] }],
+    [
+      "with alg none, which the provider lists",
+      { token: raw(none, () => ""), algorithms: ["none", "ES256"] },
+    ],
     [
       "with HS256 and the public key, which the provider lists",
       { token: raw(hmac, sign), algorithms: ["HS256", "ES256"] },
     ],
-    ["of a key that the provider does not publish", { token: raw({ alg: "ES256", kid: "b" }, () => "AAAA") }],
+    [
+      "of a key that the provider does not publish",
+      { token: raw({ alg: "ES256", kid: "b" }, () => "AAAA") },
+    ],
     ["for another client", { claims: { aud: "other" } }],
     ["whose azp is another client", { claims: { azp: "other" } }],
     ["for several clients, without azp", { claims: { aud: [CLIENT, "other"] } }],
@@ -141,7 +156,10 @@ describe("an ID token", () => {
     ["that is over", { claims: { exp: Math.floor(Date.now() / 1_000) - 60 } }],
     ["that never ends", { claims: { exp: 1e300 } }],
     ["whose end is a text", { claims: { exp: "4000000000" } }],
-    ["that is made tomorrow", { claims: { iat: Math.floor(Date.now() / 1_000) + 86_400, exp: 4e9 } }],
+    [
+      "that is made tomorrow",
+      { claims: { iat: Math.floor(Date.now() / 1_000) + 86_400, exp: 4e9 } },
+    ],
     ["made at a time before 1970", { claims: { iat: -1 } }],
     ["with a subject of control characters", { claims: { sub: "a\u001b[0m" } }],
   ])("%s is refused", async (_, hostile) => {
@@ -152,7 +170,9 @@ describe("an ID token", () => {
 describe("the token endpoint", () => {
   it("that refuses the code makes the sign-in invalid", async () => {
     const tokenEndpoint = (response: ServerResponse): void => {
-      response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
+      response
+        .writeHead(400, { "content-type": "application/json" })
+        .end('{"error":"invalid_grant"}');
     };
     expect(await finishAt({ tokenEndpoint })).toEqual({ fault: "invalid" });
   });

@@ -8,7 +8,10 @@ const MINUTE = 60_000;
 const TIMES = { idle: 30 * MINUTE, absolute: 12 * 60 * MINUTE };
 const HOLDER = { key: "aaaaaaaaaaaa" };
 
-function memory(): SessionStore & { readonly rows: Map<string, SessionRecord>; readonly calls: string[] } {
+function memory(): SessionStore & {
+  readonly rows: Map<string, SessionRecord>;
+  readonly calls: string[];
+} {
   const rows = new Map<string, SessionRecord>();
   const calls: string[] = [];
   return {
@@ -34,7 +37,10 @@ describe("sessions", () => {
     const store = memory();
     const sessions = new Sessions(store, randomBytes);
     const { value } = await sessions.start(HOLDER, 0, TIMES);
-    expect(await sessions.find(value, 29 * MINUTE, TIMES, "a")).toMatchObject({ holder: HOLDER, seenAt: 29 * MINUTE });
+    expect(await sessions.find(value, 29 * MINUTE, TIMES, "a")).toMatchObject({
+      holder: HOLDER,
+      seenAt: 29 * MINUTE,
+    });
     expect(await sessions.find(value, 58 * MINUTE, TIMES, "a")).not.toBeNull();
     expect(await sessions.find(value, 88 * MINUTE, TIMES, "a")).toBeNull();
     expect(store.rows.size).toBe(0);
@@ -42,7 +48,10 @@ describe("sessions", () => {
 
   it("end after the absolute time however much they are used, and with their key", async () => {
     const sessions = new Sessions(memory(), randomBytes);
-    const [long, short] = [await sessions.start(HOLDER, 0, TIMES), await sessions.start(HOLDER, 0, TIMES, 10 * MINUTE)];
+    const [long, short] = [
+      await sessions.start(HOLDER, 0, TIMES),
+      await sessions.start(HOLDER, 0, TIMES, 10 * MINUTE),
+    ];
     expect(await sessions.find(short.value, 10 * MINUTE - 1, TIMES, "a")).not.toBeNull();
     expect(await sessions.find(short.value, 10 * MINUTE, TIMES, "a")).toBeNull();
     for (let now = 20 * MINUTE; now < TIMES.absolute; now += 20 * MINUTE) {
@@ -81,7 +90,8 @@ describe("sessions", () => {
       expect(await sessions.find(made(), 2_000, TIMES, `a${count % 5}`)).toBeNull();
     }
     await expect(sessions.find(made(), 2_000, TIMES, "b")).rejects.toThrow(StoreUnavailableError);
-    for (const good of [value, second.value]) expect(await sessions.find(good, 2_000, TIMES, "a")).not.toBeNull();
+    for (const good of [value, second.value])
+      expect(await sessions.find(good, 2_000, TIMES, "a")).not.toBeNull();
     expect(await sessions.find(made(), 3_000, TIMES, "a")).toBeNull();
   });
 });
@@ -92,7 +102,8 @@ describe("made-up session cookies from one address", () => {
     const [sessions, other] = [new Sessions(store, randomBytes), new Sessions(store, randomBytes)];
     const made = (): string => randomBytes(32).toString("base64url");
     const elsewhere = await other.start(HOLDER, 0, TIMES);
-    for (let count = 0; count < 10; count += 1) expect(await sessions.find(made(), 0, TIMES, "evil")).toBeNull();
+    for (let count = 0; count < 10; count += 1)
+      expect(await sessions.find(made(), 0, TIMES, "evil")).toBeNull();
     for (let count = 0; count < 60; count += 1) {
       await expect(sessions.find(made(), 0, TIMES, "evil")).rejects.toThrow(StoreUnavailableError);
     }

@@ -18,7 +18,9 @@ export class Canaries {
 
   /** A new text for this location. */
   create(location: string): string {
-    const secret = [...randomBytes(LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length] ?? "a").join("");
+    const secret = [...randomBytes(LENGTH)]
+      .map((byte) => ALPHABET[byte % ALPHABET.length] ?? "a")
+      .join("");
     return this.adopt(location, secret);
   }
 
@@ -46,12 +48,16 @@ export function formsOf(secret: string): ReadonlyMap<string, string> {
   forms.set("hex", bytes.toString("hex"));
   forms.set("hex, upper case", bytes.toString("hex").toUpperCase());
   forms.set("percent", [...bytes].map((byte) => `%${byte.toString(16)}`).join(""));
-  forms.set("percent, upper case", [...bytes].map((byte) => `%${byte.toString(16).toUpperCase()}`).join(""));
+  forms.set(
+    "percent, upper case",
+    [...bytes].map((byte) => `%${byte.toString(16).toUpperCase()}`).join(""),
+  );
   forms.set("JSON escapes", [...bytes].map((byte) => `\\u00${byte.toString(16)}`).join(""));
   forms.set("UTF-16", Buffer.from(secret, "utf16le").toString("latin1"));
   for (const shift of [0, 1, 2]) {
     for (const kind of ["base64", "base64url"] as const) {
-      // What stands before shifts every character; the first and the last ones depend on their neighbours.
+      // What stands before shifts every character; the first and the last ones depend on their
+      // neighbours.
       const text = Buffer.concat([Buffer.alloc(shift), bytes])
         .toString(kind)
         .replace(/=+$/, "");
@@ -66,7 +72,8 @@ export function scan(bytes: Uint8Array | string, canaries: readonly Canary[]): r
   const text = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("latin1");
   const findings: Finding[] = [];
   for (const { location, secret } of canaries) {
-    for (const [form, wanted] of formsOf(secret)) if (text.includes(wanted)) findings.push({ location, form });
+    for (const [form, wanted] of formsOf(secret))
+      if (text.includes(wanted)) findings.push({ location, form });
   }
   return findings;
 }

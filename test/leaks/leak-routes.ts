@@ -10,17 +10,34 @@ const DIALECTS = {
 } as const;
 type Protocol = keyof typeof DIALECTS;
 
-export const GENERATING: readonly Protocol[] = ["chat", "responses", "messages", "completions", "cohere"];
+export const GENERATING: readonly Protocol[] = [
+  "chat",
+  "responses",
+  "messages",
+  "completions",
+  "cohere",
+];
 
 /** Routes by what they serve. */
 export const OTHER_ROUTES = { embed: "chat", rerank: "cohere", moderate: "chat" } as const;
 
-/** The file that the leak test serves: a provider for each protocol and fault, all with a secret of their own. */
+/**
+ * The file that the leak test serves: a provider for each protocol and fault, all with a secret of
+ * their own.
+ */
 export function leakRoutes(upstream: string): object {
-  const names = Object.keys(DIALECTS).flatMap((protocol) => FAULTS.map((fault) => `${protocol}-${fault}`));
-  const generating = GENERATING.flatMap((protocol) => FAULTS.map((fault) => `${protocol}-${fault}`));
+  const names = Object.keys(DIALECTS).flatMap((protocol) =>
+    FAULTS.map((fault) => `${protocol}-${fault}`),
+  );
+  const generating = GENERATING.flatMap((protocol) =>
+    FAULTS.map((fault) => `${protocol}-${fault}`),
+  );
   const others = Object.entries(OTHER_ROUTES).flatMap(([kind, protocol]) =>
-    FAULTS.map((fault) => ({ id: `${kind}-${fault}`, model: kind, provider: `${protocol}-${fault}` })),
+    FAULTS.map((fault) => ({
+      id: `${kind}-${fault}`,
+      model: kind,
+      provider: `${protocol}-${fault}`,
+    })),
   );
   const routes = {
     ...Object.fromEntries(generating.map((name) => [name, { primary: name }])),
@@ -33,7 +50,10 @@ export function leakRoutes(upstream: string): object {
     regions: { world: ["global"] },
     providers: Object.fromEntries(
       Object.entries(DIALECTS).flatMap(([protocol, { dialect, path }]) =>
-        FAULTS.map((fault) => [`${protocol}-${fault}`, provider(dialect, `${upstream}/${fault}${path}`)]),
+        FAULTS.map((fault) => [
+          `${protocol}-${fault}`,
+          provider(dialect, `${upstream}/${fault}${path}`),
+        ]),
       ),
     ),
     models: {
@@ -44,7 +64,12 @@ export function leakRoutes(upstream: string): object {
         default_max_output_tokens: 1_000,
         capabilities: [...approved, "image_input"],
       },
-      embed: { operations: ["embed"], context_window: 8_000, dimensions: [8], default_dimensions: 8 },
+      embed: {
+        operations: ["embed"],
+        context_window: 8_000,
+        dimensions: [8],
+        default_dimensions: 8,
+      },
       rerank: { operations: ["rerank"], context_window: 4_000 },
       moderate: { operations: ["moderate"] },
     },

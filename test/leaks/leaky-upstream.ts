@@ -1,8 +1,24 @@
-import { createServer, request as call, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  request as call,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { startMock } from "../../mock/server.ts";
 
 /** How a provider goes wrong; `ok` is the simulated upstream's own answer. */
-export const FAULTS = ["ok", "e400", "e401", "e404", "e429", "e500", "cut", "malformed", "frame", "slow"] as const;
+export const FAULTS = [
+  "ok",
+  "e400",
+  "e401",
+  "e404",
+  "e429",
+  "e500",
+  "cut",
+  "malformed",
+  "frame",
+  "slow",
+] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export interface LeakyUpstream {
@@ -19,7 +35,8 @@ export interface UpstreamSecrets {
 }
 
 /**
- * Providers that talk: each of their answers has a secret in its headers, each of their errors one in its body and reason phrase. The first segment of the path says how a call goes.
+ * Providers that talk: each of their answers has a secret in its headers, each of their errors one
+ * in its body and reason phrase. The first segment of the path says how a call goes.
  */
 export async function startLeakyUpstream(secrets: UpstreamSecrets): Promise<LeakyUpstream> {
   const mock = await startMock({ host: "127.0.0.1", port: 0 });
@@ -66,10 +83,18 @@ function forward(
   outgoing.end(body);
 }
 
-function fail(fault: string, response: ServerResponse, { error }: UpstreamSecrets, isStream: boolean): void {
+function fail(
+  fault: string,
+  response: ServerResponse,
+  { error }: UpstreamSecrets,
+  isStream: boolean,
+): void {
   const status = /^e(\d{3})$/.exec(fault)?.[1];
   if (status !== undefined) {
-    response.writeHead(Number(status), `Because ${error}`, { "content-type": "application/json", "x-error": error });
+    response.writeHead(Number(status), `Because ${error}`, {
+      "content-type": "application/json",
+      "x-error": error,
+    });
     response.end(
       JSON.stringify({
         error: { message: error, type: error, code: error, param: error, status: error },
@@ -88,7 +113,10 @@ function fail(fault: string, response: ServerResponse, { error }: UpstreamSecret
     response.end(isStream ? `data: ${error}\n\ndata: {"${error}\n\n` : `${error}{`);
   } else if (fault === "frame") {
     response.writeHead(200, { "content-type": type });
-    const said = JSON.stringify({ type: "error", error: { type: error, message: error, code: error } });
+    const said = JSON.stringify({
+      type: "error",
+      error: { type: error, message: error, code: error },
+    });
     response.end(isStream ? `event: error\ndata: ${said}\n\n` : said);
   }
   // `slow` says nothing at all.

@@ -10,7 +10,10 @@ export interface Question {
   readonly body: string | null;
 }
 
-/** Secret texts that are in requests. `content` may come back to the client that sent it, in an answer of status 200. */
+/**
+ * Secret texts that are in requests. `content` may come back to the client that sent it, in an
+ * answer of status 200.
+ */
 export interface RequestCanaries {
   readonly content: Readonly<Record<ContentLocation, string>>;
   readonly headers: Readonly<Record<string, string>>;
@@ -45,7 +48,9 @@ const CONTENT_LOCATIONS = [
 type ContentLocation = (typeof CONTENT_LOCATIONS)[number];
 
 export function createRequestCanaries(canaries: Canaries): RequestCanaries {
-  const content = Object.fromEntries(CONTENT_LOCATIONS.map((location) => [location, canaries.create(location)]));
+  const content = Object.fromEntries(
+    CONTENT_LOCATIONS.map((location) => [location, canaries.create(location)]),
+  );
   const header = (name: string): string => canaries.create(`header ${name}`);
   return {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made of the very locations
@@ -73,15 +78,28 @@ export function createRequestCanaries(canaries: Canaries): RequestCanaries {
 /** Every request. @param key a good service key. */
 export function questions(planted: RequestCanaries, key: string): readonly Question[] {
   const { content, query } = planted;
-  // A good key everywhere; an idempotency key only once for each, or requests would be joined to others.
-  const post = (path: string, body: unknown, more: Readonly<Record<string, string>> = {}): Question => ({
+  // A good key everywhere; an idempotency key only once for each, or requests would be joined to
+  // others.
+  const post = (
+    path: string,
+    body: unknown,
+    more: Readonly<Record<string, string>> = {},
+  ): Question => ({
     method: "POST",
     path: `${path}?note=${query}`,
-    headers: { ...planted.headers, authorization: `Bearer ${key}`, "content-type": "application/json", ...more },
+    headers: {
+      ...planted.headers,
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...more,
+    },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
   const all: Question[] = [];
-  const generating = [...GENERATING.flatMap((one) => FAULTS.map((fault) => `${one}-${fault}`)), "saved"];
+  const generating = [
+    ...GENERATING.flatMap((one) => FAULTS.map((fault) => `${one}-${fault}`)),
+    "saved",
+  ];
   for (const model of generating) {
     for (const [path, bodies] of Object.entries(generateBodies(content))) {
       for (const body of bodies) {
@@ -100,17 +118,34 @@ export function questions(planted: RequestCanaries, key: string): readonly Quest
     }
   }
   const bad = badBodies(content);
-  for (const path of [...Object.keys(generateBodies(content)), "/v1/embeddings", "/v1/rerank", "/v1/moderations"]) {
+  for (const path of [
+    ...Object.keys(generateBodies(content)),
+    "/v1/embeddings",
+    "/v1/rerank",
+    "/v1/moderations",
+  ]) {
     for (const body of bad) all.push(post(path, body));
-    all.push(post(path, { ...generateBodies(content)[path]?.[0], crash: "CRASH-THE-HANDLER", model: "chat-ok" }));
+    all.push(
+      post(path, {
+        ...generateBodies(content)[path]?.[0],
+        crash: "CRASH-THE-HANDLER",
+        model: "chat-ok",
+      }),
+    );
     all.push(post(path, bad[0] ?? "", { authorization: `Bearer ${planted.wrongKey}` }));
     all.push(post(path, bad[0] ?? "", { authorization: `Bearer ${key.slice(0, -3)}xyz` }));
     all.push(post(path, bad[0] ?? "", { "x-api-key": planted.wrongKey }));
     all.push(post(path, bad[0] ?? "", { "content-type": `text/${planted.path}` }));
   }
   for (const operation of ["chat.completions", content["wrong type"]]) {
-    const simulated = { model: content["model name"], request: generateBodies(content)["/v1/chat/completions"]?.[0] };
-    all.push({ ...post("/v1/route/simulate", simulated), path: `/v1/route/simulate?operation=${operation}` });
+    const simulated = {
+      model: content["model name"],
+      request: generateBodies(content)["/v1/chat/completions"]?.[0],
+    };
+    all.push({
+      ...post("/v1/route/simulate", simulated),
+      path: `/v1/route/simulate?operation=${operation}`,
+    });
   }
   for (const path of [
     `/v1/${planted.path}`,
@@ -130,13 +165,19 @@ type Content = RequestCanaries["content"];
 function generateBodies(content: Content): Readonly<Record<string, readonly object[]>> {
   const { prompt, system, user } = content;
   const args = JSON.stringify({ city: content["tool argument"] });
-  const schema = { type: "object", properties: { city: { type: "string", description: content["tool schema"] } } };
+  const schema = {
+    type: "object",
+    properties: { city: { type: "string", description: content["tool schema"] } },
+  };
   const tool = { name: "lookup", description: content["tool description"] };
   const file = {
     filename: `${content["file name"]}.pdf`,
     file_data: `data:application/pdf;base64,${btoa(content["file data"])}`,
   };
-  const image = { type: "image_url", image_url: { url: `https://example.com/${content["image address"]}.png` } };
+  const image = {
+    type: "image_url",
+    image_url: { url: `https://example.com/${content["image address"]}.png` },
+  };
   return {
     "/v1/chat/completions": [
       {
@@ -153,7 +194,9 @@ function generateBodies(content: Content): Readonly<Record<string, readonly obje
           {
             role: "assistant",
             content: null,
-            tool_calls: [{ id: "call_1", type: "function", function: { name: "lookup", arguments: args } }],
+            tool_calls: [
+              { id: "call_1", type: "function", function: { name: "lookup", arguments: args } },
+            ],
           },
           { role: "tool", tool_call_id: "call_1", content: content["tool result"] },
         ],
@@ -179,7 +222,13 @@ function generateBodies(content: Content): Readonly<Record<string, readonly obje
       { prompt, user, stop: content["stop sequence"] },
     ],
     "/v1/responses": [
-      { input: prompt, instructions: system, store: false, metadata: { note: content.metadata }, user },
+      {
+        input: prompt,
+        instructions: system,
+        store: false,
+        metadata: { note: content.metadata },
+        user,
+      },
       {
         input: [
           { role: "user", content: [{ type: "input_text", text: prompt }] },
@@ -192,16 +241,33 @@ function generateBodies(content: Content): Readonly<Record<string, readonly obje
       { input: [{ role: "user", content: [{ type: "input_file", ...file }] }], store: false },
     ],
     "/api/v1/messages": [
-      { max_tokens: 100, system, messages: [{ role: "user", content: prompt }], metadata: { user_id: user } },
+      {
+        max_tokens: 100,
+        system,
+        messages: [{ role: "user", content: prompt }],
+        metadata: { user_id: user },
+      },
       {
         max_tokens: 100,
         messages: [
           { role: "user", content: prompt },
           {
             role: "assistant",
-            content: [{ type: "tool_use", id: "call_1", name: "lookup", input: { city: content["tool argument"] } }],
+            content: [
+              {
+                type: "tool_use",
+                id: "call_1",
+                name: "lookup",
+                input: { city: content["tool argument"] },
+              },
+            ],
           },
-          { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: content["tool result"] }] },
+          {
+            role: "user",
+            content: [
+              { type: "tool_result", tool_use_id: "call_1", content: content["tool result"] },
+            ],
+          },
         ],
         tools: [{ ...tool, input_schema: schema }],
         stop_sequences: [content["stop sequence"]],
@@ -211,10 +277,16 @@ function generateBodies(content: Content): Readonly<Record<string, readonly obje
   };
 }
 
-function unaryBodies(content: Content, fault: string): readonly (readonly [path: string, body: object])[] {
+function unaryBodies(
+  content: Content,
+  fault: string,
+): readonly (readonly [path: string, body: object])[] {
   const model = (kind: keyof typeof OTHER_ROUTES): string => `${kind}-${fault}`;
   return [
-    ["/v1/embeddings", { model: model("embed"), input: [content["embedding input"], "second"], user: content.user }],
+    [
+      "/v1/embeddings",
+      { model: model("embed"), input: [content["embedding input"], "second"], user: content.user },
+    ],
     [
       "/v1/rerank",
       {
@@ -244,12 +316,28 @@ function badBodies(content: Content): readonly (string | object)[] {
     content["broken JSON"],
     { ...whole, model: content["model name"] },
     { ...whole, model: "chat-ok", temperature: content["wrong type"] },
-    { ...whole, model: "chat-ok", messages: [{ role: content["wrong type"], content: content["wrong type"] }] },
+    {
+      ...whole,
+      model: "chat-ok",
+      messages: [{ role: content["wrong type"], content: content["wrong type"] }],
+    },
     { ...whole, model: "chat-ok", [content["member name"]]: content["wrong type"] },
-    { ...whole, model: "chat-ok", metadata: { [content["member name"]]: { deep: content["wrong type"] } } },
+    {
+      ...whole,
+      model: "chat-ok",
+      metadata: { [content["member name"]]: { deep: content["wrong type"] } },
+    },
     { ...whole, model: "chat-ok", provider: { only: [content["provider preference"]] } },
-    { ...whole, model: "chat-ok", provider: { [content["member name"]]: content["provider preference"] } },
-    { ...whole, model: "chat-ok", tools: [{ type: content["wrong type"], function: { name: content["wrong type"] } }] },
+    {
+      ...whole,
+      model: "chat-ok",
+      provider: { [content["member name"]]: content["provider preference"] },
+    },
+    {
+      ...whole,
+      model: "chat-ok",
+      tools: [{ type: content["wrong type"], function: { name: content["wrong type"] } }],
+    },
     { ...whole, model: "chat-ok", response_format: { type: content["wrong type"] } },
     { ...whole, model: "chat-ok", previous_response_id: content["wrong type"] },
   ];

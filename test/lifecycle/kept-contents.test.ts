@@ -55,7 +55,9 @@ describe("a content that the log speaks of", () => {
 
   it("is not quoted", () => {
     for (const cause of Object.keys(KEPT_CONTENT_CAUSES) as KeptContentCause[]) {
-      expect(describeContentFault(spoken, cause)).toMatch(/^names content at position 9 that is missing or damaged: /);
+      expect(describeContentFault(spoken, cause)).toMatch(
+        /^names content at position 9 that is missing or damaged: /,
+      );
     }
   });
 });

@@ -17,10 +17,21 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
     constraints: [{ name: "allowed", effect: "gate", reasons: ["NOT_ALLOWED"] }],
     obligations: [],
   };
-  const sources = [{ package: `signalbox.policy.${id.replaceAll("-", "_")}`, source: `# ${letter}\n` }];
+  const sources = [
+    { package: `signalbox.policy.${id.replaceAll("-", "_")}`, source: `# ${letter}\n` },
+  ];
   const digest = policyDigest(contract, sources);
   const stringUse = { strings: [], inspects: [] };
-  const policy = { contract, digest, sources, reasoned: [], reads: [], stringUse, path: `${id}.rego`, locations: {} };
+  const policy = {
+    contract,
+    digest,
+    sources,
+    reasoned: [],
+    reads: [],
+    stringUse,
+    path: `${id}.rego`,
+    locations: {},
+  };
   return storedContent(
     policy,
     {

@@ -32,7 +32,10 @@ const report = fc.record({
     fc.constantFrom({ result: "differs" as const }, { result: "not_computed" as const }),
     fc.record({
       result: fc.constant("verified" as const),
-      enforced: fc.constantFrom(null, ...POLICIES.flatMap((id) => CONTENTS.map((one) => digestOf(contentOf(id, one))))),
+      enforced: fc.constantFrom(
+        null,
+        ...POLICIES.flatMap((id) => CONTENTS.map((one) => digestOf(contentOf(id, one)))),
+      ),
     }),
   ),
 });
@@ -56,13 +59,28 @@ const files = fc.record({
 });
 
 const step = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("observe" as const), files, reload: fc.boolean() }) },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constant("approve" as const), policy, letter, by, report: fc.option(report) }),
+    arbitrary: fc.record({ do: fc.constant("observe" as const), files, reload: fc.boolean() }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("withdrawApproval" as const), policy, letter, by }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("withdrawCandidate" as const), policy, by }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("approve" as const),
+      policy,
+      letter,
+      by,
+      report: fc.option(report),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("withdrawApproval" as const), policy, letter, by }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("withdrawCandidate" as const), policy, by }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -82,12 +100,20 @@ const step = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("release" as const), policy, letter: fc.option(letter, { freq: 1 }), by }),
+    arbitrary: fc.record({
+      do: fc.constant("release" as const),
+      policy,
+      letter: fc.option(letter, { freq: 1 }),
+      by,
+    }),
   },
   // Clocks of several processes: time may go back a little.
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("pass" as const), time: fc.integer({ min: -500, max: 1_500 }) }),
+    arbitrary: fc.record({
+      do: fc.constant("pass" as const),
+      time: fc.integer({ min: -500, max: 1_500 }),
+    }),
   },
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
@@ -132,7 +158,9 @@ async function perform(context: LifecycleContext, one: Step): Promise<void> {
       return undefined;
     case "release": {
       const digest =
-        one.letter === null ? [...status.held, ...status.withdrawn][0] : digestOf(contentOf(one.policy, one.letter));
+        one.letter === null
+          ? [...status.held, ...status.withdrawn][0]
+          : digestOf(contentOf(one.policy, one.letter));
       if (digest !== undefined) await context.lifecycle.release({ ...one, digest, expected });
       return undefined;
     }
@@ -165,12 +193,20 @@ it(
             expect({ cause: model?.add(record), row: row.record }).toMatchObject({ cause: null });
             states = foldRow(states, row);
             const status = states.policies.get(record.policy);
-            const slots = { enforced: status?.enforced?.digest ?? null, candidate: status?.candidate?.digest ?? null };
-            expect({ enforced: model?.enforced, candidate: model?.candidate, row: row.record }).toMatchObject(slots);
+            const slots = {
+              enforced: status?.enforced?.digest ?? null,
+              candidate: status?.candidate?.digest ?? null,
+            };
+            expect({
+              enforced: model?.enforced,
+              candidate: model?.candidate,
+              row: row.record,
+            }).toMatchObject(slots);
           }
           expect(verifier.end()).toBeNull();
           expect(await here.lifecycle.refresh()).toEqual(states);
-          for (const kind of RECORD_KINDS) written.set(kind, (written.get(kind) ?? 0) + verifier.count(kind));
+          for (const kind of RECORD_KINDS)
+            written.set(kind, (written.get(kind) ?? 0) + verifier.count(kind));
         },
       ),
       { numRuns: 300 },

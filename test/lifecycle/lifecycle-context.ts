@@ -14,13 +14,23 @@ import { MemoryPolicyLog } from "./memory-log.ts";
 
 export const TABLE = "table-1";
 
-export const NOTHING_REQUIRED: PromotionRequirements = { ...DEFAULT_PROMOTION, noIndeterminate: false };
+export const NOTHING_REQUIRED: PromotionRequirements = {
+  ...DEFAULT_PROMOTION,
+  noIndeterminate: false,
+};
 
 /** Digest of a content that a test calls by a letter. */
 export const digestOf = (name: string): string => createHash("sha256").update(name).digest("hex");
 
 export function actor(keyId: string, more: Partial<Actor> = {}): Actor {
-  return { keyId, workspace: "platform", origin: keyId, roles: [], requestId: `req_${keyId}`, ...more };
+  return {
+    keyId,
+    workspace: "platform",
+    origin: keyId,
+    roles: [],
+    requestId: `req_${keyId}`,
+    ...more,
+  };
 }
 
 /** With the bytes that stand for its module. */
@@ -28,9 +38,19 @@ export interface NamedContent extends FileContent {
   readonly bytes?: Uint8Array;
 }
 
-export function file(policy: string, name: string, initialMode: FileContent["initialMode"] = "shadow"): NamedContent {
+export function file(
+  policy: string,
+  name: string,
+  initialMode: FileContent["initialMode"] = "shadow",
+): NamedContent {
   const bytes = Buffer.from(`module of ${name}`);
-  return { policy, digest: digestOf(name), module: digestOf(`module of ${name}`), initialMode, bytes };
+  return {
+    policy,
+    digest: digestOf(name),
+    module: digestOf(`module of ${name}`),
+    initialMode,
+    bytes,
+  };
 }
 
 /** A lifecycle over a log in memory with a clock that tests move. */
@@ -38,7 +58,14 @@ export class LifecycleContext {
   readonly log: MemoryPolicyLog;
   readonly lifecycle: PolicyLifecycle;
   readonly #time: { now: number };
-  figures: ShadowFigures = { since: 0, judged: 0, wouldDeny: 0, newlyDenied: 0, wouldNarrow: 0, indeterminate: 0 };
+  figures: ShadowFigures = {
+    since: 0,
+    judged: 0,
+    wouldDeny: 0,
+    newlyDenied: 0,
+    wouldNarrow: 0,
+    indeterminate: 0,
+  };
 
   private constructor(log: MemoryPolicyLog, lifecycle: PolicyLifecycle, time: { now: number }) {
     this.log = log;
@@ -46,7 +73,10 @@ export class LifecycleContext {
     this.#time = time;
   }
 
-  static async open(log = new MemoryPolicyLog(), time = { now: 1_000_000 }): Promise<LifecycleContext> {
+  static async open(
+    log = new MemoryPolicyLog(),
+    time = { now: 1_000_000 },
+  ): Promise<LifecycleContext> {
     return new LifecycleContext(log, await openLifecycle(log, () => time.now), time);
   }
 
@@ -59,7 +89,10 @@ export class LifecycleContext {
     this.#time.now += milliseconds;
   }
 
-  async observe(contents: readonly NamedContent[], occasion: "start" | "reload" = "start"): Promise<void> {
+  async observe(
+    contents: readonly NamedContent[],
+    occasion: "start" | "reload" = "start",
+  ): Promise<void> {
     for (const { policy, digest, bytes = new Uint8Array() } of contents) {
       await this.log.keep({ policy, digest, description: "{}", module: bytes });
     }

@@ -2,7 +2,10 @@ import { GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 
-/** The policy log in memory: what the engines do, without disks, so that the lifecycle is tested in milliseconds. */
+/**
+ * The policy log in memory: what the engines do, without disks, so that the lifecycle is tested in
+ * milliseconds.
+ */
 export class MemoryPolicyLog implements PolicyLogStore {
   readonly rows: PolicyLogRow[] = [];
   readonly contents = new Map<string, StoredContent>();
@@ -14,14 +17,21 @@ export class MemoryPolicyLog implements PolicyLogStore {
     return Promise.resolve(this.#head());
   }
 
-  read({ after, limit }: { readonly after: number; readonly limit: number }): Promise<readonly PolicyLogRow[]> {
+  read({
+    after,
+    limit,
+  }: {
+    readonly after: number;
+    readonly limit: number;
+  }): Promise<readonly PolicyLogRow[]> {
     return Promise.resolve(this.rows.slice(after, after + limit));
   }
 
   append(expected: ChainLink, rows: readonly PolicyLogRow[]): Promise<boolean> {
     this.beforeAppend?.();
     const head = this.#head();
-    if (head.position !== expected.position || head.hash !== expected.hash) return Promise.resolve(false);
+    if (head.position !== expected.position || head.hash !== expected.hash)
+      return Promise.resolve(false);
     this.rows.push(...rows);
     for (const listener of this.#listeners) listener();
     return Promise.resolve(true);

@@ -9,7 +9,8 @@ import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
 
-const fold = (rows: readonly PolicyLogRow[]): PolicyStates => rows.reduce(foldRow, NO_POLICY_STATES);
+const fold = (rows: readonly PolicyLogRow[]): PolicyStates =>
+  rows.reduce(foldRow, NO_POLICY_STATES);
 
 describe("several at once", () => {
   it("lets exactly one of a hundred promotions with the same precondition win", async () => {
@@ -19,10 +20,14 @@ describe("several at once", () => {
     const expected = context.expected("p");
     const processes = await Promise.all(Array.from({ length: 10 }, () => context.another()));
     const answers = await Promise.all(
-      processes.flatMap((one) => Array.from({ length: 10 }, () => one.promote("p", actor("alice"), {}, expected))),
+      processes.flatMap((one) =>
+        Array.from({ length: 10 }, () => one.promote("p", actor("alice"), {}, expected)),
+      ),
     );
     expect(answers.filter((answer) => "record" in answer)).toHaveLength(1);
-    expect(answers.filter((answer) => "fault" in answer && answer.fault === "changed")).toHaveLength(99);
+    expect(
+      answers.filter((answer) => "fault" in answer && answer.fault === "changed"),
+    ).toHaveLength(99);
     await context.lifecycle.refresh();
     expect(context.slots("p")).toBe("r2 -");
   });
@@ -33,7 +38,12 @@ describe("several at once", () => {
     const processes = await Promise.all(Array.from({ length: 5 }, () => context.another()));
     const approvals = processes.flatMap((one, process) =>
       Array.from({ length: 8 }, (_, index) =>
-        one.lifecycle.approve({ policy: "p", digest: digestOf("a"), by: actor(`k${process}-${index}`), report: null }),
+        one.lifecycle.approve({
+          policy: "p",
+          digest: digestOf("a"),
+          by: actor(`k${process}-${index}`),
+          report: null,
+        }),
       ),
     );
     await Promise.all(approvals);
@@ -53,7 +63,9 @@ describe("several at once", () => {
     const approval = { policy: "p", digest: digestOf("a"), by: actor("me"), report: null };
     expect(await slow.approve(approval)).toEqual({ fault: "busy" });
     expect(pauses).toBe(400);
-    await expect(slow.observe([file("p", "z")], "start", "t")).rejects.toThrow(StoreUnavailableError);
+    await expect(slow.observe([file("p", "z")], "start", "t")).rejects.toThrow(
+      StoreUnavailableError,
+    );
     expect(pauses).toBe(800);
   });
 });
@@ -67,38 +79,61 @@ describe("the states", () => {
         name: fc.option(names),
         occasion: fc.constantFrom("start" as const, "reload" as const),
       }),
-      fc.record({ do: fc.constantFrom("promote" as const, "rollBack" as const, "withdraw" as const), name: names }),
+      fc.record({
+        do: fc.constantFrom("promote" as const, "rollBack" as const, "withdraw" as const),
+        name: names,
+      }),
       fc.record({ do: fc.constantFrom("approve" as const, "release" as const), name: names }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.record({ step, process: fc.nat(1) }), { maxLength: 25 }), async (steps) => {
-        const first = await LifecycleContext.open();
-        const processes = [first, await first.another()];
-        await first.observe([file("p", "a", "enforce")]);
-        for (const { step: one, process } of steps) {
-          first.pass(1_000);
-          const context = processes[process] ?? first;
-          await context.lifecycle.refresh();
-          const expected = context.expected("p");
-          const by = actor(`k${process}`);
-          if (one.do === "files") await context.observe(one.name === null ? [] : [file("p", one.name)], one.occasion);
-          else if (one.do === "promote") await context.promote("p", by);
-          else if (one.do === "rollBack") await context.rollBack("p");
-          else if (one.do === "withdraw") await context.lifecycle.withdrawCandidate({ policy: "p", expected, by });
-          else if (one.do === "approve")
-            await context.lifecycle.approve({ policy: "p", digest: digestOf(one.name), by, report: null });
-          else await context.lifecycle.release({ policy: "p", digest: digestOf(one.name), expected, by });
-        }
-        const whole = fold(first.log.rows);
-        for (const context of processes) expect(await context.lifecycle.refresh()).toEqual(whole);
-        const status = whole.policies.get("p");
-        // What acts was first there, or came by a promotion or a rollback; and it never waits at the same time.
-        expect(status?.candidate?.digest === undefined || status.candidate.digest !== status.enforced?.digest).toBe(
-          true,
-        );
-        const revisions = [...(status?.contents.values() ?? [])].map(({ revision }) => revision);
-        expect(revisions.toSorted((left, right) => left - right)).toEqual(revisions.map((_, index) => index + 1));
-      }),
+      fc.asyncProperty(
+        fc.array(fc.record({ step, process: fc.nat(1) }), { maxLength: 25 }),
+        async (steps) => {
+          const first = await LifecycleContext.open();
+          const processes = [first, await first.another()];
+          await first.observe([file("p", "a", "enforce")]);
+          for (const { step: one, process } of steps) {
+            first.pass(1_000);
+            const context = processes[process] ?? first;
+            await context.lifecycle.refresh();
+            const expected = context.expected("p");
+            const by = actor(`k${process}`);
+            if (one.do === "files")
+              await context.observe(one.name === null ? [] : [file("p", one.name)], one.occasion);
+            else if (one.do === "promote") await context.promote("p", by);
+            else if (one.do === "rollBack") await context.rollBack("p");
+            else if (one.do === "withdraw")
+              await context.lifecycle.withdrawCandidate({ policy: "p", expected, by });
+            else if (one.do === "approve")
+              await context.lifecycle.approve({
+                policy: "p",
+                digest: digestOf(one.name),
+                by,
+                report: null,
+              });
+            else
+              await context.lifecycle.release({
+                policy: "p",
+                digest: digestOf(one.name),
+                expected,
+                by,
+              });
+          }
+          const whole = fold(first.log.rows);
+          for (const context of processes) expect(await context.lifecycle.refresh()).toEqual(whole);
+          const status = whole.policies.get("p");
+          // What acts was first there, or came by a promotion or a rollback; and it never waits at
+          // the same time.
+          expect(
+            status?.candidate?.digest === undefined ||
+              status.candidate.digest !== status.enforced?.digest,
+          ).toBe(true);
+          const revisions = [...(status?.contents.values() ?? [])].map(({ revision }) => revision);
+          expect(revisions.toSorted((left, right) => left - right)).toEqual(
+            revisions.map((_, index) => index + 1),
+          );
+        },
+      ),
       { numRuns: 150 },
     );
   });
@@ -120,12 +155,12 @@ describe("the states", () => {
     if (first === undefined || second === undefined) throw new Error("two rows were written");
     expect(() => fold([second])).toThrow(PolicyLogError);
     expect(() => fold([first, first])).toThrow(PolicyLogError);
-    expect(() => fold([first, { ...second, record: second.record.replace("shadow", "enforce") }])).not.toThrow(
-      TypeError,
-    );
-    expect(() => fold([{ ...first, record: first.record.replace("candidate", "enforced") }])).toThrow(
-      /does not verify at position 1/,
-    );
+    expect(() =>
+      fold([first, { ...second, record: second.record.replace("shadow", "enforce") }]),
+    ).not.toThrow(TypeError);
+    expect(() =>
+      fold([{ ...first, record: first.record.replace("candidate", "enforced") }]),
+    ).toThrow(/does not verify at position 1/);
     // A row of another log, whole in itself, at the position that comes next.
     const previous = "ab".repeat(32);
     const foreign = { ...second, previous, hash: chainHash(previous, 2, "policy", second.record) };

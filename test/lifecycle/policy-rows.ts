@@ -14,7 +14,12 @@ export function chainTexts(texts: readonly string[], from: ChainLink = GENESIS):
   let { position, hash: previous } = from;
   return texts.map((record) => {
     position += 1;
-    const row = { position, previous, hash: chainHash(previous, position, "policy", record), record };
+    const row = {
+      position,
+      previous,
+      hash: chainHash(previous, position, "policy", record),
+      record,
+    };
     previous = row.hash;
     return row;
   });
@@ -26,7 +31,10 @@ export function chainRecords(records: readonly object[]): PolicyLogRow[] {
 }
 
 /** The first fault as `position cause`; `null` where all verifies. */
-export function faultIn(rows: readonly PolicyLogRow[], remembered: readonly ChainLink[] = []): string | null {
+export function faultIn(
+  rows: readonly PolicyLogRow[],
+  remembered: readonly ChainLink[] = [],
+): string | null {
   const verifier = new PolicyLogVerifier(remembered);
   for (const fault of [verifier.begin(), ...addAll(verifier, rows), verifier.end()]) {
     if (fault !== null) return `${fault.position} ${fault.cause}`;
@@ -50,12 +58,25 @@ export function content(letter: string, revision: number): ContentReference {
 }
 
 export function person(name: string, roles: readonly string[] = []): Actor {
-  return { keyId: `sbk_${name}`, workspace: "platform", origin: `sbk_${name}`, roles, requestId: `req_${name}` };
+  return {
+    keyId: `sbk_${name}`,
+    workspace: "platform",
+    origin: `sbk_${name}`,
+    roles,
+    requestId: `req_${name}`,
+  };
 }
 
 export const NOTHING_REQUIRED = DEFAULT_PROMOTION;
 
-export const FIGURES = { since: 0, judged: 100, wouldDeny: 7, newlyDenied: 5, wouldNarrow: 3, indeterminate: 0 };
+export const FIGURES = {
+  since: 0,
+  judged: 100,
+  wouldDeny: 7,
+  newlyDenied: 5,
+  wouldNarrow: 3,
+  indeterminate: 0,
+};
 
 export const REPORT = {
   sha256: sha256("report"),
@@ -89,7 +110,10 @@ export class Story {
   }
 
   removed(revision: number, more: object = {}): this {
-    return this.observed({ revision, digest: REMOVAL, module: null }, { content: "removal", ...more });
+    return this.observed(
+      { revision, digest: REMOVAL, module: null },
+      { content: "removal", ...more },
+    );
   }
 
   returned({ revision, digest }: ContentReference): this {
@@ -109,13 +133,27 @@ export class Story {
   }
 
   promoted(from: ContentReference | null, to: ContentReference, more: object = {}): this {
-    const record = { kind: "promoted", by: person("ann"), tableRevision: "t1", from, to, approvals: [] };
+    const record = {
+      kind: "promoted",
+      by: person("ann"),
+      tableRevision: "t1",
+      from,
+      to,
+      approvals: [],
+    };
     const shadow = to.module === null ? null : FIGURES;
     return this.add({ ...record, requirements: NOTHING_REQUIRED, shadow, ...more });
   }
 
   rolledBack(from: ContentReference, to: ContentReference | null, more: object = {}): this {
-    const record = { kind: "rolled_back", by: person("ann"), tableRevision: "t1", from, to, reason: "wrong_denials" };
+    const record = {
+      kind: "rolled_back",
+      by: person("ann"),
+      tableRevision: "t1",
+      from,
+      to,
+      reason: "wrong_denials",
+    };
     return this.add({ ...record, ...more });
   }
 

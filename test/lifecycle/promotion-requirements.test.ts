@@ -10,7 +10,10 @@ function requirements(
   policy: string,
 ): PromotionRequirements {
   const settings = { dir: "policies", initialMode: {} };
-  return promotionRequirements({ policies: promotion === undefined ? settings : { ...settings, promotion } }, policy);
+  return promotionRequirements(
+    { policies: promotion === undefined ? settings : { ...settings, promotion } },
+    policy,
+  );
 }
 
 describe("what a promotion requires", () => {

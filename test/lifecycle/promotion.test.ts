@@ -13,7 +13,12 @@ async function changing(): Promise<LifecycleContext> {
   return context;
 }
 
-function approve(context: LifecycleContext, by: Actor, report: ReportReference | null = null, name = "b") {
+function approve(
+  context: LifecycleContext,
+  by: Actor,
+  report: ReportReference | null = null,
+  name = "b",
+) {
   return context.lifecycle.approve({ policy: "p", digest: digestOf(name), by, report });
 }
 
@@ -51,7 +56,9 @@ describe("promotion and rollback", () => {
     expect(await context.promote("p")).toEqual({ fault: "held", revision: 2 });
     const release = { policy: "p", digest: digestOf("b"), by: actor("olga") };
     await context.lifecycle.release({ ...release, expected: context.expected("p") });
-    expect(await context.lifecycle.release({ ...release, expected: context.expected("p") })).toEqual({
+    expect(
+      await context.lifecycle.release({ ...release, expected: context.expected("p") }),
+    ).toEqual({
       fault: "not_held",
     });
     await context.promote("p");
@@ -107,10 +114,20 @@ describe("promotion and rollback", () => {
       enforced: { revision: 1 },
     });
     expect(
-      await context.promote("p", actor("alice"), {}, { ...context.expected("p"), enforcedRevision: null }),
+      await context.promote(
+        "p",
+        actor("alice"),
+        {},
+        { ...context.expected("p"), enforcedRevision: null },
+      ),
     ).toMatchObject({ fault: "changed" });
     expect(
-      await context.promote("p", actor("alice"), {}, { ...context.expected("p"), candidateRevision: 2 }),
+      await context.promote(
+        "p",
+        actor("alice"),
+        {},
+        { ...context.expected("p"), candidateRevision: 2 },
+      ),
     ).toMatchObject({ fault: "changed" });
     expect(
       await context.promote(
@@ -141,42 +158,57 @@ describe("promotion and rollback", () => {
   it("does not know policies that are not there", async () => {
     const context = await changing();
     expect(
-      await context.lifecycle.approve({ policy: "constructor", digest: digestOf("b"), by: actor("a"), report: null }),
+      await context.lifecycle.approve({
+        policy: "constructor",
+        digest: digestOf("b"),
+        by: actor("a"),
+        report: null,
+      }),
     ).toEqual({ fault: "unknown_policy" });
-    expect(await approve(context, actor("a"), null, "nobody")).toEqual({ fault: "unknown_content" });
+    expect(await approve(context, actor("a"), null, "nobody")).toEqual({
+      fault: "unknown_content",
+    });
   });
 });
 
 describe("requirements", () => {
-  const cases: readonly [string, Partial<PromotionRequirements>, readonly MissingRequirement[]][] = [
-    ["approvals", { approvals: 2 }, [{ requirement: "approvals", have: 0, need: 2 }]],
-    ["roles", { roles: ["privacy"] }, [{ requirement: "roles", roles: ["privacy"] }]],
-    ["soak", { soak: DAY }, [{ requirement: "soak", have: 0, need: DAY }]],
-    ["decisions", { decisions: 10 }, [{ requirement: "decisions", have: 4, need: 10 }]],
-    ["verdicts that are determinate", { noIndeterminate: true }, [{ requirement: "no_indeterminate", have: 2 }]],
-    ["a report", { report: true }, [{ requirement: "report", claimed: 0, outdated: 0 }]],
+  const cases: readonly [string, Partial<PromotionRequirements>, readonly MissingRequirement[]][] =
     [
-      "assertions",
-      { assertions: true },
+      ["approvals", { approvals: 2 }, [{ requirement: "approvals", have: 0, need: 2 }]],
+      ["roles", { roles: ["privacy"] }, [{ requirement: "roles", roles: ["privacy"] }]],
+      ["soak", { soak: DAY }, [{ requirement: "soak", have: 0, need: DAY }]],
+      ["decisions", { decisions: 10 }, [{ requirement: "decisions", have: 4, need: 10 }]],
       [
-        { requirement: "report", claimed: 0, outdated: 0 },
-        { requirement: "assertions", have: 0 },
+        "verdicts that are determinate",
+        { noIndeterminate: true },
+        [{ requirement: "no_indeterminate", have: 2 }],
       ],
-    ],
-    [
-      "everything, and names all of it",
-      { approvals: 1, soak: 5, decisions: 5 },
+      ["a report", { report: true }, [{ requirement: "report", claimed: 0, outdated: 0 }]],
       [
-        { requirement: "approvals", have: 0, need: 1 },
-        { requirement: "soak", have: 0, need: 5 },
-        { requirement: "decisions", have: 4, need: 5 },
+        "assertions",
+        { assertions: true },
+        [
+          { requirement: "report", claimed: 0, outdated: 0 },
+          { requirement: "assertions", have: 0 },
+        ],
       ],
-    ],
-  ];
+      [
+        "everything, and names all of it",
+        { approvals: 1, soak: 5, decisions: 5 },
+        [
+          { requirement: "approvals", have: 0, need: 1 },
+          { requirement: "soak", have: 0, need: 5 },
+          { requirement: "decisions", have: 4, need: 5 },
+        ],
+      ],
+    ];
   it.each(cases)("requires %s", async (_, requirements, missing) => {
     const context = await changing();
     context.figures = { ...context.figures, judged: 4, indeterminate: 2 };
-    expect(await context.promote("p", actor("alice"), requirements)).toEqual({ fault: "requirements", missing });
+    expect(await context.promote("p", actor("alice"), requirements)).toEqual({
+      fault: "requirements",
+      missing,
+    });
     expect(context.slots("p")).toBe("r1 r2");
   });
 
@@ -195,14 +227,30 @@ describe("requirements", () => {
       assertions: true,
     };
     expect(await context.promote("p", actor("alice"), requirements)).toMatchObject({
-      record: { approvals: [{ by: { keyId: "bert" }, report: REPORT }], requirements, shadow: { judged: 4 } },
+      record: {
+        approvals: [{ by: { keyId: "bert" }, report: REPORT }],
+        requirements,
+        shadow: { judged: 4 },
+      },
     });
   });
 
   it.each<[string, Partial<ReportReference>, object]>([
-    ["the server's own report is another one", { verification: { result: "differs" } }, { claimed: 1, outdated: 0 }],
-    ["the server made none", { verification: { result: "not_computed" } }, { claimed: 1, outdated: 0 }],
-    ["it was verified under another table", { tableRevision: "table-0" }, { claimed: 0, outdated: 1 }],
+    [
+      "the server's own report is another one",
+      { verification: { result: "differs" } },
+      { claimed: 1, outdated: 0 },
+    ],
+    [
+      "the server made none",
+      { verification: { result: "not_computed" } },
+      { claimed: 1, outdated: 0 },
+    ],
+    [
+      "it was verified under another table",
+      { tableRevision: "table-0" },
+      { claimed: 0, outdated: 1 },
+    ],
     [
       "it was verified against other enforced content",
       { verification: { result: "verified", enforced: null } },
@@ -220,8 +268,12 @@ describe("requirements", () => {
   it("does not count the promoter, under any key of theirs, unless that is allowed", async () => {
     const context = await changing();
     await approve(context, actor("second", { origin: "alice" }));
-    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
-    expect(await context.promote("p", actor("alice"), { approvals: 1, selfApproval: true })).toHaveProperty("record");
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
+      missing: [{ have: 0 }],
+    });
+    expect(
+      await context.promote("p", actor("alice"), { approvals: 1, selfApproval: true }),
+    ).toHaveProperty("record");
   });
 
   it("counts one person once, with the last thing they said", async () => {
@@ -229,7 +281,9 @@ describe("requirements", () => {
     await approve(context, actor("bert"));
     await approve(context, actor("bert-2", { origin: "bert" }), REPORT);
     expect(context.status("p").approvals.get(digestOf("b"))).toHaveLength(1);
-    expect(await context.promote("p", actor("alice"), { approvals: 2, report: true })).toMatchObject({
+    expect(
+      await context.promote("p", actor("alice"), { approvals: 2, report: true }),
+    ).toMatchObject({
       missing: [{ requirement: "approvals", have: 1, need: 2 }],
     });
     const rows = context.log.rows.length;
@@ -241,12 +295,20 @@ describe("requirements", () => {
     const context = await changing();
     await approve(context, actor("bert"), null, "a");
     await approve(context, actor("carl"));
-    await context.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") });
-    expect(await context.lifecycle.withdrawApproval({ policy: "p", digest: digestOf("b"), by: actor("carl") })).toEqual(
-      {
-        fault: "not_approved",
-      },
-    );
+    await context.lifecycle.withdrawApproval({
+      policy: "p",
+      digest: digestOf("b"),
+      by: actor("carl"),
+    });
+    expect(
+      await context.lifecycle.withdrawApproval({
+        policy: "p",
+        digest: digestOf("b"),
+        by: actor("carl"),
+      }),
+    ).toEqual({
+      fault: "not_approved",
+    });
     expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
       missing: [{ have: 0, need: 1 }],
     });
@@ -256,7 +318,9 @@ describe("requirements", () => {
     const context = await changing();
     await approve(context, actor("bert"));
     await context.observe([file("p", "c")], "reload");
-    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({ missing: [{ have: 0 }] });
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toMatchObject({
+      missing: [{ have: 0 }],
+    });
     await context.observe([file("p", "b")], "reload");
     expect(await context.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("record");
   });
@@ -268,14 +332,18 @@ describe("requirements", () => {
   ])("takes no report for assertions that passed when it is %s", async (_, report) => {
     const context = await changing();
     await approve(context, actor("bert"), report);
-    expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({ fault: "requirements" });
+    expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({
+      fault: "requirements",
+    });
   });
 
   it("requires nothing of the verdicts of a removal", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([], "reload");
-    expect(await context.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true })).toMatchObject({
+    expect(
+      await context.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true }),
+    ).toMatchObject({
       record: { shadow: null },
     });
   });

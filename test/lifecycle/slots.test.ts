@@ -127,7 +127,11 @@ describe("candidates taken out by hand", () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);
-    await context.lifecycle.withdrawCandidate({ policy: "p", expected: context.expected("p"), by: actor("olga") });
+    await context.lifecycle.withdrawCandidate({
+      policy: "p",
+      expected: context.expected("p"),
+      by: actor("olga"),
+    });
     expect(context.slots("p")).toBe("r1 -");
     await context.observe([file("p", "b")]);
     expect(context.slots("p")).toBe("r1 -");
@@ -146,10 +150,14 @@ describe("candidates taken out by hand", () => {
     const seen = context.expected("p");
     const withdraw = { policy: "p", by: actor("olga") };
     await context.lifecycle.withdrawCandidate({ ...withdraw, expected: seen });
-    expect(await context.lifecycle.withdrawCandidate({ ...withdraw, expected: seen })).toMatchObject({
+    expect(
+      await context.lifecycle.withdrawCandidate({ ...withdraw, expected: seen }),
+    ).toMatchObject({
       fault: "changed",
     });
-    expect(await context.lifecycle.withdrawCandidate({ ...withdraw, expected: context.expected("p") })).toEqual({
+    expect(
+      await context.lifecycle.withdrawCandidate({ ...withdraw, expected: context.expected("p") }),
+    ).toEqual({
       fault: "no_candidate",
     });
   });
@@ -176,7 +184,8 @@ describe("a replica whose files come late", () => {
       late.pass(1_000);
       await late.observe([file("p", name)], "reload");
       expect(late.slots("p")).toBe(slots[index]);
-      if (late.status("p").candidate !== null) expect(late.status("p").candidate?.since).toBe(since);
+      if (late.status("p").candidate !== null)
+        expect(late.status("p").candidate?.since).toBe(since);
     }
   });
 });
@@ -186,7 +195,12 @@ describe("the end of a policy", () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     await context.observe([], "reload");
-    const end = { policy: "p", digest: removalDigest("p"), expected: context.expected("p"), by: actor("olga") };
+    const end = {
+      policy: "p",
+      digest: removalDigest("p"),
+      expected: context.expected("p"),
+      by: actor("olga"),
+    };
     expect(await context.lifecycle.release(end)).toEqual({ fault: "not_held" });
     expect(context.slots("p")).toBe("- -");
   });

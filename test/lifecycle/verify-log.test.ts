@@ -66,7 +66,9 @@ describe("a policy log", () => {
     const { rows } = whole();
     const verifier = new PolicyLogVerifier([at(rows, 2), at(rows, 14)]);
     expect(
-      [verifier.begin(), ...rows.map((row) => verifier.add(row)), verifier.end()].filter((fault) => fault !== null),
+      [verifier.begin(), ...rows.map((row) => verifier.add(row)), verifier.end()].filter(
+        (fault) => fault !== null,
+      ),
     ).toEqual([]);
     expect(verifier.head).toEqual({ position: 15, hash: at(rows, 14).hash });
     expect(RECORD_KINDS.map((kind) => `${kind} ${verifier.count(kind)}`)).toEqual([
@@ -95,7 +97,9 @@ describe("a policy log", () => {
 
   it("with members of a later version verifies", () => {
     const { records } = whole();
-    expect(faultIn(chainRecords(records.map((record) => ({ ...record, later: { than: ["this"] } }))))).toBeNull();
+    expect(
+      faultIn(chainRecords(records.map((record) => ({ ...record, later: { than: ["this"] } })))),
+    ).toBeNull();
   });
 
   it("is found to be another one, or shorter, by what was remembered", () => {
@@ -116,12 +120,17 @@ describe("whatever is done to a log", () => {
   it("a bit that was changed is found where it is", () => {
     const members = ["position", "previous", "hash", "record"] as const;
     fc.assert(
-      fc.property(fc.nat(rows.length - 1), fc.constantFrom(...members), fc.nat(), (index, member, bit) => {
-        const row = at(rows, index);
-        const changed = { ...row, [member]: flipped(row[member], bit) };
-        const fault = faultIn(rows.with(index, changed), [head]);
-        expect(fault).toMatch(new RegExp(`^${index + 1} (gap|hash)$`));
-      }),
+      fc.property(
+        fc.nat(rows.length - 1),
+        fc.constantFrom(...members),
+        fc.nat(),
+        (index, member, bit) => {
+          const row = at(rows, index);
+          const changed = { ...row, [member]: flipped(row[member], bit) };
+          const fault = faultIn(rows.with(index, changed), [head]);
+          expect(fault).toMatch(new RegExp(`^${index + 1} (gap|hash)$`));
+        },
+      ),
       { numRuns: 3_000 },
     );
   });
@@ -129,7 +138,9 @@ describe("whatever is done to a log", () => {
   it("every bit of one row is found", () => {
     const row = at(rows, 6);
     for (let bit = 0; bit < Buffer.byteLength(row.record) * 8; bit += 1) {
-      expect(faultIn(rows.with(6, { ...row, record: String(flipped(row.record, bit)) }))).toBe("7 hash");
+      expect(faultIn(rows.with(6, { ...row, record: String(flipped(row.record, bit)) }))).toBe(
+        "7 hash",
+      );
     }
   });
 
@@ -143,10 +154,13 @@ describe("whatever is done to a log", () => {
     fc.assert(
       fc.property(edits, ({ what, one, other, again }) => {
         const edited = renumbered(editedRows(rows, what, one, other), again);
-        const differs = edited.findIndex((row, index) => canonicalJson(row) !== canonicalJson(rows[index] ?? null));
+        const differs = edited.findIndex(
+          (row, index) => canonicalJson(row) !== canonicalJson(rows[index] ?? null),
+        );
         const fault = faultIn(edited, [head]);
         if (differs === -1 && edited.length === rows.length) expect(fault).toBeNull();
-        else expect(fault?.split(" ")[0]).toBe(String((differs === -1 ? edited.length : differs) + 1));
+        else
+          expect(fault?.split(" ")[0]).toBe(String((differs === -1 ? edited.length : differs) + 1));
       }),
       { numRuns: 2_000 },
     );
@@ -176,7 +190,9 @@ describe("whatever is done to a log", () => {
         fc.nat(rows.length - 1),
         (what, one, other) => {
           const forged = chainTexts(editedRows(rows, what, one, other).map(({ record }) => record));
-          expect(faultIn(forged, [head]) === null).toBe(canonicalJson(forged) === canonicalJson(rows));
+          expect(faultIn(forged, [head]) === null).toBe(
+            canonicalJson(forged) === canonicalJson(rows),
+          );
         },
       ),
     );
@@ -191,7 +207,12 @@ function flipped(value: string | number, bit: number): string | number {
   return bytes.toString("utf8");
 }
 
-function editedRows(rows: readonly PolicyLogRow[], what: string, one: number, other: number): PolicyLogRow[] {
+function editedRows(
+  rows: readonly PolicyLogRow[],
+  what: string,
+  one: number,
+  other: number,
+): PolicyLogRow[] {
   const row = at(rows, one);
   if (what === "remove") return rows.toSpliced(one, 1);
   if (what === "swap") return rows.with(one, at(rows, other)).with(other, row);
@@ -239,7 +260,9 @@ describe("a record", () => {
   it("of every kind is none without any of its members", () => {
     for (const [index, record] of whole().records.entries()) {
       // Settings may be added: rows without a new one have to stay readable.
-      for (const member of membersOf(record).filter(([name]) => name !== "requirements" && name !== "shadow")) {
+      for (const member of membersOf(record).filter(
+        ([name]) => name !== "requirements" && name !== "shadow",
+      )) {
         const { records } = whole();
         const faulty = records.with(index, without(record, member));
         expect(faultIn(chainRecords(faulty)), member.join(".")).toBe(`${index + 1} unreadable`);

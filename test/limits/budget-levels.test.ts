@@ -7,19 +7,28 @@ import { type LimitCounter, type LimitUsage, windowStart } from "../../src/limit
 const NOW = Date.UTC(2026, 10, 24, 12, 30);
 
 function subject(kind: LimitedSubject["kind"], budget: Budget | null): LimitedSubject {
-  return { kind, id: "w", limits: { requestsPerMinute: 1, tokensPerMinute: 9, concurrency: null, budget } };
+  return {
+    kind,
+    id: "w",
+    limits: { requestsPerMinute: 1, tokensPerMinute: 9, concurrency: null, budget },
+  };
 }
 
 const WORKSPACE = subject("workspace", { tokens: 1_000, per: "day" });
 const KEY = subject("key", { usd: 2, per: "month" });
 
-function used(one: Omit<LimitCounter, "start">, count: number, at = NOW): LimitUsage["counters"][number] {
+function used(
+  one: Omit<LimitCounter, "start">,
+  count: number,
+  at = NOW,
+): LimitUsage["counters"][number] {
   return { ...one, start: windowStart(one.window, at), used: count };
 }
 
 const ofDay = (count: number, at?: number) =>
   used({ subject: "workspace:w", measure: "tokens", window: "day" }, count, at);
-const ofMonth = (count: number) => used({ subject: "key:w", measure: "micro_usd", window: "month" }, count);
+const ofMonth = (count: number) =>
+  used({ subject: "key:w", measure: "micro_usd", window: "month" }, count);
 
 /** A store whose counters and health tests change, and how often it was read. */
 function storeOf(counters: LimitUsage["counters"]) {
@@ -29,7 +38,9 @@ function storeOf(counters: LimitUsage["counters"]) {
     reads: 0,
     read: (): Promise<LimitUsage> => {
       store.reads += 1;
-      return store.fails ? Promise.reject(new Error("away")) : Promise.resolve({ counters: store.counters, slots: [] });
+      return store.fails
+        ? Promise.reject(new Error("away"))
+        : Promise.resolve({ counters: store.counters, slots: [] });
     },
   };
   return store;
@@ -76,7 +87,10 @@ describe("what is left of budgets", () => {
   it("is unlimited without a budget, and nothing is read for that", () => {
     const store = storeOf([]);
     const levels = new BudgetLevels(store, () => NOW);
-    expect([levels.stepOf([]), levels.stepOf([subject("key", null)])]).toEqual(["unlimited", "unlimited"]);
+    expect([levels.stepOf([]), levels.stepOf([subject("key", null)])]).toEqual([
+      "unlimited",
+      "unlimited",
+    ]);
     expect(store.reads).toBe(0);
   });
 

@@ -38,7 +38,9 @@ beforeEach(async () => {
   writeFileSync(join(cwd, "routes.yaml"), ROUTES);
   store = await openSqliteStore({ path: join(cwd, ".signalbox", "signalbox.db") });
   await store.keys.create(keyRecord("live", { workspace: "acme", expiresAt: Date.now() + 60_000 }));
-  await store.keys.create(keyRecord("gone", { workspace: "acme", expiresAt: 1_000_000, createdAt: 1 }));
+  await store.keys.create(
+    keyRecord("gone", { workspace: "acme", expiresAt: 1_000_000, createdAt: 1 }),
+  );
   const now = Date.now();
   await store.limits.lease({
     holder: "h",
@@ -84,7 +86,14 @@ describe("signalbox limits", () => {
         .split("\n")
         .map((line): unknown => JSON.parse(line)),
     ).toMatchObject([
-      { workspace: "acme", key: null, measure: "micro_usd", window: "month", used: 2_500_000, limit: 10_000_000 },
+      {
+        workspace: "acme",
+        key: null,
+        measure: "micro_usd",
+        window: "month",
+        used: 2_500_000,
+        limit: 10_000_000,
+      },
       { measure: "concurrency", window: null, used: 3, limit: 4, resetsAt: null },
       { key: "live", measure: "tokens", used: 0, limit: 200 },
     ]);

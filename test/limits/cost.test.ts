@@ -27,7 +27,11 @@ const FULL: Price = {
 };
 const FREE: Price = { input: 0, output: 0, request: 0 };
 
-function usage(input: number | null, output: number | null, more: Partial<TokenUsage> = {}): TokenUsage {
+function usage(
+  input: number | null,
+  output: number | null,
+  more: Partial<TokenUsage> = {},
+): TokenUsage {
   return { input, output, cacheRead: null, cacheWrite: null, reasoning: null, ...more };
 }
 
@@ -36,9 +40,19 @@ describe("what counts cost", () => {
     ["input and output", PLAIN, usage(1_000, 100), 1_250 + 1_000],
     ["less than a millionth of a dollar", { ...FREE, input: 0.02 }, usage(7, null), 0.14],
     ["cached input at its rate", FULL, usage(1_000, 0, { cacheRead: 400 }), 600 * 3 + 400 * 0.3],
-    ["written input at its rates", FULL, usage(100, 0, { cacheWrite: 60, cacheWriteHour: 20 }), 120 + 40 * 3.75 + 120],
+    [
+      "written input at its rates",
+      FULL,
+      usage(100, 0, { cacheWrite: 60, cacheWriteHour: 20 }),
+      120 + 40 * 3.75 + 120,
+    ],
     ["reasoning at its rate", FULL, usage(1, 100, { reasoning: 40 }), 3 + 60 * 15 + 40 * 20],
-    ["all of it as input and output without other rates", PLAIN, usage(8, 2, { cacheRead: 4, reasoning: 1 }), 30],
+    [
+      "all of it as input and output without other rates",
+      PLAIN,
+      usage(8, 2, { cacheRead: 4, reasoning: 1 }),
+      30,
+    ],
     [
       "an hour's writes at the rate of writes",
       { ...PLAIN, cacheWrite: 2 },
@@ -88,7 +102,9 @@ describe("what counts cost", () => {
         rate,
         (parts, input, output, cached) => {
           const price = { input, output, request: 0, cachedInput: cached };
-          const uses = parts.map(([fresh, read, made]) => usage(1 + fresh + read, made, { cacheRead: read }));
+          const uses = parts.map(([fresh, read, made]) =>
+            usage(1 + fresh + read, made, { cacheRead: read }),
+          );
           const sum = (pick: (one: TokenUsage) => number | null): number =>
             uses.reduce((total, one) => total + (pick(one) ?? 0), 0);
           const whole = costOfUse(
@@ -111,7 +127,12 @@ const plain = endpoint("plain", { price: PLAIN });
 const full = endpoint("full", { price: { ...FULL, request: 0.01 } });
 const unpriced = endpoint("unpriced", { price: null });
 
-function attempt(failure: FailureKind | null, status: number | null = 200, at = plain, calls = 1): EndedAttempt {
+function attempt(
+  failure: FailureKind | null,
+  status: number | null = 200,
+  at = plain,
+  calls = 1,
+): EndedAttempt {
   return { endpoint: at, failure, status, calls };
 }
 
@@ -141,10 +162,26 @@ describe("the cost of a request", () => {
       { attempts: [attempt("overloaded", 529, full), attempt(null)] },
       2_250,
     ],
-    ["the call too, where it has a price", { attempts: [attempt(null, 200, full)] }, 3_000 + 1_500 + 10_000],
-    ["the input of a lost call too", { attempts: [attempt("reset", null), attempt(null)] }, 2_250 + 1_250],
-    ["0 for counting tokens", { countsOnly: true, usage: usage(9, null), attempts: [attempt(null, 200, unpriced)] }, 0],
-    ["that of an answer cut after its count", { whole: false, attempts: [attempt("client_closed")] }, 2_250],
+    [
+      "the call too, where it has a price",
+      { attempts: [attempt(null, 200, full)] },
+      3_000 + 1_500 + 10_000,
+    ],
+    [
+      "the input of a lost call too",
+      { attempts: [attempt("reset", null), attempt(null)] },
+      2_250 + 1_250,
+    ],
+    [
+      "0 for counting tokens",
+      { countsOnly: true, usage: usage(9, null), attempts: [attempt(null, 200, unpriced)] },
+      0,
+    ],
+    [
+      "that of an answer cut after its count",
+      { whole: false, attempts: [attempt("client_closed")] },
+      2_250,
+    ],
   ])("is %s", (_, more, micro) => {
     expect(reportedCost({ ...ENDED, ...more })).toBe(micro * 1_000);
   });
@@ -152,7 +189,10 @@ describe("the cost of a request", () => {
   it.each([
     ["the provider did not count", { usage: null }],
     ["the endpoint has no price", { attempts: [attempt(null, 200, unpriced)] }],
-    ["a lost call's endpoint has no price", { attempts: [attempt("reset", null, unpriced), attempt(null)] }],
+    [
+      "a lost call's endpoint has no price",
+      { attempts: [attempt("reset", null, unpriced), attempt(null)] },
+    ],
   ])("is unknown where %s", (_, more) => {
     expect(reportedCost({ ...ENDED, ...more })).toBeNull();
   });
@@ -171,14 +211,17 @@ describe("the cost of a request", () => {
     ["a cut answer's output was not counted", { whole: false, usage: usage(1_000, null) }, 100],
     ["a whole answer was counted at its beginning", { outputCharacters: 6_500 }, 2_167],
     ["nothing may be generated beyond the limit", { whole: false, outputCharacters: 1e6 }, 4_000],
-  ])("counts the characters of output where %s, and the cached input as such", (_, more, output) => {
-    const ended = { ...ENDED, attempts: [attempt("client_closed", 200, full)], ...more };
-    const cached = { ...usage(1_000, ended.usage?.output ?? null), cacheRead: 600 };
-    const known = knownUsage({ ...ended, usage: cached }, BOUNDS);
-    expect(known).toEqual({ ...cached, output });
-    const cost = costOfUse(full.price, { ...cached, output }) ?? Number.NaN;
-    expect(reportedCost({ ...ended, usage: known })).toBe(cost + 1e7);
-  });
+  ])(
+    "counts the characters of output where %s, and the cached input as such",
+    (_, more, output) => {
+      const ended = { ...ENDED, attempts: [attempt("client_closed", 200, full)], ...more };
+      const cached = { ...usage(1_000, ended.usage?.output ?? null), cacheRead: 600 };
+      const known = knownUsage({ ...ended, usage: cached }, BOUNDS);
+      expect(known).toEqual({ ...cached, output });
+      const cost = costOfUse(full.price, { ...cached, output }) ?? Number.NaN;
+      expect(reportedCost({ ...ended, usage: known })).toBe(cost + 1e7);
+    },
+  );
 
   it("keeps counts that can be those of the whole answer", () => {
     for (const more of [{}, { whole: false }, { usage: null }, { outputCharacters: 6_400 }]) {
@@ -190,10 +233,20 @@ describe("the cost of a request", () => {
   it.each([
     ["input beyond the window", usage(1_000_010, 20), null, [7, 20]],
     ["cached input beyond its input", usage(11, 20, { cacheRead: 999_999 }), 60, [11, 20]],
-    ["written input beside cached beyond its input", usage(11, 20, { cacheRead: 8, cacheWrite: 8 }), 60, [11, 20]],
+    [
+      "written input beside cached beyond its input",
+      usage(11, 20, { cacheRead: 8, cacheWrite: 8 }),
+      60,
+      [11, 20],
+    ],
     ["output beyond the request's maximum", usage(11, 900_000), null, [11, 4_000]],
     ["output of a stream beyond it", usage(11, 900_000), 26, [11, 9]],
-    ["reasoned output beyond the model's maximum", usage(11, 900_000, { reasoning: 899_990 }), 26, [11, 9]],
+    [
+      "reasoned output beyond the model's maximum",
+      usage(11, 900_000, { reasoning: 899_990 }),
+      26,
+      [11, 9],
+    ],
     ["reasoning beyond its output", usage(11, 20, { reasoning: 21 }), 60, [11, 20]],
     ["both together beyond the window", usage(9_990, 100), null, [9_990, 10]],
     ["numbers that cannot be stated", usage(1e308, Number.MAX_SAFE_INTEGER), 26, [7, 9]],
@@ -211,18 +264,33 @@ describe("the cost of a request", () => {
   });
 
   it("has no count beyond its bound, whatever the provider counted", () => {
-    const count = fc.option(fc.oneof(fc.nat(20_000), fc.constantFrom(2 ** 40, Number.MAX_SAFE_INTEGER, 1e308)));
-    const counts = fc.record({ input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count });
+    const count = fc.option(
+      fc.oneof(fc.nat(20_000), fc.constantFrom(2 ** 40, Number.MAX_SAFE_INTEGER, 1e308)),
+    );
+    const counts = fc.record({
+      input: count,
+      output: count,
+      cacheRead: count,
+      cacheWrite: count,
+      reasoning: count,
+    });
     fc.assert(
-      fc.property(counts, fc.boolean(), fc.option(fc.nat(1e6)), (counted, whole, outputCharacters) => {
-        const known = knownUsage({ ...ENDED, usage: counted, whole, outputCharacters }, BOUNDS);
-        const [input, output] = [known?.input ?? 0, known?.output ?? 0];
-        expect(input).toBeLessThanOrEqual(BOUNDS.input);
-        expect(output).toBeLessThanOrEqual(BOUNDS.reasonedOutput);
-        expect(input + output).toBeLessThanOrEqual(BOUNDS.sum);
-        expect((known?.cacheRead ?? 0) + (known?.cacheWrite ?? 0)).toBeLessThanOrEqual(known?.input ?? BOUNDS.input);
-        expect(known?.reasoning ?? 0).toBeLessThanOrEqual(known?.output ?? BOUNDS.reasonedOutput);
-      }),
+      fc.property(
+        counts,
+        fc.boolean(),
+        fc.option(fc.nat(1e6)),
+        (counted, whole, outputCharacters) => {
+          const known = knownUsage({ ...ENDED, usage: counted, whole, outputCharacters }, BOUNDS);
+          const [input, output] = [known?.input ?? 0, known?.output ?? 0];
+          expect(input).toBeLessThanOrEqual(BOUNDS.input);
+          expect(output).toBeLessThanOrEqual(BOUNDS.reasonedOutput);
+          expect(input + output).toBeLessThanOrEqual(BOUNDS.sum);
+          expect((known?.cacheRead ?? 0) + (known?.cacheWrite ?? 0)).toBeLessThanOrEqual(
+            known?.input ?? BOUNDS.input,
+          );
+          expect(known?.reasoning ?? 0).toBeLessThanOrEqual(known?.output ?? BOUNDS.reasonedOutput);
+        },
+      ),
     );
   });
 
@@ -242,6 +310,8 @@ describe("the cost of a request", () => {
     expect(reportedCostOfParts([attempt(null), attempt("reset", null)], [part])).toBeNull();
     expect(reportedCostOfParts([attempt(null)], [{ ...part, inputTokens: null }])).toBeNull();
     const free = endpoint("free", { price: FREE });
-    expect(reportedCostOfParts([attempt(null), attempt("reset", null, free)], [part])).toBe(1_250_000);
+    expect(reportedCostOfParts([attempt(null), attempt("reset", null, free)], [part])).toBe(
+      1_250_000,
+    );
   });
 });

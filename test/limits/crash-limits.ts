@@ -1,6 +1,9 @@
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
 
-/** What the processes of `crash.test.ts` share. A month: no window ends while they run, but for one moment in it. */
+/**
+ * What the processes of `crash.test.ts` share. A month: no window ends while they run, but for one
+ * moment in it.
+ */
 export const LIMITED: LimitedSubject = {
   kind: "workspace",
   id: "acme",

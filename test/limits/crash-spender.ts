@@ -1,4 +1,7 @@
-/** Run as a process by `crash.test.ts`: reserves and settles without end, and says on stdout what was settled for good. */
+/**
+ * Run as a process by `crash.test.ts`: reserves and settles without end, and says on stdout what
+ * was settled for good.
+ */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,7 +32,11 @@ function say(...parts: readonly (string | number)[]): void {
 async function spendWithoutEnd(): Promise<void> {
   for (;;) {
     const amount = 1 + any(60);
-    const result = await quotas.reserve([LIMITED], { requests: 1, tokens: amount, microUsd: 0 }, 500);
+    const result = await quotas.reserve(
+      [LIMITED],
+      { requests: 1, tokens: amount, microUsd: 0 },
+      500,
+    );
     if (result === null || "refused" in result) {
       await delay(5);
       continue;

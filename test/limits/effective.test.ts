@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { KeyLimits } from "../../src/canon/limits.ts";
 import { effectiveLimits, counterLimits } from "../../src/limits/accounts.ts";
 
-const NONE: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };
+const NONE: KeyLimits = {
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budget: null,
+};
 
 describe("a key's own limits beside those of per_key", () => {
   it("hold alone where there are no others", () => {
@@ -26,8 +31,18 @@ describe("a key's own limits beside those of per_key", () => {
   });
 
   it.each([
-    ["the smaller of one kind", { usd: 5, per: "day" }, { usd: 3, per: "day" }, [["micro_usd", "day", 3_000_000]]],
-    ["the smaller one of the key", { usd: 3, per: "day" }, { usd: 5, per: "day" }, [["micro_usd", "day", 3_000_000]]],
+    [
+      "the smaller of one kind",
+      { usd: 5, per: "day" },
+      { usd: 3, per: "day" },
+      [["micro_usd", "day", 3_000_000]],
+    ],
+    [
+      "the smaller one of the key",
+      { usd: 3, per: "day" },
+      { usd: 5, per: "day" },
+      [["micro_usd", "day", 3_000_000]],
+    ],
     ["the only one", null, { tokens: 7, per: "hour" }, [["tokens", "hour", 7]]],
     [
       "both of two periods",
@@ -50,6 +65,8 @@ describe("a key's own limits beside those of per_key", () => {
   ] as const)("have as budget %s", (_, own, perKey, expected) => {
     const limits = effectiveLimits({ ...NONE, budget: own }, { ...NONE, budget: perKey });
     const counters = counterLimits(limits ?? NONE);
-    expect(counters.map(({ measure, window, ceiling }) => [measure, window, ceiling])).toEqual(expected);
+    expect(counters.map(({ measure, window, ceiling }) => [measure, window, ceiling])).toEqual(
+      expected,
+    );
   });
 });

@@ -15,7 +15,13 @@ import {
   usedBy as settledBy,
   usedByParts as settledByParts,
 } from "../../src/limits/estimate.ts";
-import { knownParts, knownUsage, reportedCost, type EndedAttempt, type EndedRequest } from "../../src/limits/cost.ts";
+import {
+  knownParts,
+  knownUsage,
+  reportedCost,
+  type EndedAttempt,
+  type EndedRequest,
+} from "../../src/limits/cost.ts";
 import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/limit-store.ts";
 import { endpoint, model } from "../support/table.ts";
 
@@ -28,7 +34,10 @@ describe("windows", () => {
     ["month", "2028-02-01T00:00:00.000Z", "2028-03-01T00:00:00.000Z"],
   ] as const)("of a %s are aligned in UTC", (window, start, end) => {
     const from = windowStart(window, at);
-    expect([from, windowEnd(window, from)].map((each) => new Date(each).toISOString())).toEqual([start, end]);
+    expect([from, windowEnd(window, from)].map((each) => new Date(each).toISOString())).toEqual([
+      start,
+      end,
+    ]);
   });
 
   it("begin where the one before ends", () => {
@@ -63,27 +72,83 @@ const tokensOf = (request: EstimatedRequest, row = large): number =>
 describe("the most that a request may use", () => {
   it.each([
     ["what it requests", requested({ body: { max_tokens: 100 } }), 1_064 + 100],
-    ["the most of what it requests", requested({ body: { max_tokens: 100, max_completion_tokens: 300 } }), 1_064 + 300],
+    [
+      "the most of what it requests",
+      requested({ body: { max_tokens: 100, max_completion_tokens: 300 } }),
+      1_064 + 300,
+    ],
     ["what the model makes, where it requests nothing", requested(), 1_064 + 4_000],
-    ["what the model makes, where it requests more", requested({ body: { max_output_tokens: 1e9 } }), 1_064 + 4_000],
-    ["what a policy leaves", requested({ edits: { maxOutputTokens: 50, stripFields: [] } }), 1_064 + 50],
+    [
+      "what the model makes, where it requests more",
+      requested({ body: { max_output_tokens: 1e9 } }),
+      1_064 + 4_000,
+    ],
+    [
+      "what a policy leaves",
+      requested({ edits: { maxOutputTokens: 50, stripFields: [] } }),
+      1_064 + 50,
+    ],
     ["each of several answers", requested({ body: { n: 3, max_tokens: 100 } }), 1_064 + 300],
-    ["what providers say of tools", requested({ body: { tools: [], max_tokens: 1 } }), 1_064 + 1_024 + 1],
-    ["no more than the context window", requested({ bytes: 1e6, body: { max_tokens: 1 } }), 8_000 + 1],
+    [
+      "what providers say of tools",
+      requested({ body: { tools: [], max_tokens: 1 } }),
+      1_064 + 1_024 + 1,
+    ],
+    [
+      "no more than the context window",
+      requested({ bytes: 1e6, body: { max_tokens: 1 } }),
+      8_000 + 1,
+    ],
     ["only input, where nothing is generated", requested({ operation: "embeddings" }), 1_064],
-    ["each text of a batch, beyond one window", requested({ operation: "embeddings", bytes: 1e6 }), 1_000_064],
-    ["an answer to each prompt of a list", completion({ prompt: ["a", "b", "c"], max_tokens: 100 }), 1_064 + 300],
-    ["each of several answers to each prompt", completion({ prompt: ["a", "b"], n: 2, max_tokens: 10 }), 1_064 + 40],
-    ["all that is generated to choose from", completion({ prompt: ["a", "b"], best_of: 5, n: 2 }), 1_064 + 40_000],
-    ["one answer to one prompt of tokens", completion({ prompt: [1, 2, 3], max_tokens: 100 }), 1_064 + 100],
-    ["an answer to each prompt of tokens", completion({ prompt: [[1, 2], [3]], max_tokens: 100 }), 1_064 + 200],
-    ["a context window for each prompt", { ...completion({ prompt: ["a", "b"], max_tokens: 1 }), bytes: 1e6 }, 16_002],
+    [
+      "each text of a batch, beyond one window",
+      requested({ operation: "embeddings", bytes: 1e6 }),
+      1_000_064,
+    ],
+    [
+      "an answer to each prompt of a list",
+      completion({ prompt: ["a", "b", "c"], max_tokens: 100 }),
+      1_064 + 300,
+    ],
+    [
+      "each of several answers to each prompt",
+      completion({ prompt: ["a", "b"], n: 2, max_tokens: 10 }),
+      1_064 + 40,
+    ],
+    [
+      "all that is generated to choose from",
+      completion({ prompt: ["a", "b"], best_of: 5, n: 2 }),
+      1_064 + 40_000,
+    ],
+    [
+      "one answer to one prompt of tokens",
+      completion({ prompt: [1, 2, 3], max_tokens: 100 }),
+      1_064 + 100,
+    ],
+    [
+      "an answer to each prompt of tokens",
+      completion({ prompt: [[1, 2], [3]], max_tokens: 100 }),
+      1_064 + 200,
+    ],
+    [
+      "a context window for each prompt",
+      { ...completion({ prompt: ["a", "b"], max_tokens: 1 }), bytes: 1e6 },
+      16_002,
+    ],
     [
       "the query once with each document",
-      requested({ operation: "rerank", reader: RERANK_BODY, body: { query: "four", documents: ["", "", ""] } }),
+      requested({
+        operation: "rerank",
+        reader: RERANK_BODY,
+        body: { query: "four", documents: ["", "", ""] },
+      }),
       1_064 + 12,
     ],
-    ["nothing, where tokens are only counted", requested({ operation: "messages.count_tokens" }), 0],
+    [
+      "nothing, where tokens are only counted",
+      requested({ operation: "messages.count_tokens" }),
+      0,
+    ],
   ])("is %s", (_, request, tokens) => {
     expect(tokensOf(request)).toBe(tokens);
   });
@@ -92,30 +157,55 @@ describe("the most that a request may use", () => {
     const body = {
       max_tokens: 1,
       messages: [
-        { content: [{ type: "image_url" }, { type: "text" }, { type: "tool_result", content: [{ type: "image" }] }] },
+        {
+          content: [
+            { type: "image_url" },
+            { type: "text" },
+            { type: "tool_result", content: [{ type: "image" }] },
+          ],
+        },
       ],
     };
     const wide = { ...large, contextWindow: null };
-    expect(tokensOf(requested({ body, needs: ["image_input"] }), wide)).toBe(1_064 + 2 * 16_384 + 1);
+    expect(tokensOf(requested({ body, needs: ["image_input"] }), wide)).toBe(
+      1_064 + 2 * 16_384 + 1,
+    );
     let deep: object = { type: "image" };
     for (let level = 0; level < 20; level += 1) deep = { content: [deep] };
-    expect(tokensOf(requested({ body: { max_tokens: 1, ...deep }, needs: ["image_input"] }), wide)).toBe(
-      1_064 + 16_384 + 1,
-    );
+    expect(
+      tokensOf(requested({ body: { max_tokens: 1, ...deep }, needs: ["image_input"] }), wide),
+    ).toBe(1_064 + 16_384 + 1);
   });
 
   it("is an allowance where neither says anything", () => {
-    expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(1_064 + 16_384);
+    expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(
+      1_064 + 16_384,
+    );
   });
 
   const unstated = { ...large, contextWindow: null, maxOutputTokens: null };
   it.each([
     ["a window and a maximum", {}, large, [8_000, 4_000, 4_000, 8_000]],
-    ["a smaller maximum of the request", { body: { max_tokens: 50 } }, large, [8_000, 50, 4_000, 8_000]],
+    [
+      "a smaller maximum of the request",
+      { body: { max_tokens: 50 } },
+      large,
+      [8_000, 50, 4_000, 8_000],
+    ],
     ["a window alone", {}, { ...large, maxOutputTokens: null }, [8_000, 8_000, 8_000, 8_000]],
-    ["a window that is wide", {}, { ...large, contextWindow: 1_000_000 }, [131_072, 4_000, 4_000, 1_000_000]],
+    [
+      "a window that is wide",
+      {},
+      { ...large, contextWindow: 1_000_000 },
+      [131_072, 4_000, 4_000, 1_000_000],
+    ],
     ["neither", {}, unstated, [131_072, 262_144, 262_144, 2 ** 41]],
-    ["neither, of a long body", { bytes: 99_936 }, unstated, [1_600_000, 262_144, 262_144, 2 ** 41]],
+    [
+      "neither, of a long body",
+      { bytes: 99_936 },
+      unstated,
+      [1_600_000, 262_144, 262_144, 2 ** 41],
+    ],
     ["a maximum alone", {}, { ...large, contextWindow: null }, [131_072, 4_000, 4_000, 2 ** 41]],
     ["tools of the provider", { needs: ["web_search"] }, large, [128_000, 64_000, 64_000, 128_000]],
     [
@@ -124,7 +214,12 @@ describe("the most that a request may use", () => {
       { ...large, contextWindow: 1_000_000 },
       [16_000_000, 64_000, 64_000, 16_000_000],
     ],
-    ["tools of the provider alone", { needs: ["mcp"] }, unstated, [2_097_152, 4_194_304, 4_194_304, 2 ** 41]],
+    [
+      "tools of the provider alone",
+      { needs: ["mcp"] },
+      unstated,
+      [2_097_152, 4_194_304, 4_194_304, 2 ** 41],
+    ],
     ["several answers", { body: { n: 3 } }, large, [8_000, 12_000, 12_000, 24_000]],
     ["answers beyond number", { body: { n: 1e300 } }, large, [8_000, 2 ** 40, 2 ** 40, 2 ** 41]],
     ["no output", { operation: "messages.count_tokens" }, large, [131_072, 0, 0, 2 ** 41]],
@@ -174,7 +269,11 @@ const estimate: Estimate = {
   },
 };
 
-function attempt(failure: FailureKind | null, status: number | null = null, at = cheap): EndedAttempt {
+function attempt(
+  failure: FailureKind | null,
+  status: number | null = null,
+  at = cheap,
+): EndedAttempt {
   return { endpoint: at, failure, status, calls: 1 };
 }
 
@@ -188,7 +287,11 @@ function usedBy(made: Estimate, { countsOnly = false, ...ended }: UsedRequest): 
 }
 
 /** Where the cost of a part is unknown. */
-function usedByParts(made: Estimate, attempts: readonly EndedAttempt[], counted: number | null): Used | null {
+function usedByParts(
+  made: Estimate,
+  attempts: readonly EndedAttempt[],
+  counted: number | null,
+): Used | null {
   const answered = counted === null ? [] : [{ endpoint: cheap, inputTokens: counted, searches: 0 }];
   return settledByParts(made, attempts, knownParts(answered, made.bounds), null);
 }
@@ -212,18 +315,95 @@ describe("what a request has used", () => {
       0,
       [30, 50],
     ],
-    ["the estimate, where the provider did not count", true, [attempt(null, 200)], null, 0, [1_500, 2_000]],
-    ["half of it, where half was counted", true, [attempt(null, 200)], usage(10, null), 0, [510, 1_010]],
-    ["input and the characters of a cut answer", false, [attempt("reset", 200)], usage(10, 1), 400, [144, 278]],
-    ["likely input, where a cut answer has no count", false, [attempt("client_closed", 200)], null, 400, [434, 568]],
-    ["no more output than was reserved", false, [attempt("reset", 200)], usage(10, 1), 1e6, [510, 1_010]],
-    ["more, where more was counted", false, [attempt("truncated", 200)], usage(10, 700), 0, [710, 1_410]],
-    ["what was counted, where tokens are long", true, [attempt(null, 200)], usage(10, 20), 1_280, [30, 50]],
-    ["the characters, where the count is of a beginning", true, [attempt(null, 200)], usage(10, 12), 1_200, [410, 810]],
-    ["the characters, where the count is of no output", true, [attempt(null, 200)], usage(10, 0), 300, [110, 210]],
+    [
+      "the estimate, where the provider did not count",
+      true,
+      [attempt(null, 200)],
+      null,
+      0,
+      [1_500, 2_000],
+    ],
+    [
+      "half of it, where half was counted",
+      true,
+      [attempt(null, 200)],
+      usage(10, null),
+      0,
+      [510, 1_010],
+    ],
+    [
+      "input and the characters of a cut answer",
+      false,
+      [attempt("reset", 200)],
+      usage(10, 1),
+      400,
+      [144, 278],
+    ],
+    [
+      "likely input, where a cut answer has no count",
+      false,
+      [attempt("client_closed", 200)],
+      null,
+      400,
+      [434, 568],
+    ],
+    [
+      "no more output than was reserved",
+      false,
+      [attempt("reset", 200)],
+      usage(10, 1),
+      1e6,
+      [510, 1_010],
+    ],
+    [
+      "more, where more was counted",
+      false,
+      [attempt("truncated", 200)],
+      usage(10, 700),
+      0,
+      [710, 1_410],
+    ],
+    [
+      "what was counted, where tokens are long",
+      true,
+      [attempt(null, 200)],
+      usage(10, 20),
+      1_280,
+      [30, 50],
+    ],
+    [
+      "the characters, where the count is of a beginning",
+      true,
+      [attempt(null, 200)],
+      usage(10, 12),
+      1_200,
+      [410, 810],
+    ],
+    [
+      "the characters, where the count is of no output",
+      true,
+      [attempt(null, 200)],
+      usage(10, 0),
+      300,
+      [110, 210],
+    ],
     ["no output, where none came", true, [attempt(null, 200)], usage(10, 0), 0, [10, 10]],
-    ["what was reserved, where nothing was counted: 0/0", true, [attempt(null, 200)], usage(0, 0), 0, [1_500, 2_000]],
-    ["likely input, where a stream counted none", true, [attempt(null, 200)], usage(0, 20), 60, [320, 340]],
+    [
+      "what was reserved, where nothing was counted: 0/0",
+      true,
+      [attempt(null, 200)],
+      usage(0, 0),
+      0,
+      [1_500, 2_000],
+    ],
+    [
+      "likely input, where a stream counted none",
+      true,
+      [attempt(null, 200)],
+      usage(0, 20),
+      60,
+      [320, 340],
+    ],
     [
       "input of a call whose end was not seen",
       true,
@@ -232,9 +412,22 @@ describe("what a request has used", () => {
       0,
       [40, 60],
     ],
-    ["nothing but the request, where it was refused", false, [attempt("rejected", 400)], null, 0, [0, 0]],
+    [
+      "nothing but the request, where it was refused",
+      false,
+      [attempt("rejected", 400)],
+      null,
+      0,
+      [0, 0],
+    ],
   ] as const)("is %s", (_, whole, attempts, counted, outputCharacters, [tokens, microUsd]) => {
-    const used = usedBy(estimate, { whole, attempts, usage: counted, outputCharacters, streamed: true });
+    const used = usedBy(estimate, {
+      whole,
+      attempts,
+      usage: counted,
+      outputCharacters,
+      streamed: true,
+    });
     expect(used?.amounts).toEqual({ requests: 1, tokens, microUsd });
   });
 
@@ -250,7 +443,13 @@ describe("what a request has used", () => {
     "of an answer %s is marked as estimated: whole %s, status %i",
     (_, whole, status, counted, length, is) => {
       const attempts = [attempt(whole ? null : "rejected", status)];
-      const used = usedBy(estimate, { whole, attempts, usage: counted, outputCharacters: length, streamed: true });
+      const used = usedBy(estimate, {
+        whole,
+        attempts,
+        usage: counted,
+        outputCharacters: length,
+        streamed: true,
+      });
       expect(used?.estimated).toBe(is);
     },
   );
@@ -261,7 +460,12 @@ describe("what a request has used", () => {
     const real = estimateRequest(requested({ body, bytes: JSON.stringify(body).length }), [
       { endpoint: cheap, model: undefined },
     ]);
-    const cut = { whole: false, attempts: [attempt("client_closed", 200)], usage: null, streamed: true };
+    const cut = {
+      whole: false,
+      attempts: [attempt("client_closed", 200)],
+      usage: null,
+      streamed: true,
+    };
     expect(real.amounts.tokens).toBeGreaterThan(200_000);
     const used = usedBy(real, { ...cut, outputCharacters: 40 })?.amounts.tokens ?? 0;
     expect(used).toBeGreaterThan(45_000);
@@ -277,9 +481,17 @@ describe("what a request has used", () => {
         (text, length, whole) => {
           const body = { max_tokens: 200, messages: [{ role: "user", content: text }] };
           const bytes = Buffer.byteLength(JSON.stringify(body));
-          const real = estimateRequest(requested({ body, bytes }), [{ endpoint: cheap, model: large }]);
+          const real = estimateRequest(requested({ body, bytes }), [
+            { endpoint: cheap, model: large },
+          ]);
           const attempts = [attempt(whole ? null : "client_closed", 200)];
-          const used = usedBy(real, { whole, attempts, usage: null, outputCharacters: length, streamed: true });
+          const used = usedBy(real, {
+            whole,
+            attempts,
+            usage: null,
+            outputCharacters: length,
+            streamed: true,
+          });
           expect(used?.amounts.tokens).toBeLessThanOrEqual(real.amounts.tokens);
           expect(used?.amounts.tokens).toBeGreaterThan(0);
         },
@@ -288,50 +500,79 @@ describe("what a request has used", () => {
   });
 
   it.each([
-    ["a picture by address", { type: "image_url", image_url: { url: "https://example.com/a.png" } }, 16_384],
+    [
+      "a picture by address",
+      { type: "image_url", image_url: { url: "https://example.com/a.png" } },
+      16_384,
+    ],
     ["a document in base64", { type: "file", file: { file_data: "A".repeat(1_000_000) } }, 131_072],
   ])("counts %s by its allowance, not by its characters", (_, part, allowance) => {
     const body = { messages: [{ role: "user", content: [part] }] };
     const needs = ["image_input", "file_input"] as const;
     const bytes = JSON.stringify(body).length;
-    const real = estimateRequest(requested({ body, bytes, needs }), [{ endpoint: cheap, model: undefined }]);
+    const real = estimateRequest(requested({ body, bytes, needs }), [
+      { endpoint: cheap, model: undefined },
+    ]);
     expect(real.likelyInput()).toBeGreaterThan(allowance);
     expect(real.likelyInput()).toBeLessThan(allowance + 50);
   });
 
   it.each([
-    ["the estimate, where it was given up before it came", [attempt("client_closed")], null, [1_500, 2_000]],
+    [
+      "the estimate, where it was given up before it came",
+      [attempt("client_closed")],
+      null,
+      [1_500, 2_000],
+    ],
     ["the estimate, where its time was over", [attempt("timeout_total")], null, [1_500, 2_000]],
     ["the estimate, where it was cut", [attempt("reset", 200)], null, [1_500, 2_000]],
     ["what was counted, where that arrived", [attempt("reset", 200)], usage(10, 20), [30, 50]],
     ["nothing but the request, where it was refused", [attempt("rate_limited", 429)], null, [0, 0]],
-    ["its input, where the provider said that it failed", [attempt("error_frame", 200)], null, [1_000, 1_000]],
+    [
+      "its input, where the provider said that it failed",
+      [attempt("error_frame", 200)],
+      null,
+      [1_000, 1_000],
+    ],
     [
       "the estimate once and the input of the other, where two did not come",
       [attempt("timeout_first_byte"), attempt("timeout_total"), attempt("rate_limited", 429)],
       null,
       [2_500, 3_000],
     ],
-  ] as const)("for an answer in one piece that did not come is %s", (_, attempts, counted, [tokens, microUsd]) => {
-    const ended = { whole: false, attempts, usage: counted, outputCharacters: null, streamed: false };
-    expect(usedBy(estimate, ended)?.amounts).toEqual({ requests: 1, tokens, microUsd });
-  });
-
-  it.each(["connect", "tls", "address_refused", "timeout_connect", "saturated", "credentials_missing"] as const)(
-    "is nothing at all where no provider was reached: %s",
-    (failure) => {
-      expect(
-        usedBy(estimate, {
-          whole: false,
-          attempts: [attempt(failure)],
-          usage: null,
-          outputCharacters: 0,
-          streamed: true,
-        }),
-      ).toBeNull();
-      expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
+  ] as const)(
+    "for an answer in one piece that did not come is %s",
+    (_, attempts, counted, [tokens, microUsd]) => {
+      const ended = {
+        whole: false,
+        attempts,
+        usage: counted,
+        outputCharacters: null,
+        streamed: false,
+      };
+      expect(usedBy(estimate, ended)?.amounts).toEqual({ requests: 1, tokens, microUsd });
     },
   );
+
+  it.each([
+    "connect",
+    "tls",
+    "address_refused",
+    "timeout_connect",
+    "saturated",
+    "credentials_missing",
+  ] as const)("is nothing at all where no provider was reached: %s", (failure) => {
+    expect(
+      usedBy(estimate, {
+        whole: false,
+        attempts: [attempt(failure)],
+        usage: null,
+        outputCharacters: 0,
+        streamed: true,
+      }),
+    ).toBeNull();
+    expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
+  });
 
   it("counts every part of a batch that reached a provider once, however often it was tried", () => {
     const parts = { ...estimate, amounts: { ...estimate.amounts, requests: 4 } };
@@ -340,7 +581,9 @@ describe("what a request has used", () => {
       calls: count,
     });
     expect(usedByParts(parts, [calls(null, 4)], 10)?.amounts.requests).toBe(4);
-    expect(usedByParts(parts, [calls("server_error", 3), calls(null, 4)], 10)?.amounts.requests).toBe(4);
+    expect(
+      usedByParts(parts, [calls("server_error", 3), calls(null, 4)], 10)?.amounts.requests,
+    ).toBe(4);
     expect(usedByParts(parts, [calls(null, 2), calls("connect", 2)], 10)?.amounts.requests).toBe(2);
   });
 
@@ -348,7 +591,12 @@ describe("what a request has used", () => {
     const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
     const priced = endpoint("priced", { price: { input: 1e9, output: 1e9, request: 0 } });
     const real = estimateRequest(requested(), [{ endpoint: priced, model: large }]);
-    expect(real.bounds).toMatchObject({ input: 8_000, output: 4_000, reasonedOutput: 4_000, sum: 8_000 });
+    expect(real.bounds).toMatchObject({
+      input: 8_000,
+      output: 4_000,
+      reasonedOutput: 4_000,
+      sum: 8_000,
+    });
     for (const count of absurd) {
       const ended = {
         whole: true,
@@ -389,11 +637,25 @@ describe("what a request has used", () => {
     ],
     ["the estimate, where somebody did not count", [attempt(null, 200)], null, [1_000, 1_000]],
     ["the estimate, where the count is 0", [attempt(null, 200)], 0, [1_000, 1_000]],
-    ["the estimate, where a call was lost", [attempt(null, 200), attempt("reset")], 100, [1_000, 1_000]],
-    ["what was counted, where the rest was refused", [attempt(null, 200), attempt("rejected", 400)], 100, [100, 100]],
+    [
+      "the estimate, where a call was lost",
+      [attempt(null, 200), attempt("reset")],
+      100,
+      [1_000, 1_000],
+    ],
+    [
+      "what was counted, where the rest was refused",
+      [attempt(null, 200), attempt("rejected", 400)],
+      100,
+      [100, 100],
+    ],
     ["nothing but the request, where all was refused", [attempt("rejected", 400)], null, [0, 0]],
   ] as const)("in parts is %s", (_, attempts, counted, [tokens, microUsd]) => {
-    expect(usedByParts(estimate, attempts, counted)?.amounts).toEqual({ requests: 1, tokens, microUsd });
+    expect(usedByParts(estimate, attempts, counted)?.amounts).toEqual({
+      requests: 1,
+      tokens,
+      microUsd,
+    });
   });
 });
 

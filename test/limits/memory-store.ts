@@ -1,5 +1,11 @@
 import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
-import type { CounterLease, CounterLeased, LimitStore, SlotLease, SlotsLeased } from "../../src/limits/limit-store.ts";
+import type {
+  CounterLease,
+  CounterLeased,
+  LimitStore,
+  SlotLease,
+  SlotsLeased,
+} from "../../src/limits/limit-store.ts";
 
 /** The store's port in memory, one call after the other, to be made slow or broken. */
 export class MemoryLimitStore implements LimitStore {
@@ -13,7 +19,9 @@ export class MemoryLimitStore implements LimitStore {
   /** Awaited after it has been, before it is answered. */
   after: () => Promise<void> = () => Promise.resolve();
 
-  async lease(lease: Parameters<LimitStore["lease"]>[0]): Promise<Awaited<ReturnType<LimitStore["lease"]>>> {
+  async lease(
+    lease: Parameters<LimitStore["lease"]>[0],
+  ): Promise<Awaited<ReturnType<LimitStore["lease"]>>> {
     this.calls += 1;
     await this.before();
     if ([...lease.counters, ...lease.slots].some((row) => this.refuses(row))) {
@@ -30,7 +38,10 @@ export class MemoryLimitStore implements LimitStore {
   /** Everything used of one counter over all windows. */
   used(subject: string, measure: string): number {
     const prefix = `${subject} ${measure} `;
-    return [...this.counters].reduce((sum, [id, used]) => (id.startsWith(prefix) ? sum + used : sum), 0);
+    return [...this.counters].reduce(
+      (sum, [id, used]) => (id.startsWith(prefix) ? sum + used : sum),
+      0,
+    );
   }
 
   read(): never {
@@ -50,10 +61,16 @@ export class MemoryLimitStore implements LimitStore {
     return { used: used + granted, granted };
   }
 
-  #slots({ subject, ceiling, inUse, want }: SlotLease, holder: string, now: number, until: number): SlotsLeased {
+  #slots(
+    { subject, ceiling, inUse, want }: SlotLease,
+    holder: string,
+    now: number,
+    until: number,
+  ): SlotsLeased {
     let others = 0;
     for (const [id, slot] of this.slots) {
-      if (id.startsWith(`${subject} `) && id !== `${subject} ${holder}` && slot.until > now) others += slot.held;
+      if (id.startsWith(`${subject} `) && id !== `${subject} ${holder}` && slot.until > now)
+        others += slot.held;
     }
     const held = Math.max(inUse, Math.min(want, ceiling - others));
     this.slots.set(`${subject} ${holder}`, { held, until });

@@ -3,7 +3,16 @@ import { describe, expect, it } from "vitest";
 import { SLOT_LEASE } from "../../src/limits/counter-account.ts";
 import type { Quotas, Reservation } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
-import { TEN, clock, isReservation, quotasOver, reserve, reserved, tokens, workspace } from "./reservations.ts";
+import {
+  TEN,
+  clock,
+  isReservation,
+  quotasOver,
+  reserve,
+  reserved,
+  tokens,
+  workspace,
+} from "./reservations.ts";
 
 /** One step of several processes that share a store. */
 type Step =
@@ -25,11 +34,21 @@ const steps = fc.array(
         amount: fc.integer({ min: 1, max: 60 }),
       }),
     },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant("settle" as const), pick: fc.nat(), amount: fc.nat(80) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant("settle" as const),
+        pick: fc.nat(),
+        amount: fc.nat(80),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("release" as const), pick: fc.nat() }) },
     {
       weight: 1,
-      arbitrary: fc.record({ kind: fc.constantFrom("sweep" as const, "crash" as const), quotas: fc.nat(2) }),
+      arbitrary: fc.record({
+        kind: fc.constantFrom("sweep" as const, "crash" as const),
+        quotas: fc.nat(2),
+      }),
     },
     {
       weight: 1,
@@ -84,7 +103,8 @@ describe("whatever happens, in whatever order", () => {
           const alive = open.filter(({ owner }) => processes.includes(owner));
           expect(alive.length).toBeLessThanOrEqual(4);
         };
-        // A process that lets its lease run out has lost its slots; that has a test of its own. Here all renew in time.
+        // A process that lets its lease run out has lost its slots; that has a test of its own.
+        // Here all renew in time.
         const pass = async (milliseconds: number): Promise<void> => {
           const { before, after } = store;
           store.before = store.after = () => Promise.resolve();
@@ -117,7 +137,8 @@ describe("whatever happens, in whatever order", () => {
           } else if (step.kind === "sweep") await processes[step.quotas]?.sweep();
           else if (step.kind === "crash") {
             const dead = processes[step.quotas];
-            // What it owed and had not said is lost: a settlement counts once it has resolved. Here all have.
+            // What it owed and had not said is lost: a settlement counts once it has resolved. Here
+            // all have.
             store.before = store.after = () => Promise.resolve();
             await dead?.sweep();
             // Its requests ran, as far as anybody knows, to the full.
@@ -134,7 +155,9 @@ describe("whatever happens, in whatever order", () => {
         for (const quotas of processes) await quotas.sweep();
         // Never under: what the store says is used covers what was.
         for (const [start, { used }] of spent) {
-          expect(store.counters.get(`workspace:acme tokens minute ${start}`) ?? 0).toBeGreaterThanOrEqual(used);
+          expect(
+            store.counters.get(`workspace:acme tokens minute ${start}`) ?? 0,
+          ).toBeGreaterThanOrEqual(used);
         }
       }),
       { numRuns: 300 },
@@ -145,7 +168,9 @@ describe("whatever happens, in whatever order", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 500 }),
-        fc.array(fc.record({ quotas: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), { maxLength: 20 }),
+        fc.array(fc.record({ quotas: fc.nat(2), amount: fc.integer({ min: 1, max: 200 }) }), {
+          maxLength: 20,
+        }),
         async (ceiling, requested) => {
           clock.at = TEN;
           const store = new MemoryLimitStore();
@@ -154,7 +179,8 @@ describe("whatever happens, in whatever order", () => {
           for (const { quotas, amount } of requested) {
             const owner = processes[quotas];
             const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
-            if (owner !== undefined && result !== null && isReservation(result)) owner.release(result);
+            if (owner !== undefined && result !== null && isReservation(result))
+              owner.release(result);
           }
           clock.at += 3_000;
           for (const quotas of processes) await quotas.sweep();

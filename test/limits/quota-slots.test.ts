@@ -26,7 +26,10 @@ describe("requests at once", () => {
     const acme = workspace({ concurrency: 2 });
     const running = await reserved(first, acme);
     await reserved(second, acme);
-    expect(await refused(second, acme)).toMatchObject({ refused: "concurrency", retryAfter: 1_000 });
+    expect(await refused(second, acme)).toMatchObject({
+      refused: "concurrency",
+      retryAfter: 1_000,
+    });
     first.release(running);
     clock.at += 3_000;
     await first.sweep();
@@ -38,7 +41,11 @@ describe("requests at once", () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 10 });
-    const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 100 } };
+    const key: LimitedSubject = {
+      kind: "key",
+      id: "k",
+      limits: { ...NONE, requestsPerMinute: 100 },
+    };
     const busy = await Promise.all(Array.from({ length: 10 }, () => reserved(first, acme)));
     for (const reservation of busy) first.release(reservation);
     const answer = Promise.withResolvers<void>();
@@ -49,7 +56,9 @@ describe("requests at once", () => {
     answer.resolve();
     const outcomes = await Promise.all([waiting, ...meanwhile]);
     const others = await Promise.all(Array.from({ length: 10 }, () => reserve(second, acme)));
-    const running = [...outcomes, ...others].filter((result) => result !== null && isReservation(result));
+    const running = [...outcomes, ...others].filter(
+      (result) => result !== null && isReservation(result),
+    );
     expect(running).toHaveLength(10);
   });
 

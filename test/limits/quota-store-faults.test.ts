@@ -44,18 +44,21 @@ describe("a store that does not answer", () => {
   it.each([
     ["broke", new Error("no answer")],
     ["does not know", new StoreUnavailableError("no answer")],
-  ])("may have taken back what it did not confirm: that is used no more from here, where it %s", async (_, error) => {
-    const store = new MemoryLimitStore();
-    const [first, second] = [quotasOver(store), quotasOver(store)];
-    const acme = workspace({ tokensPerMinute: 1_000 });
-    first.release(await reserved(first, acme, tokens(50)));
-    clock.at += 2_500;
-    store.after = () => Promise.reject(error);
-    await first.sweep();
-    store.after = () => Promise.resolve();
-    await reserved(second, acme, tokens(1_000));
-    expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
-  });
+  ])(
+    "may have taken back what it did not confirm: that is used no more from here, where it %s",
+    async (_, error) => {
+      const store = new MemoryLimitStore();
+      const [first, second] = [quotasOver(store), quotasOver(store)];
+      const acme = workspace({ tokensPerMinute: 1_000 });
+      first.release(await reserved(first, acme, tokens(50)));
+      clock.at += 2_500;
+      store.after = () => Promise.reject(error);
+      await first.sweep();
+      store.after = () => Promise.resolve();
+      await reserved(second, acme, tokens(1_000));
+      expect((await refused(first, acme, tokens(1))).refused).toBe("tokens_per_minute");
+    },
+  );
 
   it("is locked while something goes back: that goes back when it is free again", async () => {
     const store = new MemoryLimitStore();
@@ -110,7 +113,9 @@ describe("a store that does not answer", () => {
     const owed = quotas.settle(spent, tokens(5_000));
     await vi.advanceTimersByTimeAsync(10);
     expect(quotas.state).toBe("unavailable");
-    const outcomes = await Promise.all(subjects.map((subject) => reserve(quotas, subject, tokens(100))));
+    const outcomes = await Promise.all(
+      subjects.map((subject) => reserve(quotas, subject, tokens(100))),
+    );
     expect(outcomes.map((each) => (isReservation(each) ? "taken" : each.refused))).toEqual([
       "taken",
       "taken",
@@ -150,7 +155,9 @@ describe("a store that does not answer", () => {
     const other = quotas.reserve([acme], tokens(1), 1_000);
     answer.resolve();
     await Promise.all([waiting, other]);
-    expect(store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`)).toBeGreaterThanOrEqual(601);
+    expect(
+      store.counters.get(`workspace:acme tokens minute ${TEN + 60_000}`),
+    ).toBeGreaterThanOrEqual(601);
   });
 
   it.each([
@@ -159,18 +166,21 @@ describe("a store that does not answer", () => {
       "a request of another workspace",
       (quotas: Quotas) => reserved(quotas, { ...workspace({ concurrency: 1 }), id: "b" }),
     ],
-  ])("refuses at once where it fails, and counts what is owed once, with %s", async (_, nextCall) => {
-    const store = new MemoryLimitStore();
-    const quotas = quotasOver(store);
-    const acme = workspace({ tokensPerMinute: 1_000 });
-    const reservation = await reserved(quotas, acme, tokens(1_000));
-    store.before = () => Promise.reject(new Error("no disk"));
-    const settled = quotas.settle(reservation, tokens(1_200));
-    clock.at += 300;
-    expect((await refused(quotas, acme, tokens(1))).refused).toBe("limits_unavailable");
-    store.before = () => Promise.resolve();
-    await nextCall(quotas);
-    await settled;
-    expect(store.used("workspace:acme", "tokens")).toBe(1_200);
-  });
+  ])(
+    "refuses at once where it fails, and counts what is owed once, with %s",
+    async (_, nextCall) => {
+      const store = new MemoryLimitStore();
+      const quotas = quotasOver(store);
+      const acme = workspace({ tokensPerMinute: 1_000 });
+      const reservation = await reserved(quotas, acme, tokens(1_000));
+      store.before = () => Promise.reject(new Error("no disk"));
+      const settled = quotas.settle(reservation, tokens(1_200));
+      clock.at += 300;
+      expect((await refused(quotas, acme, tokens(1))).refused).toBe("limits_unavailable");
+      store.before = () => Promise.resolve();
+      await nextCall(quotas);
+      await settled;
+      expect(store.used("workspace:acme", "tokens")).toBe(1_200);
+    },
+  );
 });

@@ -30,7 +30,8 @@ describe("counting", () => {
   it("lets as many requests pass in a minute as there may be, and then again in the next", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ requestsPerMinute: 5 });
-    for (let count = 0; count < 5; count += 1) void quotas.settle(await reserved(quotas, acme), one);
+    for (let count = 0; count < 5; count += 1)
+      void quotas.settle(await reserved(quotas, acme), one);
     clock.at += 15_000;
     expect(await refused(quotas, acme)).toMatchObject({
       refused: "requests_per_minute",
@@ -112,7 +113,9 @@ describe("counting", () => {
       retryAfter: 1_000,
     });
     // It may come free to the last token.
-    expect(await refused(quotas, acme, tokens(1_000))).toMatchObject({ refused: "budget_reserved" });
+    expect(await refused(quotas, acme, tokens(1_000))).toMatchObject({
+      refused: "budget_reserved",
+    });
     const counted = workspace({ requestsPerMinute: 1 });
     const beta = { ...counted, id: "beta" };
     await reserved(quotas, beta);
@@ -144,38 +147,43 @@ describe("counting", () => {
     const key: LimitedSubject = { kind: "key", id: "k", limits: { ...NONE, requestsPerMinute: 1 } };
     const other: LimitedSubject = { ...key, id: "l" };
     const outcomes = [];
-    for (const each of [key, key, other]) outcomes.push(await quotas.reserve([acme, each], one, 1_000));
-    expect(outcomes.map((result) => result !== null && "refused" in result && result.subject)).toEqual([
-      false,
-      "key",
-      false,
-    ]);
+    for (const each of [key, key, other])
+      outcomes.push(await quotas.reserve([acme, each], one, 1_000));
+    expect(
+      outcomes.map((result) => result !== null && "refused" in result && result.subject),
+    ).toEqual([false, "key", false]);
   });
 
-  it.each(["workspace", "key"] as const)("names the longest wait, of whichever limit: the %s's month", async (kind) => {
-    const quotas = quotasOver(new MemoryLimitStore());
-    const month: Partial<KeyLimits> = { budget: { tokens: 10, per: "month" } };
-    const minute: Partial<KeyLimits> = { requestsPerMinute: 1 };
-    const limitsOf = (subject: "workspace" | "key") => ({ ...NONE, ...(subject === kind ? month : minute) });
-    const subjects: readonly LimitedSubject[] = [
-      { kind: "workspace", id: "acme", limits: limitsOf("workspace") },
-      { kind: "key", id: "k", limits: limitsOf("key") },
-    ];
-    const first = await quotas.reserve(subjects, tokens(10), 1_000);
-    if (first === null || !isReservation(first)) throw new Error("refused");
-    void quotas.settle(first, tokens(10));
-    expect(await quotas.reserve(subjects, tokens(1), 1_000)).toMatchObject({
-      refused: "budget_exhausted",
-      subject: kind,
-      retryAfter: Date.UTC(2026, 11, 1) - TEN,
-    });
-    // A request that never fits has no wait at all.
-    expect(await quotas.reserve(subjects, tokens(11), 1_000)).toMatchObject({
-      refused: "exceeds_limit",
-      subject: kind,
-      retryAfter: null,
-    });
-  });
+  it.each(["workspace", "key"] as const)(
+    "names the longest wait, of whichever limit: the %s's month",
+    async (kind) => {
+      const quotas = quotasOver(new MemoryLimitStore());
+      const month: Partial<KeyLimits> = { budget: { tokens: 10, per: "month" } };
+      const minute: Partial<KeyLimits> = { requestsPerMinute: 1 };
+      const limitsOf = (subject: "workspace" | "key") => ({
+        ...NONE,
+        ...(subject === kind ? month : minute),
+      });
+      const subjects: readonly LimitedSubject[] = [
+        { kind: "workspace", id: "acme", limits: limitsOf("workspace") },
+        { kind: "key", id: "k", limits: limitsOf("key") },
+      ];
+      const first = await quotas.reserve(subjects, tokens(10), 1_000);
+      if (first === null || !isReservation(first)) throw new Error("refused");
+      void quotas.settle(first, tokens(10));
+      expect(await quotas.reserve(subjects, tokens(1), 1_000)).toMatchObject({
+        refused: "budget_exhausted",
+        subject: kind,
+        retryAfter: Date.UTC(2026, 11, 1) - TEN,
+      });
+      // A request that never fits has no wait at all.
+      expect(await quotas.reserve(subjects, tokens(11), 1_000)).toMatchObject({
+        refused: "exceeds_limit",
+        subject: kind,
+        retryAfter: null,
+      });
+    },
+  );
 
   it("settles a reservation once: a second call frees no second slot", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
@@ -192,13 +200,18 @@ describe("counting", () => {
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
     const spent = { requests: 1, tokens: 0, microUsd: 10 };
     void quotas.settle(await reserved(quotas, acme, spent), spent);
-    const { retryAfter, refused: code } = await refused(quotas, acme, { requests: 1, tokens: 0, microUsd: 1 });
+    const { retryAfter, refused: code } = await refused(quotas, acme, {
+      requests: 1,
+      tokens: 0,
+      microUsd: 1,
+    });
     expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
   });
 });
 
 describe("what one process holds", () => {
-  const held = (store: MemoryLimitStore): number => [...store.slots.values()].reduce((sum, slot) => sum + slot.held, 0);
+  const held = (store: MemoryLimitStore): number =>
+    [...store.slots.values()].reduce((sum, slot) => sum + slot.held, 0);
 
   it.each([{ budget: { tokens: 1_000, per: "day" } }, { concurrency: 100 }] as const)(
     "goes back when it was idle, also after it was forgotten: %j",
@@ -234,16 +247,21 @@ describe("what one process holds", () => {
     expect(store.used("workspace:acme", "tokens") + held(store)).toBe(10);
   });
 
-  it.each(["sweep", "close"] as const)("goes back by a %s that begins during another call", async (end) => {
-    const store = new MemoryLimitStore();
-    const quotas = quotasOver(store);
-    quotas.release(await reserved(quotas, workspace({ budget: { tokens: 1_000, per: "day" } }), tokens(900)));
-    clock.at += 2_000;
-    const other = reserve(quotas, { ...workspace({ requestsPerMinute: 1 }), id: "beta" });
-    await quotas[end]();
-    await other;
-    expect(store.used("workspace:acme", "tokens")).toBe(0);
-  });
+  it.each(["sweep", "close"] as const)(
+    "goes back by a %s that begins during another call",
+    async (end) => {
+      const store = new MemoryLimitStore();
+      const quotas = quotasOver(store);
+      quotas.release(
+        await reserved(quotas, workspace({ budget: { tokens: 1_000, per: "day" } }), tokens(900)),
+      );
+      clock.at += 2_000;
+      const other = reserve(quotas, { ...workspace({ requestsPerMinute: 1 }), id: "beta" });
+      await quotas[end]();
+      await other;
+      expect(store.used("workspace:acme", "tokens")).toBe(0);
+    },
+  );
 
   it("goes back at once when the process closes, which refuses from then on", async () => {
     const store = new MemoryLimitStore();
@@ -251,7 +269,9 @@ describe("what one process holds", () => {
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 100 });
     quotas.release(await reserved(quotas, acme, tokens(1)));
     const closed = quotas.close();
-    expect(await refused(quotas, { ...acme, id: "beta" })).toMatchObject({ refused: "limits_unavailable" });
+    expect(await refused(quotas, { ...acme, id: "beta" })).toMatchObject({
+      refused: "limits_unavailable",
+    });
     await closed;
     expect(store.used("workspace:acme", "tokens") + held(store)).toBe(0);
   });
@@ -260,7 +280,8 @@ describe("what one process holds", () => {
 describe("another ceiling", () => {
   it("holds at once, and what was used stays used", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
-    for (let count = 0; count < 50; count += 1) await reserved(quotas, workspace({ requestsPerMinute: 1_000 }));
+    for (let count = 0; count < 50; count += 1)
+      await reserved(quotas, workspace({ requestsPerMinute: 1_000 }));
     const lower = workspace({ requestsPerMinute: 52 });
     await reserved(quotas, lower);
     await reserved(quotas, lower);

@@ -3,7 +3,12 @@ import type { KeyLimits } from "../../src/canon/limits.ts";
 import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
 import type { MemoryLimitStore } from "./memory-store.ts";
 
-export const NONE: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null };
+export const NONE: KeyLimits = {
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  budget: null,
+};
 export const one: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
 export const tokens = (count: number): Amounts => ({ requests: 1, tokens: count, microUsd: 0 });
 
@@ -32,15 +37,24 @@ export async function reserve(
   return result;
 }
 
-export const isReservation = (result: Reservation | LimitRefusal): result is Reservation => !("refused" in result);
+export const isReservation = (result: Reservation | LimitRefusal): result is Reservation =>
+  !("refused" in result);
 
-export async function reserved(quotas: Quotas, subject: LimitedSubject, amounts = one): Promise<Reservation> {
+export async function reserved(
+  quotas: Quotas,
+  subject: LimitedSubject,
+  amounts = one,
+): Promise<Reservation> {
   const result = await reserve(quotas, subject, amounts);
   if (!isReservation(result)) throw new Error(`refused: ${result.refused}`);
   return result;
 }
 
-export async function refused(quotas: Quotas, subject: LimitedSubject, amounts = one): Promise<LimitRefusal> {
+export async function refused(
+  quotas: Quotas,
+  subject: LimitedSubject,
+  amounts = one,
+): Promise<LimitRefusal> {
   const result = await reserve(quotas, subject, amounts);
   if (isReservation(result)) throw new Error("not refused");
   return result;

@@ -2,7 +2,9 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { HELLO, events, mockForTest, post } from "./start.ts";
 
-const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "What is the weather in Oslo?" }];
+const messages: OpenAI.ChatCompletionMessageParam[] = [
+  { role: "user", content: "What is the weather in Oslo?" },
+];
 const parameters = {
   type: "object" as const,
   properties: { city: { type: "string" as const }, days: { type: "integer" as const, minimum: 2 } },
@@ -22,9 +24,15 @@ describe("the official client", () => {
   test("reads an answer", async () => {
     const openai = await client();
     const completion = await openai.chat.completions.create({ model: "gpt-x", messages });
-    expect(completion.choices[0]?.message.content).toBe("Simulated answer from gpt-x to 1 message.");
+    expect(completion.choices[0]?.message.content).toBe(
+      "Simulated answer from gpt-x to 1 message.",
+    );
     expect(completion.choices[0]?.finish_reason).toBe("stop");
-    expect(completion.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 });
+    expect(completion.usage).toMatchObject({
+      prompt_tokens: 11,
+      completion_tokens: 7,
+      total_tokens: 18,
+    });
   });
 
   test("reads a stream with its usage", async () => {
@@ -35,7 +43,9 @@ describe("the official client", () => {
       stream_options: { include_usage: true },
     });
     const completion = await stream.finalChatCompletion();
-    expect(completion.choices[0]?.message.content).toBe("Simulated answer from gpt-x to 1 message.");
+    expect(completion.choices[0]?.message.content).toBe(
+      "Simulated answer from gpt-x to 1 message.",
+    );
     expect(completion.usage?.total_tokens).toBe(18);
   });
 
@@ -56,7 +66,9 @@ describe("the official client", () => {
     const runner = stream
       ? openai.chat.completions.runTools({ ...body, stream })
       : openai.chat.completions.runTools(body);
-    expect(await runner.finalContent()).toBe("Simulated answer from gpt-x to the result of a tool.");
+    expect(await runner.finalContent()).toBe(
+      "Simulated answer from gpt-x to the result of a tool.",
+    );
     expect(cities).toEqual([{ city: "simulated", days: 2 }]);
   });
 
@@ -71,13 +83,19 @@ describe("the official client", () => {
           name: "forecast",
           schema: {
             type: "object",
-            properties: { sky: { enum: ["clear", "rain"] }, degrees: { type: "number", minimum: -5 } },
+            properties: {
+              sky: { enum: ["clear", "rain"] },
+              degrees: { type: "number", minimum: -5 },
+            },
             required: ["sky", "degrees"],
           },
         },
       },
     });
-    expect(JSON.parse(completion.choices[0]?.message.content ?? "")).toEqual({ sky: "clear", degrees: -5 });
+    expect(JSON.parse(completion.choices[0]?.message.content ?? "")).toEqual({
+      sky: "clear",
+      degrees: -5,
+    });
   });
 
   test("lists models", async () => {
@@ -99,14 +117,21 @@ describe("the official client", () => {
   test("retries what is said to fail twice", async () => {
     const server = await mockForTest();
     const openai = new OpenAI({ apiKey: "not-a-key", baseURL: server.url, maxRetries: 2 });
-    const completion = await openai.chat.completions.create({ model: "gpt-x+503+retry-after=0+times=2", messages });
+    const completion = await openai.chat.completions.create({
+      model: "gpt-x+503+retry-after=0+times=2",
+      messages,
+    });
     expect(completion.choices[0]?.message.content).toContain("gpt-x");
     expect(server.requests).toHaveLength(3);
   });
 
   test("throws on an error in the middle of a stream", async () => {
     const openai = await client();
-    const stream = await openai.chat.completions.create({ model: "gpt-x+error-frame=after-3", messages, stream: true });
+    const stream = await openai.chat.completions.create({
+      model: "gpt-x+error-frame=after-3",
+      messages,
+      stream: true,
+    });
     const seen: unknown[] = [];
     const read = async (): Promise<void> => {
       for await (const chunk of stream) seen.push(chunk);
@@ -122,7 +147,11 @@ async function streamed(
   header = "",
 ): Promise<{ choices: Record<string, unknown>[]; chunks: OpenAI.ChatCompletionChunk[] }> {
   const server = await mockForTest();
-  const response = await post(server, { stream: true, messages: HELLO, ...body }, { "x-mock": header });
+  const response = await post(
+    server,
+    { stream: true, messages: HELLO, ...body },
+    { "x-mock": header },
+  );
   const data = events(await response.text());
   expect(data.at(-1)).toBe("[DONE]");
   const chunks = data.slice(0, -1).map((text) => JSON.parse(text) as OpenAI.ChatCompletionChunk);
@@ -146,7 +175,11 @@ async function streamed(
     }
     for (const call of delta.tool_calls ?? []) {
       const calls = choice["calls"] as { id: unknown; name: unknown; arguments: string }[];
-      const open = (calls[call.index] ??= { id: call.id, name: call.function?.name, arguments: "" });
+      const open = (calls[call.index] ??= {
+        id: call.id,
+        name: call.function?.name,
+        arguments: "",
+      });
       open.arguments += call.function?.arguments ?? "";
     }
     if (finish !== null) choice["finish"] = finish;
@@ -181,7 +214,12 @@ const variants: [string, object, string, object][] = [
     "",
     { reasoning: "The request is simulated, so there is nothing to think about." },
   ],
-  ["reasoning requested by the test", {}, "reasoning", { reasoning: expect.stringContaining("simulated") }],
+  [
+    "reasoning requested by the test",
+    {},
+    "reasoning",
+    { reasoning: expect.stringContaining("simulated") },
+  ],
   ["no reasoning", { reasoning_effort: "none" }, "", { reasoning: "" }],
   ["a limit", { max_tokens: 3 }, "", { finish: "length", content: "Simulated answer from" }],
   [
@@ -190,7 +228,12 @@ const variants: [string, object, string, object][] = [
     "",
     { finish: "length", content: "", reasoning: "The request" },
   ],
-  ["a stop sequence", { stop: ["xyz", "wer fr"] }, "", { finish: "stop", content: "Simulated ans" }],
+  [
+    "a stop sequence",
+    { stop: ["xyz", "wer fr"] },
+    "",
+    { finish: "stop", content: "Simulated ans" },
+  ],
   ["a refusal", {}, "refusal", { refusal: "This is a simulated refusal.", content: "" }],
   ["a finish reason", {}, "finish=content_filter", { finish: "content_filter" }],
   [
@@ -200,27 +243,44 @@ const variants: [string, object, string, object][] = [
     {
       finish: "tool_calls",
       content: "",
-      calls: [{ id: expect.any(String), name: "get_weather", arguments: '{"city":"simulated","days":2}' }],
+      calls: [
+        { id: expect.any(String), name: "get_weather", arguments: '{"city":"simulated","days":2}' },
+      ],
     },
   ],
-  ["parallel tool calls", { tools }, "tool-calls=2", { calls: [expect.anything(), expect.anything()] }],
+  [
+    "parallel tool calls",
+    { tools },
+    "tool-calls=2",
+    { calls: [expect.anything(), expect.anything()] },
+  ],
   [
     "parallel tool calls that the request forbids",
     { tools, parallel_tool_calls: false },
     "tool-calls=2",
     { calls: [expect.anything()] },
   ],
-  ["tools that must not be called", { tools, tool_choice: "none" }, "", { calls: [], finish: "stop" }],
+  [
+    "tools that must not be called",
+    { tools, tool_choice: "none" },
+    "",
+    { calls: [], finish: "stop" },
+  ],
   [
     "a tool call that a limit cuts",
     { tools, max_tokens: 1 },
     "",
-    { finish: "length", calls: [{ id: expect.any(String), name: "get_weather", arguments: '{"city":"sim' }] },
+    {
+      finish: "length",
+      calls: [{ id: expect.any(String), name: "get_weather", arguments: '{"city":"sim' }],
+    },
   ],
   ["a JSON object", { response_format: { type: "json_object" } }, "", { content: "{}" }],
   [
     "a structured answer, whatever size is requested",
-    { response_format: { type: "json_schema", json_schema: { name: "a", schema: { const: [1] } } } },
+    {
+      response_format: { type: "json_schema", json_schema: { name: "a", schema: { const: [1] } } },
+    },
     "chunks=9",
     { content: "[1]" },
   ],
@@ -239,12 +299,17 @@ test("a stream is written as OpenAI writes it", async () => {
     { model: "m", n: 2, stream_options: { include_usage: true } },
     "chunks=2; cached=5; reasoning",
   );
-  expect(new Set(chunks.map(({ id, created, model, object }) => `${id} ${created} ${model} ${object}`)).size).toBe(1);
+  expect(
+    new Set(chunks.map(({ id, created, model, object }) => `${id} ${created} ${model} ${object}`))
+      .size,
+  ).toBe(1);
   expect(chunks.slice(0, 2).map((chunk) => chunk.choices[0]?.delta)).toEqual(
     Array.from({ length: 2 }, () => ({ role: "assistant", content: "", refusal: null })),
   );
   expect(chunks.filter((chunk) => chunk.choices[0]?.delta.role !== undefined)).toHaveLength(2);
-  expect(chunks.filter((chunk) => (chunk.choices[0]?.finish_reason ?? null) !== null)).toHaveLength(2);
+  expect(chunks.filter((chunk) => (chunk.choices[0]?.finish_reason ?? null) !== null)).toHaveLength(
+    2,
+  );
   expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
   const last = chunks.at(-1);
   expect(last?.choices).toEqual([]);
@@ -259,7 +324,10 @@ test("a stream is written as OpenAI writes it", async () => {
 test("no usage in a stream that does not request it, nor where a test takes it away", async () => {
   const { chunks } = await streamed({ model: "m" });
   expect(chunks.some((chunk) => Object.hasOwn(chunk, "usage"))).toBe(false);
-  const without = await streamed({ model: "m", stream_options: { include_usage: true } }, "no-usage");
+  const without = await streamed(
+    { model: "m", stream_options: { include_usage: true } },
+    "no-usage",
+  );
   expect(without.chunks.every((chunk) => chunk.usage === null)).toBe(true);
 });
 
@@ -318,6 +386,8 @@ test("a streamed tool call says its name once, and its index always", async () =
   const fragments = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
   expect(fragments.length).toBeGreaterThan(4);
   expect(fragments.every((fragment) => typeof fragment.index === "number")).toBe(true);
-  expect(fragments.filter((fragment) => fragment.id !== undefined).map((fragment) => fragment.index)).toEqual([0, 1]);
+  expect(
+    fragments.filter((fragment) => fragment.id !== undefined).map((fragment) => fragment.index),
+  ).toEqual([0, 1]);
   expect(fragments.filter((fragment) => fragment.function?.name !== undefined)).toHaveLength(2);
 });

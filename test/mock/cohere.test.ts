@@ -18,10 +18,20 @@ const schema = {
   required: ["city", "days"],
   additionalProperties: false,
 };
-const weather: Tool = { name: "get_weather", description: null, parameters: schema, strict: true, cache: null };
+const weather: Tool = {
+  name: "get_weather",
+  description: null,
+  parameters: schema,
+  strict: true,
+  cache: null,
+};
 
 /** Sends a request as the router would and reads the answer as it would. */
-async function ask(server: MockServer, settings: string, more: Partial<GenerateRequest> = {}): Promise<Answer> {
+async function ask(
+  server: MockServer,
+  settings: string,
+  more: Partial<GenerateRequest> = {},
+): Promise<Answer> {
   const request = asking(more);
   const base = { ...target, endpoint: { ...target.endpoint, upstreamModel: `m${settings}` } };
   const formatted = cohereChatUpstream.format(request, base);
@@ -39,7 +49,14 @@ describe.each([false, true])("through our own reader (stream: %s)", (stream) => 
     const answer = await ask(await mockForTest(), "+cached=5", { stream });
     expect(answer).toEqual({
       model: null,
-      blocks: [{ kind: "text", text: "Simulated answer from m to 1 message.", logprobs: [], citations: [] }],
+      blocks: [
+        {
+          kind: "text",
+          text: "Simulated answer from m to 1 message.",
+          logprobs: [],
+          citations: [],
+        },
+      ],
       usage: { input: 6, output: 7, cacheRead: 5, cacheWrite: null, reasoning: null },
       finish: { reason: "stop", stopSequence: null },
       failure: null,
@@ -58,7 +75,15 @@ describe.each([false, true])("through our own reader (stream: %s)", (stream) => 
     const content = first.blocks.flatMap((block): readonly AssistantPart[] => {
       if (block.kind === "text") return [{ kind: "text", text: block.text, cache: null }];
       return block.kind === "tool_call"
-        ? [{ kind: "tool_call", id: block.id, name: block.name, arguments: block.arguments, cache: null }]
+        ? [
+            {
+              kind: "tool_call",
+              id: block.id,
+              name: block.name,
+              arguments: block.arguments,
+              cache: null,
+            },
+          ]
         : [];
     });
     const results = content.flatMap((part) =>
@@ -79,25 +104,49 @@ describe.each([false, true])("through our own reader (stream: %s)", (stream) => 
       { role: "tool", results },
     ];
     const second = await ask(server, "", { stream, turns, tools: [weather] });
-    expect(second.blocks).toMatchObject([{ text: "Simulated answer from m to the result of a tool." }]);
+    expect(second.blocks).toMatchObject([
+      { text: "Simulated answer from m to the result of a tool." },
+    ]);
     expect(server.requests[1]?.body).toMatchObject({
-      messages: [{}, { tool_plan: "I will use the get_weather tool.", tool_calls: [{}, {}] }, {}, {}],
+      messages: [
+        {},
+        { tool_plan: "I will use the get_weather tool.", tool_calls: [{}, {}] },
+        {},
+        {},
+      ],
       strict_tools: true,
     });
   });
 
   test("a model that thinks says its thoughts, and counts them", async () => {
-    const reasoning = { effort: "unspecified", budget: 512, adaptive: false, display: null } as const;
+    const reasoning = {
+      effort: "unspecified",
+      budget: 512,
+      adaptive: false,
+      display: null,
+    } as const;
     const answer = await ask(await mockForTest(), "", { stream, reasoning, tools: [weather] });
-    expect(answer.blocks).toMatchObject([{ kind: "reasoning", text: THOUGHT }, { kind: "tool_call" }]);
+    expect(answer.blocks).toMatchObject([
+      { kind: "reasoning", text: THOUGHT },
+      { kind: "tool_call" },
+    ]);
     expect(answer.usage?.reasoning).toBe(THOUGHT.split(" ").length);
   });
 
   test("an answer has the form of its schema", async () => {
-    const format = { kind: "json_schema", name: null, description: null, schema, strict: null } as const;
+    const format = {
+      kind: "json_schema",
+      name: null,
+      description: null,
+      schema,
+      strict: null,
+    } as const;
     const { blocks } = await ask(await mockForTest(), "", { stream, format });
     const [block] = blocks;
-    expect(JSON.parse(block?.kind === "text" ? block.text : "")).toEqual({ city: expect.any(String), days: 2 });
+    expect(JSON.parse(block?.kind === "text" ? block.text : "")).toEqual({
+      city: expect.any(String),
+      days: 2,
+    });
   });
 
   test("log probabilities come with the text", async () => {
@@ -117,7 +166,10 @@ describe.each([false, true])("through our own reader (stream: %s)", (stream) => 
 
   test("a text that ends the answer ends it, and is not reported", async () => {
     const answer = await ask(await mockForTest(), "", { stream, stop: ["from"] });
-    expect(answer).toMatchObject({ blocks: [{ text: "Simulated answer " }], finish: { reason: "stop_sequence" } });
+    expect(answer).toMatchObject({
+      blocks: [{ text: "Simulated answer " }],
+      finish: { reason: "stop_sequence" },
+    });
   });
 
   test.each([
@@ -169,7 +221,11 @@ test("a stream has the events of recorded ones, in their order, and a byte that 
 
 describe("what the provider refuses", () => {
   test.each<[string, object]>([["messages", { messages: [] }]])("%s: %j", async (param, more) => {
-    const answer = await postTo(await mockForTest(), PATH, { model: "m", messages: HELLO, ...more });
+    const answer = await postTo(await mockForTest(), PATH, {
+      model: "m",
+      messages: HELLO,
+      ...more,
+    });
     const body: unknown = await answer.json();
     expect(answer.status).toBe(400);
     expect(body).toEqual({
@@ -181,8 +237,14 @@ describe("what the provider refuses", () => {
   test.each(["refusal", "redacted", "cache-write=5", "finish=content_filter"])(
     "there is no form for %s",
     async (settings) => {
-      const answer = await postTo(await mockForTest(), PATH, { model: `m+${settings}`, messages: HELLO });
-      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("mock: ")]);
+      const answer = await postTo(await mockForTest(), PATH, {
+        model: `m+${settings}`,
+        messages: HELLO,
+      });
+      expect([answer.status, await answer.text()]).toEqual([
+        400,
+        expect.stringContaining("mock: "),
+      ]);
     },
   );
 
@@ -199,17 +261,20 @@ const KNOWN = /list of messages must not be empty/;
 
 const recordings = readRecordings("cohere-chat");
 
-test.skipIf(recordings === null)("takes what the provider took (needs ../shared/recordings)", async () => {
-  const server = await mockForTest();
-  const strange: string[] = [];
-  let taken = 0;
-  for (const { id, host, request, response } of recordings ?? []) {
-    if (host !== "api.cohere.com" || request === null || response.status !== 200) continue;
-    const answer = await postTo(server, PATH, request.body);
-    const text = await answer.text();
-    if (answer.status === 200) taken += 1;
-    else if (!KNOWN.test(text)) strange.push(`${id}: ${text}`);
-  }
-  expect(strange).toEqual([]);
-  expect(taken).toBeGreaterThan(80);
-});
+test.skipIf(recordings === null)(
+  "takes what the provider took (needs ../shared/recordings)",
+  async () => {
+    const server = await mockForTest();
+    const strange: string[] = [];
+    let taken = 0;
+    for (const { id, host, request, response } of recordings ?? []) {
+      if (host !== "api.cohere.com" || request === null || response.status !== 200) continue;
+      const answer = await postTo(server, PATH, request.body);
+      const text = await answer.text();
+      if (answer.status === 200) taken += 1;
+      else if (!KNOWN.test(text)) strange.push(`${id}: ${text}`);
+    }
+    expect(strange).toEqual([]);
+    expect(taken).toBeGreaterThan(80);
+  },
+);

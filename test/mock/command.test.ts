@@ -21,7 +21,10 @@ test("serves until it is stopped, and says what", async () => {
   const ended = mock(["--port", "0"], io);
   await expect.poll(out).toContain("listening on http://127.0.0.1:");
   const url = /http:\S+\/chat\/completions/.exec(out())?.[0] ?? "";
-  const response = await fetch(url, { method: "POST", body: JSON.stringify({ model: "m", messages: HELLO }) });
+  const response = await fetch(url, {
+    method: "POST",
+    body: JSON.stringify({ model: "m", messages: HELLO }),
+  });
   expect(response.status).toBe(200);
   await response.text();
   await expect.poll(out).toContain("POST /chat/completions 200");

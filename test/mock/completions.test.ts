@@ -14,7 +14,12 @@ describe("the official client", () => {
     const openai = await client();
     const completion = await openai.completions.create({ model: "m", prompt: "Once upon a time" });
     expect(completion.choices).toEqual([
-      { text: "Simulated answer from m to a prompt.", index: 0, logprobs: null, finish_reason: "stop" },
+      {
+        text: "Simulated answer from m to a prompt.",
+        index: 0,
+        logprobs: null,
+        finish_reason: "stop",
+      },
     ]);
     expect(completion).toMatchObject({
       object: "text_completion",
@@ -41,12 +46,20 @@ describe("the official client", () => {
     expect(text).toBe("Simulated answer from m to a prompt.");
     expect(finishes).toEqual(["stop"]);
     expect(usages.slice(0, -1).every((usage) => usage === null)).toBe(true);
-    expect(usages.at(-1)).toMatchObject({ prompt_tokens: 1, completion_tokens: 7, total_tokens: 8 });
+    expect(usages.at(-1)).toMatchObject({
+      prompt_tokens: 1,
+      completion_tokens: 7,
+      total_tokens: 8,
+    });
   });
 
   test("throws on an error in the middle of a stream", async () => {
     const openai = await client();
-    const stream = await openai.completions.create({ model: "m+error-frame", prompt: "x", stream: true });
+    const stream = await openai.completions.create({
+      model: "m+error-frame",
+      prompt: "x",
+      stream: true,
+    });
     const read = async (): Promise<void> => {
       for await (const chunk of stream) expect(chunk.object).toBe("text_completion");
     };
@@ -63,9 +76,21 @@ const variants: [string, object, readonly [string, string][]][] = [
     { model: "m+finish=content_filter" },
     [["Simulated answer from m to a prompt.", "content_filter"]],
   ],
-  ["an unknown finish reason", { model: "m+finish=unknown" }, [[expect.any(String), "mock_unknown"]]],
-  ["the usual limit", { model: "averyveryverylongname-".repeat(9) }, [[expect.any(String), "length"]]],
-  ["more than the usual limit, where a test requests it", { model: "m+chunks=18" }, [[expect.any(String), "stop"]]],
+  [
+    "an unknown finish reason",
+    { model: "m+finish=unknown" },
+    [[expect.any(String), "mock_unknown"]],
+  ],
+  [
+    "the usual limit",
+    { model: "averyveryverylongname-".repeat(9) },
+    [[expect.any(String), "length"]],
+  ],
+  [
+    "more than the usual limit, where a test requests it",
+    { model: "m+chunks=18" },
+    [[expect.any(String), "stop"]],
+  ],
   ["an echo", { prompt: "Once:", echo: true, max_tokens: 1 }, [["Once:Simulated", "length"]]],
   ["token numbers", { prompt: [1, 2, 3] }, [["Simulated answer from m to a prompt.", "stop"]]],
   [
@@ -109,13 +134,19 @@ test("log probabilities for every token, in streams too", async () => {
   expect(Math.exp(first?.["signal1"] ?? 0)).toBeCloseTo(half);
   const data = events(await (await postTo(server, PATH, { ...request, stream: true })).text());
   const second = (JSON.parse(data[1] ?? "") as OpenAI.Completion).choices[0];
-  expect(second).toMatchObject({ text: " block", logprobs: { tokens: [" block"], text_offset: [6] } });
+  expect(second).toMatchObject({
+    text: " block",
+    logprobs: { tokens: [" block"], text_offset: [6] },
+  });
 });
 
 test("what `best_of` throws away is counted", async () => {
   const server = await mockForTest();
   const answer = await postTo(server, PATH, { model: "m+chunks=4", prompt: "p", best_of: 3 });
-  expect(await answer.json()).toMatchObject({ choices: [{ index: 0 }], usage: { completion_tokens: 12 } });
+  expect(await answer.json()).toMatchObject({
+    choices: [{ index: 0 }],
+    usage: { completion_tokens: 12 },
+  });
 });
 
 const refused: [string, object, string][] = [

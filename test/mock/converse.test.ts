@@ -16,14 +16,20 @@ const schema = {
   properties: { city: { type: "string" }, days: { type: "integer", minimum: 2 } },
   required: ["city", "days"],
 };
-const tools = [{ name: "get_weather", description: null, parameters: schema, strict: null, cache: null }];
+const tools = [
+  { name: "get_weather", description: null, parameters: schema, strict: null, cache: null },
+];
 
 /** Calls as the router does, and reads as it does. The model's name carries the settings. */
 async function ask(
   server: MockServer,
   request: GenerateRequest,
   settings = "",
-): Promise<{ readonly answer: Answer; readonly types: readonly string[]; readonly contentType: string | null }> {
+): Promise<{
+  readonly answer: Answer;
+  readonly types: readonly string[];
+  readonly contentType: string | null;
+}> {
   const base = targetWith();
   const target = { ...base, endpoint: { ...base.endpoint, upstreamModel: `m${settings}` } };
   const formatted = converseUpstream.format(request, target);
@@ -33,7 +39,11 @@ async function ask(
   const contentType = response.headers.get("content-type");
   if (response.status !== 200) throw new Error(new TextDecoder().decode(bytes));
   if (!request.stream)
-    return { answer: collectAnswer(converseUpstream.parseAnswer(bytes, request, target)), types: [], contentType };
+    return {
+      answer: collectAnswer(converseUpstream.parseAnswer(bytes, request, target)),
+      types: [],
+      contentType,
+    };
   const parser = converseUpstream.parseStream(request, target);
   const events = [...parser.push(bytes), ...parser.end()];
   return { answer: collectAnswer(events), types: eventTypes(bytes), contentType };
@@ -56,7 +66,11 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
   const request: GenerateRequest = { ...hello, stream };
 
   test("is answered, with the counts of the provider", async () => {
-    const { answer, contentType } = await ask(await mockForTest(), request, "+cached=3+cache-write=2");
+    const { answer, contentType } = await ask(
+      await mockForTest(),
+      request,
+      "+cached=3+cache-write=2",
+    );
     expect(contentType).toBe(stream ? "application/vnd.amazon.eventstream" : "application/json");
     expect(answer).toMatchObject({
       blocks: [{ kind: "text", text: "Simulated answer from m to 1 message." }],
@@ -68,12 +82,20 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
 
   test("goes through a tool loop, and takes its own reasoning back", async () => {
     const server = await mockForTest();
-    const reasoning = { effort: "unspecified", budget: 2_000, adaptive: false, display: null } as const;
+    const reasoning = {
+      effort: "unspecified",
+      budget: 2_000,
+      adaptive: false,
+      display: null,
+    } as const;
     for (const settings of ["+tool-calls=2+times=1", "+tool-calls=2+redacted+times=1"]) {
       const { answer } = await ask(server, { ...request, tools, reasoning }, settings);
       expect(answer.finish?.reason).toBe("tool_calls");
       const [thought] = answer.blocks;
-      expect(thought).toMatchObject({ kind: "reasoning", text: settings.includes("redacted") ? "" : THOUGHT });
+      expect(thought).toMatchObject({
+        kind: "reasoning",
+        text: settings.includes("redacted") ? "" : THOUGHT,
+      });
       const calls = answer.blocks.filter((block) => block.kind === "tool_call");
       expect(calls.map(({ arguments: json }) => JSON.parse(json))).toEqual([
         { city: "simulated", days: 2 },
@@ -83,7 +105,12 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
         if (block.kind === "tool_call") return [{ ...block, cache: null }];
         return block.kind === "reasoning" ? [block] : [];
       });
-      const results = calls.map(({ id }) => ({ callId: id, content: [text("sunny")], isError: null, cache: null }));
+      const results = calls.map(({ id }) => ({
+        callId: id,
+        content: [text("sunny")],
+        isError: null,
+        cache: null,
+      }));
       const turns: Turn[] = [
         ...hello.turns,
         { role: "assistant", name: null, content: said },
@@ -91,7 +118,10 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
       ];
       const second = await ask(server, { ...request, turns, tools, reasoning }, settings);
       expect(second.answer).toMatchObject({
-        blocks: [{ kind: "reasoning" }, { kind: "text", text: "Simulated answer from m to the result of a tool." }],
+        blocks: [
+          { kind: "reasoning" },
+          { kind: "text", text: "Simulated answer from m to the result of a tool." },
+        ],
         finish: { reason: "stop" },
       });
       // No tools any more: what stands for them is not called.
@@ -102,9 +132,19 @@ describe.each([false, true])("a conversation (stream: %s)", (stream) => {
 
   test("can be forced, can be structured, and can be cut", async () => {
     const server = await mockForTest();
-    const forced = await ask(server, { ...request, tools, toolChoice: { mode: "named", name: "get_weather" } });
+    const forced = await ask(server, {
+      ...request,
+      tools,
+      toolChoice: { mode: "named", name: "get_weather" },
+    });
     expect(forced.answer.blocks).toMatchObject([{ kind: "tool_call", name: "get_weather" }]);
-    const format = { kind: "json_schema", name: "n", description: null, schema, strict: null } as const;
+    const format = {
+      kind: "json_schema",
+      name: "n",
+      description: null,
+      schema,
+      strict: null,
+    } as const;
     const structured = await ask(server, { ...request, format });
     expect(structured.answer.blocks).toMatchObject([{ text: '{"city":"simulated","days":1}' }]);
     const cut = await ask(server, { ...request, maxOutputTokens: 2 });
@@ -147,7 +187,11 @@ describe("a stream of frames", () => {
   test("has the provider's events in its order, whatever the writes", async () => {
     const server = await mockForTest();
     for (const settings of ["", "+split", "+split=7", "+gzip", "+chunk-delay=1ms"]) {
-      const { types, answer } = await ask(server, { ...hello, stream: true, tools }, `+chunks=2+reasoning${settings}`);
+      const { types, answer } = await ask(
+        server,
+        { ...hello, stream: true, tools },
+        `+chunks=2+reasoning${settings}`,
+      );
       expect(types.filter((type) => type !== "contentBlockDelta")).toEqual([
         "messageStart",
         "contentBlockStop",
@@ -169,7 +213,9 @@ describe("a stream of frames", () => {
   });
 
   test.each(["crlf", "no-space", "keepalive"])("has no form for %s", async (setting) => {
-    await expect(ask(await mockForTest(), { ...hello, stream: true }, `+${setting}`)).rejects.toThrow(/no form for/);
+    await expect(
+      ask(await mockForTest(), { ...hello, stream: true }, `+${setting}`),
+    ).rejects.toThrow(/no form for/);
   });
 });
 
@@ -182,7 +228,13 @@ describe("what Bedrock refuses", () => {
     ["an empty conversation", { messages: [] }, /at least one message/],
     [
       "strange signatures",
-      { messages: [spoken, assistant({ reasoningContent: { reasoningText: { text: "a", signature: "b" } } }), spoken] },
+      {
+        messages: [
+          spoken,
+          assistant({ reasoningContent: { reasoningText: { text: "a", signature: "b" } } }),
+          spoken,
+        ],
+      },
       /signature/,
     ],
     [
@@ -199,26 +251,40 @@ describe("what Bedrock refuses", () => {
 
   test("says so in AWS's shape, with the status that was requested", async () => {
     const server = await mockForTest();
-    const answer = await postTo(server, "/model/m%2B429%2Bretry-after%3D3/converse-stream", { messages: [spoken] });
-    expect([answer.status, answer.headers.get("x-amzn-errortype"), answer.headers.get("retry-after")]).toEqual([
-      429,
-      "ThrottlingException",
-      "3",
-    ]);
-    const closed = await postTo(server, "/model/m/converse", { messages: [spoken] }, { "x-mock": "require-auth" });
+    const answer = await postTo(server, "/model/m%2B429%2Bretry-after%3D3/converse-stream", {
+      messages: [spoken],
+    });
+    expect([
+      answer.status,
+      answer.headers.get("x-amzn-errortype"),
+      answer.headers.get("retry-after"),
+    ]).toEqual([429, "ThrottlingException", "3"]);
+    const closed = await postTo(
+      server,
+      "/model/m/converse",
+      { messages: [spoken] },
+      { "x-mock": "require-auth" },
+    );
     expect(closed.status).toBe(403);
     const signed = { "x-mock": "require-auth", authorization: "AWS4-HMAC-SHA256 Credential=a" };
-    expect((await postTo(server, "/model/m/converse", { messages: [spoken] }, signed)).status).toBe(200);
+    expect((await postTo(server, "/model/m/converse", { messages: [spoken] }, signed)).status).toBe(
+      200,
+    );
   });
 
   test("counts are of a conversation", async () => {
     const server = await mockForTest();
-    const counted = await postTo(server, "/model/m/count-tokens", { input: { converse: { messages: [spoken] } } });
+    const counted = await postTo(server, "/model/m/count-tokens", {
+      input: { converse: { messages: [spoken] } },
+    });
     expect(await counted.json()).toEqual({ inputTokens: expect.any(Number) });
   });
 });
 
-/** What a provider with keys of its own has to refuse, and counts of a body of InvokeModel in another protocol. */
+/**
+ * What a provider with keys of its own has to refuse, and counts of a body of InvokeModel in
+ * another protocol.
+ */
 const KNOWN = /Invalid `(signature|data)` in|at least one message/;
 
 describe("recorded requests", () => {

@@ -8,7 +8,10 @@ const stream = { stream: true };
 const MODEL = "m+chunks=4";
 const ALL = 7;
 
-const streamed: [string, { readonly events: number; readonly end: string; readonly complete: boolean }][] = [
+const streamed: [
+  string,
+  { readonly events: number; readonly end: string; readonly complete: boolean },
+][] = [
   ["", { events: ALL, end: "open", complete: true }],
   ["cut", { events: 2, end: "open", complete: true }],
   ["cut=before-headers", { events: -1, end: "closed", complete: false }],
@@ -57,19 +60,29 @@ describe("a stream", () => {
 
   test("carries an event that is not JSON, and goes on", async () => {
     const server = await mockForTest();
-    const data = events(parts(await raw(server, MODEL, stream, "x-mock: malformed=after-3\r\n")).body);
+    const data = events(
+      parts(await raw(server, MODEL, stream, "x-mock: malformed=after-3\r\n")).body,
+    );
     expect(data).toHaveLength(ALL + 1);
     expect(data.map(isJson)).toEqual([true, true, true, false, true, true, true, false]);
   });
 
   test("carries an error, then ends", async () => {
     const server = await mockForTest();
-    const data = events(parts(await raw(server, MODEL, stream, "x-mock: error-frame=before-finish\r\n")).body);
+    const data = events(
+      parts(await raw(server, MODEL, stream, "x-mock: error-frame=before-finish\r\n")).body,
+    );
     expect(data).toHaveLength(ALL);
     expect(JSON.parse(data[5] ?? "")).toMatchObject({ error: { type: "server_error" } });
     expect(data[6]).toBe("[DONE]");
-    const bare = events(parts(await raw(server, MODEL, stream, "x-mock: error-frame; no-done\r\n")).body);
-    expect(bare.map((text) => Object.keys(JSON.parse(text) as object)[0])).toEqual(["id", "id", "error"]);
+    const bare = events(
+      parts(await raw(server, MODEL, stream, "x-mock: error-frame; no-done\r\n")).body,
+    );
+    expect(bare.map((text) => Object.keys(JSON.parse(text) as object)[0])).toEqual([
+      "id",
+      "id",
+      "error",
+    ]);
   });
 
   test("has other line ends, no spaces and comments on request", async () => {
@@ -96,7 +109,9 @@ describe("a stream", () => {
 
   test("arrives in pieces of the size requested", async () => {
     const server = await mockForTest();
-    const { body, chunks, complete } = parts(await raw(server, "m+chunks=1", stream, "x-mock: split=1\r\n"));
+    const { body, chunks, complete } = parts(
+      await raw(server, "m+chunks=1", stream, "x-mock: split=1\r\n"),
+    );
     expect(complete).toBe(true);
     expect(chunks).toBe(body.length);
     expect(events(body)).toHaveLength(4);
@@ -143,15 +158,24 @@ describe("an answer that is not streamed", () => {
     const answer = await raw(server, MODEL, {}, `x-mock: ${setting}\r\n`);
     const { status, body, complete } = parts(answer);
     expect([status, answer.end, complete]).toEqual([200, expected.end, expected.complete]);
-    expect(isJson(body.toString()) ? "whole" : body.length === 0 ? "none" : "half").toBe(expected.body);
+    expect(isJson(body.toString()) ? "whole" : body.length === 0 ? "none" : "half").toBe(
+      expected.body,
+    );
   });
 
   test("is not JSON, or an error with status 200", async () => {
     const server = await mockForTest();
     const malformed = parts(await raw(server, MODEL, {}, "x-mock: malformed\r\n"));
-    expect([malformed.status, malformed.complete, isJson(malformed.body.toString())]).toEqual([200, true, false]);
+    expect([malformed.status, malformed.complete, isJson(malformed.body.toString())]).toEqual([
+      200,
+      true,
+      false,
+    ]);
     const failed = parts(await raw(server, MODEL, {}, "x-mock: error-frame\r\n"));
-    expect([failed.status, Object.keys(JSON.parse(failed.body.toString()) as object)]).toEqual([200, ["error"]]);
+    expect([failed.status, Object.keys(JSON.parse(failed.body.toString()) as object)]).toEqual([
+      200,
+      ["error"],
+    ]);
   });
 
   test("has no moment of a stream", async () => {
@@ -161,7 +185,9 @@ describe("an answer that is not streamed", () => {
 
   test("is compressed and split", async () => {
     const server = await mockForTest();
-    const { head, body, complete } = parts(await raw(server, "m+size=20kB", {}, "x-mock: gzip; split=10\r\n"));
+    const { head, body, complete } = parts(
+      await raw(server, "m+size=20kB", {}, "x-mock: gzip; split=10\r\n"),
+    );
     expect(head).toContain("content-encoding: gzip");
     expect(complete).toBe(true);
     expect(isJson(gunzipSync(body).toString())).toBe(true);
@@ -180,7 +206,11 @@ describe("an answer that is not streamed", () => {
   test("an error answer breaks too", async () => {
     const server = await mockForTest();
     const answer = await raw(server, "m+500+close");
-    expect([parts(answer).status, parts(answer).complete, answer.end]).toEqual([500, false, "closed"]);
+    expect([parts(answer).status, parts(answer).complete, answer.end]).toEqual([
+      500,
+      false,
+      "closed",
+    ]);
   });
 });
 
@@ -194,7 +224,8 @@ describe("waiting", () => {
       "x-mock: delay=60ms; first-byte=60ms; chunk-delay=60ms\r\n",
       400,
     );
-    // Headers, four events and the end of the body. Timers may fire a millisecond early, never much.
+    // Headers, four events and the end of the body. Timers may fire a millisecond early, never
+    // much.
     expect(arrivals.length).toBeGreaterThanOrEqual(5);
     for (const [index, arrival] of arrivals.slice(0, 5).entries())
       expect(arrival).toBeGreaterThanOrEqual((index + 1) * 60 - 5);
@@ -210,9 +241,11 @@ describe("waiting", () => {
 test("only as many times as requested, for each model by itself", async () => {
   const server = await mockForTest();
   const statuses = async (model: string): Promise<number> => parts(await raw(server, model)).status;
-  expect([await statuses("a+503+times=2"), await statuses("a+503+times=2"), await statuses("a+503+times=2")]).toEqual([
-    503, 503, 200,
-  ]);
+  expect([
+    await statuses("a+503+times=2"),
+    await statuses("a+503+times=2"),
+    await statuses("a+503+times=2"),
+  ]).toEqual([503, 503, 200]);
   expect(await statuses("b+503+times=2")).toBe(503);
 });
 

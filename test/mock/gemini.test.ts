@@ -14,7 +14,10 @@ const functions = (...names: readonly string[]) => [
   { functionDeclarations: names.map((name) => ({ name, parametersJsonSchema: schema })) },
 ];
 const called = { functionCall: { name: "f", args: {} } };
-const answered = { role: "user", parts: [{ functionResponse: { name: "f", response: { output: "1" } } }] };
+const answered = {
+  role: "user",
+  parts: [{ functionResponse: { name: "f", response: { output: "1" } } }],
+};
 
 interface Piece {
   readonly candidates?: readonly {
@@ -27,8 +30,19 @@ interface Piece {
   readonly error?: { readonly code: number; readonly message: string; readonly status: string };
 }
 
-function ask(server: MockServer, body: object, model = "gemini-3-x", method = "generateContent", headers = {}) {
-  return postTo(server, `${BASE}${encodeURIComponent(model)}:${method}`, { contents, ...body }, headers);
+function ask(
+  server: MockServer,
+  body: object,
+  model = "gemini-3-x",
+  method = "generateContent",
+  headers = {},
+) {
+  return postTo(
+    server,
+    `${BASE}${encodeURIComponent(model)}:${method}`,
+    { contents, ...body },
+    headers,
+  );
 }
 
 async function answer(body: object, model?: string): Promise<Piece> {
@@ -42,17 +56,30 @@ async function answer(body: object, model?: string): Promise<Piece> {
 async function streamed(body: object, model: string): Promise<Piece> {
   const response = await ask(await mockForTest(), body, model, "streamGenerateContent?alt=sse");
   const sent = events(await response.text()).map((data) => JSON.parse(data) as Piece);
-  expect(sent.slice(0, -1).every(({ candidates }) => candidates?.[0]?.finishReason === undefined)).toBe(true);
+  expect(
+    sent.slice(0, -1).every(({ candidates }) => candidates?.[0]?.finishReason === undefined),
+  ).toBe(true);
   const all = sent.flatMap(({ candidates }) => candidates?.[0]?.content.parts ?? []);
   const texts = (wanted: boolean): string =>
-    all.map(({ text, thought }) => (typeof text === "string" && (thought === true) === wanted ? text : "")).join("");
+    all
+      .map(({ text, thought }) =>
+        typeof text === "string" && (thought === true) === wanted ? text : "",
+      )
+      .join("");
   const last = sent.at(-1);
-  const sign = all.find(({ text, thoughtSignature }) => text === "" && thoughtSignature !== undefined);
+  const sign = all.find(
+    ({ text, thoughtSignature }) => text === "" && thoughtSignature !== undefined,
+  );
   const made = [
     ...(texts(true) === "" ? [] : [{ text: texts(true), thought: true }]),
     ...(texts(false) === ""
       ? []
-      : [{ text: texts(false), ...(sign === undefined ? {} : { thoughtSignature: sign["thoughtSignature"] }) }]),
+      : [
+          {
+            text: texts(false),
+            ...(sign === undefined ? {} : { thoughtSignature: sign["thoughtSignature"] }),
+          },
+        ]),
     ...all.filter(({ functionCall }) => functionCall !== undefined),
   ];
   return {
@@ -71,8 +98,20 @@ describe.each([
 ])("an answer, %s", (_name, get) => {
   test.each<[string, object, string, object, string]>([
     ["text", {}, "", [{ text: SAID }], "STOP"],
-    ["a limit", { generationConfig: { maxOutputTokens: 2 } }, "", [{ text: "Simulated answer" }], "MAX_TOKENS"],
-    ["a stop", { generationConfig: { stopSequences: [" from"] } }, "", [{ text: "Simulated answer" }], "STOP"],
+    [
+      "a limit",
+      { generationConfig: { maxOutputTokens: 2 } },
+      "",
+      [{ text: "Simulated answer" }],
+      "MAX_TOKENS",
+    ],
+    [
+      "a stop",
+      { generationConfig: { stopSequences: [" from"] } },
+      "",
+      [{ text: "Simulated answer" }],
+      "STOP",
+    ],
     [
       "thoughts that are shown",
       { generationConfig: { thinkingConfig: { includeThoughts: true } } },
@@ -90,13 +129,22 @@ describe.each([
       [{ text: SAID, thoughtSignature: signature }],
       "STOP",
     ],
-    ["no thoughts", { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, "", [{ text: SAID }], "STOP"],
+    [
+      "no thoughts",
+      { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } },
+      "",
+      [{ text: SAID }],
+      "STOP",
+    ],
     [
       "calls, of which the first is signed",
       { tools: functions("f", "g") },
       "+tool-calls=2",
       [
-        { functionCall: { name: "f", args: { city: "simulated", days: 2 } }, thoughtSignature: signature },
+        {
+          functionCall: { name: "f", args: { city: "simulated", days: 2 } },
+          thoughtSignature: signature,
+        },
         { functionCall: { name: "g", args: { city: "simulated", days: 2 } } },
       ],
       "STOP",
@@ -130,7 +178,11 @@ describe.each([
       {
         generationConfig: {
           responseMimeType: "application/json",
-          responseSchema: { type: "OBJECT", properties: { n: { type: "BOOLEAN" } }, required: ["n"] },
+          responseSchema: {
+            type: "OBJECT",
+            properties: { n: { type: "BOOLEAN" } },
+            required: ["n"],
+          },
         },
       },
       "",
@@ -148,7 +200,11 @@ describe.each([
   test("counts thoughts beside the answer, and cached tokens within the prompt", async () => {
     const body = { generationConfig: { thinkingConfig: {} } };
     const { usageMetadata } = await get(body, "gemini-3-x+cached=3");
-    const { promptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount = 0 } = usageMetadata ?? {};
+    const {
+      promptTokenCount = 0,
+      candidatesTokenCount = 0,
+      thoughtsTokenCount = 0,
+    } = usageMetadata ?? {};
     expect(usageMetadata).toEqual({
       promptTokenCount: 11,
       candidatesTokenCount: 7,
@@ -210,8 +266,10 @@ test("tokens are counted, by each service in its own way", async () => {
 test("faults come where they are requested", async () => {
   const server = await mockForTest();
   const path = `${BASE}m:streamGenerateContent?alt=sse`;
-  const get = (settings: string) => rawTo(server, path, { contents }, `x-mock: chunks=2; ${settings}\r\n`);
-  const count = async (settings: string): Promise<number> => events(parts(await get(settings)).body).length;
+  const get = (settings: string) =>
+    rawTo(server, path, { contents }, `x-mock: chunks=2; ${settings}\r\n`);
+  const count = async (settings: string): Promise<number> =>
+    events(parts(await get(settings)).body).length;
   expect(await count("delay=0ms")).toBe(3);
   expect(await count("no-done")).toBe(2);
   expect(await count("no-finish")).toBe(2);
@@ -234,7 +292,10 @@ test.each([
   [503, "UNAVAILABLE"],
 ])("the status %s is %s", async (status, name) => {
   const response = await ask(await mockForTest(), {}, `m+${status}`);
-  expect([response.status, await response.json()]).toMatchObject([status, { error: { code: status, status: name } }]);
+  expect([response.status, await response.json()]).toMatchObject([
+    status,
+    { error: { code: status, status: name } },
+  ]);
 });
 
 test("a key is one of two headers", async () => {
@@ -256,7 +317,12 @@ describe("refused is", () => {
     ],
     [
       "a signature of another provider",
-      { contents: [...contents, { role: "model", parts: [{ text: "x", thoughtSignature: "AAAA" }] }] },
+      {
+        contents: [
+          ...contents,
+          { role: "model", parts: [{ text: "x", thoughtSignature: "AAAA" }] },
+        ],
+      },
       /not valid/,
     ],
     ["a setting without a form", {}, /redacted/, "m+redacted"],
@@ -291,11 +357,15 @@ const KNOWN = /Thought signature is not valid/;
 
 const isAnswerable = ({ request, status }: Recording): boolean => {
   const path = pathOf(request);
-  return status === 200 && /:(generateContent|streamGenerateContent\?alt=sse|countTokens)$/.test(path);
+  return (
+    status === 200 && /:(generateContent|streamGenerateContent\?alt=sse|countTokens)$/.test(path)
+  );
 };
 
 function pathOf(request: Recording["request"]): string {
-  return request !== null && "path" in request && typeof request.path === "string" ? request.path : "";
+  return request !== null && "path" in request && typeof request.path === "string"
+    ? request.path
+    : "";
 }
 
 describe.each(["gemini", "gemini-count-tokens"])("recorded %s", (name) => {

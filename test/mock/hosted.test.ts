@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { countTokensSurface, messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import type { ExchangePlan } from "../../src/dialects/exchange-plan.ts";
 import type { MockServer } from "../../mock/server.ts";
@@ -22,7 +25,8 @@ async function travel(server: MockServer, exchange: ExchangePlan, stream: boolea
   const type = response.headers.get("content-type") ?? "";
   // A connection that breaks has still brought what it brought.
   const bytes = await received(response);
-  if (response.status !== 200) return { status: response.status, type, text: decoder.decode(bytes), ending: null };
+  if (response.status !== 200)
+    return { status: response.status, type, text: decoder.decode(bytes), ending: null };
   if (!stream) {
     const { ending, bytes: relayed } = exchange.answer(bytes);
     return { status: 200, type, text: decoder.decode(relayed), ending };
@@ -31,8 +35,15 @@ async function travel(server: MockServer, exchange: ExchangePlan, stream: boolea
   const events = [...machine.push(bytes)];
   const { failure } = machine;
   const end =
-    failure === null ? machine.end() : { events: [], ending: { failure, finish: null, usage: machine.usage } };
-  return { status: 200, type, text: decoder.decode(Buffer.concat([...events, ...end.events])), ending: end.ending };
+    failure === null
+      ? machine.end()
+      : { events: [], ending: { failure, finish: null, usage: machine.usage } };
+  return {
+    status: 200,
+    type,
+    text: decoder.decode(Buffer.concat([...events, ...end.events])),
+    ending: end.ending,
+  };
 }
 
 async function received(response: Response): Promise<Uint8Array> {
@@ -46,18 +57,28 @@ async function received(response: Response): Promise<Uint8Array> {
 }
 
 const exchangeOf = (flag: string, more: JsonObject, settings = "") =>
-  exchangeTo(flag, messagesSurface, { ...REQUESTED, ...more }, { upstreamModel: `claude${settings}` });
+  exchangeTo(
+    flag,
+    messagesSurface,
+    { ...REQUESTED, ...more },
+    { upstreamModel: `claude${settings}` },
+  );
 
 describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
-  test.each([false, true])("answers as the protocol's own provider does (stream: %s)", async (stream) => {
-    const server = await mockForTest();
-    const direct = await travel(server, exchangeOf("", { stream }), stream);
-    const hosted = await travel(server, exchangeOf(flag, { stream }), stream);
-    expect(hosted.text.replaceAll("mock_2", "mock_1")).toBe(direct.text);
-    expect(hosted.ending).toEqual(direct.ending);
-    expect(hosted.ending).toMatchObject({ failure: null, finish: "stop" });
-    expect(hosted.type === "application/vnd.amazon.eventstream").toBe(stream && flag === "bedrock_invoke");
-  });
+  test.each([false, true])(
+    "answers as the protocol's own provider does (stream: %s)",
+    async (stream) => {
+      const server = await mockForTest();
+      const direct = await travel(server, exchangeOf("", { stream }), stream);
+      const hosted = await travel(server, exchangeOf(flag, { stream }), stream);
+      expect(hosted.text.replaceAll("mock_2", "mock_1")).toBe(direct.text);
+      expect(hosted.ending).toEqual(direct.ending);
+      expect(hosted.ending).toMatchObject({ failure: null, finish: "stop" });
+      expect(hosted.type === "application/vnd.amazon.eventstream").toBe(
+        stream && flag === "bedrock_invoke",
+      );
+    },
+  );
 
   test("answers requests of another protocol", async () => {
     const server = await mockForTest();
@@ -81,14 +102,22 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
       ["thinking", "tool_use"],
     ]);
     const result = { type: "tool_result", tool_use_id: content[1].id, content: "1" };
-    const messages = [...MESSAGES, { role: "assistant", content }, { role: "user", content: [result] }];
+    const messages = [
+      ...MESSAGES,
+      { role: "assistant", content },
+      { role: "user", content: [result] },
+    ];
     const second = await travel(server, exchangeOf(flag, { ...more, messages }), false);
     expect(second.ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
   test("counts tokens, and counts as the protocol's own provider does", async () => {
     const server = await mockForTest();
-    const body = { model: "r", messages: MESSAGES, thinking: { type: "enabled", budget_tokens: 2_000 } };
+    const body = {
+      model: "r",
+      messages: MESSAGES,
+      thinking: { type: "enabled", budget_tokens: 2_000 },
+    };
     const direct = await travel(server, exchangeTo("", countTokensSurface, body), false);
     const hosted = await travel(server, exchangeTo(flag, countTokensSurface, body), false);
     expect(JSON.parse(hosted.text)).toEqual(JSON.parse(direct.text));
@@ -100,7 +129,9 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     const betas = ["context-management-2025-06-27"];
     const journey = { provider: { betas }, headers: { version: null, betas } };
     const body = { ...REQUESTED, context_management: { edits: [] } };
-    expect(await travel(server, exchangeTo(flag, messagesSurface, body, journey), false)).toMatchObject({
+    expect(
+      await travel(server, exchangeTo(flag, messagesSurface, body, journey), false),
+    ).toMatchObject({
       status: 200,
     });
     const [sent] = server.requests;
@@ -117,7 +148,11 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     ["error-frame=after-3", "error_frame"],
   ])("fails in the middle of a stream: %s", async (setting, kind) => {
     const server = await mockForTest();
-    const { ending, text } = await travel(server, exchangeOf(flag, { stream: true }, `+${setting}`), true);
+    const { ending, text } = await travel(
+      server,
+      exchangeOf(flag, { stream: true }, `+${setting}`),
+      true,
+    );
     expect(ending?.failure?.kind).toBe(kind);
     expect(text).not.toContain("message_stop");
     expect(text).not.toContain("Simulated failure");
@@ -134,7 +169,10 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
     const server = await mockForTest();
     const exchange = exchangeOf(flag, {}, `+status=${status}`);
     const { text } = await travel(server, exchange, false);
-    expect(exchange.readError(status, new TextEncoder().encode(text))).toMatchObject({ kind, status });
+    expect(exchange.readError(status, new TextEncoder().encode(text))).toMatchObject({
+      kind,
+      status,
+    });
   });
 });
 
@@ -157,18 +195,23 @@ describe("what the clouds do in their own way", () => {
       const length = new DataView(bytes.buffer, base).getUint32(0);
       const { headers, body: payload } = codec.decode(bytes.subarray(base, base + length));
       expect(headers[":event-type"]?.value).toBe("chunk");
-      events.push(JSON.parse(Buffer.from(JSON.parse(decoder.decode(payload)).bytes, "base64").toString()));
+      events.push(
+        JSON.parse(Buffer.from(JSON.parse(decoder.decode(payload)).bytes, "base64").toString()),
+      );
       base += length;
     }
     expect(events.at(0)?.["type"]).toBe("message_start");
     expect(Object.keys(events.at(-1) ?? {})).toEqual(["type", "amazon-bedrock-invocationMetrics"]);
   });
 
-  test.each(["cut=in-3", "close=in-2", "reset=in-4"])("half a frame is no frame: %s", async (setting) => {
-    const exchange = exchangeOf("bedrock_invoke", { stream: true }, `+${setting}`);
-    const { ending } = await travel(await mockForTest(), exchange, true);
-    expect(ending?.failure?.kind).toBe("truncated");
-  });
+  test.each(["cut=in-3", "close=in-2", "reset=in-4"])(
+    "half a frame is no frame: %s",
+    async (setting) => {
+      const exchange = exchangeOf("bedrock_invoke", { stream: true }, `+${setting}`);
+      const { ending } = await travel(await mockForTest(), exchange, true);
+      expect(ending?.failure?.kind).toBe("truncated");
+    },
+  );
 
   test("settings for lines are refused where frames have none", async () => {
     const exchange = exchangeOf("bedrock_invoke", { stream: true }, "+keepalive");
@@ -185,7 +228,9 @@ describe("what the clouds do in their own way", () => {
   ])("a call without credentials, where they are requested: %s", async (flag, status) => {
     const exchange = exchangeOf(flag, {}, "+require-auth");
     expect((await postTo(await mockForTest(), exchange.path, exchange.body)).status).toBe(status);
-    const answer = await postTo(await mockForTest(), exchange.path, exchange.body, { authorization: "Bearer k" });
+    const answer = await postTo(await mockForTest(), exchange.path, exchange.body, {
+      authorization: "Bearer k",
+    });
     expect(answer.status).toBe(200);
   });
 });

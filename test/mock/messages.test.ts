@@ -14,7 +14,9 @@ const schema = {
   additionalProperties: false,
 };
 const tools: Anthropic.Tool[] = [{ name: "get_weather", input_schema: schema }];
-const messages: Anthropic.MessageParam[] = [{ role: "user", content: "What is the weather in Oslo?" }];
+const messages: Anthropic.MessageParam[] = [
+  { role: "user", content: "What is the weather in Oslo?" },
+];
 
 function clientOf(server: MockServer): Anthropic {
   return new Anthropic({ apiKey: "not-a-key", baseURL: server.url, maxRetries: 0 });
@@ -27,14 +29,23 @@ async function client(): Promise<Anthropic> {
 describe("the official client", () => {
   test("reads an answer, and sends the newer version", async () => {
     const server = await mockForTest();
-    const message = await clientOf(server).messages.create({ model: "m", max_tokens: 100, messages });
+    const message = await clientOf(server).messages.create({
+      model: "m",
+      max_tokens: 100,
+      messages,
+    });
     expect(message).toMatchObject({
       type: "message",
       role: "assistant",
       content: [{ type: "text", text: "Simulated answer from m to 1 message." }],
       stop_reason: "end_turn",
       stop_sequence: null,
-      usage: { input_tokens: 11, output_tokens: 7, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+      usage: {
+        input_tokens: 11,
+        output_tokens: 7,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+      },
     });
     expect(message).toHaveProperty("_request_id", "req_mock_1");
     expect(server.requests[0]?.headers["anthropic-version"]).toBe("2026-10-21");
@@ -44,39 +55,55 @@ describe("the official client", () => {
     const anthropic = await client();
     const stream = anthropic.messages.stream({ model: "m+unicode", max_tokens: 100, messages });
     expect(await stream.finalText()).toContain("Grüße 信号 🚦");
-    expect((await stream.finalMessage()).usage).toMatchObject({ input_tokens: 11, output_tokens: 8 });
+    expect((await stream.finalMessage()).usage).toMatchObject({
+      input_tokens: 11,
+      output_tokens: 8,
+    });
   });
 
-  test.each([false, true])("goes through a tool loop and gives thinking back (stream: %s)", async (stream) => {
-    const anthropic = await client();
-    const ask = (history: Anthropic.MessageParam[]): Promise<Anthropic.Message> => {
-      const body = {
-        model: "m+tool-calls=2+times=1",
-        max_tokens: 2_000,
-        messages: history,
-        tools,
-        thinking: { type: "enabled" as const, budget_tokens: 1_024 },
+  test.each([false, true])(
+    "goes through a tool loop and gives thinking back (stream: %s)",
+    async (stream) => {
+      const anthropic = await client();
+      const ask = (history: Anthropic.MessageParam[]): Promise<Anthropic.Message> => {
+        const body = {
+          model: "m+tool-calls=2+times=1",
+          max_tokens: 2_000,
+          messages: history,
+          tools,
+          thinking: { type: "enabled" as const, budget_tokens: 1_024 },
+        };
+        return stream
+          ? anthropic.messages.stream(body).finalMessage()
+          : anthropic.messages.create(body);
       };
-      return stream ? anthropic.messages.stream(body).finalMessage() : anthropic.messages.create(body);
-    };
-    const first = await ask(messages);
-    expect(first.stop_reason).toBe("tool_use");
-    expect(first.content).toMatchObject([
-      { type: "thinking", thinking: THOUGHT, signature: expect.stringMatching(/^mock/) },
-      { type: "tool_use", name: "get_weather", input: { city: "simulated", days: 2 } },
-      { type: "tool_use", name: "get_weather", input: { city: "simulated", days: 2 } },
-    ]);
-    const results = first.content
-      .filter((block) => block.type === "tool_use")
-      .map((block) => ({ type: "tool_result" as const, tool_use_id: block.id, content: "sunny" }));
-    const content = first.content as Anthropic.ContentBlockParam[];
-    const second = await ask([...messages, { role: "assistant", content }, { role: "user", content: results }]);
-    expect(second.stop_reason).toBe("end_turn");
-    expect(second.content).toMatchObject([
-      { type: "thinking" },
-      { type: "text", text: "Simulated answer from m to the result of a tool." },
-    ]);
-  });
+      const first = await ask(messages);
+      expect(first.stop_reason).toBe("tool_use");
+      expect(first.content).toMatchObject([
+        { type: "thinking", thinking: THOUGHT, signature: expect.stringMatching(/^mock/) },
+        { type: "tool_use", name: "get_weather", input: { city: "simulated", days: 2 } },
+        { type: "tool_use", name: "get_weather", input: { city: "simulated", days: 2 } },
+      ]);
+      const results = first.content
+        .filter((block) => block.type === "tool_use")
+        .map((block) => ({
+          type: "tool_result" as const,
+          tool_use_id: block.id,
+          content: "sunny",
+        }));
+      const content = first.content as Anthropic.ContentBlockParam[];
+      const second = await ask([
+        ...messages,
+        { role: "assistant", content },
+        { role: "user", content: results },
+      ]);
+      expect(second.stop_reason).toBe("end_turn");
+      expect(second.content).toMatchObject([
+        { type: "thinking" },
+        { type: "text", text: "Simulated answer from m to the result of a tool." },
+      ]);
+    },
+  );
 
   test("reads a structured answer", async () => {
     const anthropic = await client();
@@ -86,12 +113,16 @@ describe("the official client", () => {
       messages,
       output_config: { format: { type: "json_schema", schema } },
     });
-    expect(message.content).toMatchObject([{ type: "text", text: '{"city":"simulated","days":2}' }]);
+    expect(message.content).toMatchObject([
+      { type: "text", text: '{"city":"simulated","days":2}' },
+    ]);
   });
 
   test("counts tokens", async () => {
     const anthropic = await client();
-    expect(await anthropic.messages.countTokens({ model: "m", messages })).toEqual({ input_tokens: 11 });
+    expect(await anthropic.messages.countTokens({ model: "m", messages })).toEqual({
+      input_tokens: 11,
+    });
   });
 
   test("meets an overloaded provider as one", async () => {
@@ -100,14 +131,22 @@ describe("the official client", () => {
       .create({ model: "m+529+retry-after=3", max_tokens: 9, messages })
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(Anthropic.APIError);
-    expect(failure).toMatchObject({ status: 529, type: "overloaded_error", requestID: "req_mock_1" });
+    expect(failure).toMatchObject({
+      status: 529,
+      type: "overloaded_error",
+      requestID: "req_mock_1",
+    });
     const { headers } = failure as InstanceType<typeof Anthropic.APIError>;
     expect([headers?.get("retry-after"), headers?.get("x-should-retry")]).toEqual(["3", "true"]);
   });
 
   test("throws on an error in the middle of a stream", async () => {
     const anthropic = await client();
-    const stream = anthropic.messages.stream({ model: "m+error-frame=after-4", max_tokens: 9, messages });
+    const stream = anthropic.messages.stream({
+      model: "m+error-frame=after-4",
+      max_tokens: 9,
+      messages,
+    });
     await expect(stream.finalMessage()).rejects.toMatchObject({ type: "api_error" });
   });
 });
@@ -117,9 +156,16 @@ type Block = Record<string, unknown>;
 /** Puts a stream together again, and checks on the way that it keeps to Anthropic's grammar. */
 async function streamed(body: object, header: string): Promise<Record<string, unknown>> {
   const server = await mockForTest();
-  const response = await postTo(server, PATH, { ...body, stream: true }, { ...VERSION, "x-mock": header });
+  const response = await postTo(
+    server,
+    PATH,
+    { ...body, stream: true },
+    { ...VERSION, "x-mock": header },
+  );
   const sent = namedEvents(await response.text());
-  const data = sent.map((event) => JSON.parse(event.data) as Record<string, Record<string, unknown>>);
+  const data = sent.map(
+    (event) => JSON.parse(event.data) as Record<string, Record<string, unknown>>,
+  );
   expect(sent.map((event) => event.name)).toEqual(data.map((event) => event["type"]));
   expect(sent.at(0)?.name).toBe("message_start");
   expect(sent.slice(-2).map((event) => event.name)).toEqual(["message_delta", "message_stop"]);
@@ -140,11 +186,13 @@ async function streamed(body: object, header: string): Promise<Record<string, un
         expect([open, Number(event["index"])]).toEqual([true, blocks.length - 1]);
         const { type, partial_json: part, ...delta } = event["delta"] ?? {};
         if (type === "input_json_delta") json += String(part);
-        for (const [name, text] of Object.entries(delta)) (block ?? {})[name] = String(block?.[name]) + String(text);
+        for (const [name, text] of Object.entries(delta))
+          (block ?? {})[name] = String(block?.[name]) + String(text);
         break;
       }
       case "content_block_stop":
-        if (block?.["type"] === "tool_use") block["input"] = isJson(json) ? (JSON.parse(json) as object) : {};
+        if (block?.["type"] === "tool_use")
+          block["input"] = isJson(json) ? (JSON.parse(json) as object) : {};
         open = false;
         break;
       default:
@@ -154,7 +202,12 @@ async function streamed(body: object, header: string): Promise<Record<string, un
   expect(open).toBe(false);
   const [start, end] = [data[0]?.["message"], data.at(-2)];
   const usage = { ...(start?.["usage"] as object | undefined), ...end?.["usage"] };
-  return { ...start, content: blocks, ...end?.["delta"], ...(Object.keys(usage).length === 0 ? {} : { usage }) };
+  return {
+    ...start,
+    content: blocks,
+    ...end?.["delta"],
+    ...(Object.keys(usage).length === 0 ? {} : { usage }),
+  };
 }
 
 function isJson(text: string): boolean {
@@ -172,12 +225,28 @@ function nameOf(event: { readonly type?: unknown }): unknown {
 
 const text = (value: string): object => ({ type: "text", text: value });
 const manual = { thinking: { type: "enabled", budget_tokens: 1_024 } };
-const requested = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] };
-const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "1" }] };
+const requested = {
+  role: "assistant",
+  content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }],
+};
+const result = {
+  role: "user",
+  content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "1" }],
+};
 
 const variants: [string, object, string, object][] = [
-  ["text", {}, "", { content: [text("Simulated answer from m to 1 message.")], stop_reason: "end_turn" }],
-  ["a limit", { max_tokens: 2 }, "", { content: [text("Simulated answer")], stop_reason: "max_tokens" }],
+  [
+    "text",
+    {},
+    "",
+    { content: [text("Simulated answer from m to 1 message.")], stop_reason: "end_turn" },
+  ],
+  [
+    "a limit",
+    { max_tokens: 2 },
+    "",
+    { content: [text("Simulated answer")], stop_reason: "max_tokens" },
+  ],
   ["a limit of nothing", { max_tokens: 0 }, "", { content: [], stop_reason: "max_tokens" }],
   [
     "a stop sequence, the first of two",
@@ -203,7 +272,12 @@ const variants: [string, object, string, object][] = [
     "redacted",
     { content: [{ type: "redacted_thinking", data: expect.any(String) }, { type: "text" }] },
   ],
-  ["thinking between tools, before any", { thinking: { type: "between_tools" } }, "", { content: [{ type: "text" }] }],
+  [
+    "thinking between tools, before any",
+    { thinking: { type: "between_tools" } },
+    "",
+    { content: [{ type: "text" }] },
+  ],
   [
     "thinking between tools",
     { thinking: { type: "between_tools" }, messages: [...HELLO, requested, result] },
@@ -229,7 +303,10 @@ const variants: [string, object, string, object][] = [
       tool_choice: { type: "tool", name: "get_weather" },
     },
     "",
-    { content: [{ name: "get_weather", input: { city: "simulated", days: 2 } }], stop_reason: "tool_use" },
+    {
+      content: [{ name: "get_weather", input: { city: "simulated", days: 2 } }],
+      stop_reason: "tool_use",
+    },
   ],
   [
     "no parallel tools where the request forbids them",
@@ -251,12 +328,26 @@ const variants: [string, object, string, object][] = [
     {
       content: [],
       stop_reason: "refusal",
-      stop_details: { type: "refusal", category: "general_harms", explanation: "This is a simulated refusal." },
+      stop_details: {
+        type: "refusal",
+        category: "general_harms",
+        explanation: "This is a simulated refusal.",
+      },
     },
   ],
-  ["a refusal without details", {}, "finish=content_filter", { stop_reason: "refusal", stop_details: null }],
+  [
+    "a refusal without details",
+    {},
+    "finish=content_filter",
+    { stop_reason: "refusal", stop_details: null },
+  ],
   ["a pause", {}, "finish=pause", { stop_reason: "pause_turn" }],
-  ["a full context window", {}, "finish=context_window", { stop_reason: "model_context_window_exceeded" }],
+  [
+    "a full context window",
+    {},
+    "finish=context_window",
+    { stop_reason: "model_context_window_exceeded" },
+  ],
   ["an unknown reason", {}, "finish=unknown", { stop_reason: "mock_unknown" }],
   [
     "usage of a cache, which the prompt's tokens exclude",
@@ -264,13 +355,20 @@ const variants: [string, object, string, object][] = [
     "cached=30; cache-write=4",
     { usage: { input_tokens: 70, cache_read_input_tokens: 30, cache_creation_input_tokens: 4 } },
   ],
-  ["a region", { inference_geo: "eu" }, "", { usage: { inference_geo: "eu", service_tier: "standard" } }],
+  [
+    "a region",
+    { inference_geo: "eu" },
+    "",
+    { usage: { inference_geo: "eu", service_tier: "standard" } },
+  ],
 ];
 
 test.each(variants)("streamed and whole say the same: %s", async (_, body, header, expected) => {
   const request = { model: "m", max_tokens: 2_000, messages: HELLO, ...body };
   const server = await mockForTest();
-  const whole = (await (await postTo(server, PATH, request, { ...VERSION, "x-mock": header })).json()) as object;
+  const whole = (await (
+    await postTo(server, PATH, request, { ...VERSION, "x-mock": header })
+  ).json()) as object;
   expect(whole).toMatchObject(expected);
   expect(await streamed(request, header)).toEqual(whole);
 });
@@ -279,9 +377,15 @@ test("the beginning counts one token, the end all of them", async () => {
   const server = await mockForTest();
   const body = { model: "m", max_tokens: 9, messages: HELLO, stream: true };
   const sent = namedEvents(await (await postTo(server, PATH, body, VERSION)).text());
-  expect(JSON.parse(sent[0]?.data ?? "")).toMatchObject({ message: { usage: { input_tokens: 6, output_tokens: 1 } } });
-  expect(JSON.parse(sent.at(-2)?.data ?? "")).toMatchObject({ usage: { input_tokens: 6, output_tokens: 7 } });
-  const without = await (await postTo(server, PATH, body, { ...VERSION, "x-mock": "no-usage" })).text();
+  expect(JSON.parse(sent[0]?.data ?? "")).toMatchObject({
+    message: { usage: { input_tokens: 6, output_tokens: 1 } },
+  });
+  expect(JSON.parse(sent.at(-2)?.data ?? "")).toMatchObject({
+    usage: { input_tokens: 6, output_tokens: 7 },
+  });
+  const without = await (
+    await postTo(server, PATH, body, { ...VERSION, "x-mock": "no-usage" })
+  ).text();
   expect(without).not.toContain("usage");
 });
 
@@ -292,6 +396,11 @@ test("an answer without its end", async () => {
   const message = (await whole.json()) as object;
   expect(message).toMatchObject({ stop_reason: null });
   expect(Object.keys(message)).not.toContain("usage");
-  const streamEnd = await postTo(server, PATH, { ...body, stream: true }, { ...VERSION, "x-mock": "no-finish" });
+  const streamEnd = await postTo(
+    server,
+    PATH,
+    { ...body, stream: true },
+    { ...VERSION, "x-mock": "no-finish" },
+  );
   expect(namedEvents(await streamEnd.text()).at(-1)?.name).toBe("message_stop");
 });

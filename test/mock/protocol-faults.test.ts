@@ -122,7 +122,10 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     expect(bodyOf(answer).includes("[DONE]")).toBe(name === "chat" || name === "completions");
   });
 
-  const breaks: [string, { readonly events: number; readonly end: string; readonly complete: boolean }][] = [
+  const breaks: [
+    string,
+    { readonly events: number; readonly end: string; readonly complete: boolean },
+  ][] = [
     ["cut=after-3", { events: 3, end: "open", complete: true }],
     ["cut=in-3", { events: 2.5, end: "open", complete: true }],
     ["cut=before-finish", { events: dialect.beforeFinish, end: "open", complete: true }],
@@ -140,7 +143,11 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     const answer = await ask(server, dialect, settings);
     const text = bodyOf(answer);
     const events = text.split("\n\n").length - 1 + (text.endsWith("\n\n") ? 0 : 0.5);
-    expect([events, answer.end, parts(answer).complete]).toEqual([expected.events, expected.end, expected.complete]);
+    expect([events, answer.end, parts(answer).complete]).toEqual([
+      expected.events,
+      expected.end,
+      expected.complete,
+    ]);
   });
 
   test("is refused before the headers, in the protocol's own form or not at all", async () => {
@@ -157,7 +164,9 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     const server = await mockForTest();
     const sent = namedEvents(bodyOf(await ask(server, dialect, "malformed=after-3")));
     expect(sent).toHaveLength(all + 1);
-    expect(sent.slice(0, 3).map((event) => isJson(event.data))).toEqual([true, true, true].slice(0, 3));
+    expect(sent.slice(0, 3).map((event) => isJson(event.data))).toEqual(
+      [true, true, true].slice(0, 3),
+    );
     expect(isJson(sent[3]?.data ?? "")).toBe(false);
     expect(sent[3]?.name === null).toBe(dialect.names[0] === null);
   });
@@ -175,10 +184,18 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
   test("fails in the protocol's own way", async () => {
     const server = await mockForTest();
     const sent = namedEvents(bodyOf(await ask(server, dialect, "error-frame=after-2")));
-    expect(sent.map((event) => event.name)).toEqual([...dialect.names.slice(0, 2), ...dialect.error]);
-    expect(JSON.parse(sent[2]?.data ?? "")).toMatchObject({ error: { message: expect.any(String) } });
+    expect(sent.map((event) => event.name)).toEqual([
+      ...dialect.names.slice(0, 2),
+      ...dialect.error,
+    ]);
+    expect(JSON.parse(sent[2]?.data ?? "")).toMatchObject({
+      error: { message: expect.any(String) },
+    });
     const bare = namedEvents(bodyOf(await ask(server, dialect, "error-frame=after-2; no-done")));
-    expect(bare.map((event) => event.name)).toEqual([...dialect.names.slice(0, 2), ...dialect.bareError]);
+    expect(bare.map((event) => event.name)).toEqual([
+      ...dialect.names.slice(0, 2),
+      ...dialect.bareError,
+    ]);
   });
 
   test("has lines and comments as requested", async () => {
@@ -212,7 +229,9 @@ describe.each(Object.entries(dialects))("a stream of %s", (name, dialect) => {
     expect(awkward.chunks).toBeGreaterThan(2 * lineEnds + withinCharacters);
     const zippedAndSplit = parts(await ask(server, dialect, "gzip; split"));
     expect(zippedAndSplit.chunks).toBe(zippedAndSplit.body.length);
-    expect(normal(gunzipSync(zippedAndSplit.body).toString())).toBe(normal(bodyOf(await ask(server, dialect, ""))));
+    expect(normal(gunzipSync(zippedAndSplit.body).toString())).toBe(
+      normal(bodyOf(await ask(server, dialect, ""))),
+    );
   });
 
   test("waits on request", async () => {
@@ -240,23 +259,28 @@ describe.each(Object.entries(dialects))("an answer of %s that is not streamed", 
   test("is compressed, split, and of another type on request", async () => {
     const server = await mockForTest();
     const plain = bodyOf(await ask(server, dialect, "", {}));
-    const { head, body } = parts(await ask(server, dialect, "gzip; split=7; content-type=text/html", {}));
+    const { head, body } = parts(
+      await ask(server, dialect, "gzip; split=7; content-type=text/html", {}),
+    );
     expect(head).toContain("content-type: text/html\r\n");
     expect(head).toContain("content-encoding: gzip");
     expect(normal(gunzipSync(body).toString())).toBe(normal(plain));
   });
 
-  test.each([302, 400, 401, 403, 404, 408, 413, 429, 500, 503, 504, 529])("has the status %s", async (status) => {
-    const server = await mockForTest();
-    const answer = await ask(server, dialect, `status=${status}`, {});
-    expect(parts(answer).status).toBe(status);
-    expect(JSON.parse(bodyOf(answer))).toMatchObject({
-      error: {
-        type: expect.stringMatching(/_(error|exceeded|large)$/),
-        message: expect.stringContaining(String(status)),
-      },
-    });
-  });
+  test.each([302, 400, 401, 403, 404, 408, 413, 429, 500, 503, 504, 529])(
+    "has the status %s",
+    async (status) => {
+      const server = await mockForTest();
+      const answer = await ask(server, dialect, `status=${status}`, {});
+      expect(parts(answer).status).toBe(status);
+      expect(JSON.parse(bodyOf(answer))).toMatchObject({
+        error: {
+          type: expect.stringMatching(/_(error|exceeded|large)$/),
+          message: expect.stringContaining(String(status)),
+        },
+      });
+    },
+  );
 });
 
 test.each(Object.entries(dialects))(
@@ -284,7 +308,11 @@ describe("an ending that says that the answer failed", () => {
       sequence_number: number;
     };
     expect(number).toBe(sent.length - 1);
-    expect(response).toMatchObject({ status: "failed", error: { code: "server_error" }, usage: null });
+    expect(response).toMatchObject({
+      status: "failed",
+      error: { code: "server_error" },
+      usage: null,
+    });
     expect(response.output.map((item) => item.type)).toEqual(["reasoning", "message"]);
     const early = namedEvents(bodyOf(await ask(server, responses, "failed=after-6")));
     expect(JSON.parse(early.at(-1)?.data ?? "")).toMatchObject({ response: { output: [] } });
@@ -306,7 +334,9 @@ test("types of Anthropic's errors", async () => {
   const { messages } = dialects;
   if (messages === undefined) throw new Error("the table has messages");
   const typeOf = async (status: number): Promise<unknown> => {
-    const body = JSON.parse(bodyOf(await ask(server, messages, `status=${status}`, {}))) as { error: { type: string } };
+    const body = JSON.parse(bodyOf(await ask(server, messages, `status=${status}`, {}))) as {
+      error: { type: string };
+    };
     return body.error.type;
   };
   const statuses = [400, 401, 402, 403, 404, 413, 429, 500, 504, 529];
@@ -328,7 +358,10 @@ test("405 in the shape of the path's protocol", async () => {
   const server = await mockForTest();
   const response = await fetch(`${server.url}/v1/messages`);
   expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
-  expect(await response.json()).toMatchObject({ type: "error", error: { message: "This path takes POST." } });
+  expect(await response.json()).toMatchObject({
+    type: "error",
+    error: { message: "This path takes POST." },
+  });
 });
 
 /** Without the numbers that every request has for itself. */

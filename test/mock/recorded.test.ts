@@ -2,7 +2,10 @@ import { describe, expect, test } from "vitest";
 import { readRecordings } from "../support/recordings.ts";
 import { mockForTest, postTo } from "./start.ts";
 
-/** Recordings omitted the headers that say which betas were on; all that the recorded clients used are. */
+/**
+ * Recordings omitted the headers that say which betas were on; all that the recorded clients used
+ * are.
+ */
 const HEADERS = {
   "anthropic-version": "2023-06-01",
   "anthropic-beta":

@@ -2,7 +2,10 @@ import { describe, expect, test } from "vitest";
 import { seal, sign } from "../../mock/model/signature.ts";
 import { HELLO, mockForTest, post, postTo } from "./start.ts";
 
-const strictTool = (parameters: object) => ({ type: "function", function: { name: "f", strict: true, parameters } });
+const strictTool = (parameters: object) => ({
+  type: "function",
+  function: { name: "f", strict: true, parameters },
+});
 const impossible = { type: "integer", minimum: 2, maximum: 1 };
 
 const refused: [string, object, string][] = [
@@ -33,8 +36,14 @@ test.each(refused)("400 for %s", async (_, body, param) => {
 
 const accepted: [string, object][] = [
   ["members that the protocol does not have", { top_k: 3, provider: {} }],
-  ["absent written as null", { stop: null, n: null, stream_options: null, tools: null, max_tokens: null }],
-  ["values of another type", { n: "two", stop: 5, tools: {}, tool_choice: [], response_format: "json" }],
+  [
+    "absent written as null",
+    { stop: null, n: null, stream_options: null, tools: null, max_tokens: null },
+  ],
+  [
+    "values of another type",
+    { n: "two", stop: 5, tools: {}, tool_choice: [], response_format: "json" },
+  ],
   [
     "parameters that cannot be met, but are not strict",
     { tools: [{ type: "function", function: { name: "f", parameters: impossible } }] },
@@ -47,15 +56,27 @@ test.each(accepted)("200 for %s", async (_, body) => {
   expect(await response.json()).toMatchObject({ object: "chat.completion" });
 });
 
-/** A request that carries reasoning of an answer before it, and what it says where no simulated provider made the signature. */
-type Signed = [protocol: string, path: string, body: (signature: string) => object, own: string, message: RegExp];
+/**
+ * A request that carries reasoning of an answer before it, and what it says where no simulated
+ * provider made the signature.
+ */
+type Signed = [
+  protocol: string,
+  path: string,
+  body: (signature: string) => object,
+  own: string,
+  message: RegExp,
+];
 
 const signed: readonly Signed[] = [
   [
     "messages: thinking",
     "/v1/messages",
     (signature) => ({
-      messages: [...HELLO, { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature }] }],
+      messages: [
+        ...HELLO,
+        { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature }] },
+      ],
     }),
     sign("thinking", "hm"),
     /^messages\.1\.content\.0: Invalid `signature` in `thinking` block$/,
@@ -63,14 +84,18 @@ const signed: readonly Signed[] = [
   [
     "messages: redacted thinking",
     "/v1/messages",
-    (data) => ({ messages: [...HELLO, { role: "assistant", content: [{ type: "redacted_thinking", data }] }] }),
+    (data) => ({
+      messages: [...HELLO, { role: "assistant", content: [{ type: "redacted_thinking", data }] }],
+    }),
     seal("redacted-thinking", "hm"),
     /^messages\.1\.content\.0: Invalid `data` in `redacted_thinking` block$/,
   ],
   [
     "responses: sealed reasoning",
     "/v1/responses",
-    (sealed) => ({ input: [...HELLO, { type: "reasoning", summary: [], encrypted_content: sealed }, ...HELLO] }),
+    (sealed) => ({
+      input: [...HELLO, { type: "reasoning", summary: [], encrypted_content: sealed }, ...HELLO],
+    }),
     seal("encrypted-reasoning", "hm"),
     /^The encrypted content for the item at 'input\[1\]' could not be verified\./,
   ],
@@ -78,7 +103,12 @@ const signed: readonly Signed[] = [
     "Converse: reasoning",
     "/model/m/converse",
     (signature) => ({
-      messages: [{ role: "assistant", content: [{ reasoningContent: { reasoningText: { text: "hm", signature } } }] }],
+      messages: [
+        {
+          role: "assistant",
+          content: [{ reasoningContent: { reasoningText: { text: "hm", signature } } }],
+        },
+      ],
     }),
     sign("reasoning-content", "hm"),
     /Invalid `signature` in `thinking` block$/,
@@ -88,8 +118,12 @@ const signed: readonly Signed[] = [
 describe("reasoning of another provider", () => {
   test.each(signed)("is refused, and its own is taken: %s", async (_, path, body, own, message) => {
     const server = await mockForTest();
-    const send = (signature: string): Promise<Response> => postTo(server, path, { model: "m", ...body(signature) });
-    const mistaken = (await (await send("EqQBCgYIAR")).json()) as { error?: { message: string }; message?: string };
+    const send = (signature: string): Promise<Response> =>
+      postTo(server, path, { model: "m", ...body(signature) });
+    const mistaken = (await (await send("EqQBCgYIAR")).json()) as {
+      error?: { message: string };
+      message?: string;
+    };
     expect(mistaken.error?.message ?? mistaken.message).toMatch(message);
     expect((await send(own)).status).toBe(200);
   });
@@ -99,7 +133,9 @@ test.each(["", "{", "[]", "null", '"text"'])("400 for the body %j", async (body)
   const server = await mockForTest();
   const response = await post(server, body);
   expect(response.status).toBe(400);
-  expect(await response.json()).toMatchObject({ error: { message: "The body must be a JSON object." } });
+  expect(await response.json()).toMatchObject({
+    error: { message: "The body must be a JSON object." },
+  });
 });
 
 test("401 without a key, where a test requests one", async () => {

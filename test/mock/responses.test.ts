@@ -10,7 +10,9 @@ const parameters = {
   required: ["city", "days"],
   additionalProperties: false,
 };
-const tools: OpenAI.Responses.Tool[] = [{ type: "function", name: "get_weather", strict: true, parameters }];
+const tools: OpenAI.Responses.Tool[] = [
+  { type: "function", name: "get_weather", strict: true, parameters },
+];
 const custom: OpenAI.Responses.Tool = { type: "custom", name: "free" };
 const sealed = {
   store: false,
@@ -26,7 +28,11 @@ async function client(): Promise<OpenAI> {
 describe("the official client", () => {
   test("reads an answer", async () => {
     const openai = await client();
-    const response = await openai.responses.create({ model: "m", input: "hello", instructions: "Be brief." });
+    const response = await openai.responses.create({
+      model: "m",
+      input: "hello",
+      instructions: "Be brief.",
+    });
     expect(response.output_text).toBe("Simulated answer from m to 1 message.");
     expect(response).toMatchObject({
       status: "completed",
@@ -54,33 +60,48 @@ describe("the official client", () => {
     expect(types.at(-1)).toBe("response.completed");
   });
 
-  test.each([false, true])("goes through a tool loop and gives sealed reasoning back (stream: %s)", async (stream) => {
-    const openai = await client();
-    const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "What is the weather in Oslo?" }];
-    const ask = async (): Promise<OpenAI.Responses.Response> => {
-      const body = { model: "m+tool-calls=2+times=1", input, tools, ...sealed };
-      return stream
-        ? openai.responses.stream(body).finalResponse()
-        : openai.responses.create({ ...body, stream: false });
-    };
-    const first = await ask();
-    const calls = first.output.filter((item) => item.type === "function_call");
-    expect(calls.map((call) => [call.name, JSON.parse(call.arguments)])).toEqual([
-      ["get_weather", { city: "simulated", days: 2 }],
-      ["get_weather", { city: "simulated", days: 2 }],
-    ]);
-    expect(first.output[0]).toMatchObject({ type: "reasoning", encrypted_content: expect.any(String) });
-    for (const item of first.output) {
-      // The streaming helper adds members of its own to the calls.
-      if (item.type === "function_call") {
-        const { id, call_id, name, arguments: text } = item;
-        input.push({ type: "function_call", call_id, name, arguments: text, ...(id === undefined ? {} : { id }) });
-      } else input.push(item as OpenAI.Responses.ResponseInputItem);
-    }
-    for (const call of calls) input.push({ type: "function_call_output", call_id: call.call_id, output: "sunny" });
-    const second = await ask();
-    expect(second.output_text).toBe("Simulated answer from m to the result of a tool.");
-  });
+  test.each([false, true])(
+    "goes through a tool loop and gives sealed reasoning back (stream: %s)",
+    async (stream) => {
+      const openai = await client();
+      const input: OpenAI.Responses.ResponseInput = [
+        { role: "user", content: "What is the weather in Oslo?" },
+      ];
+      const ask = async (): Promise<OpenAI.Responses.Response> => {
+        const body = { model: "m+tool-calls=2+times=1", input, tools, ...sealed };
+        return stream
+          ? openai.responses.stream(body).finalResponse()
+          : openai.responses.create({ ...body, stream: false });
+      };
+      const first = await ask();
+      const calls = first.output.filter((item) => item.type === "function_call");
+      expect(calls.map((call) => [call.name, JSON.parse(call.arguments)])).toEqual([
+        ["get_weather", { city: "simulated", days: 2 }],
+        ["get_weather", { city: "simulated", days: 2 }],
+      ]);
+      expect(first.output[0]).toMatchObject({
+        type: "reasoning",
+        encrypted_content: expect.any(String),
+      });
+      for (const item of first.output) {
+        // The streaming helper adds members of its own to the calls.
+        if (item.type === "function_call") {
+          const { id, call_id, name, arguments: text } = item;
+          input.push({
+            type: "function_call",
+            call_id,
+            name,
+            arguments: text,
+            ...(id === undefined ? {} : { id }),
+          });
+        } else input.push(item as OpenAI.Responses.ResponseInputItem);
+      }
+      for (const call of calls)
+        input.push({ type: "function_call_output", call_id: call.call_id, output: "sunny" });
+      const second = await ask();
+      expect(second.output_text).toBe("Simulated answer from m to the result of a tool.");
+    },
+  );
 
   test("reads a structured answer", async () => {
     const openai = await client();
@@ -102,7 +123,11 @@ describe("the official client", () => {
 
   test("throws on an error in the middle of a stream", async () => {
     const openai = await client();
-    const stream = await openai.responses.create({ model: "m+error-frame=after-5", input: "x", stream: true });
+    const stream = await openai.responses.create({
+      model: "m+error-frame=after-5",
+      input: "x",
+      stream: true,
+    });
     const seen: unknown[] = [];
     const read = async (): Promise<void> => {
       for await (const event of stream) seen.push(event);
@@ -124,14 +149,20 @@ describe("the official client", () => {
 type Item = Record<string, unknown>;
 
 /** Puts a stream together again, and checks on the way that it keeps to OpenAI's grammar. */
-async function streamed(body: object, header: string): Promise<{ ending: string; response: Item; items: Item[] }> {
+async function streamed(
+  body: object,
+  header: string,
+): Promise<{ ending: string; response: Item; items: Item[] }> {
   const server = await mockForTest();
   const response = await postTo(server, PATH, { ...body, stream: true }, { "x-mock": header });
   const sent = namedEvents(await response.text());
   const data = sent.map((event) => JSON.parse(event.data) as Record<string, unknown>);
   expect(sent.map((event) => event.name)).toEqual(data.map((event) => event["type"]));
   expect(data.map((event) => event["sequence_number"])).toEqual(data.map((_, index) => index));
-  expect(data.slice(0, 2).map((event) => event["type"])).toEqual(["response.created", "response.in_progress"]);
+  expect(data.slice(0, 2).map((event) => event["type"])).toEqual([
+    "response.created",
+    "response.in_progress",
+  ]);
   const items: Item[] = [];
   const texts: string[] = [];
   let open: string | null = null;
@@ -152,11 +183,17 @@ async function streamed(body: object, header: string): Promise<{ ending: string;
       expect(event["item_id"]).toBe(open);
       if (type.endsWith(".delta")) texts[index] += String(event["delta"]);
       if (/(text|refusal|arguments|input)\.done$/.test(type))
-        expect(event["text"] ?? event["refusal"] ?? event["arguments"] ?? event["input"]).toBe(texts[index]);
+        expect(event["text"] ?? event["refusal"] ?? event["arguments"] ?? event["input"]).toBe(
+          texts[index],
+        );
     }
   }
   expect(open).toBeNull();
-  return { ending: String(data.at(-1)?.["type"]), response: data.at(-1)?.["response"] as Item, items };
+  return {
+    ending: String(data.at(-1)?.["type"]),
+    response: data.at(-1)?.["response"] as Item,
+    items,
+  };
 }
 
 function textOf(item: Item): unknown {
@@ -170,7 +207,10 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     "text",
     {},
     "",
-    { ending: "completed", items: [{ type: "message", status: "completed", id: expect.stringMatching(/^msg/) }] },
+    {
+      ending: "completed",
+      items: [{ type: "message", status: "completed", id: expect.stringMatching(/^msg/) }],
+    },
   ],
   [
     "requested reasoning",
@@ -189,7 +229,10 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     {
       ending: "completed",
       items: [
-        { summary: [{ type: "summary_text", text: expect.any(String) }], encrypted_content: expect.any(String) },
+        {
+          summary: [{ type: "summary_text", text: expect.any(String) }],
+          encrypted_content: expect.any(String),
+        },
         { type: "message" },
       ],
     },
@@ -198,7 +241,10 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     "a tool call",
     { tools },
     "",
-    { ending: "completed", items: [{ type: "function_call", arguments: '{"city":"simulated","days":2}' }] },
+    {
+      ending: "completed",
+      items: [{ type: "function_call", arguments: '{"city":"simulated","days":2}' }],
+    },
   ],
   [
     "parallel tool calls",
@@ -216,7 +262,10 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     "a custom tool call",
     { tools: [...tools, custom], tool_choice: { type: "custom", name: "free" } },
     "",
-    { ending: "completed", items: [{ type: "custom_tool_call", name: "free", input: "simulated input" }] },
+    {
+      ending: "completed",
+      items: [{ type: "custom_tool_call", name: "free", input: "simulated input" }],
+    },
   ],
   [
     "a limit",
@@ -230,7 +279,10 @@ const variants: [string, object, string, { ending: string; items: object[]; more
   ],
   [
     "a limit that cuts a tool call",
-    { tools: [{ type: "function", name: "f", parameters: { const: "a ".repeat(40) } }], max_output_tokens: 16 },
+    {
+      tools: [{ type: "function", name: "f", parameters: { const: "a ".repeat(40) } }],
+      max_output_tokens: 16,
+    },
     "",
     { ending: "incomplete", items: [{ type: "function_call", status: "incomplete" }] },
   ],
@@ -238,7 +290,11 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     "a filter",
     {},
     "finish=content_filter",
-    { ending: "incomplete", items: [{}], more: { incomplete_details: { reason: "content_filter" } } },
+    {
+      ending: "incomplete",
+      items: [{}],
+      more: { incomplete_details: { reason: "content_filter" } },
+    },
   ],
   [
     "an unknown ending",
@@ -271,7 +327,12 @@ const variants: [string, object, string, { ending: string; items: object[]; more
     {
       ending: "completed",
       items: [{}],
-      more: { usage: { input_tokens: 11, input_tokens_details: { cached_tokens: 5, cache_write_tokens: 6 } } },
+      more: {
+        usage: {
+          input_tokens: 11,
+          input_tokens_details: { cached_tokens: 5, cache_write_tokens: 6 },
+        },
+      },
     },
   ],
   ["no usage", {}, "no-usage", { ending: "completed", items: [{}], more: { usage: null } }],
@@ -281,7 +342,11 @@ test.each(variants)("streamed and whole say the same: %s", async (_, body, heade
   const request = { model: "m", input: "hello", ...body };
   const server = await mockForTest();
   const whole = (await (await postTo(server, PATH, request, { "x-mock": header })).json()) as Item;
-  expect(whole).toMatchObject({ status: expected.ending, output: expected.items, ...expected.more });
+  expect(whole).toMatchObject({
+    status: expected.ending,
+    output: expected.items,
+    ...expected.more,
+  });
   const { ending, response, items } = await streamed(request, header);
   expect(ending).toBe(`response.${expected.ending}`);
   expect(response).toEqual(whole);
@@ -297,7 +362,8 @@ test("deltas are padded unless the request says no", async () => {
       .filter((event) => event.name === "response.output_text.delta")
       .map((event) => JSON.parse(event.data) as Record<string, string>);
   };
-  for (const { delta, obfuscation } of await deltas({})) expect(`${delta ?? ""}${obfuscation ?? ""}`).toHaveLength(16);
+  for (const { delta, obfuscation } of await deltas({}))
+    expect(`${delta ?? ""}${obfuscation ?? ""}`).toHaveLength(16);
   for (const event of await deltas({ stream_options: { include_obfuscation: false } }))
     expect(Object.keys(event)).not.toContain("obfuscation");
 });
@@ -320,7 +386,10 @@ test("the resource has what was requested", async () => {
     store: false,
     metadata: { a: "b" },
     temperature: 0.5,
-    text: { format: { type: "json_schema", name: "n", strict: false, description: null }, verbosity: "medium" },
+    text: {
+      format: { type: "json_schema", name: "n", strict: false, description: null },
+      verbosity: "medium",
+    },
   });
   expect(server.requests[0]?.body).toMatchObject({ store: false });
 });

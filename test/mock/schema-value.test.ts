@@ -21,17 +21,29 @@ const made: [string, unknown, unknown][] = [
   ["enum", { enum: ["u", "v"] }, "u"],
   ["const", { const: { deep: [1] } }, { deep: [1] }],
   ["a type that may be null", { type: ["null", "integer"] }, 1],
-  ["$ref into $defs", object({ a: { $ref: "#/$defs/q" } }, { $defs: { q: { enum: [7] } } }), { a: 7 }],
+  [
+    "$ref into $defs",
+    object({ a: { $ref: "#/$defs/q" } }, { $defs: { q: { enum: [7] } } }),
+    { a: 7 },
+  ],
   ["$ref with escapes", { $ref: "#/$defs/a~1b~0c", $defs: { "a/b~c": { const: 1 } } }, 1],
   ["$ref to the root, not required", { type: "object", properties: { child: { $ref: "#" } } }, {}],
-  ["a recursive list", object({ children: { type: "array", items: { $ref: "#" } } }), { children: [] }],
+  [
+    "a recursive list",
+    object({ children: { type: "array", items: { $ref: "#" } } }),
+    { children: [] },
+  ],
   ["anyOf, first that works", { anyOf: [false, { type: "boolean" }] }, true],
   [
     "anyOf beside properties",
     { type: "object", properties: { a: { const: 1 } }, anyOf: [{ required: ["a"] }] },
     { a: 1 },
   ],
-  ["oneOf with references", { oneOf: [{ $ref: "#/$defs/a" }], $defs: { a: { type: "integer", minimum: 4 } } }, 4],
+  [
+    "oneOf with references",
+    { oneOf: [{ $ref: "#/$defs/a" }], $defs: { a: { type: "integer", minimum: 4 } } },
+    4,
+  ],
   [
     "allOf merges",
     {
@@ -103,7 +115,11 @@ describe("any schema of the usual keywords", () => {
           minimum: fc.integer({ min: -50, max: 50 }),
           maximum: fc.integer({ min: 60, max: 99 }),
         }),
-        fc.record({ type: fc.constant("string"), minLength: fc.nat(20), maxLength: fc.integer({ min: 20, max: 40 }) }),
+        fc.record({
+          type: fc.constant("string"),
+          minLength: fc.nat(20),
+          maxLength: fc.integer({ min: 20, max: 40 }),
+        }),
       ),
       fc.record({ type: fc.constant("array"), items: tie("schema"), minItems: fc.nat(3) }),
       fc.record({ anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }) }),

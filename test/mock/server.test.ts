@@ -19,7 +19,10 @@ test("remembers requests, and no credential", async () => {
   await expect.poll(() => server.requests.at(-1)?.endedAt).not.toBeNull();
   const text = await (await fetch(`${server.url}/mock/requests`)).text();
   expect(text).not.toContain("sk-secret");
-  const { counts, requests } = JSON.parse(text) as { counts: object; requests: typeof server.requests };
+  const { counts, requests } = JSON.parse(text) as {
+    counts: object;
+    requests: typeof server.requests;
+  };
   expect(counts).toEqual({ total: 5, closedEarly: 0, underWay: 0 });
   expect(requests).toEqual(server.requests);
   expect(requests[0]).toMatchObject({
@@ -31,7 +34,9 @@ test("remembers requests, and no credential", async () => {
     headers: { "x-other": "kept" },
   });
   expect(requests[0]?.startedAt).toBeGreaterThanOrEqual(before);
-  expect(new Set(requests.map((entry) => entry.credential))).toEqual(new Set([requests[0]?.credential]));
+  expect(new Set(requests.map((entry) => entry.credential))).toEqual(
+    new Set([requests[0]?.credential]),
+  );
   expect(requests[0]?.credential).toMatch(/^[0-9a-f]{16}$/);
 });
 
@@ -58,22 +63,28 @@ test("notes a client that goes before the end, and when", async () => {
   abort.abort();
   await expect.poll(() => server.requests[0]?.closedEarly).toBe(true);
   expect((server.requests[0]?.endedAt ?? 0) - leaving).toBeLessThan(500);
-  const { counts } = (await (await fetch(`${server.url}/mock/requests`)).json()) as { counts: object };
+  const { counts } = (await (await fetch(`${server.url}/mock/requests`)).json()) as {
+    counts: object;
+  };
   expect(counts).toEqual({ total: 1, closedEarly: 1, underWay: 0 });
 });
 
-test.each(["close", "reset", "refused", "cut"])("does not blame the client for %s", async (setting) => {
-  const server = await mockForTest();
-  await raw(server, `m+${setting}`, { stream: true });
-  await expect.poll(() => server.requests[0]?.endedAt).not.toBeNull();
-  expect(server.requests[0]?.closedEarly).toBe(false);
-});
+test.each(["close", "reset", "refused", "cut"])(
+  "does not blame the client for %s",
+  async (setting) => {
+    const server = await mockForTest();
+    await raw(server, `m+${setting}`, { stream: true });
+    await expect.poll(() => server.requests[0]?.endedAt).not.toBeNull();
+    expect(server.requests[0]?.closedEarly).toBe(false);
+  },
+);
 
 test("keeps the newest thousand, and forgets on request", async () => {
   const server = await mockForTest();
   await Promise.all(
     Array.from({ length: 8 }, async () => {
-      for (let count = 0; count < 130; count += 1) await (await fetch(`${server.url}/v1/models`)).text();
+      for (let count = 0; count < 130; count += 1)
+        await (await fetch(`${server.url}/v1/models`)).text();
     }),
   );
   expect(server.requests).toHaveLength(1_000);
@@ -85,17 +96,26 @@ test("keeps the newest thousand, and forgets on request", async () => {
 test("keeps at most 32 MB of bodies", async () => {
   const server = await mockForTest();
   for (let count = 0; count < 4; count += 1)
-    await (await post(server, { model: "m", messages: [{ role: "user", content: "x".repeat(10_000_000) }] })).text();
+    await (
+      await post(server, {
+        model: "m",
+        messages: [{ role: "user", content: "x".repeat(10_000_000) }],
+      })
+    ).text();
   expect(server.requests.map((entry) => entry.id)).toEqual([2, 3, 4]);
 });
 
 test("refuses a body that is too large", async () => {
   const server = await mockForTest();
   const status = await new Promise((resolve, reject) => {
-    const outgoing = request(`${server.url}/v1/chat/completions`, { method: "POST" }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    });
+    const outgoing = request(
+      `${server.url}/v1/chat/completions`,
+      { method: "POST" },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      },
+    );
     outgoing.on("error", reject);
     for (let count = 0; count < 65; count += 1) outgoing.write(Buffer.alloc(1_000_000, 32));
     outgoing.end();
@@ -127,7 +147,9 @@ test("stops although an answer stalls, and twice", async () => {
 
 test("says when it cannot listen", async () => {
   const server = await mockForTest();
-  await expect(startMock({ host: "127.0.0.1", port: Number(new URL(server.url).port) })).rejects.toMatchObject({
+  await expect(
+    startMock({ host: "127.0.0.1", port: Number(new URL(server.url).port) }),
+  ).rejects.toMatchObject({
     code: "EADDRINUSE",
   });
 });

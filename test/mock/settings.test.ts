@@ -30,7 +30,10 @@ const understood: [string, Partial<Behaviour>][] = [
     { reasoning: true, refusal: true, toolCalls: 2, finish: "content_filter", cached: 9 },
   ],
   ["no-done; no-finish; no-usage", { noDone: true, noFinish: true, noUsage: true }],
-  ["gzip; split=1; crlf; no-space; keepalive", { gzip: true, split: 1, crlf: true, noSpace: true, keepalive: true }],
+  [
+    "gzip; split=1; crlf; no-space; keepalive",
+    { gzip: true, split: 1, crlf: true, noSpace: true, keepalive: true },
+  ],
   ["split", { split: "awkward" }],
   ["unicode; redacted", { unicode: true, reasoning: true, redacted: true }],
   ["cache-write=3; finish=pause", { cacheWrite: 3, finish: "pause" }],
@@ -47,7 +50,9 @@ test.each(understood)("understands %s", (text, expected) => {
 test("the same settings mean the same after a model's name", () => {
   const { base, settings } = modelSettings("gpt-5+cut=after-2+delay=50ms");
   expect(base).toBe("gpt-5");
-  expect(parseBehaviour(settings)).toEqual(parseBehaviour(headerSettings(" cut=after-2 ;delay=50ms; ")));
+  expect(parseBehaviour(settings)).toEqual(
+    parseBehaviour(headerSettings(" cut=after-2 ;delay=50ms; ")),
+  );
 });
 
 const refused: [string, string][] = [
@@ -90,10 +95,13 @@ describe("any text", () => {
   test("is either understood or refused with a bounded sentence", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.oneof(fc.string(), fc.constantFrom("cut", "size=1kB", "429", "delay=1ms")), { maxLength: 5 }),
+        fc.array(fc.oneof(fc.string(), fc.constantFrom("cut", "size=1kB", "429", "delay=1ms")), {
+          maxLength: 5,
+        }),
         (settings) => {
           const parsed = parseBehaviour(settings);
-          if ("behaviour" in parsed) expect(Object.keys(parsed.behaviour)).toEqual(Object.keys(PLAIN));
+          if ("behaviour" in parsed)
+            expect(Object.keys(parsed.behaviour)).toEqual(Object.keys(PLAIN));
           else expect(parsed.problem.length).toBeLessThan(800);
         },
       ),
@@ -104,9 +112,14 @@ describe("any text", () => {
 test("the documentation has the table of settings (npm run generate writes it)", () => {
   const page = new URL("../../docs/mock.md", import.meta.url);
   const text = readFileSync(page, "utf8");
-  const rows = VOCABULARY.map(({ form, meaning }) => `| \`${form.replaceAll("|", "\\|")}\` | ${meaning} |`);
+  const rows = VOCABULARY.map(
+    ({ form, meaning }) => `| \`${form.replaceAll("|", "\\|")}\` | ${meaning} |`,
+  );
   const table = ["| Setting | Meaning |", "|---|---|", ...rows].join("\n");
-  const written = text.replace(/(?<=<!-- settings -->\n\n)[^]*?(?=\n\n<!-- end of settings -->)/, () => table);
+  const written = text.replace(
+    /(?<=<!-- settings -->\n\n)[^]*?(?=\n\n<!-- end of settings -->)/,
+    () => table,
+  );
   expect(written).toContain(table);
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(page, written);
   else expect(text).toBe(written);

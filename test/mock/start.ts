@@ -24,7 +24,10 @@ export interface RawAnswer {
 /** Milliseconds. */
 const TICK = 20;
 
-/** Sends one chat request over a bare socket and watches what happens, at most `patience` milliseconds without a byte. */
+/**
+ * Sends one chat request over a bare socket and watches what happens, at most `patience`
+ * milliseconds without a byte.
+ */
 export function raw(
   server: MockServer,
   model: string,
@@ -32,7 +35,13 @@ export function raw(
   headers = "",
   patience = 120,
 ): Promise<RawAnswer> {
-  return rawTo(server, "/v1/chat/completions", { model, messages: HELLO, ...more }, headers, patience);
+  return rawTo(
+    server,
+    "/v1/chat/completions",
+    { model, messages: HELLO, ...more },
+    headers,
+    patience,
+  );
 }
 
 /** The same to any path. Each line of `headers` ends with CR LF. */
@@ -55,7 +64,8 @@ export function rawTo(
       resolve({ bytes: Buffer.concat(pieces), end, arrivals });
     };
     const started = performance.now();
-    // The server is in this process: while a busy machine lets neither of them run, no tick is counted.
+    // The server is in this process: while a busy machine lets neither of them run, no tick is
+    // counted.
     let ticks = patience / TICK;
     const clock = setInterval(() => {
       ticks -= 1;
@@ -65,10 +75,14 @@ export function rawTo(
       pieces.push(piece);
       arrivals.push(performance.now() - started);
       // After a complete message only the end of the connection can follow, and that at once.
-      ticks = (parts({ bytes: Buffer.concat(pieces) }).complete ? Math.min(patience, 40) : patience) / TICK;
+      ticks =
+        (parts({ bytes: Buffer.concat(pieces) }).complete ? Math.min(patience, 40) : patience) /
+        TICK;
     });
     socket.on("end", () => finish("closed"));
-    socket.on("error", (error) => ("code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error)));
+    socket.on("error", (error) =>
+      "code" in error && error.code === "ECONNRESET" ? finish("reset") : reject(error),
+    );
     socket.write(
       `POST ${path} HTTP/1.1\r\nhost: mock\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
@@ -97,7 +111,13 @@ export function parts(answer: Pick<RawAnswer, "bytes">): {
     const end = rest.indexOf("\r\n", base);
     const size = end === -1 ? NaN : Number.parseInt(rest.subarray(base, end).toString(), 16);
     if (Number.isNaN(size) || size === 0)
-      return { status, head, body: Buffer.concat(pieces), complete: size === 0, chunks: pieces.length };
+      return {
+        status,
+        head,
+        body: Buffer.concat(pieces),
+        complete: size === 0,
+        chunks: pieces.length,
+      };
     pieces.push(rest.subarray(end + 2, end + 2 + size));
     base = end + 2 + size + 2;
   }
@@ -128,12 +148,18 @@ export function namedEvents(body: Buffer | string): SentEvent[] {
     .flatMap((lines) => {
       const data = lines.find((line) => line.startsWith("data: "));
       const name = lines.find((line) => line.startsWith("event: "));
-      return data === undefined ? [] : [{ name: name?.slice("event: ".length) ?? null, data: data.slice(6) }];
+      return data === undefined
+        ? []
+        : [{ name: name?.slice("event: ".length) ?? null, data: data.slice(6) }];
     });
 }
 
 /** POST of a chat request with fetch. */
-export function post(server: MockServer, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+export function post(
+  server: MockServer,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   return postTo(server, "/v1/chat/completions", body, headers);
 }
 

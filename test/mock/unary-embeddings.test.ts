@@ -11,26 +11,32 @@ const ways = EMBED_WAYS.map((way) => [way.name, way] as const);
 describe("vectors", () => {
   test("of any text have unit length, and the same numbers in decimal text and in single precision", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 400 }), (text, length) => {
-        const vector = vectorOf(text, length);
-        expect(vector).toHaveLength(length);
-        expect(Math.hypot(...vector)).toBeCloseTo(1, 3);
-        expect(vectorOf(text, length)).toEqual(vector);
-        const bytes = Buffer.from(base64Of(vector), "base64");
-        expect(bytes).toHaveLength(length * 4);
-        for (const [base, value] of vector.entries()) {
-          const single = bytes.readFloatLE(base * 4);
-          expect(single).toBe(Math.fround(value));
-          // Six digits are enough to find the number again, and none of them is too much.
-          expect(Number(single.toPrecision(6))).toBe(value);
-        }
-      }),
+      fc.property(
+        fc.string({ unit: "binary" }),
+        fc.integer({ min: 1, max: 400 }),
+        (text, length) => {
+          const vector = vectorOf(text, length);
+          expect(vector).toHaveLength(length);
+          expect(Math.hypot(...vector)).toBeCloseTo(1, 3);
+          expect(vectorOf(text, length)).toEqual(vector);
+          const bytes = Buffer.from(base64Of(vector), "base64");
+          expect(bytes).toHaveLength(length * 4);
+          for (const [base, value] of vector.entries()) {
+            const single = bytes.readFloatLE(base * 4);
+            expect(single).toBe(Math.fround(value));
+            // Six digits are enough to find the number again, and none of them is too much.
+            expect(Number(single.toPrecision(6))).toBe(value);
+          }
+        },
+      ),
       { numRuns: 50 },
     );
   });
 
   test("have no negative zero, which is another number in base64 than in decimal text", () => {
-    const numbers = ["a", "b", "c", "d", "e", "f", "g", "h"].flatMap((text) => vectorOf(text, 16_384));
+    const numbers = ["a", "b", "c", "d", "e", "f", "g", "h"].flatMap((text) =>
+      vectorOf(text, 16_384),
+    );
     expect(numbers.includes(0)).toBe(true);
     expect(numbers.some((value) => Object.is(value, -0))).toBe(false);
   });
@@ -42,7 +48,8 @@ describe("vectors", () => {
     expect(Math.abs(product)).toBeLessThan(0.15);
     const short = vectorOf("a", 256);
     const norm = Math.hypot(...long.slice(0, 256));
-    for (const [base, value] of short.entries()) expect(value).toBeCloseTo((long[base] ?? 0) / norm, 4);
+    for (const [base, value] of short.entries())
+      expect(value).toBeCloseTo((long[base] ?? 0) / norm, 4);
   });
 });
 
@@ -124,12 +131,22 @@ const shapes: [string, string, object, object][] = [
     "cohere's third generation at bedrock",
     "/model/cohere.embed-english-v3/invoke",
     { texts: ["text"], input_type: "search_query", output_dimension: 2 },
-    { id: "mock-1", texts: ["text"], embeddings: [vectorOf("text", 2)], response_type: "embeddings_floats" },
+    {
+      id: "mock-1",
+      texts: ["text"],
+      embeddings: [vectorOf("text", 2)],
+      response_type: "embeddings_floats",
+    },
   ],
   [
     "cohere's third generation at bedrock, by type",
     "/model/cohere.embed-english-v3/invoke",
-    { texts: ["text"], input_type: "search_query", output_dimension: 2, embedding_types: ["float"] },
+    {
+      texts: ["text"],
+      input_type: "search_query",
+      output_dimension: 2,
+      embedding_types: ["float"],
+    },
     { embeddings: { float: [vectorOf("text", 2)] }, response_type: "embeddings_by_type" },
   ],
   [
@@ -147,7 +164,10 @@ const shapes: [string, string, object, object][] = [
     },
     {
       embeddings: [{ values: vectorOf("text", 2) }],
-      usageMetadata: { promptTokenCount: 1, promptTokenDetails: [{ modality: "TEXT", tokenCount: 1 }] },
+      usageMetadata: {
+        promptTokenCount: 1,
+        promptTokenDetails: [{ modality: "TEXT", tokenCount: 1 }],
+      },
     },
   ],
   [
@@ -156,7 +176,12 @@ const shapes: [string, string, object, object][] = [
     { instances: [{ content: "two texts" }], parameters: { outputDimensionality: 2 } },
     {
       predictions: [
-        { embeddings: { statistics: { token_count: 3, truncated: false }, values: vectorOf("two texts", 2) } },
+        {
+          embeddings: {
+            statistics: { token_count: 3, truncated: false },
+            values: vectorOf("two texts", 2),
+          },
+        },
       ],
       metadata: { billableCharacterCount: 8 },
     },
@@ -215,7 +240,9 @@ test("InvokeModel counts in a header, OpenAI names the request", async () => {
 test("token numbers have vectors of their own, one for each list", async () => {
   const server = await mockForTest();
   const embed = async (input: unknown): Promise<unknown> => {
-    const answer = await (await postTo(server, "/v1/embeddings", { model: "m", input, dimensions: 4 })).json();
+    const answer = await (
+      await postTo(server, "/v1/embeddings", { model: "m", input, dimensions: 4 })
+    ).json();
     return valuesIn(EMBED_WAYS[0]!, answer);
   };
   const [one, two] = (await embed([[1, 2], [12]])) as unknown[];
@@ -226,13 +253,22 @@ test("token numbers have vectors of their own, one for each list", async () => {
 test("the official client decodes what it requests, in order", async () => {
   const server = await mockForTest();
   const client = new OpenAI({ apiKey: "not-a-key", baseURL: `${server.url}/v1`, maxRetries: 0 });
-  const { data, usage } = await client.embeddings.create({ model: "m", input: TEXTS, dimensions: 8 });
+  const { data, usage } = await client.embeddings.create({
+    model: "m",
+    input: TEXTS,
+    dimensions: 8,
+  });
   expect(server.requests[0]?.body).toMatchObject({ encoding_format: "base64" });
   expect(data.map(({ index, embedding }) => [index, embedding])).toEqual(
     TEXTS.map((text, index) => [index, vectorOf(text, 8).map(Math.fround)]),
   );
   expect(usage).toEqual({ prompt_tokens: 9, total_tokens: 9 });
-  const floats = await client.embeddings.create({ model: "m", input: "x", dimensions: 8, encoding_format: "float" });
+  const floats = await client.embeddings.create({
+    model: "m",
+    input: "x",
+    dimensions: 8,
+    encoding_format: "float",
+  });
   expect(floats.data[0]?.embedding).toEqual(vectorOf("x", 8));
 });
 
@@ -253,7 +289,12 @@ const refused: [string, string, object, RegExp][] = [
   ["voyage: too many", OPENAI_PATH, { ...VOYAGE, input: many(1_001) }, /At most 1000 /],
   ["cohere: no texts", "/v2/embed", { ...COHERE, texts: [] }, /^texts: /],
   ["cohere: too many", "/v2/embed", { ...COHERE, texts: many(97) }, /^texts: At most 96 .* 97/],
-  ["cohere at bedrock: too many", INVOKE_PATH, { texts: many(97), input_type: "search_query" }, /^texts: At most 96 /],
+  [
+    "cohere at bedrock: too many",
+    INVOKE_PATH,
+    { texts: many(97), input_type: "search_query" },
+    /^texts: At most 96 /,
+  ],
   ["gemini: no requests", GEMINI_PATH, { requests: [] }, /requests/],
   [
     "gemini: too many",
@@ -262,9 +303,19 @@ const refused: [string, string, object, RegExp][] = [
     /At most 100 /,
   ],
   ["vertex: no instances", VERTEX_PATH, { parameters: {} }, /instances/],
-  ["vertex: too many", VERTEX_PATH, { instances: many(251).map((content) => ({ content })) }, /At most 250 /],
+  [
+    "vertex: too many",
+    VERTEX_PATH,
+    { instances: many(251).map((content) => ({ content })) },
+    /At most 250 /,
+  ],
   ["titan: a list", INVOKE_PATH, { inputText: ["x"] }, /^inputText: /],
-  ["nova: no parameters", INVOKE_PATH, { taskType: "SINGLE_EMBEDDING" }, /^singleEmbeddingParams\./],
+  [
+    "nova: no parameters",
+    INVOKE_PATH,
+    { taskType: "SINGLE_EMBEDDING" },
+    /^singleEmbeddingParams\./,
+  ],
 ];
 
 test.each(refused)("400 for %s", async (_, path, body, message) => {
@@ -276,7 +327,11 @@ test.each(refused)("400 for %s", async (_, path, body, message) => {
 });
 
 test("what Anthropic's models are sent through InvokeModel is still theirs", async () => {
-  const body = { anthropic_version: "bedrock-2023-05-31", max_tokens: 9, messages: [{ role: "user", content: "x" }] };
+  const body = {
+    anthropic_version: "bedrock-2023-05-31",
+    max_tokens: 9,
+    messages: [{ role: "user", content: "x" }],
+  };
   const response = await postTo(await mockForTest(), INVOKE_PATH, body);
   expect(await response.json()).toMatchObject({ type: "message", role: "assistant" });
 });

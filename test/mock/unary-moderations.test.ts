@@ -30,7 +30,9 @@ async function client(): Promise<OpenAI> {
 
 /** The names of those that are `true`. */
 function flaggedIn(result: { readonly categories: object } | undefined): string[] {
-  return Object.entries(result?.categories ?? {}).flatMap(([name, flagged]) => (flagged === true ? [name] : []));
+  return Object.entries(result?.categories ?? {}).flatMap(([name, flagged]) =>
+    flagged === true ? [name] : [],
+  );
 }
 
 test("the official client reads a verdict for every text, in order", async () => {
@@ -54,7 +56,9 @@ test("the official client reads a verdict for every text, in order", async () =>
   for (const result of results) {
     expect(Object.keys(result.categories).toSorted()).toEqual(CATEGORIES);
     expect(Object.keys(result.category_scores).toSorted()).toEqual(CATEGORIES);
-    expect(result.category_applied_input_types).toEqual(Object.fromEntries(CATEGORIES.map((name) => [name, ["text"]])));
+    expect(result.category_applied_input_types).toEqual(
+      Object.fromEntries(CATEGORIES.map((name) => [name, ["text"]])),
+    );
     for (const [name, score] of Object.entries(result.category_scores)) {
       if (flaggedIn(result).includes(name)) expect(score).toBe(0.98);
       else expect(score >= 0 && score <= 0.0005).toBe(true);
@@ -65,7 +69,9 @@ test("the official client reads a verdict for every text, in order", async () =>
 
 test.each(CATEGORIES)("one keyword flags %s alone", async (category) => {
   const openai = await client();
-  const { results } = await openai.moderations.create({ input: `simulated-${category.replaceAll("/", "-")}` });
+  const { results } = await openai.moderations.create({
+    input: `simulated-${category.replaceAll("/", "-")}`,
+  });
   expect(results.map(flaggedIn)).toEqual([[category]]);
 });
 
@@ -74,15 +80,26 @@ test("parts are judged together, pictures in some categories only", async () => 
   const picture = (name: string) =>
     ({ type: "image_url", image_url: { url: `https://x.example/${name}.png` } }) as const;
   const both = await openai.moderations.create({
-    input: [{ type: "text", text: "simulated-hate" }, picture("simulated-violence-and"), picture("simulated-sexual")],
+    input: [
+      { type: "text", text: "simulated-hate" },
+      picture("simulated-violence-and"),
+      picture("simulated-sexual"),
+    ],
   });
   expect(both.results.map(flaggedIn)).toEqual([["sexual", "hate"]]);
-  expect(both.results[0]?.category_applied_input_types).toMatchObject({ hate: ["text"], sexual: ["text", "image"] });
-  const alone = await openai.moderations.create({ input: [picture("simulated-hate"), picture("simulated-self-harm")] });
+  expect(both.results[0]?.category_applied_input_types).toMatchObject({
+    hate: ["text"],
+    sexual: ["text", "image"],
+  });
+  const alone = await openai.moderations.create({
+    input: [picture("simulated-hate"), picture("simulated-self-harm")],
+  });
   expect(alone.results.map(flaggedIn)).toEqual([["self-harm"]]);
   for (const category of CATEGORIES) {
     const isSeen = OF_IMAGES.includes(category);
-    expect(at(alone.results[0]?.category_applied_input_types, category), category).toEqual(isSeen ? ["image"] : []);
+    expect(at(alone.results[0]?.category_applied_input_types, category), category).toEqual(
+      isSeen ? ["image"] : [],
+    );
     if (!isSeen) expect(at(alone.results[0]?.category_scores, category)).toBe(0);
   }
 });
@@ -94,7 +111,10 @@ test("without a model, the latest", async () => {
 
 test("other categories, in the shape of their provider", async () => {
   const server = await mockForTest();
-  const body = { model: "m+categories=other", input: ["x", "simulated-violence", "simulated-violence-and-threats"] };
+  const body = {
+    model: "m+categories=other",
+    input: ["x", "simulated-violence", "simulated-violence-and-threats"],
+  };
   const answer: unknown = await (await postTo(server, PATH, body)).json();
   const results = at(answer, "results") as readonly { readonly categories: object }[];
   expect(results.map(flaggedIn)).toEqual([[], [], ["violence_and_threats"]]);
@@ -137,6 +157,14 @@ test.each(refused)("400 for %s", async (_, body, message) => {
 });
 
 test("other categories want a model", async () => {
-  const response = await postTo(await mockForTest(), PATH, { input: "x" }, { "x-mock": "categories=other" });
-  expect([response.status, await response.json()]).toMatchObject([400, { error: { param: "model" } }]);
+  const response = await postTo(
+    await mockForTest(),
+    PATH,
+    { input: "x" },
+    { "x-mock": "categories=other" },
+  );
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { param: "model" } },
+  ]);
 });

@@ -27,7 +27,10 @@ const protocols: [string, RegExp, RegExp][] = [
   ["moderations", /openai/, /\/moderations$/],
 ];
 
-/** The names of all members, without those of provider's extras and of usage; lists stand for their first item, vectors for nothing. */
+/**
+ * The names of all members, without those of provider's extras and of usage; lists stand for their
+ * first item, vectors for nothing.
+ */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])];
   if (!isJsonObject(value)) return typeof value;
@@ -38,7 +41,10 @@ function shapeOf(value: unknown): unknown {
   );
 }
 
-/** Hosts whose answers are the originals that the simulated provider imitates; others add members of their own. */
+/**
+ * Hosts whose answers are the originals that the simulated provider imitates; others add members of
+ * their own.
+ */
 const ORIGINAL = /api\.openai\.com|api\.voyageai\.com|api\.cohere\.com|googleapis|bedrock/;
 
 describe.each(protocols)("%s", (name, hosts, paths) => {
@@ -54,7 +60,8 @@ describe.each(protocols)("%s", (name, hosts, paths) => {
       for (const recording of recordings ?? []) {
         const { id, request, response, host } = recording;
         const path = pathOf(recording);
-        if (!hosts.test(host) || !paths.test(path) || request === null || response.status !== 200) continue;
+        if (!hosts.test(host) || !paths.test(path) || request === null || response.status !== 200)
+          continue;
         const answer = await postTo(server, path.replaceAll(/[<>]/g, ""), request.body);
         const text = await answer.text();
         if (answer.status === 200) {
@@ -65,7 +72,8 @@ describe.each(protocols)("%s", (name, hosts, paths) => {
       expect(strange).toEqual([]);
       expect(taken).toBeGreaterThan(0);
       expect(shapes.length).toBeGreaterThan(0);
-      // Members that older models do not have yet stand in the answers of newer ones; one of those has all of them.
+      // Members that older models do not have yet stand in the answers of newer ones; one of those
+      // has all of them.
       for (const [simulated, real] of shapes) expect(simulated).toMatchObject(Object(real));
       expect(shapes.some(([simulated, real]) => isDeepStrictEqual(simulated, real))).toBe(true);
     },

@@ -12,28 +12,43 @@ const RANKING = [
   [1, 0],
 ];
 
-test.each(RANK_WAYS.map((way) => [way.name, way] as const))("%s: best first, ties by index", async (_, way) => {
-  const answer = await (await ask(await mockForTest(), way, "m", DOCUMENTS)).json();
-  expect(resultsIn(way, answer).map((result) => [at(result, "index"), at(result, way.value)])).toEqual(RANKING);
-});
+test.each(RANK_WAYS.map((way) => [way.name, way] as const))(
+  "%s: best first, ties by index",
+  async (_, way) => {
+    const answer = await (await ask(await mockForTest(), way, "m", DOCUMENTS)).json();
+    expect(
+      resultsIn(way, answer).map((result) => [at(result, "index"), at(result, way.value)]),
+    ).toEqual(RANKING);
+  },
+);
 
 const BODY = { model: "m", query: "red signal", documents: DOCUMENTS };
 const BEDROCK = {
   queries: [{ type: "TEXT", textQuery: { text: "red signal" } }],
-  sources: [{ type: "INLINE", inlineDocumentSource: { type: "TEXT", textDocument: { text: "red" } } }],
+  sources: [
+    { type: "INLINE", inlineDocumentSource: { type: "TEXT", textDocument: { text: "red" } } },
+  ],
   rerankingConfiguration: {
     type: "BEDROCK_RERANKING_MODEL",
     bedrockRerankingConfiguration: {
-      modelConfiguration: { modelArn: "arn:aws:bedrock:us-east-1::foundation-model/cohere.rerank-v3-5:0" },
+      modelConfiguration: {
+        modelArn: "arn:aws:bedrock:us-east-1::foundation-model/cohere.rerank-v3-5:0",
+      },
     },
   },
 };
 
 function configured(configuration: object): object {
-  const inner = { ...BEDROCK.rerankingConfiguration.bedrockRerankingConfiguration, ...configuration };
+  const inner = {
+    ...BEDROCK.rerankingConfiguration.bedrockRerankingConfiguration,
+    ...configuration,
+  };
   return {
     ...BEDROCK,
-    rerankingConfiguration: { ...BEDROCK.rerankingConfiguration, bedrockRerankingConfiguration: inner },
+    rerankingConfiguration: {
+      ...BEDROCK.rerankingConfiguration,
+      bedrockRerankingConfiguration: inner,
+    },
   };
 }
 
@@ -44,7 +59,11 @@ const shapes: [string, string, object, object][] = [
     "cohere",
     "/v2/rerank",
     { ...BODY, top_n: 1, max_tokens_per_doc: 100, priority: 1 },
-    { id: "mock-1", results: [best], meta: { api_version: { version: "2" }, billed_units: { search_units: 1 } } },
+    {
+      id: "mock-1",
+      results: [best],
+      meta: { api_version: { version: "2" }, billed_units: { search_units: 1 } },
+    },
   ],
   [
     "jina, which repeats documents",
@@ -72,15 +91,30 @@ const shapes: [string, string, object, object][] = [
     "voyage, with documents",
     "/v1/rerank",
     { ...BODY, top_k: 1, return_documents: true, truncation: false },
-    { object: "list", data: [{ ...best, document: "signal, red!" }], model: "m", usage: { total_tokens: 30 } },
+    {
+      object: "list",
+      data: [{ ...best, document: "signal, red!" }],
+      model: "m",
+      usage: { total_tokens: 30 },
+    },
   ],
   [
     "voyage, where a member is null",
     "/v1/rerank",
     { ...BODY, documents: ["red"], top_k: null },
-    { object: "list", data: [{ index: 0, relevance_score: 0.666667 }], model: "m", usage: { total_tokens: 4 } },
+    {
+      object: "list",
+      data: [{ index: 0, relevance_score: 0.666667 }],
+      model: "m",
+      usage: { total_tokens: 4 },
+    },
   ],
-  ["bedrock's agent runtime", "/rerank", BEDROCK, { results: [{ index: 0, relevanceScore: 0.666667 }] }],
+  [
+    "bedrock's agent runtime",
+    "/rerank",
+    BEDROCK,
+    { results: [{ index: 0, relevanceScore: 0.666667 }] },
+  ],
   [
     "cohere at bedrock",
     "/model/cohere.rerank-v3-5%3A0/invoke",
@@ -96,7 +130,9 @@ test.each(shapes)("the shape of %s", async (_, path, body, expected) => {
 
 test("a hundred and one documents are two searches", async () => {
   const documents = Array.from({ length: 101 }, () => "x");
-  const answer = await (await postTo(await mockForTest(), "/v2/rerank", { ...BODY, documents })).json();
+  const answer = await (
+    await postTo(await mockForTest(), "/v2/rerank", { ...BODY, documents })
+  ).json();
   expect(answer).toMatchObject({ meta: { billed_units: { search_units: 2 } } });
 });
 
@@ -106,7 +142,9 @@ test("as many as are requested, and no more than there are", async () => {
     [3, 1],
     [1, 1],
   ]) {
-    const answer: unknown = await (await postTo(server, "/rerank", configured({ numberOfResults }))).json();
+    const answer: unknown = await (
+      await postTo(server, "/rerank", configured({ numberOfResults }))
+    ).json();
     expect(at(answer, "results")).toHaveLength(count ?? 0);
   }
 });
@@ -131,7 +169,9 @@ describe("refusals", () => {
     const response = await postTo(await mockForTest(), path, body);
     expect(response.status).toBe(400);
     const answer: unknown = await response.json();
-    const text = ["error.message", "detail", "message"].map((base) => at(answer, base)).find(Boolean);
+    const text = ["error.message", "detail", "message"]
+      .map((base) => at(answer, base))
+      .find(Boolean);
     expect(text).toMatch(message);
   });
 });

@@ -4,11 +4,24 @@ import { PLAIN, type Behaviour } from "../../mock/behaviour.ts";
 import { vectorOf } from "../../mock/unary/embed/vector.ts";
 import { headerSettings, parseBehaviour } from "../../mock/settings.ts";
 import { HELLO, mockForTest, parts, postTo, rawTo } from "./start.ts";
-import { ask, at, EMBED_WAYS, MODERATION_WAY, RANK_WAYS, resultsIn, valuesIn, WAYS, type Way } from "./unary-ways.ts";
+import {
+  ask,
+  at,
+  EMBED_WAYS,
+  MODERATION_WAY,
+  RANK_WAYS,
+  resultsIn,
+  valuesIn,
+  WAYS,
+  type Way,
+} from "./unary-ways.ts";
 
 const understood: [string, Partial<Behaviour>][] = [
   ["dimensions=8; categories=other", { dimensions: 8, categories: "other" }],
-  ["permute; short=2; wrong-dimension; nan", { permute: true, short: 2, wrongDimension: true, nan: true }],
+  [
+    "permute; short=2; wrong-dimension; nan",
+    { permute: true, short: 2, wrongDimension: true, nan: true },
+  ],
   ["duplicate-index", { duplicateIndex: true }],
   ["index-out-of-range", { indexOutOfRange: true }],
   ["no-index", { noIndex: true }],
@@ -49,14 +62,23 @@ function inputsOf(way: Way): readonly string[] {
 }
 
 /** What JSON.parse makes of an answer; `1e999` becomes Infinity. */
-async function answerOf(way: Way, settings: string, inputs = inputsOf(way), length?: number): Promise<unknown> {
+async function answerOf(
+  way: Way,
+  settings: string,
+  inputs = inputsOf(way),
+  length?: number,
+): Promise<unknown> {
   const response = await ask(await mockForTest(), way, `m${settings}`, inputs, length);
   expect(response.status, way.name).toBe(200);
   return response.json();
 }
 
 /** What the provider says of a request that it refuses. */
-async function refusalOf(way: Way, settings: string, inputs = inputsOf(way)): Promise<[number, unknown]> {
+async function refusalOf(
+  way: Way,
+  settings: string,
+  inputs = inputsOf(way),
+): Promise<[number, unknown]> {
   const response = await ask(await mockForTest(), way, `m${settings}`, inputs, undefined);
   return [response.status, at(await response.json(), way.message)];
 }
@@ -89,7 +111,10 @@ describe.each(named(indexed))("indices of %s", (_, way) => {
   });
 
   test.each(["+permute", "+duplicate-index"])("%s wants two results", async (settings) => {
-    expect(await refusalOf(way, settings, ["x"])).toEqual([400, expect.stringContaining("at least 2 results")]);
+    expect(await refusalOf(way, settings, ["x"])).toEqual([
+      400,
+      expect.stringContaining("at least 2 results"),
+    ]);
   });
 });
 
@@ -100,7 +125,10 @@ describe.each(named(EMBED_WAYS))("vectors of %s", (_, way) => {
   test("one is shorter", async () => {
     const vectors = valuesIn(way, await answerOf(way, "+wrong-dimension", inputs, 4));
     expect(vectors).toEqual([...right.slice(0, -1), vectorOf(inputs.at(-1) ?? "", 3)]);
-    expect(await refusalOf(way, "+dimensions=1+wrong-dimension")).toEqual([400, expect.stringContaining("at least 2")]);
+    expect(await refusalOf(way, "+dimensions=1+wrong-dimension")).toEqual([
+      400,
+      expect.stringContaining("at least 2"),
+    ]);
   });
 
   test("one holds no finite number", async () => {
@@ -112,14 +140,21 @@ describe.each(named(EMBED_WAYS))("vectors of %s", (_, way) => {
 test("no finite number in base64", async () => {
   const body = { model: "m+nan", input: ["x", "y"], dimensions: 2, encoding_format: "base64" };
   const answer: unknown = await (await postTo(await mockForTest(), "/v1/embeddings", body)).json();
-  const [first, second] = (at(answer, "data") as readonly { readonly embedding: string }[]).map(({ embedding }) =>
-    Buffer.from(embedding, "base64"),
+  const [first, second] = (at(answer, "data") as readonly { readonly embedding: string }[]).map(
+    ({ embedding }) => Buffer.from(embedding, "base64"),
   );
-  expect([first?.readFloatLE(0), second?.readFloatLE(0)]).toEqual([NaN, Math.fround(vectorOf("y", 2)[0] ?? 0)]);
+  expect([first?.readFloatLE(0), second?.readFloatLE(0)]).toEqual([
+    NaN,
+    Math.fround(vectorOf("y", 2)[0] ?? 0),
+  ]);
 });
 
 test("1e999 is what is written", async () => {
-  const response = await postTo(await mockForTest(), "/v1/embeddings", { model: "m+nan", input: "x", dimensions: 2 });
+  const response = await postTo(await mockForTest(), "/v1/embeddings", {
+    model: "m+nan",
+    input: "x",
+    dimensions: 2,
+  });
   expect(await response.text()).toContain('"embedding":[1e999,');
 });
 
@@ -132,7 +167,10 @@ test("no finite score in a moderation, and one that is missing", async () => {
   expect(results).toHaveLength(2);
   expect(Object.values(results[0] ?? {})).toContain(Infinity);
   expect(Object.values(results[1] ?? {})).not.toContain(Infinity);
-  const other = valuesIn(MODERATION_WAY, await answerOf(MODERATION_WAY, "+nan+short=2+categories=other"));
+  const other = valuesIn(
+    MODERATION_WAY,
+    await answerOf(MODERATION_WAY, "+nan+short=2+categories=other"),
+  );
   expect(other.map((scores) => at(scores, "sexual"))).toEqual([Infinity]);
 });
 
@@ -153,11 +191,17 @@ describe.each(WAYS)("%s", (name, way) => {
 
   test.runIf(isList)("refuses more than it takes", async () => {
     expect((await ask(await mockForTest(), way, "m+fail-over=3", inputsOf(way))).status).toBe(200);
-    expect(await refusalOf(way, "+fail-over=2")).toEqual([400, expect.stringMatching(/At most 2 .* 3/)]);
+    expect(await refusalOf(way, "+fail-over=2")).toEqual([
+      400,
+      expect.stringMatching(/At most 2 .* 3/),
+    ]);
   });
 
   test.runIf(isList)("does not omit more than there is", async () => {
-    expect(await refusalOf(way, "+short=4")).toEqual([400, expect.stringContaining("at least 4 results")]);
+    expect(await refusalOf(way, "+short=4")).toEqual([
+      400,
+      expect.stringContaining("at least 4 results"),
+    ]);
   });
 
   test("is healthy again after a number of times", async () => {
@@ -167,7 +211,9 @@ describe.each(WAYS)("%s", (name, way) => {
     for (let count = 0; count < 3; count += 1)
       statuses.push((await ask(server, way, `m+503+times=2${kind}`, inputsOf(way))).status);
     expect(statuses).toEqual([503, 503, 200]);
-    const healed: unknown = await (await ask(server, way, `m+503+times=2${kind}`, inputsOf(way))).json();
+    const healed: unknown = await (
+      await ask(server, way, `m+503+times=2${kind}`, inputsOf(way))
+    ).json();
     // The model is still the one with vectors of this length.
     if (kind !== "") expect(valuesIn(way, healed)[0]).toHaveLength(5);
   });
@@ -189,7 +235,13 @@ describe.each(WAYS)("%s", (name, way) => {
   test("breaks off as the test says", async () => {
     const server = await mockForTest();
     const sent = (setting: string, patience?: number) =>
-      rawTo(server, way.path(`m+${setting}`), way.body(`m+${setting}`, inputsOf(way)), "", patience);
+      rawTo(
+        server,
+        way.path(`m+${setting}`),
+        way.body(`m+${setting}`, inputsOf(way)),
+        "",
+        patience,
+      );
     const whole = parts(await sent("delay=1ms")).body;
     const cut = await sent("cut");
     expect([cut.end, parts(cut).complete]).toEqual(["open", true]);
@@ -239,22 +291,32 @@ describe.each(WAYS)("%s", (name, way) => {
     "keepalive",
   ])("has no form for %s", async (setting) => {
     const [form = ""] = setting.split("=", 1);
-    expect(await refusalOf(way, `+${setting}`)).toEqual([400, expect.stringContaining(`no form for "${form}"`)]);
+    expect(await refusalOf(way, `+${setting}`)).toEqual([
+      400,
+      expect.stringContaining(`no form for "${form}"`),
+    ]);
   });
 
   test.each(["failed", "duplicate", "cut=after-2"])("never comes to %s", async (setting) => {
-    expect(await refusalOf(way, `+${setting}`)).toEqual([400, expect.stringContaining("never comes")]);
+    expect(await refusalOf(way, `+${setting}`)).toEqual([
+      400,
+      expect.stringContaining("never comes"),
+    ]);
   });
 
   test("refuses what is said of other results", async () => {
     const isEmbedding = EMBED_WAYS.includes(way);
     const foreign = [
       ...(isEmbedding ? [] : ["dimensions=8", "wrong-dimension"]),
-      ...(way.hasIndex === true ? [] : ["permute", "duplicate-index", "index-out-of-range", "no-index"]),
+      ...(way.hasIndex === true
+        ? []
+        : ["permute", "duplicate-index", "index-out-of-range", "no-index"]),
       ...(way === MODERATION_WAY ? [] : ["categories=other"]),
       ...(isList ? [] : ["fail-over=1"]),
       ...(way.name === "titan" ? ["short=1"] : []),
-      ...(way === MODERATION_WAY || (RANK_WAYS.includes(way) && way.name.includes("bedrock")) ? ["no-usage"] : []),
+      ...(way === MODERATION_WAY || (RANK_WAYS.includes(way) && way.name.includes("bedrock"))
+        ? ["no-usage"]
+        : []),
     ];
     for (const setting of foreign) {
       const [form = ""] = setting.split("=", 1);
@@ -268,7 +330,8 @@ describe.each(WAYS)("%s", (name, way) => {
     "omits usage",
     async () => {
       const server = await mockForTest();
-      const counted = /total_tokens|input_tokens|usageMetadata|token_count|TokenCount|search_units|count \d/;
+      const counted =
+        /total_tokens|input_tokens|usageMetadata|token_count|TokenCount|search_units|count \d/;
       const read = async (settings: string): Promise<string> => {
         const response = await ask(
           server,
@@ -288,10 +351,29 @@ describe.each(WAYS)("%s", (name, way) => {
 
 test("settings about results have no form where text is the answer", async () => {
   const server = await mockForTest();
-  const settings = ["dimensions=8", "categories=other", "permute", "short=1", "duplicate-index", "index-out-of-range"];
-  for (const setting of [...settings, "no-index", "wrong-dimension", "nan", "fail-over=1", "poison"]) {
+  const settings = [
+    "dimensions=8",
+    "categories=other",
+    "permute",
+    "short=1",
+    "duplicate-index",
+    "index-out-of-range",
+  ];
+  for (const setting of [
+    ...settings,
+    "no-index",
+    "wrong-dimension",
+    "nan",
+    "fail-over=1",
+    "poison",
+  ]) {
     const [form = ""] = setting.split("=", 1);
-    for (const path of ["/v1/chat/completions", "/v1/responses/input_tokens", "/v1/messages", "/v2/chat"]) {
+    for (const path of [
+      "/v1/chat/completions",
+      "/v1/responses/input_tokens",
+      "/v1/messages",
+      "/v2/chat",
+    ]) {
       const response = await postTo(server, path, { model: `m+${setting}`, messages: HELLO });
       expect([response.status, await response.text()], `${path} ${setting}`).toEqual([
         400,
@@ -303,9 +385,16 @@ test("settings about results have no form where text is the answer", async () =>
 
 test("the header's settings do the same", async () => {
   const body = { model: "m", input: ["x", "y"], dimensions: 2 };
-  const response = await postTo(await mockForTest(), "/v1/embeddings", body, { "x-mock": "permute; short=1" });
-  expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "mock_behaviour" } }]);
-  const permuted = await postTo(await mockForTest(), "/v1/embeddings", body, { "x-mock": "permute" });
+  const response = await postTo(await mockForTest(), "/v1/embeddings", body, {
+    "x-mock": "permute; short=1",
+  });
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { error: { code: "mock_behaviour" } },
+  ]);
+  const permuted = await postTo(await mockForTest(), "/v1/embeddings", body, {
+    "x-mock": "permute",
+  });
   expect(await permuted.json()).toMatchObject({ data: [{ index: 1 }, { index: 0 }] });
 });
 

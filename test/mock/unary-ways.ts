@@ -21,7 +21,8 @@ export interface Way {
 const named = (body: object) => (model: string) => ({ model, ...body });
 const always = (path: string) => () => path;
 const invoke = (model: string): string => `/model/${encodeURIComponent(model)}/invoke`;
-const optional = (name: string, value: unknown): object => (value === undefined ? {} : { [name]: value });
+const optional = (name: string, value: unknown): object =>
+  value === undefined ? {} : { [name]: value };
 
 export const EMBED_WAYS: readonly Way[] = [
   {
@@ -36,7 +37,12 @@ export const EMBED_WAYS: readonly Way[] = [
   {
     name: "voyage",
     path: always("/v1/embeddings"),
-    body: (model, input, length) => ({ model, input, truncation: false, ...optional("output_dimension", length) }),
+    body: (model, input, length) => ({
+      model,
+      input,
+      truncation: false,
+      ...optional("output_dimension", length),
+    }),
     list: "data",
     value: "embedding",
     hasIndex: true,
@@ -97,7 +103,11 @@ export const EMBED_WAYS: readonly Way[] = [
   {
     name: "titan",
     path: invoke,
-    body: (_model, [inputText], length) => ({ inputText, normalize: true, ...optional("dimensions", length) }),
+    body: (_model, [inputText], length) => ({
+      inputText,
+      normalize: true,
+      ...optional("dimensions", length),
+    }),
     list: "embeddingsByType",
     value: "",
     isSingle: true,
@@ -135,7 +145,12 @@ export const RANK_WAYS: readonly Way[] = [
   {
     name: "jina",
     path: always("/v1/rerank"),
-    body: (model, documents) => ({ model, query: "red signal", documents, return_documents: false }),
+    body: (model, documents) => ({
+      model,
+      query: "red signal",
+      documents,
+      return_documents: false,
+    }),
     list: "results",
     value: "relevance_score",
     hasIndex: true,
@@ -198,7 +213,13 @@ export const WAYS: readonly (readonly [string, Way])[] = [
 ];
 
 /** Sends a request; the model's name may carry faults. */
-export function ask(server: MockServer, way: Way, model: string, inputs: readonly string[], length?: number) {
+export function ask(
+  server: MockServer,
+  way: Way,
+  model: string,
+  inputs: readonly string[],
+  length?: number,
+) {
   return postTo(server, way.path(model), way.body(model, inputs, length));
 }
 
@@ -207,7 +228,9 @@ export function at(value: unknown, path: string): unknown {
   let found: unknown = value;
   for (const name of path === "" ? [] : path.split("."))
     found =
-      typeof found === "object" && found !== null ? Object.entries(found).find(([key]) => key === name)?.[1] : null;
+      typeof found === "object" && found !== null
+        ? Object.entries(found).find(([key]) => key === name)?.[1]
+        : null;
   return found;
 }
 

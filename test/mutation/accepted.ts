@@ -1,4 +1,7 @@
-/** Mutants that may survive, by file and change (`describeMutant`), each with the reason. Every other survivor is red. */
+/**
+ * Mutants that may survive, by file and change (`describeMutant`), each with the reason. Every
+ * other survivor is red.
+ */
 export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "src/decide/policy-input.ts": {
     "if (requested === null) return 0; → ;":
@@ -8,10 +11,11 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "#resumed = false; → #resumed = true;": "read only when a finish reason has set it",
   },
   "src/dispatch/credentials/aws-keys.ts": {
-    '...(endpoint === "" ? {} : { endpoint }), → ...({ endpoint }),': "no test may call the address of AWS itself",
+    '...(endpoint === "" ? {} : { endpoint }), → ...({ endpoint }),':
+      "no test may call the address of AWS itself",
   },
   "src/dispatch/fetch-json.ts": {
-    "return statusCode === 200 ? new Response(Buffer.concat(chunks)) : new Response(null, { status: 502 }); → return statusCode === 200 ? new Response(Buffer.concat(chunks)) : new Response(null, { status: 503 });":
+    ": new Response(null, { status: 502 }); → : new Response(null, { status: 503 });":
       "every error status is the same failure",
   },
   "src/dispatch/health.ts": {
@@ -27,11 +31,11 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
       "the quotas bound their wait too, and the answer after it is the same",
   },
   "src/keys/issuer-keys.ts": {
-    'const isTheirs = found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer); → const isTheirs = found["issuer"] === issuer && isFetchable(uri, issuer);':
+    'found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer); → found["issuer"] === issuer && isFetchable(uri, issuer);':
       "an address that is no text cannot be parsed",
   },
   "src/keys/key-ring.ts": {
-    "return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok ? entry.accepted.identity : null; → return timingSafeEqual(scratch, entry.digest) ? entry.accepted.identity : null;":
+    "return timingSafeEqual(scratch, entry.digest) && entry.accepted.ok → return timingSafeEqual(scratch, entry.digest)":
       "no digest equals that of the entry without an identity",
     "if (entry !== undefined && !entry.revoked && now < entry.expiresAt) return true; → if (!entry.revoked && now < entry.expiresAt) return true;":
       "every listed key has an entry",

@@ -1,14 +1,25 @@
-/** Test files and folders that judge the mutants of a path: `tests` first, then `wider` for mutants that survive. */
+/**
+ * Test files and folders that judge the mutants of a path: `tests` first, then `wider` for mutants
+ * that survive.
+ */
 export interface Area {
   readonly tests: readonly string[];
   readonly wider: readonly string[];
 }
 
 export const AREAS: Readonly<Record<string, Area>> = {
-  "src/decide": { tests: ["test/decide"], wider: ["test/policy", "test/http/dispatch", "test/http/budget-input"] },
+  "src/decide": {
+    tests: ["test/decide"],
+    wider: ["test/policy", "test/http/dispatch", "test/http/budget-input"],
+  },
   "src/dialects": {
     tests: ["test/dialects"],
-    wider: ["test/http/translation", "test/http/cut-streams", "test/dispatch/endpoints", "test/recorded"],
+    wider: [
+      "test/http/translation",
+      "test/http/cut-streams",
+      "test/dispatch/endpoints",
+      "test/recorded",
+    ],
   },
   "src/dispatch": {
     tests: ["test/dispatch"],
@@ -30,5 +41,8 @@ export const AREAS: Readonly<Record<string, Area>> = {
   },
   "src/keys": { tests: ["test/keys"], wider: ["test/http/keys", "test/security/who-calls"] },
   "src/lifecycle": { tests: ["test/lifecycle"], wider: ["test/http/policies", "test/governance"] },
-  "src/limits": { tests: ["test/limits"], wider: ["test/http/limits", "test/store/sqlite", "test/http/costs"] },
+  "src/limits": {
+    tests: ["test/limits"],
+    wider: ["test/http/limits", "test/store/sqlite", "test/http/costs"],
+  },
 };

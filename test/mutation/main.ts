@@ -8,11 +8,12 @@ import { describeMutant, mutantsOf, sampleOf, type Mutant } from "./mutants.ts";
 import { TreeCopy, type Verdict } from "./tree.ts";
 
 /**
- * `npm run test:mutation -- [src/keys …] [--sample 60] [--seed n] [--seconds 60] [--minutes 60]`: small faults in the
- * sources of the given folders or files, one at a time in a copy of the tree, and whether a test notices each. Prints
- * those that survive; exit 1 where one is not in `accepted.ts`. `--sample` is the number of mutants of each path, 0 all
- * of them. Without a seed the draw is that of every night, whose survivors have been reviewed. `--seconds` is the
- * longest run of tests, `--minutes` of everything; mutants that remain then are counted as not tried.
+ * `npm run test:mutation -- [src/keys …] [--sample 60] [--seed n] [--seconds 60] [--minutes 60]`:
+ * small faults in the sources of the given folders or files, one at a time in a copy of the tree,
+ * and whether a test notices each. Prints those that survive; exit 1 where one is not in
+ * `accepted.ts`. `--sample` is the number of mutants of each path, 0 all of them. Without a seed
+ * the draw is that of every night, whose survivors have been reviewed. `--seconds` is the longest
+ * run of tests, `--minutes` of everything; mutants that remain then are counted as not tried.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,7 +25,12 @@ const { values, positionals } = parseArgs({
   },
 });
 const paths = positionals.length > 0 ? positionals : Object.keys(AREAS);
-const [sample, seed, seconds, minutes] = [values.sample, values.seed, values.seconds, values.minutes].map(Number);
+const [sample, seed, seconds, minutes] = [
+  values.sample,
+  values.seed,
+  values.seconds,
+  values.minutes,
+].map(Number);
 const isValid = sample! >= 0 && Number.isSafeInteger(seed) && seconds! > 0 && minutes! > 0;
 const unknown = paths.find(
   (path) => areaOf(path) === undefined || !statSync(join(ROOT, path), { throwIfNoEntry: false }),
@@ -60,11 +66,18 @@ try {
 /** @param until no mutant is begun later, on the clock of `performance`. */
 async function judgePath(path: string, until: number): Promise<void> {
   const area = areaOf(path)!;
-  const all = globSync(path.endsWith(".ts") ? path : `${path}/**/*.ts`, { cwd: ROOT }).flatMap((file) => {
-    const source = copy.read(file);
-    return mutantsOf(source).map((mutant) => ({ file, mutant, ...describeMutant(source, mutant) }));
-  });
-  const drawn = sample === 0 ? all : sampleOf(all, ({ file, change }) => `${file} ${change}`, sample!, seed!);
+  const all = globSync(path.endsWith(".ts") ? path : `${path}/**/*.ts`, { cwd: ROOT }).flatMap(
+    (file) => {
+      const source = copy.read(file);
+      return mutantsOf(source).map((mutant) => ({
+        file,
+        mutant,
+        ...describeMutant(source, mutant),
+      }));
+    },
+  );
+  const drawn =
+    sample === 0 ? all : sampleOf(all, ({ file, change }) => `${file} ${change}`, sample!, seed!);
   const known = testsOf.get(area);
   // A test that fails or hangs without a mutant would kill each of them.
   const tests = known?.tests ?? (await copy.passing(area.tests, 300_000));
@@ -80,13 +93,17 @@ async function judgePath(path: string, until: number): Promise<void> {
     else {
       const verdict = await judge(file, mutant, tests, wider);
       counts[verdict] += 1;
-      if (verdict !== "failed") print(`  ${verdict === "passed" ? "survived" : verdict} ${file}:${line}: ${change}`);
+      if (verdict !== "failed")
+        print(`  ${verdict === "passed" ? "survived" : verdict} ${file}:${line}: ${change}`);
     }
   }
   print(`${path}: ${counted()}`);
 }
 
-/** The tests with the file's name or folder find most faults in a second; all others run only where these pass. */
+/**
+ * The tests with the file's name or folder find most faults in a second; all others run only where
+ * these pass.
+ */
 async function judge(
   file: string,
   mutant: Mutant,

@@ -5,7 +5,8 @@ import { ROOT } from "../support/imports.ts";
 import { ACCEPTED } from "./accepted.ts";
 import { applyMutant, describeMutant, mutantsOf, sampleOf } from "./mutants.ts";
 
-const sourcesOf = (source: string): readonly string[] => mutantsOf(source).map((mutant) => applyMutant(source, mutant));
+const sourcesOf = (source: string): readonly string[] =>
+  mutantsOf(source).map((mutant) => applyMutant(source, mutant));
 
 describe("mutants of a source", () => {
   it.each([
@@ -15,7 +16,10 @@ describe("mutants of a source", () => {
     ["const x = a ?? b;", ["const x = a;"]],
     ["const x = a ?? null;", []],
     ["const x = !a;", ["const x = a;"]],
-    ["const x = [7, true] as const;", ["const x = [8, true] as const;", "const x = [7, false] as const;"]],
+    [
+      "const x = [7, true] as const;",
+      ["const x = [8, true] as const;", "const x = [7, false] as const;"],
+    ],
     ["const x = 999 + 1_000;", ["const x = 1000 + 1_000;", "const x = 999 + 0;"]],
     ["const x = a ? b : c;", ["const x = b;", "const x = c;"]],
     ["if (a) f();", [";", "if (a) ;"]],
@@ -27,12 +31,14 @@ describe("mutants of a source", () => {
     expect(sourcesOf(source)).toEqual(expected);
   });
 
-  it.each(['import a from "a";', "type A = 1 | true;", "const x: 1 = a as 1;", 'const x = "1 < 2";'])(
-    "of %s are none, as types, imports and texts stay",
-    (source) => {
-      expect(sourcesOf(source)).toEqual([]);
-    },
-  );
+  it.each([
+    'import a from "a";',
+    "type A = 1 | true;",
+    "const x: 1 = a as 1;",
+    'const x = "1 < 2";',
+  ])("of %s are none, as types, imports and texts stay", (source) => {
+    expect(sourcesOf(source)).toEqual([]);
+  });
 
   it("are described by line, before and after", () => {
     const source = "const a =\n  b;\nconst c = a < b;\n";

@@ -1,5 +1,14 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { programAtHand } from "../support/at-hand.ts";
@@ -12,24 +21,35 @@ interface TestReport {
   readonly testResults: readonly { readonly name: string; readonly status: string }[];
 }
 
-/** A copy of a working tree in a temporary folder. Mutants are written there only: an abort leaves the tree as it was. */
+/**
+ * A copy of a working tree in a temporary folder. Mutants are written there only: an abort leaves
+ * the tree as it was.
+ */
 export class TreeCopy {
   readonly #folder = mkdtempSync(join(tmpdir(), "signalbox-mutation-"));
   readonly #tree = join(this.#folder, "tree");
   #tests: ChildProcess | undefined;
 
-  /** Copies the files that git knows or does not ignore. Dependencies, and `shared` beside the tree, are linked. */
+  /**
+   * Copies the files that git knows or does not ignore. Dependencies, and `shared` beside the tree,
+   * are linked.
+   */
   constructor(root: string) {
     const git = programAtHand("git");
     if (git === null) throw new Error("mutation tests need git, which lists the files to copy");
-    const listed = execFileSync(git, ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root });
+    const listed = execFileSync(
+      git,
+      ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+      { cwd: root },
+    );
     for (const file of listed.toString().split("\0")) {
       if (file === "" || !existsSync(join(root, file))) continue;
       mkdirSync(dirname(join(this.#tree, file)), { recursive: true });
       cpSync(join(root, file), join(this.#tree, file), { verbatimSymlinks: true });
     }
     symlinkSync(join(root, "node_modules"), join(this.#tree, "node_modules"));
-    if (existsSync(join(root, "../shared"))) symlinkSync(join(root, "../shared"), join(this.#folder, "shared"));
+    if (existsSync(join(root, "../shared")))
+      symlinkSync(join(root, "../shared"), join(this.#folder, "shared"));
   }
 
   read(file: string): string {
@@ -47,14 +67,20 @@ export class TreeCopy {
     }
   }
 
-  /** Test files below the paths that pass in the unchanged copy, relative to it; throws where there are none. */
+  /**
+   * Test files below the paths that pass in the unchanged copy, relative to it; throws where there
+   * are none.
+   */
   async passing(paths: readonly string[], limit: number): Promise<readonly string[]> {
     const path = join(this.#folder, "report.json");
     await this.#run([...paths, "--reporter=json", `--outputFile=${path}`], limit);
-    const report = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as TestReport) : undefined;
+    const report = existsSync(path)
+      ? (JSON.parse(readFileSync(path, "utf8")) as TestReport)
+      : undefined;
     rmSync(path, { force: true });
     const passed = report?.testResults.filter(({ status }) => status === "passed") ?? [];
-    if (passed.length === 0) throw new Error(`no test of ${paths.join(", ")} passes in ${limit / 1000} s`);
+    if (passed.length === 0)
+      throw new Error(`no test of ${paths.join(", ")} passes in ${limit / 1000} s`);
     return passed.map(({ name }) => name.slice(this.#tree.length + 1));
   }
 
@@ -72,7 +98,11 @@ export class TreeCopy {
   async #run(parameters: readonly string[], limit: number): Promise<Verdict> {
     const command = ["node_modules/vitest/vitest.mjs", "run", "--project=quick", ...parameters];
     // A group of its own: a test's servers end with it when the time is over.
-    const tests = spawn(process.execPath, command, { cwd: this.#tree, stdio: "ignore", detached: true });
+    const tests = spawn(process.execPath, command, {
+      cwd: this.#tree,
+      stdio: "ignore",
+      detached: true,
+    });
     this.#tests = tests;
     return new Promise((resolve) => {
       let late = false;

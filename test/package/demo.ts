@@ -10,7 +10,12 @@ export interface Demo {
 }
 
 /** Starts a demo in a folder and waits until it has printed its key. */
-export async function serveDemo(node: string, cwd: string, program: string, argv: readonly string[]): Promise<Demo> {
+export async function serveDemo(
+  node: string,
+  cwd: string,
+  program: string,
+  argv: readonly string[],
+): Promise<Demo> {
   const child = start(node, cwd, program, argv);
   let printed = "";
   child.stdout?.on("data", (bytes: Buffer) => (printed += bytes.toString()));

@@ -5,13 +5,21 @@ import { unfitNode } from "../../src/cli/terminal/package.ts";
 import { ROOT } from "./packed.ts";
 
 describe("the running Node", () => {
-  it.each(["20.20.2", "22.18.0", "22.19.9", "23.11.0", "24.6.0"])("%s gets the error that it is too old", (version) => {
-    expect(unfitNode(version)).toBe(`signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this is ${version}`);
-  });
+  it.each(["20.20.2", "22.18.0", "22.19.9", "23.11.0", "24.6.0"])(
+    "%s gets the error that it is too old",
+    (version) => {
+      expect(unfitNode(version)).toBe(
+        `signalbox needs Node 22.20 or a later 22, or 24.7 or newer; this is ${version}`,
+      );
+    },
+  );
 
-  it.each(["22.20.0", "22.23.3", "24.7.0", "24.21.0", "25.0.0", "26.10.0", "100.0.0"])("%s will do", (version) => {
-    expect(unfitNode(version)).toBeNull();
-  });
+  it.each(["22.20.0", "22.23.3", "24.7.0", "24.21.0", "25.0.0", "26.10.0", "100.0.0"])(
+    "%s will do",
+    (version) => {
+      expect(unfitNode(version)).toBeNull();
+    },
+  );
 
   it("is looked at before any command is", () => {
     const older =

@@ -23,20 +23,43 @@ function environment(programs: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_(package|lifecycle)|SIGNALBOX_|INIT_CWD|NODE_COMPILE_CACHE)/.test(name),
   );
-  return { ...Object.fromEntries(kept), PATH: [programs, process.env["PATH"] ?? ""].join(delimiter), NO_COLOR: "1" };
+  return {
+    ...Object.fromEntries(kept),
+    PATH: [programs, process.env["PATH"] ?? ""].join(delimiter),
+    NO_COLOR: "1",
+  };
 }
 
 /** Runs a program to its end, with the Node of a folder. */
-export function run(node: string, cwd: string, program: string, argv: readonly string[]): Promise<Finished> {
+export function run(
+  node: string,
+  cwd: string,
+  program: string,
+  argv: readonly string[],
+): Promise<Finished> {
   return new Promise((done) => {
-    execFile(program, argv, { cwd, env: environment(dirname(node)), maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      done({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr });
-    });
+    execFile(
+      program,
+      argv,
+      { cwd, env: environment(dirname(node)), maxBuffer: 1 << 26 },
+      (error, stdout, stderr) => {
+        done({
+          code: error === null ? 0 : typeof error.code === "number" ? error.code : -1,
+          stdout,
+          stderr,
+        });
+      },
+    );
   });
 }
 
 /** Starts a program that runs until it is stopped, as the leader of a group of its own. */
-export function start(node: string, cwd: string, program: string, argv: readonly string[]): ChildProcess {
+export function start(
+  node: string,
+  cwd: string,
+  program: string,
+  argv: readonly string[],
+): ChildProcess {
   return spawn(program, argv, { cwd, env: environment(dirname(node)), detached: true });
 }
 
@@ -49,17 +72,37 @@ export async function pack(into: string): Promise<Packed> {
     into,
   ]);
   if (code !== 0) throw new Error(`npm pack failed:\n${stderr}`);
-  const [described] = JSON.parse(stdout) as readonly { filename: string; files: readonly { path: string }[] }[];
+  const [described] = JSON.parse(stdout) as readonly {
+    filename: string;
+    files: readonly { path: string }[];
+  }[];
   if (described === undefined) throw new Error("npm pack described nothing");
-  return { tarball: join(into, described.filename), files: described.files.map(({ path }) => path) };
+  return {
+    tarball: join(into, described.filename),
+    files: described.files.map(({ path }) => path),
+  };
 }
 
 /** What npm says where there is no registry. */
-const UNREACHABLE = /^(ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ENETUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT|E5\d\d)$/;
+const UNREACHABLE =
+  /^(ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ENETUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT|E5\d\d)$/;
 
-/** `npm install` in a folder, without scripts, refusing what this Node is too old for. @returns npm's code where the registry cannot be had */
-export async function install(node: string, folder: string, wanted: readonly string[]): Promise<string | null> {
-  const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--engine-strict", "--prefer-offline"];
+/**
+ * `npm install` in a folder, without scripts, refusing what this Node is too old for. @returns
+ * npm's code where the registry cannot be had
+ */
+export async function install(
+  node: string,
+  folder: string,
+  wanted: readonly string[],
+): Promise<string | null> {
+  const flags = [
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--engine-strict",
+    "--prefer-offline",
+  ];
   const { code, stderr } = await run(node, folder, "npm", ["install", ...flags, ...wanted]);
   if (code === 0) return null;
   const [, why = ""] = /npm error code (\S+)/.exec(stderr) ?? [];
@@ -69,7 +112,9 @@ export async function install(node: string, folder: string, wanted: readonly str
 
 /** The oldest Node of every line that package.json's `engines` names. */
 export function oldestNodes(): readonly string[] {
-  const { engines } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { engines: { node: string } };
+  const { engines } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    engines: { node: string };
+  };
   return [...engines.node.matchAll(/\d+\.\d+\.\d+/g)].map(([version]) => version);
 }
 
@@ -78,11 +123,14 @@ export function oldestNodes(): readonly string[] {
  *
  * @returns the path of each version's program; `null` where it cannot be had here
  */
-export async function bringNodes(versions: readonly string[]): Promise<ReadonlyMap<string, string> | null> {
+export async function bringNodes(
+  versions: readonly string[],
+): Promise<ReadonlyMap<string, string> | null> {
   // The packages that tools/node brings, in other versions.
   if (process.platform !== "linux" || !["x64", "arm64"].includes(process.arch)) return null;
   const folder = join(ROOT, ".signalbox/nodes");
-  const at = (version: string): string => join(folder, "node_modules", `node-${version}`, "bin/node");
+  const at = (version: string): string =>
+    join(folder, "node_modules", `node-${version}`, "bin/node");
   if (versions.some((version) => !existsSync(at(version)))) {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "package.json"), '{ "private": true }\n');

@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 import { Evaluator, serialise } from "../../src/policy/evaluator.ts";
 import { toolchain } from "./samples.ts";
 
-/** For each built-in that policies have: an expression that calls it, and its value. `input.n` is 6, so that nothing folds. */
+/**
+ * For each built-in that policies have: an expression that calls it, and its value. `input.n` is 6,
+ * so that nothing folds.
+ */
 const CALLS: Readonly<Record<string, readonly [string, unknown]>> = {
   eq: ["[x | x = input.n]", [6]],
   assign: ["[x | x := input.n]", [6]],
@@ -85,7 +88,10 @@ const CALLS: Readonly<Record<string, readonly [string, unknown]>> = {
   trim_suffix: ['trim_suffix("xax", "x")', "xa"],
   upper: ['upper("abc")', "ABC"],
   "glob.match": ['glob.match("eu-*", [], "eu-west")', true],
-  "regex.find_all_string_submatch_n": ['regex.find_all_string_submatch_n("a(b)", "ab", -1)', [["ab", "b"]]],
+  "regex.find_all_string_submatch_n": [
+    'regex.find_all_string_submatch_n("a(b)", "ab", -1)',
+    [["ab", "b"]],
+  ],
   "regex.is_valid": ['regex.is_valid("a+")', true],
   "regex.match": ['regex.match("^eu-", "eu-west")', true],
   "base64.decode": ['base64.decode("YQ==")', "a"],
@@ -115,13 +121,17 @@ test("every built-in that policies have is computed inside the module, and right
   expect(errors).toEqual([]);
   // Loading fails where a module calls a built-in of the host.
   const evaluator = await Evaluator.load(Buffer.from(wasm ?? "", "base64"), {}, [ENTRYPOINT]);
-  const expected = Object.fromEntries(Object.entries(CALLS).map(([name, [, value]]) => [name, [value]]));
+  const expected = Object.fromEntries(
+    Object.entries(CALLS).map(([name, [, value]]) => [name, [value]]),
+  );
   expect(evaluator.evaluate(serialise({ n: 6 }), ENTRYPOINT)).toEqual(expected);
 });
 
 test("the list above is the list that the toolchain allows", () => {
   const source = readFileSync(new URL("../../tools/rego/builtins.go", import.meta.url), "utf8");
   const list = /allowedBuiltins = setOf\(([^]*?)\n\)/.exec(source)?.[1] ?? "";
-  const allowed: string[] = [...list.replaceAll(/\/\/.*/g, "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name);
+  const allowed: string[] = [...list.replaceAll(/\/\/.*/g, "").matchAll(/"([^"]+)"/g)].map(
+    ([, name = ""]) => name,
+  );
   expect(Object.keys(CALLS).toSorted()).toEqual(allowed.toSorted());
 });

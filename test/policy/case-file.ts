@@ -10,7 +10,10 @@ export interface PolicyCase {
 const HEADING = /^-- (.+) --\n/m;
 const EXPECTATION = "diagnostics";
 
-/** Reads `about`, then parts that each begin with a line `-- path --`, the last of them `-- diagnostics --`. */
+/**
+ * Reads `about`, then parts that each begin with a line `-- path --`, the last of them
+ * `-- diagnostics --`.
+ */
 export function parseCase(text: string): PolicyCase {
   const [about = "", ...parts] = text.split(HEADING);
   const sources: Source[] = [];

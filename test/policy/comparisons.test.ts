@@ -3,7 +3,10 @@ import { POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
 import type { ComparedPart, ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
 import { toolchain } from "./samples.ts";
 
-/** Rules, and what of the input they compare with which string: `path=string`, with `*` for what is known at run time only. */
+/**
+ * Rules, and what of the input they compare with which string: `path=string`, with `*` for what is
+ * known at run time only.
+ */
 const COMPARISONS: readonly (readonly [rules: string, compared: readonly string[]])[] = [
   ['p if input.request.context == "a"', ["request.context=a"]],
   ['p if "a" != input.request["context"]', ["request.context=a"]],
@@ -58,7 +61,11 @@ describe("comparisons of the input with strings", () => {
       path: `m${index}.rego`,
       text: `package m${index}\n\n${rules}\n`,
     }));
-    const response = await toolchain.check({ modules: sources, units: [], input_schema: POLICY_INPUT_SCHEMA });
+    const response = await toolchain.check({
+      modules: sources,
+      units: [],
+      input_schema: POLICY_INPUT_SCHEMA,
+    });
     modules = response.modules;
   }, 60_000);
 
@@ -66,9 +73,9 @@ describe("comparisons of the input with strings", () => {
     "%s",
     ([, compared, index]) => {
       const facts = modules.find(({ path }) => path === `m${index}.rego`);
-      expect(facts?.comparisons.map(({ against, value }) => `${against.map(shown).join("/")}=${value}`)).toEqual(
-        compared,
-      );
+      expect(
+        facts?.comparisons.map(({ against, value }) => `${against.map(shown).join("/")}=${value}`),
+      ).toEqual(compared);
     },
   );
 });

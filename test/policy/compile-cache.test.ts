@@ -29,7 +29,11 @@ describe("where the cache is", () => {
     ["linux", { HOME: "/home/u" }, "/home/u/.cache/signalbox"],
     ["linux", { HOME: "/home/u", XDG_CACHE_HOME: "/caches" }, "/caches/signalbox"],
     ["linux", { HOME: "/home/u", XDG_CACHE_HOME: "relative" }, "/home/u/.cache/signalbox"],
-    ["darwin", { HOME: "/Users/u", XDG_CACHE_HOME: "/caches" }, "/Users/u/Library/Caches/signalbox"],
+    [
+      "darwin",
+      { HOME: "/Users/u", XDG_CACHE_HOME: "/caches" },
+      "/Users/u/Library/Caches/signalbox",
+    ],
     ["win32", { HOME: "/u", LOCALAPPDATA: "/u/AppData/Local" }, "/u/AppData/Local/signalbox"],
   ])("%s with %j", ([platform, environment, expected]) => {
     expect(userCacheFolder(environment, platform)).toBe(expected);
@@ -42,7 +46,9 @@ describe("where the cache is", () => {
       directory: "/checkout/cache",
       secretDirectory: "/caches/signalbox",
     });
-    expect(compileCacheAt(undefined, "/checkout", environment)?.directory).toBe("/caches/signalbox/compiled");
+    expect(compileCacheAt(undefined, "/checkout", environment)?.directory).toBe(
+      "/caches/signalbox/compiled",
+    );
     expect(() => compileCacheAt("", "/checkout", environment)).toThrow("--cache: needs a path");
   });
 
@@ -57,9 +63,16 @@ test("where the user's folder cannot be made, commands work without a cache and 
   const cwd = temporaryFolder();
   writeTo(cwd, { "routes.yaml": CLEAN, "policies/gate.rego": gatePolicy("gate") });
   for (const flags of [[], ["--cache", "kept"]]) {
-    const environment = { XDG_CACHE_HOME: "/dev/null", HOME: "/dev/null", LOCALAPPDATA: "/dev/null" };
+    const environment = {
+      XDG_CACHE_HOME: "/dev/null",
+      HOME: "/dev/null",
+      LOCALAPPDATA: "/dev/null",
+    };
     const { code, stderr } = await runCommand(check, flags, { cwd, environment });
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/^no compile cache is used, .*cannot be made .*\n$/)]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^no compile cache is used, .*cannot be made .*\n$/),
+    ]);
   }
   // Nothing that was not authenticated is kept either.
   expect(readdirSync(cwd).toSorted()).toEqual(["policies", "routes.yaml"]);
@@ -69,9 +82,11 @@ describe("the folders and the secret", () => {
   test("are made for the user alone", async () => {
     const cache = cacheIn(join(temporaryFolder(), "made"));
     const opened = await openCompileCache(cache);
-    const modes = [cache.directory, cache.secretDirectory, join(cache.secretDirectory, "secret")].map(
-      (path) => statSync(path).mode & 0o777,
-    );
+    const modes = [
+      cache.directory,
+      cache.secretDirectory,
+      join(cache.secretDirectory, "secret"),
+    ].map((path) => statSync(path).mode & 0o777);
     expect(modes).toEqual([0o700, 0o700, 0o600]);
     expect(await openCompileCache(cache)).toEqual(opened);
   });
@@ -79,7 +94,10 @@ describe("the folders and the secret", () => {
   test("processes that begin together share one secret", async () => {
     const cache = cacheIn(temporaryFolder());
     const opened = await Promise.all(Array.from({ length: 16 }, () => openCompileCache(cache)));
-    expect(new Set(opened.map((one) => (one.ok ? Buffer.from(one.secret).toString("hex") : one.reason))).size).toBe(1);
+    expect(
+      new Set(opened.map((one) => (one.ok ? Buffer.from(one.secret).toString("hex") : one.reason)))
+        .size,
+    ).toBe(1);
     expect(readdirSync(cache.secretDirectory)).toEqual(["secret"]);
   });
 
@@ -94,34 +112,57 @@ describe("the folders and the secret", () => {
     expect(await openCompileCache(outside)).toMatchObject({ ok: true });
   });
 
-  test.for(["directory", "secretDirectory"] as const)("others that can write to the %s: refused", async (folder) => {
-    const cache = cacheIn(temporaryFolder());
-    await new ResultCache(cache).write(KEY, "result");
-    chmodSync(cache[folder], 0o770);
-    expect(await openCompileCache(cache)).toMatchObject({ ok: false, reason: expect.stringContaining("chmod go-w") });
-    expect(await new ResultCache(cache).read(KEY)).toBeNull();
-    chmodSync(cache[folder], 0o700);
-    expect(await new ResultCache(cache).read(KEY)).toBe("result");
-  });
+  test.for(["directory", "secretDirectory"] as const)(
+    "others that can write to the %s: refused",
+    async (folder) => {
+      const cache = cacheIn(temporaryFolder());
+      await new ResultCache(cache).write(KEY, "result");
+      chmodSync(cache[folder], 0o770);
+      expect(await openCompileCache(cache)).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining("chmod go-w"),
+      });
+      expect(await new ResultCache(cache).read(KEY)).toBeNull();
+      chmodSync(cache[folder], 0o700);
+      expect(await new ResultCache(cache).read(KEY)).toBe("result");
+    },
+  );
 
-  test.for(["directory", "secretDirectory"] as const)("a %s of another user: refused", async (folder, context) => {
-    if (process.getuid?.() !== 0) return context.skip("only root can give a folder away");
-    const cache = cacheIn(temporaryFolder());
-    mkdirSync(cache[folder], { mode: 0o700 });
-    chownSync(cache[folder], 12_345, 12_345);
-    expect(await openCompileCache(cache)).toMatchObject({ ok: false, reason: expect.stringContaining("another user") });
-  });
+  test.for(["directory", "secretDirectory"] as const)(
+    "a %s of another user: refused",
+    async (folder, context) => {
+      if (process.getuid?.() !== 0) return context.skip("only root can give a folder away");
+      const cache = cacheIn(temporaryFolder());
+      mkdirSync(cache[folder], { mode: 0o700 });
+      chownSync(cache[folder], 12_345, 12_345);
+      expect(await openCompileCache(cache)).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining("another user"),
+      });
+    },
+  );
 
   test.for<[string, (path: string) => void, string]>([
-    ["that others can read", (path) => chmodSync(path, 0o644), "can be read by other users; delete it"],
+    [
+      "that others can read",
+      (path) => chmodSync(path, 0o644),
+      "can be read by other users; delete it",
+    ],
     ["that is cut short", (path) => writeFileSync(path, "00"), "is damaged; delete it"],
-    ["of no hexadecimal digits", (path) => writeFileSync(path, "z".repeat(64)), "is damaged; delete it"],
+    [
+      "of no hexadecimal digits",
+      (path) => writeFileSync(path, "z".repeat(64)),
+      "is damaged; delete it",
+    ],
     ["that is too long", (path) => writeFileSync(path, "0".repeat(65)), "is not the secret"],
   ])("a secret %s: refused", async ([, damage, reason]) => {
     const cache = cacheIn(temporaryFolder());
     await openCompileCache(cache);
     damage(join(cache.secretDirectory, "secret"));
-    expect(await openCompileCache(cache)).toMatchObject({ ok: false, reason: expect.stringContaining(reason) });
+    expect(await openCompileCache(cache)).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining(reason),
+    });
   });
 });
 
@@ -130,21 +171,27 @@ describe("an entry", () => {
     const cache = cacheIn(temporaryFolder());
     await new ResultCache(cache).write(KEY, "result");
     const other = ResultCache.key(["b"]);
-    writeFileSync(join(cache.directory, `${other}.json`), readFileSync(join(cache.directory, `${KEY}.json`)));
+    writeFileSync(
+      join(cache.directory, `${other}.json`),
+      readFileSync(join(cache.directory, `${KEY}.json`)),
+    );
     expect(await new ResultCache(cache).read(other)).toBeNull();
   });
 
   test("of another installation is ignored", async () => {
     const [one, other] = [cacheIn(temporaryFolder()), cacheIn(temporaryFolder())];
     await new ResultCache(one).write(KEY, "result");
-    expect(await new ResultCache({ ...one, secretDirectory: other.secretDirectory }).read(KEY)).toBeNull();
+    expect(
+      await new ResultCache({ ...one, secretDirectory: other.secretDirectory }).read(KEY),
+    ).toBeNull();
     expect(existsSync(join(other.secretDirectory, "secret"))).toBe(true);
   });
 
   test("that is a FIFO is not waited for", async (context) => {
     const cache = cacheIn(temporaryFolder());
     await openCompileCache(cache);
-    if (spawnSync("mkfifo", [join(cache.directory, `${KEY}.json`)]).status !== 0) return context.skip("no mkfifo");
+    if (spawnSync("mkfifo", [join(cache.directory, `${KEY}.json`)]).status !== 0)
+      return context.skip("no mkfifo");
     expect(await new ResultCache(cache).read(KEY)).toBeNull();
   });
 });

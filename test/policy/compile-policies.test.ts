@@ -3,7 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { Source } from "../../src/canon/diagnostic.ts";
 import { canonicalJson } from "../../src/canon/json.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
-import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import {
+  buildModules,
+  compilePolicies,
+  type CompiledPolicies,
+} from "../../src/policy/compile-policies.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 
@@ -41,7 +45,9 @@ function digests({ policies }: CompiledPolicies): Record<string, string> {
 }
 
 function editing(path: string, edit: (text: string) => string): readonly Source[] {
-  return everything.map((source) => (source.path === path ? { path, text: edit(source.text) } : source));
+  return everything.map((source) =>
+    source.path === path ? { path, text: edit(source.text) } : source,
+  );
 }
 
 describe("compilePolicies", () => {
@@ -58,16 +64,27 @@ describe("compilePolicies", () => {
         obligations: [],
       })),
     );
-    expect(policies.map(({ reads }) => reads)).toEqual([["input.request.stream"], ["input.request.zdr"]]);
-    expect(modules.map(({ units }) => units.map(({ policy }) => policy.contract.id))).toEqual([["a", "b"]]);
+    expect(policies.map(({ reads }) => reads)).toEqual([
+      ["input.request.stream"],
+      ["input.request.zdr"],
+    ]);
+    expect(modules.map(({ units }) => units.map(({ policy }) => policy.contract.id))).toEqual([
+      ["a", "b"],
+    ]);
   });
 
   test.for<readonly [body: string, reads: readonly string[]]>([
     ['"x" in input.key.labels', ["input.key.labels.x"]],
-    ['not "x" in input.key.labels\n  "y" in input.key.labels', ["input.key.labels.x", "input.key.labels.y"]],
+    [
+      'not "x" in input.key.labels\n  "y" in input.key.labels',
+      ["input.key.labels.x", "input.key.labels.y"],
+    ],
     ['count([1 | "tools" in input.request.needs]) == 1', ["input.request.needs.tools"]],
     ['"x" in input.key.labels\n  count(input.key.labels) > 1', ["input.key.labels"]],
-    ['"x" in input.key.labels\n  some label in input.key.labels\n  label != "y"', ["input.key.labels"]],
+    [
+      '"x" in input.key.labels\n  some label in input.key.labels\n  label != "y"',
+      ["input.key.labels"],
+    ],
     ['some label in {"x", "y"}\n  label in input.key.labels', ["input.key.labels"]],
     ['labels := input.key.labels\n  "x" in labels', ["input.key.labels.x"]],
     ['key := input.key\n  "x" in key.labels', ["input.key.labels.x"]],
@@ -101,7 +118,10 @@ describe("compilePolicies", () => {
       'request := input.request if input.key.environment == "x"\npass.gate if request.zdr',
       ["input.key.environment", "input.request"],
     ],
-    ["default request := {}\nrequest := input.request\npass.gate if request.zdr", ["input.request"]],
+    [
+      "default request := {}\nrequest := input.request\npass.gate if request.zdr",
+      ["input.request"],
+    ],
     ["f(request) if request.zdr\npass.gate if f(input.request)", ["input.request"]],
     [
       'pass.gate if { r := input.request; r.zdr } else if { r := input.key; r.environment == "x" }',
@@ -112,9 +132,14 @@ describe("compilePolicies", () => {
       ["input.request.stream", "input.request.zdr"],
     ],
     // An unused name reads what it is given.
-    ['request := input.request\npass.gate if input.key.environment == "x"', ["input.key.environment", "input.request"]],
+    [
+      'request := input.request\npass.gate if input.key.environment == "x"',
+      ["input.key.environment", "input.request"],
+    ],
   ])("follows names for parts of the input: %s", async ([rules, reads]) => {
-    const { policies, diagnostics } = await compile([policySource("a", gate, `# signalbox: later x\n${rules}`)]);
+    const { policies, diagnostics } = await compile([
+      policySource("a", gate, `# signalbox: later x\n${rules}`),
+    ]);
     expect(diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(policies.map((policy) => policy.reads)).toEqual([reads]);
   });
@@ -140,13 +165,18 @@ describe("compilePolicies", () => {
   test("the same bytes come out on another path, with other line endings, in another order", async () => {
     const reference = await compile(everything);
     const elsewhere = everything
-      .map(({ path, text }) => ({ path: `/srv/checkout/${path}`, text: text.replaceAll("\n", "\r\n") }))
+      .map(({ path, text }) => ({
+        path: `/srv/checkout/${path}`,
+        text: text.replaceAll("\n", "\r\n"),
+      }))
       .toReversed();
     const moved = await compile(elsewhere);
     expect(digests(moved)).toEqual(digests(reference));
-    expect(Buffer.from(moved.modules[0]?.bytes ?? []).equals(reference.modules[0]?.bytes ?? Buffer.alloc(1))).toBe(
-      true,
-    );
+    expect(
+      Buffer.from(moved.modules[0]?.bytes ?? []).equals(
+        reference.modules[0]?.bytes ?? Buffer.alloc(1),
+      ),
+    ).toBe(true);
   });
 
   test.for([
@@ -167,7 +197,9 @@ describe("compilePolicies", () => {
     ["another policy", b.path],
   ] as const)("the digest stays when %s changes", async ([, path]) => {
     const before = digests(await compile(everything));
-    expect(digests(await compile(editing(path, (text) => `${text}# more\n`)))["a"]).toBe(before["a"]);
+    expect(digests(await compile(editing(path, (text) => `${text}# more\n`)))["a"]).toBe(
+      before["a"],
+    );
   });
 
   test("writes every operation out where the policy names none, and only those named otherwise", async () => {
@@ -187,7 +219,10 @@ describe("compilePolicies", () => {
 
   test("two contents of one policy, each with its own library, stand side by side in one module", async () => {
     const old = await compile([a, first, second]);
-    const changed = { ...second, text: second.text.replace("input.request.stream", "input.request.zdr") };
+    const changed = {
+      ...second,
+      text: second.text.replace("input.request.stream", "input.request.zdr"),
+    };
     const young = await compile([a, first, changed]);
     const policies = [...old.policies, ...young.policies];
     const states = policies.map(({ digest }, index) => ({
@@ -196,9 +231,15 @@ describe("compilePolicies", () => {
       revision: index + 1,
       mode: index === 0 ? ("enforce" as const) : ("shadow" as const),
     }));
-    const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, sampleData);
+    const set = await createPolicySet(
+      { modules: await buildModules(policies, toolchain) },
+      states,
+      sampleData,
+    );
     const { request } = ordinaryInput();
-    const { verdicts } = set.evaluate(ordinaryInput({ request: { ...request, stream: true, zdr: false } }));
+    const { verdicts } = set.evaluate(
+      ordinaryInput({ request: { ...request, stream: true, zdr: false } }),
+    );
     expect(verdicts.map(({ policy, verdict }) => [policy.slot, policy.revision, verdict])).toEqual([
       ["enforced", 1, "pass"],
       ["candidate", 2, "fail"],

@@ -9,10 +9,22 @@ import { decide } from "../../src/decide/decide.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { declaredInputSchema, POLICY_INPUT_SCHEMA } from "../../src/policy/input-schema.ts";
-import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  model,
+  provider,
+  route,
+  table,
+  workspace,
+} from "../support/table.ts";
 
 const plainRows = table({
-  providers: [provider("p", { retention: "days_30", trainsOnData: true }), provider("q", { region: "us-east" })],
+  providers: [
+    provider("p", { retention: "days_30", trainsOnData: true }),
+    provider("q", { region: "us-east" }),
+  ],
   models: [model("m", { dimensions: [256, 1024], signatureFamily: "one" }), model("n")],
   endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east", model: "n" })],
   routes: [route("r", "a", ["b"]), route("s", "b", [])],
@@ -28,7 +40,8 @@ const DIALECT_NAMES = Object.keys(DIALECTS);
 const CANARY = "cAnArY";
 const canary = fc.string({ maxLength: 8 }).map((text) => `${CANARY}${text}`);
 /** What a client may write; now and then a value that exists. */
-const valueOf = (...known: readonly string[]): fc.Arbitrary<string> => fc.oneof(canary, fc.constantFrom(...known));
+const valueOf = (...known: readonly string[]): fc.Arbitrary<string> =>
+  fc.oneof(canary, fc.constantFrom(...known));
 
 const bodies: fc.Arbitrary<JsonObject> = fc
   .record(
@@ -46,7 +59,10 @@ const bodies: fc.Arbitrary<JsonObject> = fc
         { minLength: 1, maxLength: 3 },
       ),
       tools: fc.array(
-        fc.record({ type: fc.constant("function"), function: fc.record({ name: canary, description: canary }) }),
+        fc.record({
+          type: fc.constant("function"),
+          function: fc.record({ name: canary, description: canary }),
+        }),
         { maxLength: 2 },
       ),
       tool_choice: valueOf("auto"),
@@ -62,7 +78,10 @@ const bodies: fc.Arbitrary<JsonObject> = fc
       n: fc.integer({ min: 1, max: 3 }),
       response_format: fc.record({
         type: valueOf("json_schema", "json_object"),
-        json_schema: fc.record({ name: canary, schema: fc.dictionary(canary, canary, { maxKeys: 2 }) }),
+        json_schema: fc.record({
+          name: canary,
+          schema: fc.dictionary(canary, canary, { maxKeys: 2 }),
+        }),
       }),
       provider: fc.record(
         {
@@ -79,7 +98,9 @@ const bodies: fc.Arbitrary<JsonObject> = fc
     { requiredKeys: ["model", "messages"] },
   )
   .chain((body) =>
-    fc.dictionary(canary, canary, { maxKeys: 2 }).map((unknown): JsonObject => ({ ...unknown, ...body })),
+    fc
+      .dictionary(canary, canary, { maxKeys: 2 })
+      .map((unknown): JsonObject => ({ ...unknown, ...body })),
   );
 
 const identities: fc.Arbitrary<Identity> = fc
@@ -129,7 +150,9 @@ describe("the input of policies", () => {
         );
         if ("code" in request) throw new Error("refused");
         decide(rows, policies, identity, request, 0);
-        expect(policies.requested.map((input) => input.request.route)).toEqual(name === "r" ? ["r"] : []);
+        expect(policies.requested.map((input) => input.request.route)).toEqual(
+          name === "r" ? ["r"] : [],
+        );
       }),
     );
   });
@@ -137,7 +160,11 @@ describe("the input of policies", () => {
   /** An input of the table, as the router makes it. */
   function example(): PolicyInput {
     const policies = fakePolicies();
-    const request = chatSurface.parse({ model: "r", messages: [{ role: "user", content: "hi" }] }, 100, NO_HEADERS);
+    const request = chatSurface.parse(
+      { model: "r", messages: [{ role: "user", content: "hi" }] },
+      100,
+      NO_HEADERS,
+    );
     if ("code" in request) throw new Error("refused");
     const preferences = { data_collection: "allow" } as const;
     decide(rows, policies, { ...identity, labels: ["eu"] }, { ...request, preferences }, 0);
@@ -150,10 +177,12 @@ describe("the input of policies", () => {
   function* replaced(value: unknown, path: string): Generator<readonly [string, unknown]> {
     if (Array.isArray(value)) {
       for (const [index, item] of value.entries())
-        for (const [at, other] of replaced(item, `${path}[${index}]`)) yield [at, value.with(index, other)];
+        for (const [at, other] of replaced(item, `${path}[${index}]`))
+          yield [at, value.with(index, other)];
     } else if (typeof value === "object" && value !== null) {
       for (const [name, member] of Object.entries(value))
-        for (const [at, other] of replaced(member, `${path}.${name}`)) yield [at, { ...value, [name]: other }];
+        for (const [at, other] of replaced(member, `${path}.${name}`))
+          yield [at, { ...value, [name]: other }];
     } else if (typeof value === "string") yield [path, CANARY];
     else if (typeof value === "number") yield [path, 77];
   }

@@ -3,7 +3,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
 import { recompileContent } from "../../src/policy/recompile.ts";
-import { KeptContentError, readStoredContent, storedContent } from "../../src/policy/kept-content.ts";
+import {
+  KeptContentError,
+  readStoredContent,
+  storedContent,
+} from "../../src/policy/kept-content.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 import { ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
@@ -12,7 +16,10 @@ const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes)
 
 /** A library, a time, a reason, an obligation: every member of a description says something. */
 const sources = [
-  { path: "policies/lib/office.rego", text: 'package signalbox.lib.office\n\nopen if input.time.day == "weekday"\n' },
+  {
+    path: "policies/lib/office.rego",
+    text: 'package signalbox.lib.office\n\nopen if input.time.day == "weekday"\n',
+  },
   policySource(
     "kept",
     { listed: "{effect: require_all, reasons: [NOT_LISTED, CLOSED]}" },
@@ -33,8 +40,14 @@ const sources = [
   ),
 ];
 
-async function compiled(): Promise<{ readonly policy: CompiledPolicy; readonly module: PolicyModule }> {
-  const { policies, modules, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
+async function compiled(): Promise<{
+  readonly policy: CompiledPolicy;
+  readonly module: PolicyModule;
+}> {
+  const { policies, modules, diagnostics } = await compilePolicies(sources, {
+    cache: null,
+    toolchain,
+  });
   expect(diagnostics).toEqual([]);
   const [policy] = policies;
   const [module] = modules;
@@ -86,15 +99,21 @@ describe("a kept content", { timeout: 120_000 }, () => {
     const other = { ...policy, digest: "0".repeat(64) };
     const [both] = await buildModules([policy, other], toolchain);
     const [wrong] = await buildModules([other], toolchain);
-    expect(() => storedContent(policy, both as PolicyModule, "b")).toThrow("module of other contents");
-    expect(() => storedContent(policy, wrong as PolicyModule, "b")).toThrow("module of other contents");
+    expect(() => storedContent(policy, both as PolicyModule, "b")).toThrow(
+      "module of other contents",
+    );
+    expect(() => storedContent(policy, wrong as PolicyModule, "b")).toThrow(
+      "module of other contents",
+    );
   });
 
   test("is refused where a byte of the module is another, or the log names none", () => {
     const module = Uint8Array.from(stored.module);
     module[1000] = (module[1000] ?? 0) ^ 1;
     for (const named of [sha256(stored.module), null]) {
-      expect(() => readStoredContent({ ...stored, module }, named)).toThrow("its module differs from the module in");
+      expect(() => readStoredContent({ ...stored, module }, named)).toThrow(
+        "its module differs from the module in",
+      );
     }
   });
 
@@ -107,10 +126,15 @@ describe("a kept content", { timeout: 120_000 }, () => {
 
   test.for([
     ["other paths that it reads", (made: Made): void => void (made["reads"] = [])],
-    ["another entrypoint", (made: Made): void => void (made["entrypoints"] = { unit: "x", pass: "y" })],
+    [
+      "another entrypoint",
+      (made: Made): void => void (made["entrypoints"] = { unit: "x", pass: "y" }),
+    ],
     ["one more member", (made: Made): void => void (made["more"] = 1)],
   ] as const)("is refused with %s than its module says", ([, change]) => {
-    expect(() => read({ description: described(change) })).toThrow("differs from the description in its module");
+    expect(() => read({ description: described(change) })).toThrow(
+      "differs from the description in its module",
+    );
   });
 
   test.for([
@@ -120,7 +144,10 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ["an unknown version", (): string => described((made) => void (made["version"] = 2))],
     ["no build", (): string => described((made) => void delete made["build"])],
     ["no sources", (): string => described((made) => void delete made["sources"])],
-    ["a contract that is text", (): string => described((made) => void (made["contract"] = "kept"))],
+    [
+      "a contract that is text",
+      (): string => described((made) => void (made["contract"] = "kept")),
+    ],
     ["reads that are no texts", (): string => described((made) => void (made["reads"] = [1]))],
   ] as const)("is refused with a description that is %s, without quoting it", ([, description]) => {
     const attempt = (): unknown => read({ description: description() });
@@ -140,7 +167,8 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ];
     for (const lie of lies) {
       const made = storedContent(lie(policy), module, "b");
-      const attempt = (): unknown => readStoredContent({ ...made, policy: "kept" }, sha256(made.module));
+      const attempt = (): unknown =>
+        readStoredContent({ ...made, policy: "kept" }, sha256(made.module));
       expect(attempt).toThrow("its contract and sources do not have its digest");
     }
     const renamed = { ...stored, policy: "other" };

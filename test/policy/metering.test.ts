@@ -11,7 +11,12 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { RETENTIONS } from "../../src/canon/approvals.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
-import { EVALUATION_FUEL, EvaluationTimeoutError, Evaluator, serialise } from "../../src/policy/evaluator.ts";
+import {
+  EVALUATION_FUEL,
+  EvaluationTimeoutError,
+  Evaluator,
+  serialise,
+} from "../../src/policy/evaluator.ts";
 import { MeteringError } from "../../src/policy/wasm-bytes.ts";
 import { meterModule } from "../../src/policy/meter-module.ts";
 import { RULES } from "../cli/policies-served/fixture.ts";
@@ -55,7 +60,10 @@ const inputs: fc.Arbitrary<PolicyInput> = fc.record({
     data_collection: fc.constantFrom("allow", "deny"),
     zdr: fc.boolean(),
   }),
-  time: fc.record({ day: fc.constantFrom("weekday", "weekend"), hour: fc.constantFrom("night", "morning", "evening") }),
+  time: fc.record({
+    day: fc.constantFrom("weekday", "weekend"),
+    hour: fc.constantFrom("night", "morning", "evening"),
+  }),
   candidates: fc
     .array(
       fc.record({
@@ -84,12 +92,17 @@ describe("metered modules", { timeout: 120_000 }, () => {
   });
 
   test("answer what the modules answer that they were made from", () => {
-    const plain = sdk.loadPolicySync(Uint8Array.from(module.bytes).buffer, { initial: 5, maximum: 1024 });
+    const plain = sdk.loadPolicySync(Uint8Array.from(module.bytes).buffer, {
+      initial: 5,
+      maximum: 1024,
+    });
     plain.setData(serialise(sampleData));
     fc.assert(
       fc.property(inputs, (input) => {
         for (const entrypoint of entrypoints()) {
-          const [row] = plain.evaluate(serialise(input), entrypoint) as readonly { readonly result: unknown }[];
+          const [row] = plain.evaluate(serialise(input), entrypoint) as readonly {
+            readonly result: unknown;
+          }[];
           expect(metered.evaluate(serialise(input), entrypoint)).toEqual(row?.result);
         }
       }),
@@ -130,14 +143,20 @@ describe("metered modules", { timeout: 120_000 }, () => {
   });
 
   test("an evaluation without an end is stopped at its bound, and the next one is not disturbed", async () => {
-    const source = policySource("endless", { open: "{effect: gate, reasons: [CLOSED]}" }, RULES.endless);
+    const source = policySource(
+      "endless",
+      { open: "{effect: gate, reasons: [CLOSED]}" },
+      RULES.endless,
+    );
     const { modules } = await compilePolicies([source], { cache: null, toolchain });
     const [endless] = modules;
     const names = endless?.units.map(({ entrypoint }) => entrypoint) ?? [];
     const evaluator = await Evaluator.load(endless?.bytes ?? new Uint8Array(), sampleData, names);
     const used: number[] = [];
     for (let round = 0; round < 3; round += 1) {
-      expect(() => evaluator.evaluate(serialise(ordinaryInput()), names[0] ?? "")).toThrow(EvaluationTimeoutError);
+      expect(() => evaluator.evaluate(serialise(ordinaryInput()), names[0] ?? "")).toThrow(
+        EvaluationTimeoutError,
+      );
       used.push(evaluator.used);
     }
     // One charge may go beyond it, by what is left of one function.
@@ -149,7 +168,11 @@ describe("metered modules", { timeout: 120_000 }, () => {
 
 /** A module with one function of no parameters and no results, and one mutable i64. */
 function moduleOf(...body: readonly number[]): Uint8Array {
-  const section = (id: number, ...content: readonly number[]): readonly number[] => [id, content.length, ...content];
+  const section = (id: number, ...content: readonly number[]): readonly number[] => [
+    id,
+    content.length,
+    ...content,
+  ];
   const code = [0, ...body, 0x0b];
   return Uint8Array.from([
     0,
@@ -172,7 +195,9 @@ function moduleOf(...body: readonly number[]): Uint8Array {
 describe("modules that are not as policies compile to", () => {
   test("an honest one is metered", async () => {
     const metered = meterModule(moduleOf(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x0b));
-    const exported = WebAssembly.Module.exports(await WebAssembly.compile(metered)).map(({ name }) => name);
+    const exported = WebAssembly.Module.exports(await WebAssembly.compile(metered)).map(
+      ({ name }) => name,
+    );
     expect(exported).toEqual(["f", "signalbox_fuel"]);
   });
 

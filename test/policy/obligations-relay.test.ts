@@ -6,33 +6,60 @@ import { decisionRecord } from "../store/records.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import { policyData } from "../../src/policy/policy-data.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
-import { answerJson, hello, post, startRouter, startUpstream, tableOver } from "../support/router.ts";
+import {
+  answerJson,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+} from "../support/router.ts";
 import { fakePolicies } from "../support/table.ts";
 import { policySource, toolchain } from "./samples.ts";
 
 const identityOf = { revision: 3, digest: "d".repeat(64) };
 const said: readonly PolicyObligation[] = [
-  { name: "cap", kind: "max_output_tokens", value: 64, policy: { ...identityOf, id: "house", slot: "enforced" } },
+  {
+    name: "cap",
+    kind: "max_output_tokens",
+    value: 64,
+    policy: { ...identityOf, id: "house", slot: "enforced" },
+  },
   {
     name: "hide",
     kind: "strip_field",
     value: "service_tier",
     policy: { ...identityOf, id: "house", slot: "enforced" },
   },
-  { name: "cap", kind: "max_output_tokens", value: 8, policy: { ...identityOf, id: "later", slot: "candidate" } },
+  {
+    name: "cap",
+    kind: "max_output_tokens",
+    value: 8,
+    policy: { ...identityOf, id: "later", slot: "candidate" },
+  },
 ];
 
 function obliging(): PolicySet {
   const fake = fakePolicies();
-  return { ...fake, evaluate: (input) => ({ verdicts: fake.evaluate(input).verdicts, obligations: said }) };
+  return {
+    ...fake,
+    evaluate: (input) => ({ verdicts: fake.evaluate(input).verdicts, obligations: said }),
+  };
 }
 
 describe("obligations on the wire", () => {
   test("act on every candidate that is tried, and stand in the evidence by name", async () => {
-    const broken = await startUpstream((response) => answerJson(response, { error: { message: "no" } }, 500));
+    const broken = await startUpstream((response) =>
+      answerJson(response, { error: { message: "no" } }, 500),
+    );
     const working = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([broken, working]), policies: obliging() });
-    const response = await post(router, { ...hello, max_tokens: 1_000, service_tier: "priority", seed: 1 });
+    const response = await post(router, {
+      ...hello,
+      max_tokens: 1_000,
+      service_tier: "priority",
+      seed: 1,
+    });
     expect(response.status).toBe(200);
     await router.settled(1);
     for (const { calls } of [broken, working]) {
@@ -98,10 +125,18 @@ describe("obligations on the wire", () => {
       effect: "applied",
     } as const;
     const read = (obligations: unknown) =>
-      readEntry(1, JSON.stringify({ ...decisionRecord("r1"), obligations }), null, null).decision.obligations;
+      readEntry(1, JSON.stringify({ ...decisionRecord("r1"), obligations }), null, null).decision
+        .obligations;
     expect(read([record])).toEqual([record]);
     expect(read(undefined)).toBeUndefined();
-    for (const bad of [null, {}, "canary", [{ ...record, effect: "none" }], [{ ...record, policy: 1 }], [record, 7]]) {
+    for (const bad of [
+      null,
+      {},
+      "canary",
+      [{ ...record, effect: "none" }],
+      [{ ...record, policy: 1 }],
+      [record, 7],
+    ]) {
       expect(() => read(bad)).toThrow(/^evidence entry 1 is not a record/);
     }
   });

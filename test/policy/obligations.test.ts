@@ -21,11 +21,15 @@ const sources = [
   policySource("bare", {}, "", null, { cap_output: obligations.cap_output }),
 ];
 
-const labelled = ordinaryInput({ workspace: { ...ordinaryInput().workspace, labels: ["large-output"] } });
+const labelled = ordinaryInput({
+  workspace: { ...ordinaryInput().workspace, labels: ["large-output"] },
+});
 const streamed = ordinaryInput({ request: { ...ordinaryInput().request, stream: true } });
 
 const inForce = ({ obligations: found }: PolicyEvaluation): readonly string[] =>
-  found.map(({ policy, name, kind, value }) => `${policy.id} ${policy.slot} ${name} ${kind} ${value}`);
+  found.map(
+    ({ policy, name, kind, value }) => `${policy.id} ${policy.slot} ${name} ${kind} ${value}`,
+  );
 
 describe("obligations in force", () => {
   let set: PolicySet;
@@ -34,7 +38,9 @@ describe("obligations in force", () => {
   beforeAll(async () => {
     const compiled = await compilePolicies(sources, { cache: null, toolchain });
     policies = compiled.policies;
-    set = await createPolicySet(compiled, [], sampleData, (id) => (id === "bare" ? "enforce" : "shadow"));
+    set = await createPolicySet(compiled, [], sampleData, (id) =>
+      id === "bare" ? "enforce" : "shadow",
+    );
   }, 60_000);
 
   test("are all that apply to the operation, of constraints and without", () => {
@@ -61,10 +67,16 @@ describe("obligations in force", () => {
     const edited = sources.map(({ path, text }) => ({ path, text: text.replace("4096", "4095") }));
     const { policies: other } = await compilePolicies(edited, { cache: null, toolchain });
     expect(other.map(({ digest }) => digest)).not.toContain(policies[0]?.digest);
-    const plain = policySource("plain", { gate: "{effect: gate, reasons: [NO]}" }, "pass.gate if input.operation");
+    const plain = policySource(
+      "plain",
+      { gate: "{effect: gate, reasons: [NO]}" },
+      "pass.gate if input.operation",
+    );
     const { policies: without } = await compilePolicies([plain], { cache: null, toolchain });
     // Computed by the version that knew no obligations.
-    expect(without[0]?.digest).toBe("bc17164f3a638fddcf831b91f2eb1422db5dfa628f9883bdbc7485d9365789c4");
+    expect(without[0]?.digest).toBe(
+      "bc17164f3a638fddcf831b91f2eb1422db5dfa628f9883bdbc7485d9365789c4",
+    );
   });
 
   /** Rules that the checks would not let through, compiled all the same. */
@@ -73,9 +85,15 @@ describe("obligations in force", () => {
     if (bare?.contract.id !== "bare") throw new Error("the first policy is not the one expected");
     const hostile = {
       ...bare,
-      sources: [{ package: "signalbox.policy.bare", source: `package signalbox.policy.bare\n\n${rules}\n` }],
+      sources: [
+        { package: "signalbox.policy.bare", source: `package signalbox.policy.bare\n\n${rules}\n` },
+      ],
     };
-    const unitSet = await createPolicySet({ modules: await buildModules([hostile], toolchain) }, [], sampleData);
+    const unitSet = await createPolicySet(
+      { modules: await buildModules([hostile], toolchain) },
+      [],
+      sampleData,
+    );
     return inForce(unitSet.evaluate(input));
   }
 
@@ -108,11 +126,14 @@ describe("obligations in force", () => {
       true,
     ],
   ])("%s", async ([, rules, stays]) => {
-    expect(await unchecked(rules)).toEqual(stays ? ["bare candidate cap_output max_output_tokens 4096"] : []);
+    expect(await unchecked(rules)).toEqual(
+      stays ? ["bare candidate cap_output max_output_tokens 4096"] : [],
+    );
   });
 
   test("the same rule waives where its evaluation does not fail", async () => {
-    const rules = "waive.cap_output := v\n\nv := true if input.operation\n\nv := false if not input.request.stream";
+    const rules =
+      "waive.cap_output := v\n\nv := true if input.operation\n\nv := false if not input.request.stream";
     expect(await unchecked(rules, streamed)).toEqual([]);
   });
 
@@ -142,7 +163,12 @@ describe("readsTime", () => {
     ["a waiver", "pass.gate if input.operation", [], true],
     ["a library", "import data.signalbox.lib.office\n\npass.gate if office.open", [library], true],
     ["the input as a whole", "pass.gate if count(input) > 3", [], true],
-    ["a member chosen at run time", 'pass.gate if { some name in ["time"]; input[name] }', [], true],
+    [
+      "a member chosen at run time",
+      'pass.gate if { some name in ["time"]; input[name] }',
+      [],
+      true,
+    ],
     ["another member", "pass.gate if input.request.stream", [], false],
   ] as const)("%s", async ([what, rules, libraries, expected]) => {
     const waiver = what === "a waiver";

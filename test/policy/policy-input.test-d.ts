@@ -1,6 +1,7 @@
 /**
- * Checked by `npm run typecheck`: every member of a policy's input, at any depth, is an enum, a boolean or a number, but for
- * the ids and values listed here. `finite-input.test.ts` proves of each of them that its values are those of the table.
+ * Checked by `npm run typecheck`: every member of a policy's input, at any depth, is an enum, a
+ * boolean or a number, but for the ids and values listed here. `finite-input.test.ts` proves of
+ * each of them that its values are those of the table.
  */
 import type { PolicyInput } from "../../src/canon/policy.ts";
 
@@ -36,7 +37,8 @@ type OpenIn<Value, Path extends string> = Value extends string
       : Value extends object
         ? string extends keyof Value
           ? Path
-          : { [Name in keyof Value & string]-?: Open<Value[Name], `${Path}.${Name}`> }[keyof Value & string]
+          : { [Name in keyof Value & string]-?: Open<Value[Name], `${Path}.${Name}`> }[keyof Value &
+              string]
         : Path;
 
 type Expect<Condition extends true> = Condition;

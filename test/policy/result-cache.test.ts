@@ -1,4 +1,13 @@
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -26,7 +35,9 @@ const key = ResultCache.key(["a"]);
 describe("result cache", () => {
   test("gives back what was written, to another instance too", async () => {
     await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).write(key, "result ü");
-    expect(await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).read(key)).toBe("result ü");
+    expect(await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).read(key)).toBe(
+      "result ü",
+    );
   });
 
   test("distinguishes lists that join to the same text", () => {
@@ -92,7 +103,13 @@ describe("result cache", () => {
 });
 
 describe("compiled policies in the cache", () => {
-  const sources = [policySource("a", { gate: "{effect: gate, reasons: [NO]}" }, "pass.gate if input.request.stream")];
+  const sources = [
+    policySource(
+      "a",
+      { gate: "{effect: gate, reasons: [NO]}" },
+      "pass.gate if input.request.stream",
+    ),
+  ];
 
   /** Has a manifest but nothing that could run: whatever it answers came from the cache. */
   async function idleToolchain(cache: CompileCache) {
@@ -117,7 +134,8 @@ describe("compiled policies in the cache", () => {
     const changed = sources.map(({ path, text }) => ({ path, text: `${text}\n` }));
     const missed = await compilePolicies(changed, { cache, toolchain });
     expect(missed.diagnostics.map(({ code }) => code)).toEqual(["POLICY_TOOLCHAIN"]);
-    for (const name of await readdir(cache.directory)) await writeFile(join(cache.directory, name), "damaged");
+    for (const name of await readdir(cache.directory))
+      await writeFile(join(cache.directory, name), "damaged");
     expect((await compilePolicies(sources, { cache, toolchain })).modules).toEqual([]);
     const again = await compilePolicies(sources, { cache });
     expect(again.modules).toHaveLength(1);

@@ -3,13 +3,19 @@ import type { PolicyCandidate, PolicyData, PolicyInput } from "../../src/canon/p
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 
-/** What a test has compiled, no other compiles again: the result is kept by everything that it comes from. */
+/**
+ * What a test has compiled, no other compiles again: the result is kept by everything that it comes
+ * from.
+ */
 export const toolchain = createToolchain({ cache: TEST_CACHE });
 
 /** Without a cache, for tests of the toolchain itself and for policies that are drawn at random. */
 export const uncached = createToolchain({ cache: null });
 
-/** A policy file: METADATA with constraints and obligations as flow YAML, the package, and the rules. */
+/**
+ * A policy file: METADATA with constraints and obligations as flow YAML, the package, and the
+ * rules.
+ */
 export function policySource(
   id: string,
   constraints: Readonly<Record<string, string>>,

@@ -74,11 +74,17 @@ describe("the policies that come with Signalbox", () => {
         workspace: { ...workspace, tier: "new" },
         candidates: [candidate("x", { trains_on_data: true, retention: "unlimited" })],
       },
-      ["data-retention not_trained_on TRAINS_ON_DATA x", "data-retention nothing_kept DATA_RETAINED_WITHOUT_LIMIT x"],
+      [
+        "data-retention not_trained_on TRAINS_ON_DATA x",
+        "data-retention nothing_kept DATA_RETAINED_WITHOUT_LIMIT x",
+      ],
     ],
     [
       "a staging key in a production workspace",
-      { workspace: { ...workspace, labels: ["production"] }, key: { ...key, environment: "staging" } },
+      {
+        workspace: { ...workspace, labels: ["production"] },
+        key: { ...key, environment: "staging" },
+      },
       ["environment-separation environment_matches ENVIRONMENT_MISMATCH "],
     ],
     [
@@ -95,10 +101,14 @@ describe("the policies that come with Signalbox", () => {
       ["structured-output-parity format_supported SCHEMA_NOT_SUPPORTED b"],
     ],
   ])("refuse %s", ([, changes, expected]) => {
-    const failing = set.evaluate(ordinaryInput(changes)).verdicts.filter(({ verdict }) => verdict !== "pass");
-    expect(failing.map((one) => `${one.policy.id} ${one.constraint} ${one.reason} ${one.failing.join("+")}`)).toEqual(
-      expected,
-    );
+    const failing = set
+      .evaluate(ordinaryInput(changes))
+      .verdicts.filter(({ verdict }) => verdict !== "pass");
+    expect(
+      failing.map(
+        (one) => `${one.policy.id} ${one.constraint} ${one.reason} ${one.failing.join("+")}`,
+      ),
+    ).toEqual(expected);
   });
 });
 
@@ -108,11 +118,16 @@ describe("docs/policies.md", () => {
   test("lists every member of the input", () => {
     const members = (schema: unknown, path: string): readonly string[] => {
       const { properties, items } = Object(schema);
-      if (items !== undefined) return members(items, path === "input.candidates" ? `${path}[_]` : path);
+      if (items !== undefined)
+        return members(items, path === "input.candidates" ? `${path}[_]` : path);
       if (properties === undefined) return [path];
-      return Object.entries(Object(properties)).flatMap(([name, member]) => members(member, `${path}.${name}`));
+      return Object.entries(Object(properties)).flatMap(([name, member]) =>
+        members(member, `${path}.${name}`),
+      );
     };
-    const missing = members(POLICY_INPUT_SCHEMA, "input").filter((path) => !document.includes(`\`${path}\``));
+    const missing = members(POLICY_INPUT_SCHEMA, "input").filter(
+      (path) => !document.includes(`\`${path}\``),
+    );
     expect(missing).toEqual([]);
   });
 });

@@ -27,10 +27,22 @@ async function explained(
     mode: index === 0 ? ("enforce" as const) : ("shadow" as const),
   }));
   const rows = table();
-  const set = await createPolicySet({ modules: await buildModules(policies, toolchain) }, states, policyData(rows));
+  const set = await createPolicySet(
+    { modules: await buildModules(policies, toolchain) },
+    states,
+    policyData(rows),
+  );
   const decider = createDecider(rows, set, () => at);
   const question = { model: "r", shape: shape(), preferences: null };
-  const requested = { table: rows, policies: set, identity, question, paths: null, time: null, promoted: false };
+  const requested = {
+    table: rows,
+    policies: set,
+    identity,
+    question,
+    paths: null,
+    time: null,
+    promoted: false,
+  };
   return explain(requested, decider.decide(identity, question), {
     isAvailable: () => true,
     statusOf: () => ({}),
@@ -69,7 +81,10 @@ const FRIDAY = Date.UTC(2026, 0, 9);
 
 test("simulation distinguishes the slots of one policy, in everything that it says", async () => {
   const said = await explained([enforced, candidate], FRIDAY);
-  expect(said).toMatchObject({ outcome: "route", edits: { max_output_tokens: 500, strip_fields: [] } });
+  expect(said).toMatchObject({
+    outcome: "route",
+    edits: { max_output_tokens: 500, strip_fields: [] },
+  });
   expect(facts(said["constraints"]).filter(({ policy }) => policy === "near")).toEqual([
     {
       policy: "near",

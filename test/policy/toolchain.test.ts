@@ -26,14 +26,19 @@ afterEach(async () => {
 describe("toolchain", () => {
   test("builds a module that WebAssembly accepts", async () => {
     const text = "package signalbox.decide\n\nu0 := data.signalbox.unit.u0.policy.a.pass\n";
-    const unit = { name: "u0", modules: [{ path: "a", text: "package signalbox.policy.a\n\npass.x if input.y\n" }] };
+    const unit = {
+      name: "u0",
+      modules: [{ path: "a", text: "package signalbox.policy.a\n\npass.x if input.y\n" }],
+    };
     const { errors, wasm } = await toolchain.build({
       units: [unit],
       modules: [{ path: "decide", text }],
       entrypoints: ["signalbox/decide/u0"],
     });
     expect(errors).toEqual([]);
-    await expect(WebAssembly.compile(Buffer.from(wasm ?? "", "base64"))).resolves.toBeInstanceOf(Object);
+    await expect(WebAssembly.compile(Buffer.from(wasm ?? "", "base64"))).resolves.toBeInstanceOf(
+      Object,
+    );
   });
 
   test("refuses to build what checking would have refused", async () => {
@@ -69,10 +74,18 @@ describe("toolchain", () => {
         { path: `${folder}/lib/b.rego`, text: "package b\n" },
       ];
       const units = [[`${folder}/a.rego`, `${folder}/lib/b.rego`]];
-      const { errors, modules: facts } = await caching.check({ modules, units, input_schema: POLICY_INPUT_SCHEMA });
+      const { errors, modules: facts } = await caching.check({
+        modules,
+        units,
+        input_schema: POLICY_INPUT_SCHEMA,
+      });
       return [...errors.map(({ file }) => file), ...facts.map(({ path }) => path)];
     };
-    expect(await checkIn("/first")).toEqual(["/first/a.rego", "/first/a.rego", "/first/lib/b.rego"]);
+    expect(await checkIn("/first")).toEqual([
+      "/first/a.rego",
+      "/first/a.rego",
+      "/first/lib/b.rego",
+    ]);
     const kept = await readdir(cache.directory);
     expect(await checkIn("other/second")).toEqual(
       ["a.rego", "a.rego", "lib/b.rego"].map((path) => `other/second/${path}`),
@@ -84,7 +97,11 @@ describe("toolchain", () => {
   test("reads through imports to what a module refers to", async () => {
     const text =
       "package a\n\nimport data.approved\nimport input.workspace as space\n\np if space.id in approved.regions[input.operation]\n";
-    const { modules } = await toolchain.check({ modules: [{ path: "a", text }], units: [], input_schema: null });
+    const { modules } = await toolchain.check({
+      modules: [{ path: "a", text }],
+      units: [],
+      input_schema: null,
+    });
     expect(modules[0]?.references.map(({ root, path }) => [root, ...path])).toEqual([
       ["input", "workspace", "id"],
       ["data", "approved", "regions", null],
@@ -93,8 +110,13 @@ describe("toolchain", () => {
   });
 
   test("reads a list whole that an import has two uses of, one of them a search for a string", async () => {
-    const text = 'package a\n\nimport input.key.labels\n\np if "x" in labels\n\nq if count(labels) > 1\n';
-    const { modules } = await toolchain.check({ modules: [{ path: "a", text }], units: [], input_schema: null });
+    const text =
+      'package a\n\nimport input.key.labels\n\np if "x" in labels\n\nq if count(labels) > 1\n';
+    const { modules } = await toolchain.check({
+      modules: [{ path: "a", text }],
+      units: [],
+      input_schema: null,
+    });
     expect(modules[0]?.references.map(({ root, path }) => [root, ...path])).toEqual([
       ["input", "key", "labels", "x"],
       ["input", "key", "labels"],
@@ -120,7 +142,9 @@ describe("toolchain", () => {
     ];
     const { errors, results, coverage } = await toolchain.test({ modules });
     expect(errors).toEqual([]);
-    expect(results.map(({ name, outcome, row, output }) => ({ name, outcome, row, output }))).toEqual([
+    expect(
+      results.map(({ name, outcome, row, output }) => ({ name, outcome, row, output })),
+    ).toEqual([
       { name: "test_passes", outcome: "pass", row: 3, output: "" },
       { name: "test_fails", outcome: "fail", row: 5, output: "seen 1\n" },
       { name: "todo_test_later", outcome: "skip", row: 7, output: "" },
@@ -134,7 +158,9 @@ describe("toolchain", () => {
       { path: "b.rego", text: "package" },
     ];
     const formatted = await toolchain.format({ modules });
-    expect(formatted.modules).toEqual([{ path: "a.rego", text: "package a\n\np if input.x == 1\n" }]);
+    expect(formatted.modules).toEqual([
+      { path: "a.rego", text: "package a\n\np if input.x == 1\n" },
+    ]);
     expect(formatted.errors).toMatchObject([{ code: "rego_parse_error", file: "b.rego" }]);
   });
 
@@ -150,7 +176,9 @@ describe("toolchain", () => {
     const digits = "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}";
     const endless = `package a_test\n\nn := ${digits}\n\ntest_endless if { some a in n; some b in n; some c in n; some d in n; some e in n; some f in n; some g in n; some h in n; a + b + c + d + e + f + g + h > 72 }\n`;
     const started = performance.now();
-    await expect(impatient.test({ modules: [{ path: "a_test.rego", text: endless }] })).rejects.toMatchObject({
+    await expect(
+      impatient.test({ modules: [{ path: "a_test.rego", text: endless }] }),
+    ).rejects.toMatchObject({
       code: "TOOLCHAIN_TIMEOUT",
     });
     expect(performance.now() - started).toBeLessThan(4000);
@@ -200,13 +228,16 @@ describe("artefact", () => {
     await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
   });
 
-  test.for(["wasm_sha256", "compressed_sha256"])("does not run when its manifest names another %s", async (member) => {
-    const folder = await copyOfArtefact();
-    const path = join(folder, "manifest.json");
-    const manifest: unknown = JSON.parse(await readFile(path, "utf8"));
-    await writeFile(path, JSON.stringify({ ...Object(manifest), [member]: "0".repeat(64) }));
-    await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
-  });
+  test.for(["wasm_sha256", "compressed_sha256"])(
+    "does not run when its manifest names another %s",
+    async (member) => {
+      const folder = await copyOfArtefact();
+      const path = join(folder, "manifest.json");
+      const manifest: unknown = JSON.parse(await readFile(path, "utf8"));
+      await writeFile(path, JSON.stringify({ ...Object(manifest), [member]: "0".repeat(64) }));
+      await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
+    },
+  );
 
   test.for(["", "{}", "[1]", "not json"])("does not run with the manifest %o", async (text) => {
     const folder = await copyOfArtefact();

@@ -22,7 +22,10 @@ function derive(effect: ConstraintEffect, document: unknown): string {
   return [verdict?.verdict, verdict?.reason ?? "-", verdict?.failing.join("+") || "-"].join(" ");
 }
 
-const value = (pass: unknown, ...reasons: readonly unknown[]) => ({ pass: { c: [pass] }, reason: { c: reasons } });
+const value = (pass: unknown, ...reasons: readonly unknown[]) => ({
+  pass: { c: [pass] },
+  reason: { c: reasons },
+});
 
 const UNDEFINED = { pass: { c: [] }, reason: {} };
 
@@ -75,13 +78,20 @@ describe.each(["require_all", "filter"] as const)("%s", (effect) => {
 });
 
 describe("a policy that could not be evaluated", () => {
-  test.for([undefined, null, 7, "text", [], {}, { pass: {} }, { pass: null, reason: {} }, { pass: {}, reason: 1 }])(
-    "is indeterminate for the document %o",
-    (document) => {
-      expect(derive("gate", document)).toBe("indeterminate EVALUATION_INDETERMINATE -");
-      expect(derive("filter", document)).toBe("indeterminate EVALUATION_INDETERMINATE a+b");
-    },
-  );
+  test.for([
+    undefined,
+    null,
+    7,
+    "text",
+    [],
+    {},
+    { pass: {} },
+    { pass: null, reason: {} },
+    { pass: {}, reason: 1 },
+  ])("is indeterminate for the document %o", (document) => {
+    expect(derive("gate", document)).toBe("indeterminate EVALUATION_INDETERMINATE -");
+    expect(derive("filter", document)).toBe("indeterminate EVALUATION_INDETERMINATE a+b");
+  });
 
   test("names inherited from Object.prototype are no constraints and no reasons", () => {
     const named = {
@@ -90,9 +100,12 @@ describe("a policy that could not be evaluated", () => {
     } as const;
     const [verdict] = deriveVerdicts(policy, named, { pass: {}, reason: {} }, []);
     expect([verdict?.verdict, verdict?.reason]).toEqual(["fail", "FIRST"]);
-    const [failing] = deriveVerdicts(policy, contract("filter"), { pass: { c: [[]] }, reason: { c: [{}] } }, [
-      "constructor",
-    ]);
+    const [failing] = deriveVerdicts(
+      policy,
+      contract("filter"),
+      { pass: { c: [[]] }, reason: { c: [{}] } },
+      ["constructor"],
+    );
     expect(failing?.reason).toBe("FIRST");
   });
 });

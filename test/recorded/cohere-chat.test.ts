@@ -71,7 +71,11 @@ function recorded(message: unknown): unknown {
     thinking: join("thinking"),
     calls: listAt(message, "tool_calls").map((call) => {
       const json = memberOf(call, "function", "arguments");
-      return [memberOf(call, "id"), memberOf(call, "function", "name"), json === "null" || json === "" ? "{}" : json];
+      return [
+        memberOf(call, "id"),
+        memberOf(call, "function", "name"),
+        json === "null" || json === "" ? "{}" : json,
+      ];
     }),
   };
 }
@@ -91,7 +95,10 @@ function assembled(events: readonly JsonObject[]): unknown {
     } else if (event["type"] === "tool-plan-delta") plan += textAt(message, "tool_plan");
     else if (event["type"] === "tool-call-start") {
       const name = memberOf(message, "tool_calls", "function", "name");
-      calls[index] = { id: memberOf(message, "tool_calls", "id"), function: { name, arguments: "" } };
+      calls[index] = {
+        id: memberOf(message, "tool_calls", "id"),
+        function: { name, arguments: "" },
+      };
     } else if (event["type"] === "tool-call-delta") {
       const call = calls[index];
       if (call !== undefined) {
@@ -99,7 +106,11 @@ function assembled(events: readonly JsonObject[]): unknown {
       }
     }
   }
-  return { content: content.filter((part) => part !== undefined), tool_plan: plan, tool_calls: calls };
+  return {
+    content: content.filter((part) => part !== undefined),
+    tool_plan: plan,
+    tool_calls: calls,
+  };
 }
 
 function understood({ blocks }: Answer): unknown {
@@ -108,7 +119,9 @@ function understood({ blocks }: Answer): unknown {
   return {
     text: join("text"),
     thinking: join("reasoning"),
-    calls: blocks.flatMap((block) => (block.kind === "tool_call" ? [[block.id, block.name, block.arguments]] : [])),
+    calls: blocks.flatMap((block) =>
+      block.kind === "tool_call" ? [[block.id, block.name, block.arguments]] : [],
+    ),
   };
 }
 
@@ -122,7 +135,8 @@ const FINISHES: Readonly<Record<string, string>> = {
 /** The answer has the provider's reason and counts, or it failed where the provider said so. */
 function checkEnding(id: string, answer: Answer, ending: unknown): void {
   const reason = textAt(ending, "finish_reason");
-  if (reason === "ERROR") expect(answer.failure, id).toMatchObject({ kind: "error_frame", code: "tool_use_failed" });
+  if (reason === "ERROR")
+    expect(answer.failure, id).toMatchObject({ kind: "error_frame", code: "tool_use_failed" });
   else expect(answer.finish?.reason, id).toBe(FINISHES[reason]);
   const tokens = memberOf(ending, "usage", "tokens");
   expect([answer.usage?.input, answer.usage?.output], id).toEqual([
@@ -137,131 +151,144 @@ function reported(pieces: readonly Uint8Array[]): readonly InferenceEvent[] {
   return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
 }
 
-describe.skipIf(recordings === null)("recorded cohere-chat (skipped where ../shared/recordings is absent)", () => {
-  it("every request means the same when we write it", () => {
-    const tally: Tally = { passed: 0, refused: new Map() };
-    const sent = (recordings ?? []).filter(({ request }) => request !== null);
-    for (const { id, request } of sent) {
-      const body = request?.body;
-      if (!isJsonObject(body)) throw new Error(id);
-      const read = attempt(() => readBody(body));
-      if (typeof read === "string") {
-        const reason = STRANGE.find(([pattern]) => pattern.test(read))?.[1];
-        if (reason === undefined) throw new Error(`${id}: ${read}`);
-        count(tally, reason);
-        continue;
-      }
-      const formatted = cohereChatUpstream.format(read, target);
-      if ("code" in formatted) throw new Error(`${id}: ${formatted.code} ${formatted.message}`);
-      const dropped = new Set(formatted.dropped);
-      expect(
-        [...dropped].filter((field) => field !== "empty_text_dropped"),
-        id,
-      ).toEqual([]);
-      expect(normalRequest(readBody(formatted.body), dropped), id).toEqual(normalRequest(read, dropped));
-      tally.passed += 1;
-    }
-    print("cohere-chat requests", sent.length, tally);
-    expect(tally.passed).toBeGreaterThan(sent.length * 0.7);
-  });
-
-  it("every whole answer is understood", () => {
-    const tally: Tally = { passed: 0, refused: new Map() };
-    const answers = (recordings ?? []).filter((recording) => recording.response.body_type === "json");
-    for (const { id, status, response } of answers) {
-      const bytes = encoder.encode(JSON.stringify(response.body));
-      if (status !== null && status >= 400) {
-        expect(cohereChatUpstream.readError(status, bytes)).toEqual({
-          kind: "auth",
-          status,
-          code: null,
-          retryAfter: null,
-        });
+describe.skipIf(recordings === null)(
+  "recorded cohere-chat (skipped where ../shared/recordings is absent)",
+  () => {
+    it("every request means the same when we write it", () => {
+      const tally: Tally = { passed: 0, refused: new Map() };
+      const sent = (recordings ?? []).filter(({ request }) => request !== null);
+      for (const { id, request } of sent) {
+        const body = request?.body;
+        if (!isJsonObject(body)) throw new Error(id);
+        const read = attempt(() => readBody(body));
+        if (typeof read === "string") {
+          const reason = STRANGE.find(([pattern]) => pattern.test(read))?.[1];
+          if (reason === undefined) throw new Error(`${id}: ${read}`);
+          count(tally, reason);
+          continue;
+        }
+        const formatted = cohereChatUpstream.format(read, target);
+        if ("code" in formatted) throw new Error(`${id}: ${formatted.code} ${formatted.message}`);
+        const dropped = new Set(formatted.dropped);
+        expect(
+          [...dropped].filter((field) => field !== "empty_text_dropped"),
+          id,
+        ).toEqual([]);
+        expect(normalRequest(readBody(formatted.body), dropped), id).toEqual(
+          normalRequest(read, dropped),
+        );
         tally.passed += 1;
-        continue;
       }
-      const events = cohereChatUpstream.parseAnswer(bytes, asking(), target);
-      expect(brokenLaws(events), id).toEqual([]);
-      const answer = collectAnswer(events);
-      if (!isJsonObject(memberOf(response.body, "message"))) {
-        expect(answer.failure?.kind, id).toBe("malformed");
-        count(
-          tally,
-          memberOf(response.body, "embeddings") === undefined ? "the protocol's first edition" : "embeddings",
-        );
-        continue;
-      }
-      expect(understood(answer), id).toEqual(recorded(memberOf(response.body, "message")));
-      checkEnding(id, answer, memberOf(response.body));
-      tally.passed += 1;
-    }
-    print("cohere-chat whole answers", answers.length, tally);
-    expect([...tally.refused.keys()].filter((reason) => !EXPECTED_REFUSALS.has(reason))).toEqual([]);
-  });
+      print("cohere-chat requests", sent.length, tally);
+      expect(tally.passed).toBeGreaterThan(sent.length * 0.7);
+    });
 
-  it("every stream is understood; cut at any event before its end, it is a failure", () => {
-    const tally: Tally = { passed: 0, refused: new Map() };
-    const streams = (recordings ?? []).filter(isStream);
-    let cuts = 0;
-    for (const recording of streams) {
-      const { id } = recording;
-      const framer = new SseFramer();
-      const frames = [...framer.push(encoder.encode(streamText(recording))), framer.end()].filter(
-        ({ length }) => length > 0,
+    it("every whole answer is understood", () => {
+      const tally: Tally = { passed: 0, refused: new Map() };
+      const answers = (recordings ?? []).filter(
+        (recording) => recording.response.body_type === "json",
       );
-      const datas = frames.map((frame) => parseSseEvent(frame).data);
-      const sent = datas.flatMap((data): readonly JsonObject[] => {
-        const value: JsonValue = data === null || data === "[DONE]" ? null : JSON.parse(data);
-        return isJsonObject(value) ? [value] : [];
-      });
-      const events = reported(frames);
-      expect(brokenLaws(events), id).toEqual([]);
-      expect(understood(collectAnswer(events)), id).toEqual(recorded(assembled(sent)));
-      const last = datas.findIndex((data) => data?.includes('"type":"message-end"') === true);
-      checkEnding(
-        id,
-        collectAnswer(events),
-        memberOf(
-          sent.find(({ type }) => type === "message-end"),
-          "delta",
-        ),
+      for (const { id, status, response } of answers) {
+        const bytes = encoder.encode(JSON.stringify(response.body));
+        if (status !== null && status >= 400) {
+          expect(cohereChatUpstream.readError(status, bytes)).toEqual({
+            kind: "auth",
+            status,
+            code: null,
+            retryAfter: null,
+          });
+          tally.passed += 1;
+          continue;
+        }
+        const events = cohereChatUpstream.parseAnswer(bytes, asking(), target);
+        expect(brokenLaws(events), id).toEqual([]);
+        const answer = collectAnswer(events);
+        if (!isJsonObject(memberOf(response.body, "message"))) {
+          expect(answer.failure?.kind, id).toBe("malformed");
+          count(
+            tally,
+            memberOf(response.body, "embeddings") === undefined
+              ? "the protocol's first edition"
+              : "embeddings",
+          );
+          continue;
+        }
+        expect(understood(answer), id).toEqual(recorded(memberOf(response.body, "message")));
+        checkEnding(id, answer, memberOf(response.body));
+        tally.passed += 1;
+      }
+      print("cohere-chat whole answers", answers.length, tally);
+      expect([...tally.refused.keys()].filter((reason) => !EXPECTED_REFUSALS.has(reason))).toEqual(
+        [],
       );
-      for (let kept = 0; kept < last; kept += 1) {
-        cuts += 1;
-        const partial = reported(frames.slice(0, kept));
-        expect(brokenLaws(partial), `${id} cut after ${kept}`).toEqual([]);
-        expect(partial.at(-1), `${id} cut after ${kept}`).toMatchObject({
-          type: "failure",
-          failure: { kind: "truncated" },
+    });
+
+    it("every stream is understood; cut at any event before its end, it is a failure", () => {
+      const tally: Tally = { passed: 0, refused: new Map() };
+      const streams = (recordings ?? []).filter(isStream);
+      let cuts = 0;
+      for (const recording of streams) {
+        const { id } = recording;
+        const framer = new SseFramer();
+        const frames = [...framer.push(encoder.encode(streamText(recording))), framer.end()].filter(
+          ({ length }) => length > 0,
+        );
+        const datas = frames.map((frame) => parseSseEvent(frame).data);
+        const sent = datas.flatMap((data): readonly JsonObject[] => {
+          const value: JsonValue = data === null || data === "[DONE]" ? null : JSON.parse(data);
+          return isJsonObject(value) ? [value] : [];
         });
-      }
-      const bytes = Buffer.concat(frames);
-      for (const size of [1, 7, 61]) {
-        const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-          bytes.subarray(index * size, (index + 1) * size),
+        const events = reported(frames);
+        expect(brokenLaws(events), id).toEqual([]);
+        expect(understood(collectAnswer(events)), id).toEqual(recorded(assembled(sent)));
+        const last = datas.findIndex((data) => data?.includes('"type":"message-end"') === true);
+        checkEnding(
+          id,
+          collectAnswer(events),
+          memberOf(
+            sent.find(({ type }) => type === "message-end"),
+            "delta",
+          ),
         );
-        expect(reported(pieces), `${id} in pieces of ${size}`).toEqual(events);
+        for (let kept = 0; kept < last; kept += 1) {
+          cuts += 1;
+          const partial = reported(frames.slice(0, kept));
+          expect(brokenLaws(partial), `${id} cut after ${kept}`).toEqual([]);
+          expect(partial.at(-1), `${id} cut after ${kept}`).toMatchObject({
+            type: "failure",
+            failure: { kind: "truncated" },
+          });
+        }
+        const bytes = Buffer.concat(frames);
+        for (const size of [1, 7, 61]) {
+          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+            bytes.subarray(index * size, (index + 1) * size),
+          );
+          expect(reported(pieces), `${id} in pieces of ${size}`).toEqual(events);
+        }
+        tally.passed += 1;
       }
-      tally.passed += 1;
-    }
-    print(`cohere-chat streams (${cuts} cuts)`, streams.length, tally);
-  });
+      print(`cohere-chat streams (${cuts} cuts)`, streams.length, tally);
+    });
 
-  it("every citation stands where its text stands", () => {
-    let positions = 0;
-    for (const { response } of recordings ?? []) {
-      const content = listAt(response.body, "message", "content");
-      for (const citation of listAt(response.body, "message", "citations")) {
-        const part = content[Number(memberOf(citation, "content_index") ?? 0)];
-        const text = Array.from(textAt(part, "text"));
-        const cited = text.slice(Number(memberOf(citation, "start")), Number(memberOf(citation, "end"))).join("");
-        expect(cited).toBe(memberOf(citation, "text"));
-        positions += 1;
+    it("every citation stands where its text stands", () => {
+      let positions = 0;
+      for (const { response } of recordings ?? []) {
+        const content = listAt(response.body, "message", "content");
+        for (const citation of listAt(response.body, "message", "citations")) {
+          const part = content[Number(memberOf(citation, "content_index") ?? 0)];
+          const text = Array.from(textAt(part, "text"));
+          const cited = text
+            .slice(Number(memberOf(citation, "start")), Number(memberOf(citation, "end")))
+            .join("");
+          expect(cited).toBe(memberOf(citation, "text"));
+          positions += 1;
+        }
       }
-    }
-    expect(positions).toBeGreaterThan(30);
-  });
-});
+      expect(positions).toBeGreaterThan(30);
+    });
+  },
+);
 
 /** What went wrong, where something did. */
 function attempt<Value>(make: () => Value): Value | string {

@@ -38,10 +38,13 @@ function usageOf(protocol: (typeof PROTOCOLS)[number], recording: Recording): To
   if (type === "aws-eventstream" || (recording.status ?? 200) >= 400) return null;
   const target = targetOf(protocol);
   if (type === "json") {
-    return collectAnswer(upstream.parseAnswer(encoder.encode(JSON.stringify(body)), canon(), target)).usage;
+    return collectAnswer(
+      upstream.parseAnswer(encoder.encode(JSON.stringify(body)), canon(), target),
+    ).usage;
   }
   const parser = upstream.parseStream(canon({ stream: true }), target);
-  return collectAnswer([...parser.push(encoder.encode(streamText(recording))), ...parser.end()]).usage;
+  return collectAnswer([...parser.push(encoder.encode(streamText(recording))), ...parser.end()])
+    .usage;
 }
 
 /** Powers of ten per token, added up by hand from the counts in the recording. */
@@ -53,12 +56,19 @@ const BY_HAND = [
   // 3 of input beside 1,111 cached and 418 written; 33 of output.
   ["anthropic-messages", "test_anthropic_cache_real_api.1", 3 + 111.1 + 4_180 + 33_000],
   // 3 of input beside 1,712 cached and 236 written; 121 of output.
-  ["bedrock-converse", "test_bedrock_cache_messages_with_document_as_last_content.1", 3 + 171.2 + 2_360 + 121_000],
+  [
+    "bedrock-converse",
+    "test_bedrock_cache_messages_with_document_as_last_content.1",
+    3 + 171.2 + 2_360 + 121_000,
+  ],
   // 510 of input, 144 of them cached; 99 of output, 29 of them thoughts.
   ["cohere-chat", "cites_text_documents_in_responses.0", 366 + 14.4 + 70_000 + 290_000],
 ] as const;
 
-/** What OpenRouter charged for a model whose list price is $3, $15, $0.30 (cached) and $3.75 (written) per million. */
+/**
+ * What OpenRouter charged for a model whose list price is $3, $15, $0.30 (cached) and $3.75
+ * (written) per million.
+ */
 const LISTED: Price = { input: 3, output: 15, request: 0, cachedInput: 0.3, cacheWrite: 3.75 };
 
 function billed({ response: { body } }: Recording): number | null {
@@ -67,36 +77,47 @@ function billed({ response: { body } }: Recording): number | null {
   return typeof cost === "number" ? Math.round(cost * 1e9) : null;
 }
 
-describe.skipIf(!isPresent)("the cost of recorded usage (skipped where ../shared/recordings is absent)", () => {
-  it.each(PROTOCOLS)("of %s is known where the provider counted, between its cheapest and dearest rate", (protocol) => {
-    let counted = 0;
-    for (const recording of readRecordings(protocol) ?? []) {
-      const usage = usageOf(protocol, recording);
-      if (usage === null || usage.input === null || usage.output === null || usage.input === 0) continue;
-      const cost = costOfUse(PRICE, usage);
-      expect(cost, recording.id).toBeGreaterThanOrEqual(100 * usage.input + 1_000_000 * usage.output);
-      expect(cost, recording.id).toBeLessThanOrEqual(100_000 * usage.input + 10_000_000 * usage.output);
-      expect(Number.isSafeInteger(cost), recording.id).toBe(true);
-      counted += 1;
-    }
-    expect(counted).toBeGreaterThan(10);
-  });
+describe.skipIf(!isPresent)(
+  "the cost of recorded usage (skipped where ../shared/recordings is absent)",
+  () => {
+    it.each(PROTOCOLS)(
+      "of %s is known where the provider counted, between its cheapest and dearest rate",
+      (protocol) => {
+        let counted = 0;
+        for (const recording of readRecordings(protocol) ?? []) {
+          const usage = usageOf(protocol, recording);
+          if (usage === null || usage.input === null || usage.output === null || usage.input === 0)
+            continue;
+          const cost = costOfUse(PRICE, usage);
+          expect(cost, recording.id).toBeGreaterThanOrEqual(
+            100 * usage.input + 1_000_000 * usage.output,
+          );
+          expect(cost, recording.id).toBeLessThanOrEqual(
+            100_000 * usage.input + 10_000_000 * usage.output,
+          );
+          expect(Number.isSafeInteger(cost), recording.id).toBe(true);
+          counted += 1;
+        }
+        expect(counted).toBeGreaterThan(10);
+      },
+    );
 
-  it.each(BY_HAND)("of %s %s is the sum by hand", (protocol, id, micro) => {
-    const recording = readRecordings(protocol)?.find((one) => one.id.endsWith(id));
-    const usage = recording === undefined ? null : usageOf(protocol, recording);
-    expect(usage === null ? null : costOfUse(PRICE, usage)).toBe(Math.round(micro * 1_000));
-  });
+    it.each(BY_HAND)("of %s %s is the sum by hand", (protocol, id, micro) => {
+      const recording = readRecordings(protocol)?.find((one) => one.id.endsWith(id));
+      const usage = recording === undefined ? null : usageOf(protocol, recording);
+      expect(usage === null ? null : costOfUse(PRICE, usage)).toBe(Math.round(micro * 1_000));
+    });
 
-  it("is what the provider charged, where it says so", () => {
-    let compared = 0;
-    for (const recording of readRecordings("openai-chat") ?? []) {
-      const cost = recording.model === "anthropic/claude-sonnet-4.6" ? billed(recording) : null;
-      const usage = cost === null ? null : usageOf("openai-chat", recording);
-      if (cost === null || usage === null) continue;
-      expect(costOfUse(LISTED, usage), recording.id).toBe(cost);
-      compared += 1;
-    }
-    expect(compared).toBeGreaterThan(10);
-  });
-});
+    it("is what the provider charged, where it says so", () => {
+      let compared = 0;
+      for (const recording of readRecordings("openai-chat") ?? []) {
+        const cost = recording.model === "anthropic/claude-sonnet-4.6" ? billed(recording) : null;
+        const usage = cost === null ? null : usageOf("openai-chat", recording);
+        if (cost === null || usage === null) continue;
+        expect(costOfUse(LISTED, usage), recording.id).toBe(cost);
+        compared += 1;
+      }
+      expect(compared).toBeGreaterThan(10);
+    });
+  },
+);

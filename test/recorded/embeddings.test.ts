@@ -3,7 +3,14 @@ import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, Vector } from "../../src/canon/unary/embed.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
 import { asBase64Text, asFloatText } from "../../src/dialects/unary/encode-vectors.ts";
-import { asking, embedderOf, inPieces, targetFor, wire, type TargetOptions } from "../dialects/unary/embed/target.ts";
+import {
+  asking,
+  embedderOf,
+  inPieces,
+  targetFor,
+  wire,
+  type TargetOptions,
+} from "../dialects/unary/embed/target.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const FILES = ["embeddings", "cohere-embed", "gemini-embed", "bedrock-invoke"] as const;
@@ -56,7 +63,8 @@ function texts(list: readonly unknown[]): readonly string[] {
 function read(recording: Recording): Exchange | Refusal {
   const path = pathOf(recording);
   if (path.startsWith("/api/embed")) return "Ollama's own protocol";
-  if (path.endsWith("/v1/embed") || path.endsWith("/v2/embed")) return readCohere(recording, {}, "/v2/embed");
+  if (path.endsWith("/v1/embed") || path.endsWith("/v2/embed"))
+    return readCohere(recording, {}, "/v2/embed");
   if (path.endsWith("/invoke")) return readInvoked(recording);
   if (path.includes(":")) return readGemini(recording);
   return readOpenAi(recording);
@@ -84,7 +92,10 @@ function readOpenAi(recording: Recording): Exchange {
     dialect: isVoyage ? "voyage" : "openai-chat",
     options: {
       upstreamModel: deployment?.[1] ?? textAt(body, "model"),
-      provider: { flags: [...flags, ...(deployment === null ? [] : ["deployment_paths"])], apiVersion },
+      provider: {
+        flags: [...flags, ...(deployment === null ? [] : ["deployment_paths"])],
+        apiVersion,
+      },
     },
     request: asking({
       inputs: typeof input === "string" ? [input] : texts(listAt(body, "input")),
@@ -117,10 +128,16 @@ function purposeOf(value: string): EmbedPurpose | null {
   return PURPOSES[value] ?? null;
 }
 
-function readCohere({ request: sent, response }: Recording, options: TargetOptions, path: string): Exchange | Refusal {
+function readCohere(
+  { request: sent, response }: Recording,
+  options: TargetOptions,
+  path: string,
+): Exchange | Refusal {
   const body = sent?.body;
-  if (memberOf(body, "truncate") === "START") return "cut from the start, which no caller can request";
-  if (typeof memberOf(body, "max_tokens") === "number") return "a limit of tokens, which no caller can request";
+  if (memberOf(body, "truncate") === "START")
+    return "cut from the start, which no caller can request";
+  if (typeof memberOf(body, "max_tokens") === "number")
+    return "a limit of tokens, which no caller can request";
   const kinds = texts(listAt(body, "embedding_types"));
   if (kinds.some((kind) => kind !== "float")) return "numbers of another kind than we request";
   const model = textAt(body, "model");
@@ -134,7 +151,9 @@ function readCohere({ request: sent, response }: Recording, options: TargetOptio
       mayTruncate: memberOf(body, "truncate") === "END",
     }),
     path,
-    vectors: listAt(response.body, "embeddings", "float").concat(listAt(response.body, "embeddings")),
+    vectors: listAt(response.body, "embeddings", "float").concat(
+      listAt(response.body, "embeddings"),
+    ),
     inputTokens: memberOf(response.body, "meta", "billed_units", "input_tokens"),
   };
 }
@@ -142,16 +161,22 @@ function readCohere({ request: sent, response }: Recording, options: TargetOptio
 function readInvoked(recording: Recording): Exchange | Refusal {
   const { request: sent, response } = recording;
   const body = sent?.body;
-  const upstreamModel = decodeURIComponent(/\/model\/([^/]+)\/invoke/.exec(pathOf(recording))?.[1] ?? "");
+  const upstreamModel = decodeURIComponent(
+    /\/model\/([^/]+)\/invoke/.exec(pathOf(recording))?.[1] ?? "",
+  );
   const path = `/model/${encodeURIComponent(upstreamModel)}/invoke`;
   const options = { upstreamModel, provider: { flags: ["bedrock_invoke"] } };
   if (memberOf(body, "texts") !== undefined) return readCohere(recording, options, path);
   if (memberOf(body, "inputText") !== undefined) {
-    if (memberOf(body, "normalize") === false) return "vectors of other lengths than one, which no caller can request";
+    if (memberOf(body, "normalize") === false)
+      return "vectors of other lengths than one, which no caller can request";
     return {
       dialect: "bedrock-titan-embed",
       options: { upstreamModel },
-      request: asking({ inputs: [textAt(body, "inputText")], dimensions: number(memberOf(body, "dimensions")) }),
+      request: asking({
+        inputs: [textAt(body, "inputText")],
+        dimensions: number(memberOf(body, "dimensions")),
+      }),
       path,
       vectors: [memberOf(response.body, "embedding")],
       inputTokens: memberOf(response.body, "inputTextTokenCount"),
@@ -187,7 +212,9 @@ function readGemini(recording: Recording): Exchange | Refusal {
     return {
       dialect: "gemini",
       options: { upstreamModel: model, provider: { flags: ["embed_content"] } },
-      request: asking({ inputs: texts(listAt(body, "content", "parts").map((part) => memberOf(part, "text"))) }),
+      request: asking({
+        inputs: texts(listAt(body, "content", "parts").map((part) => memberOf(part, "text"))),
+      }),
       path,
       vectors: [memberOf(response.body, "embedding", "values")],
       inputTokens: memberOf(response.body, "usageMetadata", "promptTokenCount"),
@@ -195,7 +222,9 @@ function readGemini(recording: Recording): Exchange | Refusal {
   }
   if (method === "predict") {
     const [instance] = listAt(body, "instances");
-    const predictions = listAt(response.body, "predictions").map((item) => memberOf(item, "embeddings"));
+    const predictions = listAt(response.body, "predictions").map((item) =>
+      memberOf(item, "embeddings"),
+    );
     const counts = predictions.map((item) => Number(memberOf(item, "statistics", "token_count")));
     return {
       dialect: "gemini",
@@ -211,7 +240,8 @@ function readGemini(recording: Recording): Exchange | Refusal {
     };
   }
   const contents = listAt(body, "requests").map((item) => listAt(item, "content", "parts"));
-  if (contents.flat().some((part) => typeof memberOf(part, "text") !== "string")) return "inputs that are no text";
+  if (contents.flat().some((part) => typeof memberOf(part, "text") !== "string"))
+    return "inputs that are no text";
   if (contents.some((parts) => parts.length !== 1)) return "one vector for several texts";
   const [first] = listAt(body, "requests");
   return {
@@ -231,10 +261,13 @@ function readGemini(recording: Recording): Exchange | Refusal {
 type Body = Record<string, unknown>;
 
 /**
- * Every difference between what was recorded and what we send that we accept, and why. Each is taken out of both; a reason that no
- * exchange needs any longer is an error.
+ * Every difference between what was recorded and what we send that we accept, and why. Each is
+ * taken out of both; a reason that no exchange needs any longer is an error.
  */
-const ACCEPTED: readonly (readonly [reason: string, apply: (recorded: Body, ours: Body) => boolean])[] = [
+const ACCEPTED: readonly (readonly [
+  reason: string,
+  apply: (recorded: Body, ours: Body) => boolean,
+])[] = [
   ["null is absent", (recorded) => dropWhere(recorded, (value) => value === null)],
   [
     "Azure reads no model beside a deployment",
@@ -249,18 +282,26 @@ const ACCEPTED: readonly (readonly [reason: string, apply: (recorded: Body, ours
   ],
   [
     "the kind of numbers is always said",
-    (recorded, ours) => recorded["embedding_types"] === undefined && dropMember(ours, "embedding_types"),
+    (recorded, ours) =>
+      recorded["embedding_types"] === undefined && dropMember(ours, "embedding_types"),
   ],
   [
     "whether to cut is always said",
     (recorded, ours) =>
-      recorded["truncate"] === undefined && ours["truncate"] === "NONE" && dropMember(ours, "truncate"),
+      recorded["truncate"] === undefined &&
+      ours["truncate"] === "NONE" &&
+      dropMember(ours, "truncate"),
   ],
   [
     "whether to cut is always said (Vertex AI, one content)",
     (recorded, ours) => {
       const config = ours["embedContentConfig"];
-      if (!isJsonObject(config) || config["autoTruncate"] !== false || Object.keys(config).length > 1) return false;
+      if (
+        !isJsonObject(config) ||
+        config["autoTruncate"] !== false ||
+        Object.keys(config).length > 1
+      )
+        return false;
       return recorded["embedContentConfig"] === undefined && dropMember(ours, "embedContentConfig");
     },
   ],
@@ -276,14 +317,18 @@ const ACCEPTED: readonly (readonly [reason: string, apply: (recorded: Body, ours
   ],
   [
     "vectors of length one are the default",
-    (recorded, ours) => recorded["normalize"] === true && !("normalize" in ours) && dropMember(recorded, "normalize"),
+    (recorded, ours) =>
+      recorded["normalize"] === true && !("normalize" in ours) && dropMember(recorded, "normalize"),
   ],
   [
     "the role of an input is the default",
     (recorded) => {
       const contents = listAt(recorded, "requests").map((item) => memberOf(item, "content"));
       return contents
-        .map((content) => isPlain(content) && content["role"] === "user" && dropMember(content, "role"))
+        .map(
+          (content) =>
+            isPlain(content) && content["role"] === "user" && dropMember(content, "role"),
+        )
         .includes(true);
     },
   ],
@@ -352,100 +397,123 @@ function checkVector(id: string, vector: Vector, recorded: unknown, options: Tar
   expect(numbersOf(packed.text, {}), id).toEqual(singles(numbers));
 }
 
-describe.skipIf(recordings.length === 0)("recorded embeddings (skipped where ../shared/recordings is absent)", () => {
-  it("every request says the same when we write it", () => {
-    const tally: Tally = { passed: 0, refused: new Map() };
-    const needed = new Set<string>();
-    for (const recording of recordings) {
-      const { id } = recording;
-      const exchange = read(recording);
-      if (typeof exchange === "string") {
-        count(tally, exchange);
-        continue;
-      }
-      const formatted = embedderOf(exchange.dialect).format(
-        exchange.request,
-        targetFor(exchange.dialect, exchange.options),
-      );
-      if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
-      expect(formatted.path, id).toBe(exchange.path);
-      const ours: Body = structuredClone(formatted.body);
-      const recorded: Body = structuredClone(isPlain(recording.request?.body) ? recording.request.body : {});
-      for (const [reason, apply] of ACCEPTED) if (apply(recorded, ours)) needed.add(reason);
-      expect(ours, id).toEqual(recorded);
-      expect(formatted.dropped, id).toEqual([]);
-      tally.passed += 1;
-    }
-    print("embeddings, requests", recordings.length, tally);
-    process.stdout.write(`  accepted: ${[...needed].join("; ")}\n`);
-    expect([...needed].toSorted()).toEqual(ACCEPTED.map(([reason]) => reason).toSorted());
-    expect(tally.passed).toBeGreaterThan(recordings.length * 0.8);
-  });
-
-  it("every answer is understood, vector by vector", () => {
-    const tally: Tally = { passed: 0, refused: new Map() };
-    let verbatim = 0;
-    for (const recording of recordings) {
-      const { id, status, response } = recording;
-      const exchange = read(recording);
-      if (typeof exchange === "string") {
-        count(tally, exchange);
-        continue;
-      }
-      const { dialect, options, request, vectors, inputTokens } = exchange;
-      const bytes = wire(response.body);
-      if (status !== null && status >= 400) {
-        const kind = { 401: "auth", 404: "not_found" }[status];
-        expect(embedderOf(dialect).readError(status, bytes), id).toMatchObject({ status, kind });
+describe.skipIf(recordings.length === 0)(
+  "recorded embeddings (skipped where ../shared/recordings is absent)",
+  () => {
+    it("every request says the same when we write it", () => {
+      const tally: Tally = { passed: 0, refused: new Map() };
+      const needed = new Set<string>();
+      for (const recording of recordings) {
+        const { id } = recording;
+        const exchange = read(recording);
+        if (typeof exchange === "string") {
+          count(tally, exchange);
+          continue;
+        }
+        const formatted = embedderOf(exchange.dialect).format(
+          exchange.request,
+          targetFor(exchange.dialect, exchange.options),
+        );
+        if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
+        expect(formatted.path, id).toBe(exchange.path);
+        const ours: Body = structuredClone(formatted.body);
+        const recorded: Body = structuredClone(
+          isPlain(recording.request?.body) ? recording.request.body : {},
+        );
+        for (const [reason, apply] of ACCEPTED) if (apply(recorded, ours)) needed.add(reason);
+        expect(ours, id).toEqual(recorded);
+        expect(formatted.dropped, id).toEqual([]);
         tally.passed += 1;
-        continue;
       }
-      const result = embedderOf(dialect).parseAnswer(inPieces(bytes), request, targetFor(dialect, options));
-      if (options.provider?.flags?.includes("float_vectors") === true) {
-        // The row's flag keeps such answers from coming; one that comes all the same must not be misread.
-        expect(result, id).toMatchObject({ kind: "malformed", code: "vector_malformed" });
-        count(tally, "base64 of double-precision numbers");
-        continue;
-      }
-      if ("kind" in result) throw new Error(`${id}: ${result.code}`);
-      expect(result.vectors, id).toHaveLength(request.inputs.length);
-      expect(vectors, id).toHaveLength(request.inputs.length);
-      for (const [index, vector] of result.vectors.entries()) checkVector(id, vector, vectors[index], options);
-      expect(result.inputTokens, id).toBe(inputTokens ?? null);
-      const isSame = typeof vectors[0] === "string" ? request.encoding === "base64" : request.encoding !== "base64";
-      expect(result.isVerbatim, id).toBe(dialect === "openai-chat" && isSame);
-      verbatim += result.isVerbatim ? 1 : 0;
-      tally.passed += 1;
-    }
-    print(`embeddings, answers (${verbatim} go on as they came)`, recordings.length, tally);
-    expect(tally.passed).toBeGreaterThan(recordings.length * 0.8);
-  });
+      print("embeddings, requests", recordings.length, tally);
+      process.stdout.write(`  accepted: ${[...needed].join("; ")}\n`);
+      expect([...needed].toSorted()).toEqual(ACCEPTED.map(([reason]) => reason).toSorted());
+      expect(tally.passed).toBeGreaterThan(recordings.length * 0.8);
+    });
 
-  it("an answer with one vector missing, doubled or moved is never taken for another", () => {
-    let tries = 0;
-    for (const recording of recordings) {
-      const exchange = read(recording);
-      if (typeof exchange === "string" || exchange.vectors.length < 2) continue;
-      const { dialect, options, request } = exchange;
-      const body: unknown = recording.response.body;
-      const list = [["data"], ["embeddings", "float"], ["embeddings"], ["predictions"]]
-        .map((path) => memberOf(body, ...path))
-        .find((found) => Array.isArray(found));
-      if (!Array.isArray(list)) throw new Error(recording.id);
-      const items: readonly JsonValue[] = list;
-      const parse = (changed: readonly JsonValue[]) => {
-        const text = JSON.stringify(body).replace(JSON.stringify(items), () => JSON.stringify(changed));
-        return embedderOf(dialect).parseAnswer(inPieces(wire(text)), request, targetFor(dialect, options));
-      };
-      const right = parse(items);
-      for (const changed of [items.slice(1), [...items, ...items.slice(0, 1)]]) {
-        expect(parse(changed), recording.id).toMatchObject({ kind: "malformed", code: "result_count" });
-        tries += 1;
+    it("every answer is understood, vector by vector", () => {
+      const tally: Tally = { passed: 0, refused: new Map() };
+      let verbatim = 0;
+      for (const recording of recordings) {
+        const { id, status, response } = recording;
+        const exchange = read(recording);
+        if (typeof exchange === "string") {
+          count(tally, exchange);
+          continue;
+        }
+        const { dialect, options, request, vectors, inputTokens } = exchange;
+        const bytes = wire(response.body);
+        if (status !== null && status >= 400) {
+          const kind = { 401: "auth", 404: "not_found" }[status];
+          expect(embedderOf(dialect).readError(status, bytes), id).toMatchObject({ status, kind });
+          tally.passed += 1;
+          continue;
+        }
+        const result = embedderOf(dialect).parseAnswer(
+          inPieces(bytes),
+          request,
+          targetFor(dialect, options),
+        );
+        if (options.provider?.flags?.includes("float_vectors") === true) {
+          // The row's flag keeps such answers from coming; one that comes all the same must not be
+          // misread.
+          expect(result, id).toMatchObject({ kind: "malformed", code: "vector_malformed" });
+          count(tally, "base64 of double-precision numbers");
+          continue;
+        }
+        if ("kind" in result) throw new Error(`${id}: ${result.code}`);
+        expect(result.vectors, id).toHaveLength(request.inputs.length);
+        expect(vectors, id).toHaveLength(request.inputs.length);
+        for (const [index, vector] of result.vectors.entries())
+          checkVector(id, vector, vectors[index], options);
+        expect(result.inputTokens, id).toBe(inputTokens ?? null);
+        const isSame =
+          typeof vectors[0] === "string"
+            ? request.encoding === "base64"
+            : request.encoding !== "base64";
+        expect(result.isVerbatim, id).toBe(dialect === "openai-chat" && isSame);
+        verbatim += result.isVerbatim ? 1 : 0;
+        tally.passed += 1;
       }
-      const turned = parse(items.toReversed());
-      const isIndexed = dialect === "openai-chat" || dialect === "voyage";
-      if (isIndexed) expect(turned, recording.id).toEqual({ ...right, isVerbatim: false });
-    }
-    expect(tries).toBeGreaterThan(20);
-  });
-});
+      print(`embeddings, answers (${verbatim} go on as they came)`, recordings.length, tally);
+      expect(tally.passed).toBeGreaterThan(recordings.length * 0.8);
+    });
+
+    it("an answer with one vector missing, doubled or moved is never taken for another", () => {
+      let tries = 0;
+      for (const recording of recordings) {
+        const exchange = read(recording);
+        if (typeof exchange === "string" || exchange.vectors.length < 2) continue;
+        const { dialect, options, request } = exchange;
+        const body: unknown = recording.response.body;
+        const list = [["data"], ["embeddings", "float"], ["embeddings"], ["predictions"]]
+          .map((path) => memberOf(body, ...path))
+          .find((found) => Array.isArray(found));
+        if (!Array.isArray(list)) throw new Error(recording.id);
+        const items: readonly JsonValue[] = list;
+        const parse = (changed: readonly JsonValue[]) => {
+          const text = JSON.stringify(body).replace(JSON.stringify(items), () =>
+            JSON.stringify(changed),
+          );
+          return embedderOf(dialect).parseAnswer(
+            inPieces(wire(text)),
+            request,
+            targetFor(dialect, options),
+          );
+        };
+        const right = parse(items);
+        for (const changed of [items.slice(1), [...items, ...items.slice(0, 1)]]) {
+          expect(parse(changed), recording.id).toMatchObject({
+            kind: "malformed",
+            code: "result_count",
+          });
+          tries += 1;
+        }
+        const turned = parse(items.toReversed());
+        const isIndexed = dialect === "openai-chat" || dialect === "voyage";
+        if (isIndexed) expect(turned, recording.id).toEqual({ ...right, isVerbatim: false });
+      }
+      expect(tries).toBeGreaterThan(20);
+    });
+  },
+);

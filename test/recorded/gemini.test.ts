@@ -17,7 +17,13 @@ const target = targetWith();
 const OTHER = /batch_with_gemini|google-vertex-embedding|test_gemini_token_counts_streaming/;
 
 /** Answers that only somebody who spoke this protocol to the provider can have requested. */
-const NATIVE = new Set(["executableCode", "codeExecutionResult", "toolCall", "toolResponse", "partialArgs"]);
+const NATIVE = new Set([
+  "executableCode",
+  "codeExecutionResult",
+  "toolCall",
+  "toolResponse",
+  "partialArgs",
+]);
 
 const isStream = ({ response }: Recording): boolean =>
   response.body_type === "sse" || response.body_type === "jsonl-chunks";
@@ -67,19 +73,30 @@ function finishOf(pieces: readonly JsonObject[]): string | null {
 const isNative = (pieces: readonly JsonObject[]): boolean =>
   partsOf(pieces).some((part) => {
     const { functionCall } = part;
-    return [...Object.keys(part), ...(isJsonObject(functionCall) ? Object.keys(functionCall) : [])].some((name) =>
-      NATIVE.has(name),
-    );
+    return [
+      ...Object.keys(part),
+      ...(isJsonObject(functionCall) ? Object.keys(functionCall) : []),
+    ].some((name) => NATIVE.has(name));
   });
 
 /** The same answer in the provider's values and in ours. */
-function compare(id: string, pieces: readonly JsonObject[], events: readonly InferenceEvent[]): void {
+function compare(
+  id: string,
+  pieces: readonly JsonObject[],
+  events: readonly InferenceEvent[],
+): void {
   const answer = collectAnswer(events);
   const parts = partsOf(pieces);
   const joined = (wanted: boolean): string =>
-    parts.map(({ text, thought }) => (typeof text === "string" && (thought === true) === wanted ? text : "")).join("");
+    parts
+      .map(({ text, thought }) =>
+        typeof text === "string" && (thought === true) === wanted ? text : "",
+      )
+      .join("");
   const reported = (kind: string): string =>
-    answer.blocks.map((block) => (block.kind === kind && "text" in block ? block.text : "")).join("");
+    answer.blocks
+      .map((block) => (block.kind === kind && "text" in block ? block.text : ""))
+      .join("");
   expect(reported("text"), id).toBe(joined(false));
   expect(reported("reasoning"), id).toBe(joined(true));
   const calls = answer.blocks.filter((block) => block.kind === "tool_call");
@@ -93,10 +110,14 @@ function compare(id: string, pieces: readonly JsonObject[], events: readonly Inf
   );
   expect(new Set(calls.map((block) => block.id)).size, id).toBe(calls.length);
   const signatures = answer.blocks.flatMap((block) =>
-    block.kind === "reasoning" && block.signature !== null ? [block.signature.replace(/^\w+\./, "")] : [],
+    block.kind === "reasoning" && block.signature !== null
+      ? [block.signature.replace(/^\w+\./, "")]
+      : [],
   );
   expect(signatures, id).toEqual(
-    parts.flatMap(({ thoughtSignature }) => (typeof thoughtSignature === "string" ? [thoughtSignature] : [])),
+    parts.flatMap(({ thoughtSignature }) =>
+      typeof thoughtSignature === "string" ? [thoughtSignature] : [],
+    ),
   );
   const metadata = pieces.at(-1)?.["usageMetadata"];
   const total = isJsonObject(metadata) ? metadata["totalTokenCount"] : undefined;
@@ -106,23 +127,37 @@ function compare(id: string, pieces: readonly JsonObject[], events: readonly Inf
 }
 
 /** The history that a client sends back is what the provider had said. */
-function comeBack(id: string, pieces: readonly JsonObject[], events: readonly InferenceEvent[]): void {
+function comeBack(
+  id: string,
+  pieces: readonly JsonObject[],
+  events: readonly InferenceEvent[],
+): void {
   const content = collectAnswer(events).blocks.map((block) => {
     if (block.kind === "tool_call") return { ...block, cache: null };
     if (block.kind === "text") return { kind: block.kind, text: block.text, cache: null };
-    if (block.kind === "refusal") throw new Error(`${id}: a refusal, which the protocol does not have`);
+    if (block.kind === "refusal")
+      throw new Error(`${id}: a refusal, which the protocol does not have`);
     return block;
   });
   if (content.length === 0) return;
-  const turns = [...hello.turns, { role: "assistant", name: null, content } as const, ...hello.turns];
+  const turns = [
+    ...hello.turns,
+    { role: "assistant", name: null, content } as const,
+    ...hello.turns,
+  ];
   const unsigning = targetWith({ signatureFamily: null });
   const formatted = geminiUpstream.format({ ...hello, turns }, unsigning);
   if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
-  const { contents }: { contents: { parts: JsonObject[] }[] } = JSON.parse(JSON.stringify(formatted.body));
+  const { contents }: { contents: { parts: JsonObject[] }[] } = JSON.parse(
+    JSON.stringify(formatted.body),
+  );
   const bare = (part: JsonObject): JsonObject => {
     const { functionCall } = part;
     if (!isJsonObject(functionCall)) return part;
-    return { ...part, functionCall: { name: functionCall["name"], args: functionCall["args"] ?? {} } };
+    return {
+      ...part,
+      functionCall: { name: functionCall["name"], args: functionCall["args"] ?? {} },
+    };
   };
   expect((contents[1]?.parts ?? []).map(bare), id).toEqual(joinTexts(partsOf(pieces)).map(bare));
 }
@@ -197,84 +232,104 @@ function judge(recording: Recording, events: readonly InferenceEvent[], seen: Ta
   expect(failure, id).toBeNull();
   const hasCall = partsOf(pieces).some((part) => part["functionCall"] !== undefined);
   const expected =
-    reason === "STOP" ? (hasCall ? "tool_calls" : "stop") : reason === "MAX_TOKENS" ? "length" : "content_filter";
+    reason === "STOP"
+      ? hasCall
+        ? "tool_calls"
+        : "stop"
+      : reason === "MAX_TOKENS"
+        ? "length"
+        : "content_filter";
   expect(finish?.reason, id).toBe(expected);
   compare(id, pieces, events);
   comeBack(id, pieces, events);
   seen.passed += 1;
 }
 
-describe.skipIf(recordings === null)("recorded generateContent (skipped where ../shared/recordings is absent)", () => {
-  it("every whole answer is understood, or refused with its reason", () => {
-    const seen = tally();
-    const whole = (recordings ?? []).filter((recording) => !isStream(recording));
-    for (const recording of whole) {
-      const bytes = encoder.encode(JSON.stringify(recording.response.body));
-      const status = errorStatus(recording);
-      if (status !== null) {
-        const failure = geminiUpstream.readError(status, bytes);
-        expect(failure.code, recording.id).not.toBeNull();
-        expect(failure.retryAfter === null, recording.id).toBe(!bodyText(recording).includes("RetryInfo"));
-        seen.passed += 1;
-      } else {
-        judge(recording, geminiUpstream.parseAnswer(bytes, hello, target), seen);
-      }
-    }
-    print("gemini whole answers", whole.length, seen);
-    expect(seen.passed).toBeGreaterThan(whole.length * 0.9);
-  });
-
-  it("every stream is understood; cut at any event before its end, it is a failure", () => {
-    const seen = tally();
-    const streams = (recordings ?? []).filter(isStream);
-    let cuts = 0;
-    for (const recording of streams) {
-      const events = eventsOf(recording);
-      const parser = geminiUpstream.parseStream(hello, target);
-      judge(recording, [...events.flatMap((event) => parser.push(event)), ...parser.end()], seen);
-      for (let kept = 0; kept < piecesOf(recording).length; kept += 1) {
-        cuts += 1;
-        const cut = geminiUpstream.parseStream(hello, target);
-        const reported = [...events.slice(0, kept).flatMap((event) => cut.push(event)), ...cut.end()];
-        expect(brokenLaws(reported), `${recording.id} cut after ${kept}`).toEqual([]);
-        expect(reported.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
-      }
-    }
-    print(`gemini streams (${cuts} cuts)`, streams.length, seen);
-  });
-
-  it("every stream says the same however its bytes are cut", () => {
-    for (const recording of (recordings ?? []).filter(isStream)) {
-      const bytes = new Uint8Array(Buffer.concat(eventsOf(recording)));
-      const whole = geminiUpstream.parseStream(hello, target);
-      const expected = [...whole.push(bytes), ...whole.end()];
-      for (const size of [1, 7, 61]) {
-        const parser = geminiUpstream.parseStream(hello, target);
-        const reported: InferenceEvent[] = [];
-        for (let start = 0; start < bytes.length; start += size) {
-          reported.push(...parser.push(bytes.subarray(start, start + size)));
+describe.skipIf(recordings === null)(
+  "recorded generateContent (skipped where ../shared/recordings is absent)",
+  () => {
+    it("every whole answer is understood, or refused with its reason", () => {
+      const seen = tally();
+      const whole = (recordings ?? []).filter((recording) => !isStream(recording));
+      for (const recording of whole) {
+        const bytes = encoder.encode(JSON.stringify(recording.response.body));
+        const status = errorStatus(recording);
+        if (status !== null) {
+          const failure = geminiUpstream.readError(status, bytes);
+          expect(failure.code, recording.id).not.toBeNull();
+          expect(failure.retryAfter === null, recording.id).toBe(
+            !bodyText(recording).includes("RetryInfo"),
+          );
+          seen.passed += 1;
+        } else {
+          judge(recording, geminiUpstream.parseAnswer(bytes, hello, target), seen);
         }
-        reported.push(...parser.end());
-        expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
       }
-    }
-  });
+      print("gemini whole answers", whole.length, seen);
+      expect(seen.passed).toBeGreaterThan(whole.length * 0.9);
+    });
 
-  it("every count is understood", () => {
-    const seen = tally();
-    for (const recording of counts ?? []) {
-      const { body } = recording.response;
-      const bytes = encoder.encode(JSON.stringify(body));
-      if (recording.status === 404) {
-        expect(geminiUpstream.readError(404, bytes)).toMatchObject({ kind: "not_found", code: "model_not_found" });
-      } else {
-        const { usage, finish } = collectAnswer(
-          geminiUpstream.parseAnswer(bytes, { ...hello, purpose: "count" }, target),
-        );
-        expect([usage?.input, finish?.reason]).toEqual([isJsonObject(body) ? body["totalTokens"] : null, "stop"]);
+    it("every stream is understood; cut at any event before its end, it is a failure", () => {
+      const seen = tally();
+      const streams = (recordings ?? []).filter(isStream);
+      let cuts = 0;
+      for (const recording of streams) {
+        const events = eventsOf(recording);
+        const parser = geminiUpstream.parseStream(hello, target);
+        judge(recording, [...events.flatMap((event) => parser.push(event)), ...parser.end()], seen);
+        for (let kept = 0; kept < piecesOf(recording).length; kept += 1) {
+          cuts += 1;
+          const cut = geminiUpstream.parseStream(hello, target);
+          const reported = [
+            ...events.slice(0, kept).flatMap((event) => cut.push(event)),
+            ...cut.end(),
+          ];
+          expect(brokenLaws(reported), `${recording.id} cut after ${kept}`).toEqual([]);
+          expect(reported.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
+        }
       }
-      seen.passed += 1;
-    }
-    print("gemini-count-tokens", counts?.length ?? 0, seen);
-  });
-});
+      print(`gemini streams (${cuts} cuts)`, streams.length, seen);
+    });
+
+    it("every stream says the same however its bytes are cut", () => {
+      for (const recording of (recordings ?? []).filter(isStream)) {
+        const bytes = new Uint8Array(Buffer.concat(eventsOf(recording)));
+        const whole = geminiUpstream.parseStream(hello, target);
+        const expected = [...whole.push(bytes), ...whole.end()];
+        for (const size of [1, 7, 61]) {
+          const parser = geminiUpstream.parseStream(hello, target);
+          const reported: InferenceEvent[] = [];
+          for (let start = 0; start < bytes.length; start += size) {
+            reported.push(...parser.push(bytes.subarray(start, start + size)));
+          }
+          reported.push(...parser.end());
+          expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
+        }
+      }
+    });
+
+    it("every count is understood", () => {
+      const seen = tally();
+      for (const recording of counts ?? []) {
+        const { body } = recording.response;
+        const bytes = encoder.encode(JSON.stringify(body));
+        if (recording.status === 404) {
+          expect(geminiUpstream.readError(404, bytes)).toMatchObject({
+            kind: "not_found",
+            code: "model_not_found",
+          });
+        } else {
+          const { usage, finish } = collectAnswer(
+            geminiUpstream.parseAnswer(bytes, { ...hello, purpose: "count" }, target),
+          );
+          expect([usage?.input, finish?.reason]).toEqual([
+            isJsonObject(body) ? body["totalTokens"] : null,
+            "stop",
+          ]);
+        }
+        seen.passed += 1;
+      }
+      print("gemini-count-tokens", counts?.length ?? 0, seen);
+    });
+  },
+);

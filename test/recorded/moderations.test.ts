@@ -11,15 +11,25 @@ const recordings = readRecordings("moderations");
 const target = targetOf("openai-chat");
 const validate = bodyValidator(MODERATIONS_SCHEMA);
 
-/** What becomes of one exchange: `null` where request and answer pass unchanged, otherwise who refused it and why. */
+/**
+ * What becomes of one exchange: `null` where request and answer pass unchanged, otherwise who
+ * refused it and why.
+ */
 function refusalOf({ id, request, response }: Recording): string | null {
   const recorded = request?.body;
-  const body: JsonObject = isJsonObject(recorded) ? recorded : { input: "recorded without its request" };
+  const body: JsonObject = isJsonObject(recorded)
+    ? recorded
+    : { input: "recorded without its request" };
   const invalid = validate(body);
   if (invalid !== null) return `request ${invalid.code} ${invalid.param}`;
   const parsed = moderationsSurface.parse(body, 100, NO_HEADERS);
   if ("code" in parsed) return `request ${parsed.code} ${parsed.param}`;
-  const options = { unknownFields: "reject", edits: NO_EDITS, targets: [target], maxBatchSize: null } as const;
+  const options = {
+    unknownFields: "reject",
+    edits: NO_EDITS,
+    targets: [target],
+    maxBatchSize: null,
+  } as const;
   const task = moderationsSurface.open(parsed, options);
   if ("code" in task) return `request ${task.code} ${task.param}`;
   const call = task.parts[0]?.callTo(target);
@@ -38,17 +48,20 @@ function refusalOf({ id, request, response }: Recording): string | null {
   return null;
 }
 
-describe.skipIf(recordings === null)("recorded moderations (needs ../shared/recordings beside the project)", () => {
-  it("every exchange goes through as it is, or is refused by name", () => {
-    const all = recordings ?? [];
-    const refused = all.flatMap((recording) => {
-      const reason = refusalOf(recording);
-      return reason === null ? [] : [`${recording.host}: ${reason}`];
+describe.skipIf(recordings === null)(
+  "recorded moderations (needs ../shared/recordings beside the project)",
+  () => {
+    it("every exchange goes through as it is, or is refused by name", () => {
+      const all = recordings ?? [];
+      const refused = all.flatMap((recording) => {
+        const reason = refusalOf(recording);
+        return reason === null ? [] : [`${recording.host}: ${reason}`];
+      });
+      process.stdout.write(
+        `moderations: ${all.length} exchanges, ${all.length - refused.length} passed, ${refused.length} refused (${refused.join("; ")}), 0 failed\n`,
+      );
+      expect(all.length).toBeGreaterThan(0);
+      expect(refused).toEqual([]);
     });
-    process.stdout.write(
-      `moderations: ${all.length} exchanges, ${all.length - refused.length} passed, ${refused.length} refused (${refused.join("; ")}), 0 failed\n`,
-    );
-    expect(all.length).toBeGreaterThan(0);
-    expect(refused).toEqual([]);
-  });
-});
+  },
+);

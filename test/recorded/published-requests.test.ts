@@ -9,7 +9,11 @@ import {
   targetOf,
   type SurfaceDialect,
 } from "../support/dialects.ts";
-import { openaiRequestCheck, PUBLISHED_DIALECTS, type PublishedDialect } from "../support/published-openai.ts";
+import {
+  openaiRequestCheck,
+  PUBLISHED_DIALECTS,
+  type PublishedDialect,
+} from "../support/published-openai.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { forOneTool } from "../../src/dialects/translate-request.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
@@ -17,7 +21,11 @@ import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 const check = openaiRequestCheck();
 
 /** What is sent for a recorded request; `null` where the protocol cannot say it. */
-function sentTo(dialect: PublishedDialect, surface: SurfaceDialect, body: JsonObject): JsonObject | null {
+function sentTo(
+  dialect: PublishedDialect,
+  surface: SurfaceDialect,
+  body: JsonObject,
+): JsonObject | null {
   const request = SURFACES[surface].parse(body, JSON.stringify(body).length, NO_HEADERS);
   if ("code" in request) return null;
   const facts = GENERATE_DIALECTS[dialect];
@@ -38,21 +46,24 @@ function hasSound(body: JsonObject): boolean {
   return JSON.stringify(body).includes('"type":"input_audio"');
 }
 
-describe.skipIf(check === null)("translated requests (needs ../shared/reference and ../shared/recordings)", () => {
-  it.each(PUBLISHED_DIALECTS)("satisfy the schema that OpenAI publishes: %s", (dialect) => {
-    const wrong: string[] = [];
-    let checked = 0;
-    for (const surface of SURFACE_DIALECTS.filter((name) => name !== dialect)) {
-      for (const { id, request, response } of readRecordings(surface) ?? []) {
-        if (response.status !== 200 || !isJsonObject(request?.body)) continue;
-        const sent = sentTo(dialect, surface, { ...request.body, model: "m" });
-        if (sent === null || (dialect === "openai-responses" && hasSound(sent))) continue;
-        checked += 1;
-        const problem = check?.(dialect, sent) ?? null;
-        if (problem !== null) wrong.push(`${surface} ${id}: ${problem.slice(0, 300)}`);
+describe.skipIf(check === null)(
+  "translated requests (needs ../shared/reference and ../shared/recordings)",
+  () => {
+    it.each(PUBLISHED_DIALECTS)("satisfy the schema that OpenAI publishes: %s", (dialect) => {
+      const wrong: string[] = [];
+      let checked = 0;
+      for (const surface of SURFACE_DIALECTS.filter((name) => name !== dialect)) {
+        for (const { id, request, response } of readRecordings(surface) ?? []) {
+          if (response.status !== 200 || !isJsonObject(request?.body)) continue;
+          const sent = sentTo(dialect, surface, { ...request.body, model: "m" });
+          if (sent === null || (dialect === "openai-responses" && hasSound(sent))) continue;
+          checked += 1;
+          const problem = check?.(dialect, sent) ?? null;
+          if (problem !== null) wrong.push(`${surface} ${id}: ${problem.slice(0, 300)}`);
+        }
       }
-    }
-    expect(wrong).toEqual([]);
-    expect(checked).toBeGreaterThan(dialect === "openai-completions" ? 0 : 100);
-  });
-});
+      expect(wrong).toEqual([]);
+      expect(checked).toBeGreaterThan(dialect === "openai-completions" ? 0 : 100);
+    });
+  },
+);

@@ -19,7 +19,9 @@ const SPEAKERS: readonly (readonly [RegExp, TargetName])[] = [
 ];
 
 /** What answers among the recordings are that rank nothing. */
-const STRANGE: readonly (readonly [RegExp, string])[] = [[/"embedding"/, "an answer of embeddings"]];
+const STRANGE: readonly (readonly [RegExp, string])[] = [
+  [/"embedding"/, "an answer of embeddings"],
+];
 
 /** What is sent besides what recorded clients said, and why. */
 const ADDED: Readonly<Record<TargetName, JsonObject>> = {
@@ -52,7 +54,10 @@ function bodyOf({ request }: Recording, answer: JsonObject): JsonObject {
   if (isJsonObject(body)) return body;
   const results = listIn(answer);
   const positions = results.map(({ index }) => (typeof index === "number" ? index : 0));
-  const documents = Array.from({ length: Math.max(...positions) + 1 }, (_, named) => `document ${named}`);
+  const documents = Array.from(
+    { length: Math.max(...positions) + 1 },
+    (_, named) => `document ${named}`,
+  );
   return { model: "recorded without its request", query: "q", documents, top_n: results.length };
 }
 
@@ -63,7 +68,10 @@ function expectedRequest(body: JsonObject, name: TargetName): unknown {
   const limit = topN ?? topK ?? null;
   const count = Array.isArray(documents) ? documents.length : 0;
   // Never more results than documents are requested: some providers refuse that.
-  const bound = limit === null ? {} : { [name === "voyage" ? "top_k" : "top_n"]: Math.min(Number(limit), count) };
+  const bound =
+    limit === null
+      ? {}
+      : { [name === "voyage" ? "top_k" : "top_n"]: Math.min(Number(limit), count) };
   return { ...ADDED[name], ...present, documents, ...bound };
 }
 
@@ -79,7 +87,12 @@ function refusalOf(recording: Recording): string | null {
   if (unknown !== null) return `${unknown.code} ${unknown.param}`;
   const named = targetOf(name);
   const target = { ...named, endpoint: { ...named.endpoint, upstreamModel: request.model } };
-  const options = { unknownFields: "reject", edits: NO_EDITS, targets: [target], maxBatchSize: null } as const;
+  const options = {
+    unknownFields: "reject",
+    edits: NO_EDITS,
+    targets: [target],
+    maxBatchSize: null,
+  } as const;
   const task = rerankSurface.open(request, options);
   if ("code" in task) throw new Error(`${recording.id}: ${task.message}`);
   const [call] = task.parts.map((part) => part.callTo(target));
@@ -102,7 +115,11 @@ function refusalOf(recording: Recording): string | null {
   return null;
 }
 
-function compareCounts({ id }: Recording, { meta, usage, model }: JsonObject, rendered: JsonObject): void {
+function compareCounts(
+  { id }: Recording,
+  { meta, usage, model }: JsonObject,
+  rendered: JsonObject,
+): void {
   const units = isJsonObject(meta) ? meta["billed_units"] : undefined;
   if (units !== undefined) expect(rendered["meta"], id).toMatchObject({ billed_units: units });
   const total = isJsonObject(usage) ? usage["total_tokens"] : undefined;
@@ -110,21 +127,24 @@ function compareCounts({ id }: Recording, { meta, usage, model }: JsonObject, re
   if (model !== undefined) expect(rendered["model"], id).toBe(model);
 }
 
-describe.skipIf(recordings === null)("recorded rerank (needs ../shared/recordings beside the project)", () => {
-  it("every request goes out as it was, every answer comes back with the same order and counts", () => {
-    const refused: string[] = [];
-    let passed = 0;
-    for (const recording of recordings ?? []) {
-      const reason = refusalOf(recording);
-      if (reason === null) passed += 1;
-      else refused.push(`${recording.host}: ${reason}`);
-    }
-    const total = recordings?.length ?? 0;
-    process.stdout.write(
-      `rerank: ${total} exchanges, ${passed} passed, ${refused.length} refused (${refused.join("; ")}), ${total - passed - refused.length} failed\n`,
-    );
-    // What else is refused must be looked at: it may be ours to take.
-    expect(refused.filter((reason) => !reason.endsWith(": an answer of embeddings"))).toEqual([]);
-    expect(passed).toBe(total - refused.length);
-  });
-});
+describe.skipIf(recordings === null)(
+  "recorded rerank (needs ../shared/recordings beside the project)",
+  () => {
+    it("every request goes out as it was, every answer comes back with the same order and counts", () => {
+      const refused: string[] = [];
+      let passed = 0;
+      for (const recording of recordings ?? []) {
+        const reason = refusalOf(recording);
+        if (reason === null) passed += 1;
+        else refused.push(`${recording.host}: ${reason}`);
+      }
+      const total = recordings?.length ?? 0;
+      process.stdout.write(
+        `rerank: ${total} exchanges, ${passed} passed, ${refused.length} refused (${refused.join("; ")}), ${total - passed - refused.length} failed\n`,
+      );
+      // What else is refused must be looked at: it may be ours to take.
+      expect(refused.filter((reason) => !reason.endsWith(": an answer of embeddings"))).toEqual([]);
+      expect(passed).toBe(total - refused.length);
+    });
+  },
+);

@@ -14,7 +14,10 @@ const recordings = readRecordings("openai-chat");
 const encoder = new TextEncoder();
 const target = targetOf("openai-chat");
 
-/** What became of one exchange: its answer is whole, failed as its provider said, or (never) the two ways of reading it disagree. */
+/**
+ * What became of one exchange: its answer is whole, failed as its provider said, or (never) the two
+ * ways of reading it disagree.
+ */
 type Verdict = "whole" | "failure reported" | "error read";
 
 function isStream({ response: { body_type: type } }: Recording): boolean {
@@ -25,11 +28,17 @@ function relayed(recording: Recording): Ending {
   const body = recording.request?.body;
   const more = isJsonObject(body) && typeof body["n"] === "number" ? { n: body["n"] } : {};
   const messages = [{ role: "user", content: "hi" }];
-  const request = chatSurface.parse({ model: "r", messages, stream: isStream(recording), ...more }, 100, NO_HEADERS);
+  const request = chatSurface.parse(
+    { model: "r", messages, stream: isStream(recording), ...more },
+    100,
+    NO_HEADERS,
+  );
   if ("code" in request) throw new Error(request.message);
   if (!isStream(recording)) {
-    return chatSurface.relay.readAnswer(encoder.encode(JSON.stringify(recording.response.body)), contextOf(request))
-      .ending;
+    return chatSurface.relay.readAnswer(
+      encoder.encode(JSON.stringify(recording.response.body)),
+      contextOf(request),
+    ).ending;
   }
   const observer = chatSurface.relay.observe(contextOf(request));
   observer.push(encoder.encode(streamText(recording)));
@@ -38,7 +47,11 @@ function relayed(recording: Recording): Ending {
 
 function translated(recording: Recording): readonly InferenceEvent[] {
   if (!isStream(recording)) {
-    return chatUpstream.parseAnswer(encoder.encode(JSON.stringify(recording.response.body)), canon(), target);
+    return chatUpstream.parseAnswer(
+      encoder.encode(JSON.stringify(recording.response.body)),
+      canon(),
+      target,
+    );
   }
   const parser = chatUpstream.parseStream(canon({ stream: true }), target);
   return [...parser.push(encoder.encode(streamText(recording))), ...parser.end()];
@@ -75,7 +88,10 @@ function judge(recording: Recording): Verdict {
 }
 
 /** Flags of the rows in docs/providers.md, as far as the recordings show their vendors. */
-const FLAGS_OF_HOSTS: readonly (readonly [string, readonly (keyof (typeof DIALECTS)["openai-chat"]["flags"])[]])[] = [
+const FLAGS_OF_HOSTS: readonly (readonly [
+  string,
+  readonly (keyof (typeof DIALECTS)["openai-chat"]["flags"])[],
+])[] = [
   [
     "api.mistral.ai",
     [
@@ -91,7 +107,13 @@ const FLAGS_OF_HOSTS: readonly (readonly [string, readonly (keyof (typeof DIALEC
   ],
   [
     "api.groq.com",
-    ["no_developer_role", "no_participant_names", "no_allowed_tools", "no_prompt_cache_fields", "no_reasoning_history"],
+    [
+      "no_developer_role",
+      "no_participant_names",
+      "no_allowed_tools",
+      "no_prompt_cache_fields",
+      "no_reasoning_history",
+    ],
   ],
   [
     "api.deepseek.com",
@@ -104,52 +126,73 @@ const FLAGS_OF_HOSTS: readonly (readonly [string, readonly (keyof (typeof DIALEC
       "no_logit_bias",
     ],
   ],
-  ["api.cerebras.ai", ["no_developer_role", "no_parallel_tool_calls_field", "no_penalties", "no_service_tier"]],
-  ["ollama.com", ["max_tokens_field", "no_developer_role", "no_tool_strict", "no_parallel_tool_calls_field"]],
+  [
+    "api.cerebras.ai",
+    ["no_developer_role", "no_parallel_tool_calls_field", "no_penalties", "no_service_tier"],
+  ],
+  [
+    "ollama.com",
+    ["max_tokens_field", "no_developer_role", "no_tool_strict", "no_parallel_tool_calls_field"],
+  ],
   ["openrouter.ai", ["no_allowed_tools"]],
 ];
 
-describe.skipIf(recordings === null)("recorded vendors (skipped where ../shared/recordings is absent)", () => {
-  it("every host's answers are read to their end, on relays and translations alike", () => {
-    const hosts = new Map<string, Map<Verdict, number>>();
-    for (const recording of recordings ?? []) {
-      const verdict = judge(recording);
-      const counts = hosts.get(recording.host) ?? new Map<Verdict, number>();
-      counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-      hosts.set(recording.host, counts);
-    }
-    const lines = [...hosts]
-      .map(([host, counts]) => `${host}: ${[...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`)
-      .toSorted();
-    process.stdout.write(`${lines.join("\n")}\n`);
-    expect(hosts.size).toBeGreaterThan(25);
-    const reported = [...hosts.values()].reduce((sum, counts) => sum + (counts.get("failure reported") ?? 0), 0);
-    expect(reported).toBeLessThan(12);
-  });
-
-  it.each(FLAGS_OF_HOSTS)("requests that %s took go there unchanged under its flags", (host, flags) => {
-    const changed: string[] = [];
-    let unchanged = 0;
-    for (const { request, status, host: recorded, id } of recordings ?? []) {
-      if (recorded !== host || status !== 200 || !isJsonObject(request?.body)) continue;
-      const parsed = chatSurface.parse({ ...request.body, model: "r" }, 100, NO_HEADERS);
-      if ("code" in parsed) continue;
-      const edit = (names: readonly string[]) => {
-        const provider = { ...target.provider, flags: names };
-        return chatSurface.relay.edit(parsed, target.endpoint, provider, "forward", NO_EDITS);
-      };
-      const { body, dropped = [], stripped } = edit(flags);
-      const changes = [...dropped, ...stripped.filter((name) => !edit([]).stripped.includes(name))];
-      if (changes.length > 0) {
-        changed.push(`${changes.join(" and ")} (${id})`);
-        continue;
+describe.skipIf(recordings === null)(
+  "recorded vendors (skipped where ../shared/recordings is absent)",
+  () => {
+    it("every host's answers are read to their end, on relays and translations alike", () => {
+      const hosts = new Map<string, Map<Verdict, number>>();
+      for (const recording of recordings ?? []) {
+        const verdict = judge(recording);
+        const counts = hosts.get(recording.host) ?? new Map<Verdict, number>();
+        counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+        hosts.set(recording.host, counts);
       }
-      // Nothing was said to be changed, so nothing is.
-      expect(body, id).toEqual(edit([]).body);
-      unchanged += 1;
-    }
-    process.stdout.write(`${host}: ${unchanged} unchanged ${changed.join(", ")}\n`);
-    expect(unchanged).toBeGreaterThan(0);
-    expect(changed.length).toBeLessThan(unchanged / 10);
-  });
-});
+      const lines = [...hosts]
+        .map(
+          ([host, counts]) =>
+            `${host}: ${[...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`,
+        )
+        .toSorted();
+      process.stdout.write(`${lines.join("\n")}\n`);
+      expect(hosts.size).toBeGreaterThan(25);
+      const reported = [...hosts.values()].reduce(
+        (sum, counts) => sum + (counts.get("failure reported") ?? 0),
+        0,
+      );
+      expect(reported).toBeLessThan(12);
+    });
+
+    it.each(FLAGS_OF_HOSTS)(
+      "requests that %s took go there unchanged under its flags",
+      (host, flags) => {
+        const changed: string[] = [];
+        let unchanged = 0;
+        for (const { request, status, host: recorded, id } of recordings ?? []) {
+          if (recorded !== host || status !== 200 || !isJsonObject(request?.body)) continue;
+          const parsed = chatSurface.parse({ ...request.body, model: "r" }, 100, NO_HEADERS);
+          if ("code" in parsed) continue;
+          const edit = (names: readonly string[]) => {
+            const provider = { ...target.provider, flags: names };
+            return chatSurface.relay.edit(parsed, target.endpoint, provider, "forward", NO_EDITS);
+          };
+          const { body, dropped = [], stripped } = edit(flags);
+          const changes = [
+            ...dropped,
+            ...stripped.filter((name) => !edit([]).stripped.includes(name)),
+          ];
+          if (changes.length > 0) {
+            changed.push(`${changes.join(" and ")} (${id})`);
+            continue;
+          }
+          // Nothing was said to be changed, so nothing is.
+          expect(body, id).toEqual(edit([]).body);
+          unchanged += 1;
+        }
+        process.stdout.write(`${host}: ${unchanged} unchanged ${changed.join(", ")}\n`);
+        expect(unchanged).toBeGreaterThan(0);
+        expect(changed.length).toBeLessThan(unchanged / 10);
+      },
+    );
+  },
+);

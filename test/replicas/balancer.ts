@@ -7,8 +7,8 @@ export interface Balancer {
 }
 
 /**
- * Connections in turn to each of `ports`, as a plain TCP balancer does it: a port at which nothing listens is passed over,
- * and a connection whose server goes is cut.
+ * Connections in turn to each of `ports`, as a plain TCP balancer does it: a port at which nothing
+ * listens is passed over, and a connection whose server goes is cut.
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const open = new Set<Socket>();

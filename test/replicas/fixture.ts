@@ -7,7 +7,10 @@ export const TOKENS_PER_MONTH = 6_000;
 /** What the simulated provider says that each answer used. */
 export const USAGE = { prompt_tokens: 7, completion_tokens: 13, total_tokens: 20 };
 
-/** What `routes.yaml` says: a route for each workspace, so that the provider sees whose request it has. */
+/**
+ * What `routes.yaml` says: a route for each workspace, so that the provider sees whose request it
+ * has.
+ */
 export function fixture(upstream: string): object {
   const names = ["large", "small", "metered"];
   return {
@@ -33,12 +36,20 @@ export function fixture(upstream: string): object {
         capabilities: [],
       },
     },
-    endpoints: names.map((name) => ({ id: name, model: "m", provider: "p", upstream_model: `upstream-${name}` })),
+    endpoints: names.map((name) => ({
+      id: name,
+      model: "m",
+      provider: "p",
+      upstream_model: `upstream-${name}`,
+    })),
     routes: Object.fromEntries(names.map((name) => [name, { primary: name }])),
     workspaces: {
       large: workspace("large"),
       small: { ...workspace("small"), limits: { requests_per_minute: REQUESTS_PER_MINUTE } },
-      metered: { ...workspace("metered"), limits: { budget: { tokens: TOKENS_PER_MONTH, per: "month" } } },
+      metered: {
+        ...workspace("metered"),
+        limits: { budget: { tokens: TOKENS_PER_MONTH, per: "month" } },
+      },
     },
   };
 }
@@ -46,6 +57,12 @@ export function fixture(upstream: string): object {
 function workspace(route: string): object {
   return {
     tier: "t",
-    approve: { routes: [route], regions: ["world"], providers: ["p"], capabilities: [], context_window: 20_000 },
+    approve: {
+      routes: [route],
+      regions: ["world"],
+      providers: ["p"],
+      capabilities: [],
+      context_window: 20_000,
+    },
   };
 }

@@ -22,7 +22,9 @@ export async function startProvider(): Promise<Provider> {
         response.write(sse(delta(piece)));
         await delay(25);
       }
-      response.end(`${sse(delta("", "stop"))}${sse({ ...delta(""), choices: [], usage: USAGE })}data: [DONE]\n\n`);
+      response.end(
+        `${sse(delta("", "stop"))}${sse({ ...delta(""), choices: [], usage: USAGE })}data: [DONE]\n\n`,
+      );
     } else {
       await delay(10);
       answerJson(response, { ...ANSWER, usage: USAGE });

@@ -1,6 +1,7 @@
 /**
- * Run as a process by `promotion-races.test.ts`: opens the database, says what it finds, and then, for each line on stdin, requests at once as many changes as the line
- * says, with one and the same precondition, through several lifecycles that know nothing of each other.
+ * Run as a process by `promotion-races.test.ts`: opens the database, says what it finds, and then,
+ * for each line on stdin, requests at once as many changes as the line says, with one and the same
+ * precondition, through several lifecycles that know nothing of each other.
  */
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -48,7 +49,9 @@ const say = (line: Said): void => void writeSync(1, `${JSON.stringify(line)}\n`)
 
 const [, , database = "", name = ""] = process.argv;
 const store = await openStore(database);
-const lanes = await Promise.all(Array.from({ length: LANES }, () => openLifecycle(store.policyLog, Date.now)));
+const lanes = await Promise.all(
+  Array.from({ length: LANES }, () => openLifecycle(store.policyLog, Date.now)),
+);
 const [first] = lanes;
 const line = first?.states.policies.get(POLICY);
 say({

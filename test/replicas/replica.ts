@@ -22,7 +22,10 @@ export class Replica {
     this.#database = database;
   }
 
-  /** @param folder holds routes.yaml. @param database URL of PostgreSQL, or the path of an SQLite file. */
+  /**
+   * @param folder holds routes.yaml. @param database URL of PostgreSQL, or the path of an SQLite
+   * file.
+   */
   static async start(folder: string, database: string): Promise<Replica> {
     const replica = new Replica(await freePort(), folder, database);
     await replica.start();
@@ -40,7 +43,8 @@ export class Replica {
       env: {
         ...COMPILED,
         PATH: process.env["PATH"] ?? "",
-        [isPostgresUrl(this.#database) ? "SIGNALBOX_DATABASE_URL" : "SIGNALBOX_DATABASE"]: this.#database,
+        [isPostgresUrl(this.#database) ? "SIGNALBOX_DATABASE_URL" : "SIGNALBOX_DATABASE"]:
+          this.#database,
         PROVIDER_KEY: "provider-key",
       },
       stdio: ["ignore", "pipe", "pipe"],

@@ -26,7 +26,9 @@ describe("the two listeners", () => {
       expect([path, answer.status]).toEqual([path, 404]);
       await answer.arrayBuffer();
     }
-    expect(new Set(ENDPOINTS.map(({ listener }) => listener))).toEqual(new Set(["public", "admin"]));
+    expect(new Set(ENDPOINTS.map(({ listener }) => listener))).toEqual(
+      new Set(["public", "admin"]),
+    );
   });
 });
 
@@ -54,7 +56,9 @@ describe("too much at once", () => {
     expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("1");
     expect(refused.headers.get("x-request-id")).toMatch(/^req_/);
-    expect(await refused.json()).toMatchObject({ error: { code: "fair_share_exceeded", type: "rate_limit_error" } });
+    expect(await refused.json()).toMatchObject({
+      error: { code: "fair_share_exceeded", type: "rate_limit_error" },
+    });
     // What says how the server does is not inference.
     expect((await fetch(`${server.url}/status`)).status).toBe(200);
     abandoned.abort();
@@ -64,20 +68,26 @@ describe("too much at once", () => {
   it("closes connections beyond the bound as they come", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"), { maxConnections: 2 });
     const [first, second] = [open(server.url), open(server.url)];
-    await Promise.all([first, second].map((socket) => new Promise((resolve) => socket.once("connect", resolve))));
+    await Promise.all(
+      [first, second].map((socket) => new Promise((resolve) => socket.once("connect", resolve))),
+    );
     const third = open(server.url);
     await new Promise((resolve) => third.once("close", resolve));
     expect([first.destroyed, second.destroyed]).toEqual([false, false]);
   });
 
-  it("keeps a connection without a request for as long as --keep-alive has it", { timeout: 20_000 }, async () => {
-    const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 1_000 });
-    const socket = open(server.url);
-    socket.resume().write("GET /status HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The default is 75 s, beyond this test's time.
-    await new Promise((resolve) => socket.once("close", resolve));
-    expect(socket.destroyed).toBe(true);
-  });
+  it(
+    "keeps a connection without a request for as long as --keep-alive has it",
+    { timeout: 20_000 },
+    async () => {
+      const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 1_000 });
+      const socket = open(server.url);
+      socket.resume().write("GET /status HTTP/1.1\r\nhost: x\r\n\r\n");
+      // The default is 75 s, beyond this test's time.
+      await new Promise((resolve) => socket.once("close", resolve));
+      expect(socket.destroyed).toBe(true);
+    },
+  );
 
   it("stops a quick provider where a client does not read", { timeout: 60_000 }, async () => {
     const event = sse(delta("x".repeat(60_000)));
@@ -123,11 +133,17 @@ describe("heads and bodies", () => {
   it("a URL, or headers, too long or too many are refused with our error", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const long = await fetch(`${server.url}/status?${"x".repeat(9_000)}`);
-    expect([long.status, await long.json()]).toMatchObject([414, { error: { code: "url_too_long" } }]);
+    expect([long.status, await long.json()]).toMatchObject([
+      414,
+      { error: { code: "url_too_long" } },
+    ]);
     const many = await fetch(`${server.url}/status`, {
       headers: Object.fromEntries(Array.from({ length: 220 }, (_, index) => [`x-${index}`, "1"])),
     });
-    expect([many.status, await many.json()]).toMatchObject([431, { error: { code: "too_many_headers" } }]);
+    expect([many.status, await many.json()]).toMatchObject([
+      431,
+      { error: { code: "too_many_headers" } },
+    ]);
     const socket = open(server.url);
     const heard: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => heard.push(chunk));
@@ -162,7 +178,10 @@ describe("heads and bodies", () => {
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify({ owner: "x".repeat(1_100_000) }),
     });
-    expect([answer.status, await answer.json()]).toMatchObject([413, { error: { code: "request_too_large" } }]);
+    expect([answer.status, await answer.json()]).toMatchObject([
+      413,
+      { error: { code: "request_too_large" } },
+    ]);
   });
 
   it("what a proxy says of the client is neither believed nor passed on nor kept", async () => {
@@ -187,6 +206,7 @@ describe("heads and bodies", () => {
     const reported = JSON.stringify(upstream.calls);
     await server.store.evidence.flush();
     const kept = JSON.stringify(await server.store.evidence.read({ after: 0, limit: 10 }));
-    for (const text of [said, reported, kept]) expect(text).not.toMatch(/203\.0\.113\.66|canary\.example|forwarded/);
+    for (const text of [said, reported, kept])
+      expect(text).not.toMatch(/203\.0\.113\.66|canary\.example|forwarded/);
   });
 });

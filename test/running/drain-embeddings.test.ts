@@ -9,7 +9,14 @@ it("embeddings in parts that are not there when the time is over are a 503, and 
   const router = await startRouter({
     table: table({
       providers: [provider("p", { baseUrl: `${upstream.url}/v1` })],
-      models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
+      models: [
+        model("m", {
+          operations: ["embed"],
+          dimensions: [3],
+          contextWindow: 8_000,
+          capabilities: [],
+        }),
+      ],
       endpoints: [endpoint("e", { provider: "p", batch: { inputs: 2, tokens: null } })],
       routes: [route("r", "e", [], { operations: ["embed"] })],
       workspaces: [workspace("w", { providers: ["p"], dimensions: [3], contextWindow: 8_000 })],

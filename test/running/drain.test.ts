@@ -5,7 +5,16 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/server/open-store.ts";
 import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { Clients, type Seen } from "../replicas/clients.ts";
-import { ANSWER, answerJson, delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";
+import {
+  ANSWER,
+  answerJson,
+  delta,
+  sse,
+  startSse,
+  startUpstream,
+  until,
+  type Upstream,
+} from "../support/router.ts";
 import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
 const hello = [{ role: "user", content: "hello" }] as const;
@@ -42,27 +51,30 @@ describe("the end of a drain's time", () => {
       { model: "large", stream: true, max_tokens: 20, messages: hello },
       /event: error\ndata: \{"type":"error".*being stopped/,
     ],
-  ])("%s: a stream gets an error in its caller's dialect and is no client's fault", async (path, body, said) => {
-    const fixture = writeFixture((await endless()).url);
-    const server = await startRunning(fixture, { drain: 200 });
-    const { text: key } = await addKey(server.store);
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    expect(response.status).toBe(200);
-    const text = response.text();
-    await server.close();
-    // Whole: a connection that is cut would reject.
-    expect(await text).toMatch(said);
-    const [entry] = await recorded(fixture.database);
-    expect(entry?.outcome).toMatchObject({
-      status: 200,
-      terminal: "failed",
-      attempts: [{ failure: "server_stopping" }],
-    });
-  });
+  ])(
+    "%s: a stream gets an error in its caller's dialect and is no client's fault",
+    async (path, body, said) => {
+      const fixture = writeFixture((await endless()).url);
+      const server = await startRunning(fixture, { drain: 200 });
+      const { text: key } = await addKey(server.store);
+      const response = await fetch(`${server.url}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      expect(response.status).toBe(200);
+      const text = response.text();
+      await server.close();
+      // Whole: a connection that is cut would reject.
+      expect(await text).toMatch(said);
+      const [entry] = await recorded(fixture.database);
+      expect(entry?.outcome).toMatchObject({
+        status: 200,
+        terminal: "failed",
+        attempts: [{ failure: "server_stopping" }],
+      });
+    },
+  );
 
   it("an answer that has not begun is a 503 with retry-after, for chats and for bodies that are being sent", async () => {
     const fixture = writeFixture((await endless()).url);
@@ -74,8 +86,15 @@ describe("the end of a drain's time", () => {
       headers,
       body: JSON.stringify({ model: "large", messages: hello }),
     });
-    const slow = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("{")) });
-    const body = fetch(`${server.url}/v1/chat/completions`, { method: "POST", headers, body: slow, duplex: "half" });
+    const slow = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+    });
+    const body = fetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers,
+      body: slow,
+      duplex: "half",
+    });
     await delay(100);
     await server.close();
     for (const answer of [await chat, await body]) {
@@ -121,7 +140,11 @@ describe("a stop while a stream is read for its usage", () => {
     const store = await openStore(fixture.database);
     onTestFinished(() => store.close());
     const [entry] = await store.evidence.read({ after: 0, limit: 10 });
-    expect(entry?.outcome).toMatchObject({ terminal: "client_closed", inputTokens: 7, outputTokens: 500 });
+    expect(entry?.outcome).toMatchObject({
+      terminal: "client_closed",
+      inputTokens: 7,
+      outputTokens: 500,
+    });
     expect(JSON.stringify(await store.limits.read(Date.now()))).toContain('"used":507');
   });
 });
@@ -144,7 +167,11 @@ describe("a server that is stopped under load", () => {
       const server = await startRunning(fixture, { drainDelay: 800, drain: 5_000 });
       const { text: key } = await addKey(server.store);
       // Connections are kept for long, so it is the server's answer that ends them.
-      const agent = new Agent({ connections: 8, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
+      const agent = new Agent({
+        connections: 8,
+        keepAliveTimeout: 60_000,
+        keepAliveMaxTimeout: 60_000,
+      });
       onTestFinished(() => agent.close());
       let stopped = false;
       const politely: (string | undefined)[] = [];
@@ -191,7 +218,9 @@ describe("a server that is stopped under load", () => {
       expect(politely.slice(8)).not.toEqual([]);
       expect(new Set(politely.slice(8))).toEqual(new Set(["close"]));
       const entries = await recorded(fixture.database);
-      expect(new Set(entries.map(({ outcome }) => outcome?.terminal))).toEqual(new Set(["completed"]));
+      expect(new Set(entries.map(({ outcome }) => outcome?.terminal))).toEqual(
+        new Set(["completed"]),
+      );
       expect(entries).toHaveLength(clients.seen.length);
       await expect(fetch(`${server.url}/status`)).rejects.toThrow("fetch failed");
     },
@@ -209,7 +238,11 @@ describe("a server that is stopped under load", () => {
     const server = await startRunning(writeFixture(upstream.url), { drain: 5_000 });
     const { text: key } = await addKey(server.store);
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: key, maxRetries: 0 });
-    const stream = await client.chat.completions.create({ model: "large", stream: true, messages: [...hello] });
+    const stream = await client.chat.completions.create({
+      model: "large",
+      stream: true,
+      messages: [...hello],
+    });
     const pieces: string[] = [];
     let closing: Promise<void> | null = null;
     for await (const { choices } of stream) {

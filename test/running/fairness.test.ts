@@ -12,7 +12,10 @@ interface Attack {
   readonly connections: number;
   readonly bytes: (key: string) => readonly (string | Buffer)[];
   readonly reads?: boolean;
-  /** Codes of the refusals that the evidence has under the attacker's key, one of which must be there. */
+  /**
+   * Codes of the refusals that the evidence has under the attacker's key, one of which must be
+   * there.
+   */
   readonly refused: RegExp | null;
 }
 
@@ -33,7 +36,12 @@ const MEGABYTE = 1024 * 1024;
 const FAIR_SHARE = /^fair_share_exceeded$/;
 
 const ATTACKS: readonly Attack[] = [
-  { name: "held bodies", connections: 20, bytes: (key) => [head(key, 100), "{"], refused: FAIR_SHARE },
+  {
+    name: "held bodies",
+    connections: 20,
+    bytes: (key) => [head(key, 100), "{"],
+    refused: FAIR_SHARE,
+  },
   {
     name: "held bodies of other endpoints",
     connections: 8,
@@ -122,14 +130,17 @@ async function ask({ server, victim }: Target): Promise<number> {
 async function refusals({ store }: RunningServer, keyId: string, reason: RegExp): Promise<number> {
   await store.evidence.flush();
   const entries = await store.evidence.read({ after: 0, limit: 10_000 });
-  return entries.filter(({ decision }) => decision.keyId === keyId && reason.test(decision.reason ?? "")).length;
+  return entries.filter(
+    ({ decision }) => decision.keyId === keyId && reason.test(decision.reason ?? ""),
+  ).length;
 }
 
 it("requests of a workspace are answered whatever another one does, whose refusals are recorded under its key", async () => {
   const target = await start();
   for (const row of ATTACKS) {
     const { refused } = row;
-    const counted = (): Promise<number> => refusals(target.server, target.attacker.id, refused ?? /$^/);
+    const counted = (): Promise<number> =>
+      refusals(target.server, target.attacker.id, refused ?? /$^/);
     const before = await counted();
     const sockets = await attack(target, row);
     const statuses: number[] = [];

@@ -19,14 +19,17 @@ it(
   "reloads again and again under load: every answer is whole, and made by one table",
   { timeout: 60_000 },
   async () => {
-    // Says in every piece which model was requested, so that the answer shows by which table it was made.
+    // Says in every piece which model was requested, so that the answer shows by which table it was
+    // made.
     const upstream = await startUpstream(async (response, { body }) => {
       const { model, stream } = JSON.parse(body) as { model: string; stream?: boolean };
       if (stream !== true) {
         await delay(5);
         return answerJson(response, {
           ...ANSWER,
-          choices: [{ index: 0, message: { role: "assistant", content: model }, finish_reason: "stop" }],
+          choices: [
+            { index: 0, message: { role: "assistant", content: model }, finish_reason: "stop" },
+          ],
         });
       }
       startSse(response);
@@ -54,7 +57,9 @@ it(
     const stop = new AbortController();
     const tableOf = (response: Response): string => response.headers.get("x-signalbox-table") ?? "";
     const unary = async (): Promise<void> => {
-      const { data, response } = await client.chat.completions.create({ model: "large", messages }).withResponse();
+      const { data, response } = await client.chat.completions
+        .create({ model: "large", messages })
+        .withResponse();
       const content = data.choices[0]?.message.content ?? "";
       answers.push({ table: tableOf(response), models: new Set([content]), whole: true });
     };
@@ -80,7 +85,9 @@ it(
         while (!stop.signal.aborted) await ask();
       }),
     );
-    const revisions = new Map<string, string>([[server.built.snapshot.decider.table.revision.slice(0, 12), "first"]]);
+    const revisions = new Map<string, string>([
+      [server.built.snapshot.decider.table.revision.slice(0, 12), "first"],
+    ]);
     for (let round = 1; round <= RELOADS; round += 1) {
       writeFileSync(fixture.config, files[round % 2] ?? "");
       const reloading = server.reload();
@@ -88,7 +95,10 @@ it(
       expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({ degraded: [] });
       const built = await reloading;
       if (!built.ok) throw new Error("a reload failed");
-      revisions.set(built.snapshot.decider.table.revision.slice(0, 12), round % 2 === 0 ? "first" : "second");
+      revisions.set(
+        built.snapshot.decider.table.revision.slice(0, 12),
+        round % 2 === 0 ? "first" : "second",
+      );
       await delay(60);
     }
     stop.abort();

@@ -13,7 +13,10 @@ export async function revocable(
     () => isRevoked,
     () => running,
   );
-  const router = await startRouter({ ...options, runtime: { stopOrder: new StopOrder(), revocations } });
+  const router = await startRouter({
+    ...options,
+    runtime: { stopOrder: new StopOrder(), revocations },
+  });
   const revoke = (): void => {
     isRevoked = true;
     revocations.revoked(identity.keyId, identity.workspace);
@@ -24,5 +27,8 @@ export async function revocable(
 export async function expectRevoked(answer: Promise<Response>): Promise<void> {
   const response = await answer;
   expect(response.status).toBe(401);
-  expect(await errorOf(response)).toMatchObject({ type: "authentication_error", code: "key_revoked" });
+  expect(await errorOf(response)).toMatchObject({
+    type: "authentication_error",
+    code: "key_revoked",
+  });
 }

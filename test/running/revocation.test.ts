@@ -19,9 +19,21 @@ function endless(): Promise<Upstream> {
 
 /** Every generation surface: a stream of it, and how it says that its key was revoked. */
 const STREAMS: readonly (readonly [path: string, body: object, said: RegExp])[] = [
-  ["/v1/chat/completions", { messages }, /data: \{"error":\{.*"type":"authentication_error".*"code":"key_revoked"/],
-  ["/v1/completions", { prompt: "hello" }, /data: \{"error":\{.*"type":"authentication_error".*"code":"key_revoked"/],
-  ["/v1/responses", { input: "hello" }, /event: response\.failed\n.*"status":"failed".*"code":"key_revoked"/],
+  [
+    "/v1/chat/completions",
+    { messages },
+    /data: \{"error":\{.*"type":"authentication_error".*"code":"key_revoked"/,
+  ],
+  [
+    "/v1/completions",
+    { prompt: "hello" },
+    /data: \{"error":\{.*"type":"authentication_error".*"code":"key_revoked"/,
+  ],
+  [
+    "/v1/responses",
+    { input: "hello" },
+    /event: response\.failed\n.*"status":"failed".*"code":"key_revoked"/,
+  ],
   [
     "/api/v1/messages",
     { max_tokens: 20, messages },
@@ -29,7 +41,12 @@ const STREAMS: readonly (readonly [path: string, body: object, said: RegExp])[] 
   ],
 ];
 
-async function streamed(server: RunningServer, key: string, path: string, body: object): Promise<Promise<string>[]> {
+async function streamed(
+  server: RunningServer,
+  key: string,
+  path: string,
+  body: object,
+): Promise<Promise<string>[]> {
   const response = await fetch(`${server.url}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -44,7 +61,10 @@ describe("a key that is revoked while its streams run", () => {
   it("ends them within a second on every surface and replica, and those of its exchanged tokens; no others", async () => {
     const upstream = await endless();
     const fixture = writeFixture(upstream.url);
-    const servers = [await startRunning(fixture, { drain: 0 }), await startRunning(fixture, { drain: 0 })] as const;
+    const servers = [
+      await startRunning(fixture, { drain: 0 }),
+      await startRunning(fixture, { drain: 0 }),
+    ] as const;
     const [{ store }] = servers;
     const { record, text } = createKey(
       {
@@ -76,9 +96,12 @@ describe("a key that is revoked while its streams run", () => {
         }
       }
     }
-    const [untouched] = await streamed(servers[0], other.text, "/v1/chat/completions", { messages });
+    const [untouched] = await streamed(servers[0], other.text, "/v1/chat/completions", {
+      messages,
+    });
     await store.keys.revoke(record.id, Date.now());
-    // The provider never ends them. How soon a replica hears of a revocation: test/http/keys/revoke.test.ts.
+    // The provider never ends them. How soon a replica hears of a revocation:
+    // test/http/keys/revoke.test.ts.
     for (const [stream, said] of ended) expect(await stream).toMatch(said);
     await until(() => upstream.calls.filter(({ lostAt }) => lostAt === null).length === 1);
     for (const server of servers) await server.close();
@@ -86,7 +109,9 @@ describe("a key that is revoked while its streams run", () => {
     const reader = await openStore(fixture.database);
     onTestFinished(() => reader.close());
     const entries = await reader.evidence.read({ after: 0, limit: 100 });
-    const ofKey = entries.filter(({ decision }) => decision.keyId === record.id && decision.operation !== "control");
+    const ofKey = entries.filter(
+      ({ decision }) => decision.keyId === record.id && decision.operation !== "control",
+    );
     expect(ofKey).toHaveLength(16);
     for (const { outcome } of ofKey) {
       expect(outcome).toMatchObject({

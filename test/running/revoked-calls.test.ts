@@ -55,17 +55,23 @@ describe("after a revocation no provider is called any more", () => {
     await expectRevoked(requested);
     await router.settled(1);
     expect(only.calls).toHaveLength(1);
-    expect(router.outcomes[0]).toMatchObject({ ended: "key_revoked", attempts: [{ failure: "overloaded" }] });
+    expect(router.outcomes[0]).toMatchObject({
+      ended: "key_revoked",
+      attempts: [{ failure: "overloaded" }],
+    });
   });
 
-  // The router's own endpoints read their bodies alike: a revoked management key makes no keys any more.
+  // The router's own endpoints read their bodies alike: a revoked management key makes no keys any
+  // more.
   it.each(["/v1/chat/completions", "/v1/route/simulate?operation=chat.completions"])(
     "not for a body that is still on its way to %s",
     async (path) => {
       const only = await startUpstream((response) => answerJson(response));
       const { router, revoke } = await revocable({ table: tableOver([only]) }, "finish");
       const begun = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
-      const body = new ReadableStream<Uint8Array>({ start: (controller) => begun.resolve(controller) });
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => begun.resolve(controller),
+      });
       const requested = fetch(`${router.url}${path}`, {
         method: "POST",
         headers: { authorization: "Bearer good", "content-type": "application/json" },
@@ -97,9 +103,20 @@ function batchTable(upstreams: readonly Upstream[], hedgeAfter: number | null): 
   const ids = upstreams.map((_, index) => `p${index}`);
   const [first = "e-p0", ...rest] = ids.map((id) => `e-${id}`);
   return table({
-    providers: ids.map((id, index) => provider(id, { baseUrl: `${upstreams[index]?.url ?? ""}/v1` })),
-    models: [model("m", { operations: ["embed"], dimensions: [3], contextWindow: 8_000, capabilities: [] })],
-    endpoints: ids.map((id) => endpoint(`e-${id}`, { provider: id, batch: { inputs: 2, tokens: null } })),
+    providers: ids.map((id, index) =>
+      provider(id, { baseUrl: `${upstreams[index]?.url ?? ""}/v1` }),
+    ),
+    models: [
+      model("m", {
+        operations: ["embed"],
+        dimensions: [3],
+        contextWindow: 8_000,
+        capabilities: [],
+      }),
+    ],
+    endpoints: ids.map((id) =>
+      endpoint(`e-${id}`, { provider: id, batch: { inputs: 2, tokens: null } }),
+    ),
     routes: [route("r", first, rest, { operations: ["embed"], hedgeAfter })],
     workspaces: [workspace("w", { providers: ids, dimensions: [3], contextWindow: 8_000 })],
   });
@@ -109,7 +126,11 @@ function embed(router: Router, inputs: number, more: object = {}): Promise<Respo
   return fetch(`${router.url}/v1/embeddings`, {
     method: "POST",
     headers: { authorization: "Bearer good", "content-type": "application/json" },
-    body: JSON.stringify({ model: "r", input: Array.from({ length: inputs }, (_, index) => `text ${index}`), ...more }),
+    body: JSON.stringify({
+      model: "r",
+      input: Array.from({ length: inputs }, (_, index) => `text ${index}`),
+      ...more,
+    }),
   });
 }
 
@@ -136,7 +157,12 @@ describe("a batch of a key that is revoked", () => {
     const upstream = await startUpstream(async (response) => {
       await finish.promise;
       const data = [0, 1].map((index) => ({ object: "embedding", index, embedding: [1, 0, 0] }));
-      answerJson(response, { object: "list", model: "m", data, usage: { prompt_tokens: 2, total_tokens: 2 } });
+      answerJson(response, {
+        object: "list",
+        model: "m",
+        data,
+        usage: { prompt_tokens: 2, total_tokens: 2 },
+      });
     });
     const { router, revoke } = await revocable({ table: batchTable([upstream], null) }, "finish");
     const requested = embed(router, 20, { on_partial: "report" });
@@ -145,7 +171,9 @@ describe("a batch of a key that is revoked", () => {
     finish.resolve();
     const response = await requested;
     expect(response.status).toBe(200);
-    const answer: { data: unknown[]; errors: { code: string }[] } = JSON.parse(await response.text());
+    const answer: { data: unknown[]; errors: { code: string }[] } = JSON.parse(
+      await response.text(),
+    );
     expect(answer.data).toHaveLength(8);
     expect(new Set(answer.errors.map(({ code }) => code))).toEqual(new Set(["key_revoked"]));
     await router.settled(1);

@@ -20,7 +20,10 @@ export interface Fixture {
 }
 
 /** routes.yaml over one provider, in a folder that ends with the test. */
-export function writeFixture(upstream: string, edit: (value: object) => object = (value) => value): Fixture {
+export function writeFixture(
+  upstream: string,
+  edit: (value: object) => object = (value) => value,
+): Fixture {
   const folder = temporaryFolder();
   const config = join(folder, "routes.yaml");
   writeFileSync(config, JSON.stringify(edit(fixture(upstream))));
@@ -34,7 +37,14 @@ export async function addKey(
   scopes: readonly Scope[] = ["inference", "catalogue:read"],
 ): Promise<{ readonly id: string; readonly text: string }> {
   const expiresAt = Date.now() + 600_000;
-  const options = { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" };
+  const options = {
+    workspace,
+    scopes,
+    owner: "test",
+    environment: "production",
+    expiresAt,
+    createdBy: "test",
+  };
   const { record, text } = createKey(options, Date.now, randomBytes);
   await store.keys.create(record);
   return { id: record.id, text };
@@ -59,8 +69,14 @@ export async function startRunning(
     cache: TEST_CACHE,
     ...more,
   };
-  const started = await startServer(options, { PROVIDER_KEY: "provider-key" }, "0.0.0-test", limits);
-  if (!started.ok) throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+  const started = await startServer(
+    options,
+    { PROVIDER_KEY: "provider-key" },
+    "0.0.0-test",
+    limits,
+  );
+  if (!started.ok)
+    throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
   onTestFinished(() => started.server.close());
   return started.server;
 }

@@ -23,14 +23,21 @@ export class SpawnedServer {
     });
   }
 
-  static async start({ folder, database, config }: Fixture, flags: readonly string[]): Promise<SpawnedServer> {
+  static async start(
+    { folder, database, config }: Fixture,
+    flags: readonly string[],
+  ): Promise<SpawnedServer> {
     const cache = join(ROOT, ".signalbox", "test-cache");
     const ports = ["--port", "0", "--admin-port", "0"];
     const files = ["--config", config, "--database", database, "--cache", cache];
-    const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), "serve", ...ports, ...files, ...flags], {
-      cwd: folder,
-      env: { ...COMPILED, PATH: process.env["PATH"] ?? "", PROVIDER_KEY: "provider-key" },
-    });
+    const child = spawn(
+      process.execPath,
+      [join(ROOT, "src/main.ts"), "serve", ...ports, ...files, ...flags],
+      {
+        cwd: folder,
+        env: { ...COMPILED, PATH: process.env["PATH"] ?? "", PROVIDER_KEY: "provider-key" },
+      },
+    );
     onTestFinished(() => void child.kill("SIGKILL"));
     const server = new SpawnedServer(child);
     await server.says("listening on");
@@ -42,7 +49,9 @@ export class SpawnedServer {
   }
 
   async says(text: string): Promise<void> {
-    await until(() => this.#said.includes(text) || this.child.exitCode !== null, 60_000).catch(() => {});
+    await until(() => this.#said.includes(text) || this.child.exitCode !== null, 60_000).catch(
+      () => {},
+    );
     if (!this.#said.includes(text)) throw new Error(`it did not say so:\n${this.#said}`);
   }
 

@@ -15,14 +15,21 @@ it("V8 has the settings by which a server's code is compiled early", () => {
 const ROUTES = {
   version: 1,
   regions: { world: ["global"] },
-  providers: { p: { dialect: "openai-chat", base_url: "https://p.example/v1", region: "global", auth: "none" } },
+  providers: {
+    p: { dialect: "openai-chat", base_url: "https://p.example/v1", region: "global", auth: "none" },
+  },
   models: { m: { operations: ["generate"] } },
   endpoints: [{ id: "e", model: "m", provider: "p", upstream_model: "m" }],
   routes: { r: { primary: "e" } },
-  workspaces: { w: { tier: "t", approve: { routes: ["r"], regions: ["world"], providers: ["p"] } } },
+  workspaces: {
+    w: { tier: "t", approve: { routes: ["r"], regions: ["world"], providers: ["p"] } },
+  },
 };
 
-/** In the server's process: for each signal prints the megabytes of its young generation, and then allocates much. */
+/**
+ * In the server's process: for each signal prints the megabytes of its young generation, and then
+ * allocates much.
+ */
 const PROBE = `
 import { getHeapSpaceStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";

@@ -14,10 +14,13 @@ import { addKey, startRunning, writeFixture } from "./running-server.ts";
 function shownBy(url: string, more: ConnectionOptions = {}): Promise<string> {
   return new Promise((resolve) => {
     const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...more }, () => {
-      resolve(`${String(socket.getPeerCertificate().subject.CN)} ${socket.getProtocol() ?? ""}`);
-      socket.destroy();
-    });
+    const socket = connect(
+      { host: hostname, port: Number(port), rejectUnauthorized: false, ...more },
+      () => {
+        resolve(`${String(socket.getPeerCertificate().subject.CN)} ${socket.getProtocol() ?? ""}`);
+        socket.destroy();
+      },
+    );
     socket.on("error", () => resolve("refused"));
   });
 }
@@ -46,12 +49,20 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
       method: "POST",
       dispatcher: agent,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "large", stream: true, messages: [{ role: "user", content: "x" }] }),
+      body: JSON.stringify({
+        model: "large",
+        stream: true,
+        messages: [{ role: "user", content: "x" }],
+      }),
     });
     expect(answer.statusCode).toBe(200);
     expect(await shownBy(server.url)).toBe("first TLSv1.3");
     expect(await shownBy(server.url, { maxVersion: "TLSv1.2" })).toBe("first TLSv1.2");
-    const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
+    const old = {
+      minVersion: "TLSv1",
+      maxVersion: "TLSv1.1",
+      ciphers: "DEFAULT@SECLEVEL=0",
+    } as const;
     expect(await shownBy(server.url, old)).toBe("refused");
 
     // A key that does not fit changes nothing, and says so.
@@ -84,7 +95,9 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
     writeFileSync(strange, "my-secret-key-material");
     const inTwoDays = Date.now() + 2 * 86_400_000;
     expect(readTls(one, Date.now()).cert).toContain("BEGIN CERTIFICATE");
-    expect(() => readTls({ cert: one.cert, key: two.key }, Date.now())).toThrow("--tls-key: is not the key");
+    expect(() => readTls({ cert: one.cert, key: two.key }, Date.now())).toThrow(
+      "--tls-key: is not the key",
+    );
     expect(() => readTls(one, inTwoDays)).toThrow("--tls-cert: the certificate has expired");
     expect(() => readTls(one, 0)).toThrow("--tls-cert: the certificate is not valid yet");
     expect(() => readTls({ cert: strange, key: one.key }, 0)).toThrow(
@@ -97,6 +110,8 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
       "--tls-cert: the file cannot be read",
     );
     const wrong = { tls: { cert: one.cert, key: two.key } };
-    await expect(startRunning(writeFixture("http://127.0.0.1:9"), wrong)).rejects.toThrow("--tls-key");
+    await expect(startRunning(writeFixture("http://127.0.0.1:9"), wrong)).rejects.toThrow(
+      "--tls-key",
+    );
   });
 });

@@ -136,8 +136,13 @@ describe("an address", () => {
       fc.property(fc.ipV4(), (address) => {
         const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
         const hex = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-        const written = [address, hex].flatMap((text) => [`::ffff:${text}`, `::ffff:0:${text}`, `64:ff9b::${text}`]);
-        for (const text of [...written, `2002:${hex}::`]) expect(addressKind(text)).toBe(addressKind(address));
+        const written = [address, hex].flatMap((text) => [
+          `::ffff:${text}`,
+          `::ffff:0:${text}`,
+          `64:ff9b::${text}`,
+        ]);
+        for (const text of [...written, `2002:${hex}::`])
+          expect(addressKind(text)).toBe(addressKind(address));
       }),
       { numRuns: 2_000 },
     );

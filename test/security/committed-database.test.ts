@@ -31,14 +31,18 @@ describe("the database of the working directory", () => {
   test.skipIf(GIT !== null)(`is refused where a checkout brought it ${GIT ?? ""}`, async () => {
     const origin = await folderWithDatabase();
     const git = (...argv: readonly string[]): void =>
-      void execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...argv], { cwd: origin });
+      void execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...argv], {
+        cwd: origin,
+      });
     git("init", "--quiet");
     git("add", "--force", ".");
     git("commit", "--quiet", "--message", "keys of somebody else");
     const clone = join(temporaryFolder(), "clone");
     git("clone", "--quiet", origin, clone);
     expect(() => databasePath(undefined, io(clone))).toThrow(CommandError);
-    expect(() => databasePath(undefined, io(clone))).toThrow(/it may come from a checkout, .* name it with --database/);
+    expect(() => databasePath(undefined, io(clone))).toThrow(
+      /it may come from a checkout, .* name it with --database/,
+    );
   });
 
   test("is refused where other users can read it, and used where it is named", async () => {

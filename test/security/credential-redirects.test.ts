@@ -23,10 +23,19 @@ const write = (name: string, value: unknown): string => {
 };
 
 /** A server that sends everybody to another one, which would answer with a good token. */
-async function redirecting(status: number): Promise<{ readonly door: RawServer; readonly trap: RawServer }> {
-  const body = JSON.stringify({ access_token: "trapped", expires_in: 3600, token_type: "Bearer", AccessKeyId: "k" });
+async function redirecting(
+  status: number,
+): Promise<{ readonly door: RawServer; readonly trap: RawServer }> {
+  const body = JSON.stringify({
+    access_token: "trapped",
+    expires_in: 3600,
+    token_type: "Bearer",
+    AccessKeyId: "k",
+  });
   const trap = await startRaw((socket) => {
-    socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    socket.end(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
   });
   const door = await startRaw((socket) => {
     socket.end(`HTTP/1.1 ${status} X\r\nlocation: ${trap.url}/token\r\ncontent-length: 0\r\n\r\n`);
@@ -43,7 +52,8 @@ const { privateKey } = generateKeyPairSync("rsa", {
 function federated(url: string): object {
   return {
     type: "external_account",
-    audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+    audience:
+      "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
     subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
     token_url: url,
     credential_source: { file: write("subject", "subject") },
@@ -65,18 +75,27 @@ describe("Google credentials", () => {
   });
 
   it.each([
-    ["a service account", { type: "service_account", client_email: "a@b.example", private_key: privateKey }],
+    [
+      "a service account",
+      { type: "service_account", client_email: "a@b.example", private_key: privateKey },
+    ],
     ["a user", { type: "authorized_user", client_id: "i", client_secret: "s", refresh_token: "r" }],
   ])("of %s: nothing goes out without the order not to follow", async (_, file) => {
     const { JWT, UserRefreshClient } = await import("google-auth-library");
     const { prototype } = file.type === "service_account" ? JWT : UserRefreshClient;
     const requested: unknown[] = [];
-    const spy = vi.spyOn(prototype, "getRequestHeaders").mockImplementation(function (this: typeof prototype) {
+    const spy = vi.spyOn(prototype, "getRequestHeaders").mockImplementation(function (
+      this: typeof prototype,
+    ) {
       requested.push(this.transporter.defaults.redirect);
       return Promise.resolve(new Headers({ authorization: "Bearer x" }));
     });
     const credentials = { file: write("file.json", file) };
-    await googleHeadersFrom({ kind: "google_oauth", scopes: ["x"], credentials, onMissing: "fail" }, {}, folder)();
+    await googleHeadersFrom(
+      { kind: "google_oauth", scopes: ["x"], credentials, onMissing: "fail" },
+      {},
+      folder,
+    )();
     spy.mockRestore();
     expect(requested).toEqual(["error"]);
   });
@@ -94,7 +113,10 @@ describe("AWS credentials", () => {
     ],
     [
       "container",
-      (url) => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${url}/keys`, AWS_CONTAINER_AUTHORIZATION_TOKEN: "token" }),
+      (url) => ({
+        AWS_CONTAINER_CREDENTIALS_FULL_URI: `${url}/keys`,
+        AWS_CONTAINER_AUTHORIZATION_TOKEN: "token",
+      }),
     ],
     ["instance", () => ({})],
   ])("%s", async (credentials, environment) => {

@@ -17,7 +17,13 @@ const messages = [{ role: "user", content: "hello" }];
 
 /** A whole answer, a stream, a translated stream, and unary work. */
 export const DOORS: readonly Door[] = [
-  { name: "chat", path: "/v1/chat/completions", work: "generate", dialect: "openai-chat", body: { messages } },
+  {
+    name: "chat",
+    path: "/v1/chat/completions",
+    work: "generate",
+    dialect: "openai-chat",
+    body: { messages },
+  },
   {
     name: "chat, streamed",
     path: "/v1/chat/completions",
@@ -32,7 +38,13 @@ export const DOORS: readonly Door[] = [
     dialect: "openai-chat",
     body: { messages, stream: true, max_tokens: 10 },
   },
-  { name: "embeddings", path: "/v1/embeddings", work: "embed", dialect: "openai-chat", body: { input: "hello" } },
+  {
+    name: "embeddings",
+    path: "/v1/embeddings",
+    work: "embed",
+    dialect: "openai-chat",
+    body: { input: "hello" },
+  },
 ];
 
 export const STREAMED = DOORS.filter(({ body }) => body["stream"] === true);
@@ -52,11 +64,21 @@ export function tableAt(url: string, door: Door, more: Partial<ProviderRow> = {}
     ],
     endpoints: [endpoint("e", { provider: "p", dialect: door.dialect })],
     routes: [route("r", "e", [], { operations: [door.work] })],
-    workspaces: [workspace("w", { providers: ["p"], contextWindow: 100_000, ...(isEmbed ? { dimensions: [3] } : {}) })],
+    workspaces: [
+      workspace("w", {
+        providers: ["p"],
+        contextWindow: 100_000,
+        ...(isEmbed ? { dimensions: [3] } : {}),
+      }),
+    ],
   });
 }
 
-export function knock(router: Router, { path, body }: Door, headers: Record<string, string> = {}): Promise<Response> {
+export function knock(
+  router: Router,
+  { path, body }: Door,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   return fetch(`${router.url}${path}`, {
     method: "POST",
     headers: { authorization: "Bearer good", "content-type": "application/json", ...headers },

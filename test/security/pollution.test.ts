@@ -6,15 +6,36 @@ import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { CLEAN } from "../compile/base.ts";
 import { startTestServer } from "../support/server.ts";
 
-/** Names that every object has already. None of them, in any member that a caller fills, changes what other requests see. */
+/**
+ * Names that every object has already. None of them, in any member that a caller fills, changes
+ * what other requests see.
+ */
 
-const NAMES = ["__proto__", "constructor", "prototype", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"];
-const POLLUTED = { polluted: "yes", scopes: ["operations:manage"], workspace: "other", stream: true, toString: null };
+const NAMES = [
+  "__proto__",
+  "constructor",
+  "prototype",
+  "toString",
+  "valueOf",
+  "hasOwnProperty",
+  "__defineGetter__",
+];
+const POLLUTED = {
+  polluted: "yes",
+  scopes: ["operations:manage"],
+  workspace: "other",
+  stream: true,
+  toString: null,
+};
 
 /** All that there is on the prototypes that objects of JSON have. */
 function prototypes(): unknown {
-  return [Object.prototype, Array.prototype, Function.prototype, String.prototype].map((prototype) =>
-    Reflect.ownKeys(prototype).map((name) => [name, Object.getOwnPropertyDescriptor(prototype, name)]),
+  return [Object.prototype, Array.prototype, Function.prototype, String.prototype].map(
+    (prototype) =>
+      Reflect.ownKeys(prototype).map((name) => [
+        name,
+        Object.getOwnPropertyDescriptor(prototype, name),
+      ]),
   );
 }
 
@@ -49,23 +70,25 @@ const value = fc.constantFrom(
 const name = fc.constantFrom(...NAMES);
 
 /** Bodies that are nearly right, with such a name somewhere. */
-const body = fc.tuple(name, value, fc.integer({ min: 0, max: 9 })).map(([used, content, position]) => {
-  const extra = member(used, content);
-  const message = (inner = ""): string => `{"role":"user","content":"hello"${inner}}`;
-  const shapes = [
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,${extra}}`,
-    `{"model":"chat-small","messages":[${message(`,${extra}`)}],"max_tokens":5}`,
-    `{"model":${JSON.stringify(used)},"messages":[${message()}],"max_tokens":5}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"type":"function","function":{"name":${JSON.stringify(used)},"parameters":{"type":"object","properties":{${extra}}}}}]}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"name":${JSON.stringify(used)},"input_schema":{"type":"object","properties":{${extra}}}}]}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"metadata":{${extra}}}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{${extra}}}`,
-    `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{"order":[${JSON.stringify(used)}],"only":[${JSON.stringify(used)}]}}`,
-    `{"model":"chat-small","input":"hello","query":"q","documents":["d"],${extra}}`,
-    `{${extra}}`,
-  ];
-  return shapes[position] ?? "{}";
-});
+const body = fc
+  .tuple(name, value, fc.integer({ min: 0, max: 9 }))
+  .map(([used, content, position]) => {
+    const extra = member(used, content);
+    const message = (inner = ""): string => `{"role":"user","content":"hello"${inner}}`;
+    const shapes = [
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,${extra}}`,
+      `{"model":"chat-small","messages":[${message(`,${extra}`)}],"max_tokens":5}`,
+      `{"model":${JSON.stringify(used)},"messages":[${message()}],"max_tokens":5}`,
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"type":"function","function":{"name":${JSON.stringify(used)},"parameters":{"type":"object","properties":{${extra}}}}}]}`,
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"tools":[{"name":${JSON.stringify(used)},"input_schema":{"type":"object","properties":{${extra}}}}]}`,
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"metadata":{${extra}}}`,
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{${extra}}}`,
+      `{"model":"chat-small","messages":[${message()}],"max_tokens":5,"provider":{"order":[${JSON.stringify(used)}],"only":[${JSON.stringify(used)}]}}`,
+      `{"model":"chat-small","input":"hello","query":"q","documents":["d"],${extra}}`,
+      `{${extra}}`,
+    ];
+    return shapes[position] ?? "{}";
+  });
 
 describe("names that every object has", () => {
   const posts = ENDPOINTS.filter(({ method }) => method === "POST");
@@ -120,7 +143,10 @@ describe("names that every object has", () => {
           "x-client-request-id": polluting,
           "anthropic-beta": polluting,
         },
-        body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "hello" }] }),
+        body: JSON.stringify({
+          model: "chat-small",
+          messages: [{ role: "user", content: "hello" }],
+        }),
       });
       expect(response.status).toBeLessThan(500);
       await response.text();

@@ -9,7 +9,16 @@ import { Exchange } from "../../src/dispatch/exchange.ts";
 import { startProber } from "../../src/dispatch/prober.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
-import { answerJson, errorOf, hello, post, startRouter, startUpstream, tableOver, until } from "../support/router.ts";
+import {
+  answerJson,
+  errorOf,
+  hello,
+  post,
+  startRouter,
+  startUpstream,
+  tableOver,
+  until,
+} from "../support/router.ts";
 import { provider, table } from "../support/table.ts";
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -32,14 +41,23 @@ async function listening(): Promise<{ readonly port: number; readonly connection
   return { port: (server.address() as AddressInfo).port, connections: () => count };
 }
 
-/** Says that every name has these addresses, the first list at the first question and so on; the last for ever. */
-function names(...answers: readonly (readonly string[])[]): { readonly resolve: LookupFunction; requested: number } {
+/**
+ * Says that every name has these addresses, the first list at the first question and so on; the
+ * last for ever.
+ */
+function names(...answers: readonly (readonly string[])[]): {
+  readonly resolve: LookupFunction;
+  requested: number;
+} {
   const book = {
     requested: 0,
     resolve: ((_name, options, callback) => {
       const addresses = answers[Math.min(book.requested, answers.length - 1)] ?? [];
       book.requested += 1;
-      const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+      const found = addresses.map((address) => ({
+        address,
+        family: address.includes(":") ? 6 : 4,
+      }));
       if (options.all === true) callback(null, found);
       else callback(null, found[0]?.address ?? "", found[0]?.family ?? 4);
     }) satisfies LookupFunction,
@@ -49,10 +67,23 @@ function names(...answers: readonly (readonly string[])[]): { readonly resolve: 
 
 function call(connection: Connection): Promise<string> {
   return new Promise((resolve) => {
-    const timeouts = { connect: 1_000, firstByte: 1_000, idle: 1_000, firstToken: 1_000, total: 2_000 };
+    const timeouts = {
+      connect: 1_000,
+      firstByte: 1_000,
+      idle: 1_000,
+      firstToken: 1_000,
+      total: 2_000,
+    };
     const exchange = new Exchange(
       connection,
-      { path: "/x", headers: [], body: "{}", timeouts, deadline: performance.now() + 5_000, awaitsOutput: false },
+      {
+        path: "/x",
+        headers: [],
+        body: "{}",
+        timeouts,
+        deadline: performance.now() + 5_000,
+        awaitsOutput: false,
+      },
       {
         headers: () => {},
         data: () => {},
@@ -70,23 +101,32 @@ function connectionTo(row: Partial<ProviderRow>, resolve?: LookupFunction): Conn
   // `network` as the row says it, whatever the table of tests would make of its address.
   const { network: _, ...plain } = provider("p", row);
   const one: ProviderRow = row.network === undefined ? plain : { ...plain, network: row.network };
-  const { connections } = pools.acquire(table({ providers: [one] }), () => ({ secret: null, simulatedOrigin: null }));
+  const { connections } = pools.acquire(table({ providers: [one] }), () => ({
+    secret: null,
+    simulatedOrigin: null,
+  }));
   const connection = connections.get("p");
   if (connection === undefined) throw new Error("no connection");
   return connection;
 }
 
 describe("an address that is written out", () => {
-  it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])("is not connected to: %s", async (host) => {
-    const inside = await listening();
-    const connection = connectionTo({ baseUrl: `http://${host}:${inside.port}` }, askDns);
-    expect(await call(connection)).toBe("address_refused");
-    expect(inside.connections()).toBe(0);
-  });
+  it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"])(
+    "is not connected to: %s",
+    async (host) => {
+      const inside = await listening();
+      const connection = connectionTo({ baseUrl: `http://${host}:${inside.port}` }, askDns);
+      expect(await call(connection)).toBe("address_refused");
+      expect(inside.connections()).toBe(0);
+    },
+  );
 
   it("is connected to where the row says so", async () => {
     const inside = await listening();
-    const connection = connectionTo({ baseUrl: `http://127.0.0.1:${inside.port}`, network: "private" });
+    const connection = connectionTo({
+      baseUrl: `http://127.0.0.1:${inside.port}`,
+      network: "private",
+    });
     expect(await call(connection)).toBe("reset");
     expect(inside.connections()).toBe(1);
   });
@@ -94,7 +134,9 @@ describe("an address that is written out", () => {
   it.each(["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[fe80::1]", "224.0.0.1"])(
     "is never connected to, whatever the row says, where no provider can be: %s",
     async (host) => {
-      expect(await call(connectionTo({ baseUrl: `http://${host}`, network: "private" }))).toBe("address_refused");
+      expect(await call(connectionTo({ baseUrl: `http://${host}`, network: "private" }))).toBe(
+        "address_refused",
+      );
     },
   );
 });
@@ -110,7 +152,10 @@ describe("a name", () => {
   ])("that leads to %s is not followed", async (_, addresses) => {
     const inside = await listening();
     const book = names(addresses);
-    const connection = connectionTo({ baseUrl: `http://provider.example:${inside.port}` }, book.resolve);
+    const connection = connectionTo(
+      { baseUrl: `http://provider.example:${inside.port}` },
+      book.resolve,
+    );
     expect(await call(connection)).toBe("address_refused");
     expect(book.requested).toBe(1);
     expect(inside.connections()).toBe(0);
@@ -122,7 +167,10 @@ describe("a name", () => {
     const allowed = connectionTo({ baseUrl, network: "private" }, names(["127.0.0.1"]).resolve);
     expect(await call(allowed)).toBe("reset");
     expect(inside.connections()).toBe(1);
-    const metadata = connectionTo({ baseUrl, network: "private" }, names(["169.254.169.254"]).resolve);
+    const metadata = connectionTo(
+      { baseUrl, network: "private" },
+      names(["169.254.169.254"]).resolve,
+    );
     expect(await call(metadata)).toBe("address_refused");
   });
 
@@ -130,13 +178,16 @@ describe("a name", () => {
     ["outside", ["8.8.8.8"]],
     ["outside and inside at once", ["8.8.8.8", "127.0.0.1"]],
     ["a metadata service", ["169.254.169.254"]],
-  ])("that leads to %s gets no plain http, although the row allows private addresses", async (_, addresses) => {
-    const inside = await listening();
-    const baseUrl = `http://vllm.default.svc.cluster.local:${inside.port}`;
-    const row = { baseUrl, network: "private", plaintext: true } as const;
-    expect(await call(connectionTo(row, names(addresses).resolve))).toBe("address_refused");
-    expect(inside.connections()).toBe(0);
-  });
+  ])(
+    "that leads to %s gets no plain http, although the row allows private addresses",
+    async (_, addresses) => {
+      const inside = await listening();
+      const baseUrl = `http://vllm.default.svc.cluster.local:${inside.port}`;
+      const row = { baseUrl, network: "private", plaintext: true } as const;
+      expect(await call(connectionTo(row, names(addresses).resolve))).toBe("address_refused");
+      expect(inside.connections()).toBe(0);
+    },
+  );
 
   it("that leads inside gets plain http where the row says so, and none after it was led outside (rebinding)", async () => {
     const inside = await listening();
@@ -156,7 +207,8 @@ describe("a name", () => {
   it("that leads elsewhere at the second look (rebinding) is judged by what it is connected to", async () => {
     const inside = await listening();
     const baseUrl = `http://provider.example:${inside.port}`;
-    // One question per connection: what is judged is what the socket gets, and the name is not resolved again in between.
+    // One question per connection: what is judged is what the socket gets, and the name is not
+    // resolved again in between.
     const book = names(["127.0.0.1"], ["169.254.169.254"]);
     const connection = connectionTo({ baseUrl, network: "private" }, book.resolve);
     expect(await call(connection)).toBe("reset");
@@ -186,7 +238,9 @@ describe("a name", () => {
     const resolve: LookupFunction = (_name, _options, callback) => {
       callback(Object.assign(new Error("no"), { code: "ENOTFOUND" }), "", 4);
     };
-    expect(await call(connectionTo({ baseUrl: "http://provider.example" }, resolve))).toBe("connect");
+    expect(await call(connectionTo({ baseUrl: "http://provider.example" }, resolve))).toBe(
+      "connect",
+    );
   });
 
   it("is judged before a socket is opened", async () => {
@@ -215,7 +269,10 @@ describe("the router", () => {
     expect(inside.calls).toHaveLength(0);
     expect(well.calls).toHaveLength(1);
     await router.settled(1);
-    expect(router.outcomes[0]?.attempts[0]).toMatchObject({ endpoint: "a", failure: "address_refused" });
+    expect(router.outcomes[0]?.attempts[0]).toMatchObject({
+      endpoint: "a",
+      failure: "address_refused",
+    });
 
     const only = await startRouter({ table: { ...undeclared, ...alone(undeclared) } });
     const refused = await post(only, hello);

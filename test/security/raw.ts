@@ -10,7 +10,10 @@ export interface RawServer {
   readonly connections: () => number;
 }
 
-/** @param answer is called when the head of a request and a body of the declared length have arrived. */
+/**
+ * @param answer is called when the head of a request and a body of the declared length have
+ * arrived.
+ */
 export async function startRaw(answer: (socket: Socket, head: string) => void): Promise<RawServer> {
   const heads: string[] = [];
   const sockets = new Set<Socket>();
@@ -45,7 +48,10 @@ export async function startRaw(answer: (socket: Socket, head: string) => void): 
   return { url: `http://127.0.0.1:${port}`, heads, connections: () => connections };
 }
 
-/** Sends bytes to a server and gives back all that it says until it hangs up, or until it has said nothing for a while. */
+/**
+ * Sends bytes to a server and gives back all that it says until it hangs up, or until it has said
+ * nothing for a while.
+ */
 export function sendRaw(url: string, bytes: string | Uint8Array, quiet = 400): Promise<string> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

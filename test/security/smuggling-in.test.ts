@@ -30,7 +30,10 @@ beforeAll(async () => {
 describe("a request that says its length twice over", () => {
   const te = "transfer-encoding: chunked\r\n";
   it.each([
-    ["a length and chunks", post(te, `${chunked(BODY)}${SMUGGLED}`, `content-length: ${BODY.length}\r\n`)],
+    [
+      "a length and chunks",
+      post(te, `${chunked(BODY)}${SMUGGLED}`, `content-length: ${BODY.length}\r\n`),
+    ],
     ["chunks and a length", post("content-length: 4\r\n", `${chunked(BODY)}${SMUGGLED}`, te)],
     ["two lengths", post("content-length: 5\r\n")],
     ["two lengths that agree", post(`content-length: ${BODY.length}\r\n`)],
@@ -39,12 +42,24 @@ describe("a request that says its length twice over", () => {
     ["a negative length", post("", BODY, "content-length: -1\r\n")],
     ["a length in hexadecimal", post("", BODY, "content-length: 0x10\r\n")],
     ["a length of twenty nines", post("", BODY, `content-length: ${"9".repeat(20)}\r\n`)],
-    ["chunks that are not the last coding", post("", chunked(BODY), "transfer-encoding: chunked, identity\r\n")],
+    [
+      "chunks that are not the last coding",
+      post("", chunked(BODY), "transfer-encoding: chunked, identity\r\n"),
+    ],
     ["chunks twice", post(te, `${chunked(BODY)}${SMUGGLED}`, te)],
     ["an unknown coding", post("", BODY, "transfer-encoding: xchunked\r\n")],
-    ["an unknown coding before chunks", post("", chunked(BODY), "transfer-encoding: gzip, chunked\r\n")],
-    ["a coding without a name before chunks", post("", chunked(BODY), "transfer-encoding: ,chunked\r\n")],
-    ["codings on two lines", post("", chunked(BODY), "transfer-encoding: deflate\r\ntransfer-encoding: chunked\r\n")],
+    [
+      "an unknown coding before chunks",
+      post("", chunked(BODY), "transfer-encoding: gzip, chunked\r\n"),
+    ],
+    [
+      "a coding without a name before chunks",
+      post("", chunked(BODY), "transfer-encoding: ,chunked\r\n"),
+    ],
+    [
+      "codings on two lines",
+      post("", chunked(BODY), "transfer-encoding: deflate\r\ntransfer-encoding: chunked\r\n"),
+    ],
     ["chunks before HTTP/1.1", post("", chunked(BODY), te).replace("HTTP/1.1", "HTTP/1.0")],
     ["a request line of HTTP/2", `${post("").replace("HTTP/1.1", "HTTP/2.0")}${SMUGGLED}`],
     ["a request line of HTTP/0.9", `${post("").replace("HTTP/1.1", "HTTP/0.9")}${SMUGGLED}`],
@@ -52,7 +67,10 @@ describe("a request that says its length twice over", () => {
     ["a host with a user", post("").replace(/host: [^\r]*/i, "host: user@h")],
     ["a host that is a path", post("").replace(/host: [^\r]*/i, "host: a b/../@x")],
     ["a fragment", post("").replace(/^POST (\S+)/, "POST $1#/status")],
-    ["a coding behind a strange space", post("", chunked(BODY), "transfer-encoding:\x0bchunked\r\n")],
+    [
+      "a coding behind a strange space",
+      post("", chunked(BODY), "transfer-encoding:\x0bchunked\r\n"),
+    ],
     ["a space before the colon", post("", chunked(BODY), "transfer-encoding : chunked\r\n")],
     ["a folded line", post("", chunked(BODY), "transfer-encoding:\r\n chunked\r\n")],
     ["a chunk with a bad size", post("", `zz\r\n${BODY}\r\n0\r\n\r\n`, te)],
@@ -74,12 +92,17 @@ describe("a request that says its length twice over", () => {
   });
 
   it("a body of GET is a body, not the next request", async () => {
-    const said = await sendRaw(router.url, kept("/status", `content-length: ${SMUGGLED.length}\r\n`) + SMUGGLED);
+    const said = await sendRaw(
+      router.url,
+      kept("/status", `content-length: ${SMUGGLED.length}\r\n`) + SMUGGLED,
+    );
     expect(statusesOf(said)).toEqual([200]);
   });
 
   it("two requests after one another are two", async () => {
-    expect(statusesOf(await sendRaw(router.url, kept("/status") + kept("/status")))).toEqual([200, 200]);
+    expect(statusesOf(await sendRaw(router.url, kept("/status") + kept("/status")))).toEqual([
+      200, 200,
+    ]);
   });
 });
 
@@ -109,9 +132,15 @@ describe("a header", () => {
   });
 
   it("named in Connection does not vanish: no key is taken out that way", async () => {
-    const said = await sendRaw(router.url, kept("/v1/models", "connection: authorization, x-api-key\r\n"));
+    const said = await sendRaw(
+      router.url,
+      kept("/v1/models", "connection: authorization, x-api-key\r\n"),
+    );
     expect(statusesOf(said)).toEqual([200]);
-    const denied = await sendRaw(router.url, "GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: authorization\r\n\r\n");
+    const denied = await sendRaw(
+      router.url,
+      "GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: authorization\r\n\r\n",
+    );
     expect(statusesOf(denied)).toEqual([401]);
   });
 
@@ -124,14 +153,22 @@ describe("a header", () => {
   });
 
   it("of an upgrade changes nothing", async () => {
-    const more = "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n";
+    const more =
+      "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n";
     const said = await sendRaw(router.url, kept("/status", more));
     expect(statusesOf(said)).toEqual([200]);
   });
 
   it("of a proxy does not choose the upstream", async () => {
     const before = upstream.heads.length;
-    const more = ["x-forwarded-host", "x-forwarded-for", "forwarded", "x-original-url", "x-rewrite-url", "x-host"]
+    const more = [
+      "x-forwarded-host",
+      "x-forwarded-for",
+      "forwarded",
+      "x-original-url",
+      "x-rewrite-url",
+      "x-host",
+    ]
       .map((name) => `${name}: 169.254.169.254\r\n`)
       .join("");
     expect(statusesOf(await sendRaw(router.url, post(more)))).toEqual([200]);
@@ -196,7 +233,10 @@ describe("a target", () => {
     "%s reaches no handler",
     async (line) => {
       const before = upstream.connections();
-      const said = await sendRaw(router.url, `${line} HTTP/1.1\r\nhost: x\r\nx-secret: echo\r\n\r\n`).catch(() => "");
+      const said = await sendRaw(
+        router.url,
+        `${line} HTTP/1.1\r\nhost: x\r\nx-secret: echo\r\n\r\n`,
+      ).catch(() => "");
       for (const status of statusesOf(said)) expect(status).toBeGreaterThanOrEqual(204);
       expect(said).not.toContain("echo");
       expect(upstream.connections()).toBe(before);

@@ -13,7 +13,10 @@ import {
 import { DOORS, STREAMED, WHOLE, knock, tableAt, type Door } from "./doors.ts";
 import { sendRaw, startRaw, type RawServer } from "./raw.ts";
 
-/** What reaches a provider of what a caller says, and what reaches a caller of what a provider says, in the lines of HTTP. */
+/**
+ * What reaches a provider of what a caller says, and what reaches a caller of what a provider says,
+ * in the lines of HTTP.
+ */
 
 /** A good answer for the door, with lines of the provider's own in its head. */
 function good(door: Door, lines = ""): string {
@@ -22,7 +25,11 @@ function good(door: Door, lines = ""): string {
     ? `${sse(delta("hi"))}${sse(delta("", "stop"))}data: [DONE]\n\n`
     : JSON.stringify(
         door.work === "embed"
-          ? { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2, 0.3] }], model: "m" }
+          ? {
+              object: "list",
+              data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2, 0.3] }],
+              model: "m",
+            }
           : ANSWER,
       );
   const type = isStream ? "text/event-stream" : "application/json";
@@ -35,7 +42,9 @@ async function routed(
   door: Door,
   answer: (head: string) => string,
 ): Promise<{ readonly upstream: RawServer; readonly router: Router }> {
-  const upstream = await startRaw((socket, head) => void socket.write(Buffer.from(answer(head), "latin1")));
+  const upstream = await startRaw(
+    (socket, head) => void socket.write(Buffer.from(answer(head), "latin1")),
+  );
   const router = await startRouter({ table: tableAt(upstream.url, door, { timeouts: TIMEOUTS }) });
   return { upstream, router };
 }
@@ -79,43 +88,53 @@ describe("what a caller says in headers", () => {
     "x-amz-security-token": "x",
   };
 
-  it.each(DOORS.map((door) => [door.name, door] as const))("is not sent on: %s", async (_, door) => {
-    const { router, upstream } = await routed(door, () => good(door));
-    const response = await knock(router, door, hostile);
-    await response.text();
-    expect(response.status).toBe(200);
-    const [head = ""] = upstream.heads;
-    expect(namesIn(head).toSorted()).toEqual(OURS.filter((name) => namesIn(head).includes(name)));
-    expect(head).toContain(`host: ${new URL(upstream.url).host}\r\n`);
-    expect(head).not.toMatch(/evil|theirs|Bearer good/);
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "is not sent on: %s",
+    async (_, door) => {
+      const { router, upstream } = await routed(door, () => good(door));
+      const response = await knock(router, door, hostile);
+      await response.text();
+      expect(response.status).toBe(200);
+      const [head = ""] = upstream.heads;
+      expect(namesIn(head).toSorted()).toEqual(OURS.filter((name) => namesIn(head).includes(name)));
+      expect(head).toContain(`host: ${new URL(upstream.url).host}\r\n`);
+      expect(head).not.toMatch(/evil|theirs|Bearer good/);
+    },
+  );
 
-  it.each(DOORS.map((door) => [door.name, door] as const))("and in names cannot move the call: %s", async (_, door) => {
-    const { router, upstream } = await routed(door, () => good(door));
-    const expected = (await (await knock(router, door)).text(), upstream.heads[0]?.split("\r\n").slice(0, 2));
-    for (const name of [
-      "r/../../x",
-      "r?x=1",
-      "r#",
-      "//evil.example/r",
-      "http://evil.example",
-      "r\r\nx: y",
-      "r%2f..",
-      "@evil",
-    ]) {
-      const response = await knock(router, { ...door, body: { ...door.body, model: name } });
-      expect([400, 404]).toContain(response.status);
-      const text = await response.text();
-      expect(text).not.toContain("evil");
-    }
-    expect(upstream.heads).toHaveLength(1);
-    for (const user of ["../..", "\r\nhost: evil.example", "x?y#z"]) {
-      await (
-        await knock(router, { ...door, body: { ...door.body, ...(door.work === "embed" ? { user } : {}) } })
-      ).text();
-    }
-    for (const head of upstream.heads) expect(head.split("\r\n").slice(0, 2)).toEqual(expected);
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "and in names cannot move the call: %s",
+    async (_, door) => {
+      const { router, upstream } = await routed(door, () => good(door));
+      const expected =
+        (await (await knock(router, door)).text(), upstream.heads[0]?.split("\r\n").slice(0, 2));
+      for (const name of [
+        "r/../../x",
+        "r?x=1",
+        "r#",
+        "//evil.example/r",
+        "http://evil.example",
+        "r\r\nx: y",
+        "r%2f..",
+        "@evil",
+      ]) {
+        const response = await knock(router, { ...door, body: { ...door.body, model: name } });
+        expect([400, 404]).toContain(response.status);
+        const text = await response.text();
+        expect(text).not.toContain("evil");
+      }
+      expect(upstream.heads).toHaveLength(1);
+      for (const user of ["../..", "\r\nhost: evil.example", "x?y#z"]) {
+        await (
+          await knock(router, {
+            ...door,
+            body: { ...door.body, ...(door.work === "embed" ? { user } : {}) },
+          })
+        ).text();
+      }
+      for (const head of upstream.heads) expect(head.split("\r\n").slice(0, 2)).toEqual(expected);
+    },
+  );
 });
 
 describe("a URL in a request", () => {
@@ -126,7 +145,10 @@ describe("a URL in a request", () => {
     const open = Object.fromEntries(
       Object.entries(base.models).map(([id, row]) => [
         id,
-        { ...row, capabilities: [...row.capabilities, "image_input", "file_input", "audio_input"] as const },
+        {
+          ...row,
+          capabilities: [...row.capabilities, "image_input", "file_input", "audio_input"] as const,
+        },
       ]),
     );
     const router = await startRouter({ table: { ...base, models: open } });
@@ -201,28 +223,34 @@ describe("what a provider says in headers", () => {
   );
   const ours = (name: string): boolean => OURS.has(name) || name.startsWith("x-signalbox-");
 
-  it.each(DOORS.map((door) => [door.name, door] as const))("does not reach the caller: %s", async (_, door) => {
-    const { router } = await routed(door, () => good(door, lines));
-    const response = await knock(router, door);
-    await response.text();
-    expect(response.status).toBe(200);
-    expect([...response.headers.keys()].filter((name) => !ours(name))).toEqual([]);
-    expect(JSON.stringify([...response.headers])).not.toContain("evil");
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "does not reach the caller: %s",
+    async (_, door) => {
+      const { router } = await routed(door, () => good(door, lines));
+      const response = await knock(router, door);
+      await response.text();
+      expect(response.status).toBe(200);
+      expect([...response.headers.keys()].filter((name) => !ours(name))).toEqual([]);
+      expect(JSON.stringify([...response.headers])).not.toContain("evil");
+    },
+  );
 
-  it.each(DOORS.map((door) => [door.name, door] as const))("of an error neither: %s", async (_, door) => {
-    const body = '{"error":{"message":"evil","code":"evil"}}';
-    const { router } = await routed(
-      door,
-      () =>
-        `HTTP/1.1 429 evil\r\ncontent-type: text/html\r\nretry-after: 7\r\n${lines}content-length: ${body.length}\r\n\r\n${body}`,
-    );
-    const response = await knock(router, door);
-    const text = await response.text();
-    expect([...response.headers.keys()].filter((name) => !ours(name))).toEqual([]);
-    expect(JSON.stringify([...response.headers]) + text).not.toContain("evil");
-    expect(response.headers.get("content-type")).toBe("application/json");
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "of an error neither: %s",
+    async (_, door) => {
+      const body = '{"error":{"message":"evil","code":"evil"}}';
+      const { router } = await routed(
+        door,
+        () =>
+          `HTTP/1.1 429 evil\r\ncontent-type: text/html\r\nretry-after: 7\r\n${lines}content-length: ${body.length}\r\n\r\n${body}`,
+      );
+      const response = await knock(router, door);
+      const text = await response.text();
+      expect([...response.headers.keys()].filter((name) => !ours(name))).toEqual([]);
+      expect(JSON.stringify([...response.headers]) + text).not.toContain("evil");
+      expect(response.headers.get("content-type")).toBe("application/json");
+    },
+  );
 
   it("about waiting is read as a number of seconds, whatever it is", async () => {
     const [door] = WHOLE;
@@ -249,27 +277,30 @@ describe("what a provider says in headers", () => {
 });
 
 describe("what a provider says of the length of its answer", () => {
-  it.each(WHOLE.map((door) => [door.name, door] as const))("twice over is believed in no way: %s", async (_, door) => {
-    const [start = "", body = ""] = good(door).split("\r\n\r\n");
-    const plain = start.replace(/content-length: \d+/, "x: y");
-    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-    for (const answer of [
-      `${start}\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`,
-      `${start}\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`,
-      `${plain}\r\ncontent-length: ${body.length - 5}\r\n\r\n${body}`,
-      `${plain}\r\ntransfer-encoding: chunked, identity\r\n\r\n${chunks}`,
-      `${plain}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n${body}\r\n0\r\n\r\n`,
-      `${plain}\r\nx-a: b\0c\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-      `${plain}\r\nx-a: b\rx-evil: 1\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    ]) {
-      const { router } = await routed(door, () => answer);
-      const response = await knock(router, door);
-      const text = await response.text();
-      // Bytes that were promised and do not come are waited for.
-      expect([502, 504]).toContain(response.status);
-      expect(JSON.parse(text)).toHaveProperty("error");
-    }
-  });
+  it.each(WHOLE.map((door) => [door.name, door] as const))(
+    "twice over is believed in no way: %s",
+    async (_, door) => {
+      const [start = "", body = ""] = good(door).split("\r\n\r\n");
+      const plain = start.replace(/content-length: \d+/, "x: y");
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      for (const answer of [
+        `${start}\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`,
+        `${start}\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`,
+        `${plain}\r\ncontent-length: ${body.length - 5}\r\n\r\n${body}`,
+        `${plain}\r\ntransfer-encoding: chunked, identity\r\n\r\n${chunks}`,
+        `${plain}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n${body}\r\n0\r\n\r\n`,
+        `${plain}\r\nx-a: b\0c\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        `${plain}\r\nx-a: b\rx-evil: 1\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      ]) {
+        const { router } = await routed(door, () => answer);
+        const response = await knock(router, door);
+        const text = await response.text();
+        // Bytes that were promised and do not come are waited for.
+        expect([502, 504]).toContain(response.status);
+        expect(JSON.parse(text)).toHaveProperty("error");
+      }
+    },
+  );
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
     "an answer that was not requested is given to no caller: %s",
@@ -277,9 +308,12 @@ describe("what a provider says of the length of its answer", () => {
       // Behind the answer to the first caller lies another, for the next caller on the connection.
       const poison = good(door).replaceAll("hi", "PO").replace(/0\.1/, "9.9");
       let requested = 0;
-      const { router } = await routed(door, () => ((requested += 1) === 1 ? good(door) + poison : good(door)));
+      const { router } = await routed(door, () =>
+        (requested += 1) === 1 ? good(door) + poison : good(door),
+      );
       const texts: string[] = [];
-      for (let count = 0; count < 4; count += 1) texts.push(await (await knock(router, door)).text());
+      for (let count = 0; count < 4; count += 1)
+        texts.push(await (await knock(router, door)).text());
       for (const text of texts) expect(text).not.toMatch(/PO|9\.9/);
     },
   );

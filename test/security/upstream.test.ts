@@ -6,9 +6,16 @@ import { provider } from "../support/table.ts";
 import { DOORS, STREAMED, WHOLE, knock, tableAt, type Door } from "./doors.ts";
 import { startRaw, type RawServer } from "./raw.ts";
 
-/** What a hostile or broken provider can do with an answer: the failure has a name, the memory an end, and no other provider is called. */
+/**
+ * What a hostile or broken provider can do with an answer: the failure has a name, the memory an
+ * end, and no other provider is called.
+ */
 
-async function routed(door: Door, answer: Parameters<typeof startRaw>[0], more: Partial<ProviderRow> = {}) {
+async function routed(
+  door: Door,
+  answer: Parameters<typeof startRaw>[0],
+  more: Partial<ProviderRow> = {},
+) {
   const upstream = await startRaw(answer);
   const router = await startRouter({ table: tableAt(upstream.url, door, more) });
   return { upstream, router };
@@ -21,7 +28,8 @@ async function failures(router: Router, door: Door): Promise<readonly (string | 
   return router.outcomes[0]?.attempts.map(({ failure }) => failure) ?? [];
 }
 
-const typeOf = (door: Door): string => (STREAMED.includes(door) ? "text/event-stream" : "application/json");
+const typeOf = (door: Door): string =>
+  STREAMED.includes(door) ? "text/event-stream" : "application/json";
 const head = (door: Door, more: string, status = "200 OK"): string =>
   `HTTP/1.1 ${status}\r\ncontent-type: ${typeOf(door)}\r\n${more}\r\n\r\n`;
 
@@ -35,22 +43,25 @@ function flood(socket: Parameters<Parameters<typeof startRaw>[0]>[0], piece: Uin
 }
 
 describe("a redirect is not followed", () => {
-  it.each(DOORS.flatMap((door) => [301, 302, 303, 307, 308].map((status) => [door.name, status, door] as const)))(
-    "%s, %i",
-    async (_, status, door) => {
-      const trap = await startRaw((socket) => void socket.end());
-      const { router, upstream } = await routed(door, (socket) => {
-        socket.end(`HTTP/1.1 ${status} X\r\nlocation: ${trap.url}/v1/chat/completions\r\ncontent-length: 0\r\n\r\n`);
-      });
-      const response = await knock(router, door);
-      const text = await response.text();
-      expect(response.status).toBe(502);
-      expect(text).toContain("upstream_redirect");
-      expect(text).not.toContain(trap.url);
-      expect(response.headers.has("location")).toBe(false);
-      expect([trap.connections(), upstream.heads.length]).toEqual([0, 1]);
-    },
-  );
+  it.each(
+    DOORS.flatMap((door) =>
+      [301, 302, 303, 307, 308].map((status) => [door.name, status, door] as const),
+    ),
+  )("%s, %i", async (_, status, door) => {
+    const trap = await startRaw((socket) => void socket.end());
+    const { router, upstream } = await routed(door, (socket) => {
+      socket.end(
+        `HTTP/1.1 ${status} X\r\nlocation: ${trap.url}/v1/chat/completions\r\ncontent-length: 0\r\n\r\n`,
+      );
+    });
+    const response = await knock(router, door);
+    const text = await response.text();
+    expect(response.status).toBe(502);
+    expect(text).toContain("upstream_redirect");
+    expect(text).not.toContain(trap.url);
+    expect(response.headers.has("location")).toBe(false);
+    expect([trap.connections(), upstream.heads.length]).toEqual([0, 1]);
+  });
 });
 
 describe("an answer without end", () => {
@@ -64,43 +75,55 @@ describe("an answer without end", () => {
     expect(await failures(router, door)).toEqual(["too_large"]);
   });
 
-  it.each(DOORS.map((door) => [door.name, door] as const))("that says that it is an error: %s", async (_, door) => {
-    const { router } = await routed(door, (socket) => {
-      socket.write(head(door, "connection: close", "400 Bad Request"));
-      flood(socket, piece);
-    });
-    expect(await failures(router, door)).toEqual(["rejected"]);
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "that says that it is an error: %s",
+    async (_, door) => {
+      const { router } = await routed(door, (socket) => {
+        socket.write(head(door, "connection: close", "400 Bad Request"));
+        flood(socket, piece);
+      });
+      expect(await failures(router, door)).toEqual(["rejected"]);
+    },
+  );
 
-  it.each(STREAMED.map((door) => [door.name, door] as const))("in one line: %s", async (_, door) => {
-    const { router } = await routed(door, (socket) => {
-      socket.write(`${head(door, "connection: close")}data: `);
-      flood(socket, piece);
-    });
-    expect(await failures(router, door)).toEqual(["too_large"]);
-  });
+  it.each(STREAMED.map((door) => [door.name, door] as const))(
+    "in one line: %s",
+    async (_, door) => {
+      const { router } = await routed(door, (socket) => {
+        socket.write(`${head(door, "connection: close")}data: `);
+        flood(socket, piece);
+      });
+      expect(await failures(router, door)).toEqual(["too_large"]);
+    },
+  );
 
-  it.each(STREAMED.map((door) => [door.name, door] as const))("in many events: %s", async (_, door) => {
-    const events = Buffer.from(`data: ${JSON.stringify(delta("piece "))}\n\n`.repeat(200));
-    const { router } = await routed(door, (socket) => {
-      socket.write(head(door, "connection: close"));
-      flood(socket, events);
-    });
-    const response = await knock(router, door);
-    const text = await response.text();
-    expect(text).toContain("upstream_too_large");
-    // Eight times what an answer in one piece may have, in the client's own format.
-    expect(text.length).toBeLessThan(20_000_000);
-    await router.settled(1);
-    expect(router.outcomes[0]).toMatchObject({ terminal: "failed" });
-  });
+  it.each(STREAMED.map((door) => [door.name, door] as const))(
+    "in many events: %s",
+    async (_, door) => {
+      const events = Buffer.from(`data: ${JSON.stringify(delta("piece "))}\n\n`.repeat(200));
+      const { router } = await routed(door, (socket) => {
+        socket.write(head(door, "connection: close"));
+        flood(socket, events);
+      });
+      const response = await knock(router, door);
+      const text = await response.text();
+      expect(text).toContain("upstream_too_large");
+      // Eight times what an answer in one piece may have, in the client's own format.
+      expect(text.length).toBeLessThan(20_000_000);
+      await router.settled(1);
+      expect(router.outcomes[0]).toMatchObject({ terminal: "failed" });
+    },
+  );
 });
 
 describe("an answer that says far more than was sent", () => {
   const zeros = Buffer.alloc(64_000_000);
   const events = Buffer.alloc(64_000_000, ": keep-alive\n\n");
   const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
-  const bombsOf = (plain: Uint8Array) => ({ gzip: gzipSync(plain), br: brotliCompressSync(plain, fast) });
+  const bombsOf = (plain: Uint8Array) => ({
+    gzip: gzipSync(plain),
+    br: brotliCompressSync(plain, fast),
+  });
   const [whole, streamed] = [bombsOf(zeros), bombsOf(events)];
 
   it.each(
@@ -123,22 +146,28 @@ describe("an answer that says far more than was sent", () => {
 });
 
 describe("an answer that is no HTTP", () => {
-  it.each(["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n", "\0\0\0\0"])("%j", async (bytes) => {
-    const [door] = WHOLE;
-    if (door === undefined) throw new Error("no door");
-    const { router } = await routed(door, (socket) => void socket.write(bytes));
-    expect(await failures(router, door)).toEqual(["malformed"]);
-  });
+  it.each(["SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n", "\0\0\0\0"])(
+    "%j",
+    async (bytes) => {
+      const [door] = WHOLE;
+      if (door === undefined) throw new Error("no door");
+      const { router } = await routed(door, (socket) => void socket.write(bytes));
+      expect(await failures(router, door)).toEqual(["malformed"]);
+    },
+  );
 });
 
 describe("headers of an answer", () => {
-  it.each(DOORS.map((door) => [door.name, door] as const))("that are too many: %s", async (_, door) => {
-    const { router } = await routed(door, (socket) => {
-      socket.write(head(door, `x-much: ${"a".repeat(70_000)}\r\ncontent-length: 2`));
-      socket.write("{}");
-    });
-    expect(await failures(router, door)).toEqual(["malformed"]);
-  });
+  it.each(DOORS.map((door) => [door.name, door] as const))(
+    "that are too many: %s",
+    async (_, door) => {
+      const { router } = await routed(door, (socket) => {
+        socket.write(head(door, `x-much: ${"a".repeat(70_000)}\r\ncontent-length: 2`));
+        socket.write("{}");
+      });
+      expect(await failures(router, door)).toEqual(["malformed"]);
+    },
+  );
 
   it("without end", async () => {
     const [door] = WHOLE;
@@ -157,7 +186,10 @@ describe("headers of an answer", () => {
     const { router } = await routed(
       door,
       (socket) => {
-        const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"), 20);
+        const timer = setInterval(
+          () => socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"),
+          20,
+        );
         socket.on("close", () => clearInterval(timer));
       },
       { timeouts },
@@ -175,34 +207,42 @@ describe("an answer that comes byte by byte", () => {
     ["in the body of an error", (door) => head(door, "connection: close", "400 Bad Request")],
   ];
 
-  it.each(DOORS.flatMap((door) => beginnings.map(([where, begun]) => [door.name, where, begun, door] as const)))(
-    "%s, %s",
-    async (_, __, begun, door) => {
-      let closed = false;
-      const { router } = await routed(
-        door,
-        (socket) => {
-          socket.write(begun(door));
-          const letters = begun(door) === "" ? "HTTP/1.1 200 OK" : " ".repeat(10_000);
-          let index = -1;
-          const timer = setInterval(() => socket.write(letters[Math.min((index += 1), 14)] ?? " "), 20);
-          socket.on("close", () => {
-            closed = true;
-            clearInterval(timer);
-          });
-        },
-        { timeouts },
-      );
-      const [kind] = await failures(router, door);
-      expect(["timeout_first_byte", "timeout_first_token", "timeout_attempt", "malformed"]).toContain(kind);
-      await until(() => closed);
-    },
-  );
+  it.each(
+    DOORS.flatMap((door) =>
+      beginnings.map(([where, begun]) => [door.name, where, begun, door] as const),
+    ),
+  )("%s, %s", async (_, __, begun, door) => {
+    let closed = false;
+    const { router } = await routed(
+      door,
+      (socket) => {
+        socket.write(begun(door));
+        const letters = begun(door) === "" ? "HTTP/1.1 200 OK" : " ".repeat(10_000);
+        let index = -1;
+        const timer = setInterval(
+          () => socket.write(letters[Math.min((index += 1), 14)] ?? " "),
+          20,
+        );
+        socket.on("close", () => {
+          closed = true;
+          clearInterval(timer);
+        });
+      },
+      { timeouts },
+    );
+    const [kind] = await failures(router, door);
+    expect(["timeout_first_byte", "timeout_first_token", "timeout_attempt", "malformed"]).toContain(
+      kind,
+    );
+    await until(() => closed);
+  });
 });
 
 /** Readers want to know that the trap would have been seen. */
 it("a server of these tests sees who calls it", async () => {
-  const seen: RawServer = await startRaw((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"));
+  const seen: RawServer = await startRaw((socket) =>
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
+  );
   await fetch(seen.url);
   expect(seen.connections()).toBe(1);
 });

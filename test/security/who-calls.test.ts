@@ -8,7 +8,10 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const CALLS =
   /(?:^|[^.\w#`])fetch[(),]|^import (?!type )[^;]*from "(?:undici|node:(?:http|https|http2|net|tls|dgram|dns)(?:\/promises)?)"|(?:from|import\()\s*"(?:google-auth-library|@aws-sdk\/[^"]+|@smithy\/credential[^"]+|@opentelemetry\/exporter[^"]+|ofetch|postgres)"/m;
 
-/** Each with whom it calls, and by whose choice. A new one must be looked at: may a caller or a provider choose the address? */
+/**
+ * Each with whom it calls, and by whose choice. A new one must be looked at: may a caller or a
+ * provider choose the address?
+ */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/terminal/call-server.ts": "a command: the server that its user names",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",
@@ -20,7 +23,8 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/dispatch/fetch-json.ts":
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
   "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
-  "src/dispatch/egress-proxy.ts": "the forward proxy, by the environment, where --egress-proxy is given",
+  "src/dispatch/egress-proxy.ts":
+    "the forward proxy, by the environment, where --egress-proxy is given",
   "src/dispatch/failures.ts": "calls none: knows the client's errors",
   "src/keys/oidc-client.ts":
     "the identity provider, by routes.yaml and its discovery document, bounded in bytes and time",
@@ -29,13 +33,14 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/store/postgres/settings.ts": "calls none: reads addresses",
   "src/store/sqlite/shared/borrowed-thread.ts":
     "the first process of this server, at the address that it gave its worker",
-  "src/store/sqlite/shared/store-door.ts": "calls none: listens for this server's workers, which prove a secret",
+  "src/store/sqlite/shared/store-door.ts":
+    "calls none: listens for this server's workers, which prove a secret",
   "src/telemetry/open-otlp.ts": "the collector, by the environment",
 };
 
 it("nothing calls anybody but what is known to, so a caller's URL is never fetched", () => {
-  const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(".ts"),
+  const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts"),
   );
   const found = files
     .filter((name) => {

@@ -6,7 +6,11 @@ import { policySource } from "../policy/samples.ts";
 import { table } from "../support/table.ts";
 import { compiledSources, sideOf } from "./small-sides.ts";
 
-const reads = policySource("reads", { all: "{effect: gate, reasons: [NO]}" }, "pass.all if input.request.stream");
+const reads = policySource(
+  "reads",
+  { all: "{effect: gate, reasons: [NO]}" },
+  "pass.all if input.request.stream",
+);
 const joins = policySource(
   "joins",
   { all: "{effect: gate, reasons: [NO]}" },
@@ -29,7 +33,9 @@ it("the policy that was evaluated most is named with the member by which it dist
     dimension: "needs",
     distinguished: 2 ** needs,
   });
-  expect(costliestPolicy({ evaluations: new Map([["reads", 2]]) }, sides, space)?.dimension).toBe("stream");
+  expect(costliestPolicy({ evaluations: new Map([["reads", 2]]) }, sides, space)?.dimension).toBe(
+    "stream",
+  );
   expect(costliestPolicy({ evaluations: new Map() }, sides, space)).toBeNull();
 });
 
@@ -38,7 +44,11 @@ it("a route is named where its callers can leave more sets of providers than a p
   const policies = { policies: [], modules: [] };
   const sides = compiledSides({ table: rows, policies }, { table: rows, policies }, true);
   const { jobs } = planSpace(sides.base, sides.head, []);
-  expect(widestRoute(jobs, rows, { distinguished: 2 })).toEqual({ route: "r", providers: 2, sets: 3 });
+  expect(widestRoute(jobs, rows, { distinguished: 2 })).toEqual({
+    route: "r",
+    providers: 2,
+    sets: 3,
+  });
   expect(widestRoute(jobs, rows, null)?.route).toBe("r");
   expect(widestRoute(jobs, rows, { distinguished: 3 })).toBeNull();
   expect(widestRoute([], rows, null)).toBeNull();

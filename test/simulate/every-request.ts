@@ -12,8 +12,17 @@ import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
 import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { assertionDistinctions } from "../../src/simulate/jobs/job-input.ts";
-import { changeKinds, destinationsOf, type Destinations } from "../../src/simulate/compare/change-kinds.ts";
-import type { ClassComparison, Member, Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
+import {
+  changeKinds,
+  destinationsOf,
+  type Destinations,
+} from "../../src/simulate/compare/change-kinds.ts";
+import type {
+  ClassComparison,
+  Member,
+  Outcome,
+  SampleRequest,
+} from "../../src/simulate/sample-request.ts";
 import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
@@ -33,7 +42,10 @@ export function subsets<Value>(values: readonly Value[]): readonly (readonly Val
 }
 
 /** The whole product, written out without any of the engine's shortcuts. */
-export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]): Generator<SampleRequest> {
+export function* everyRequest(
+  universe: Universe,
+  sides: readonly CompiledTree[],
+): Generator<SampleRequest> {
   for (const workspace of universe.workspaces)
     for (const model of universe.models)
       for (const [operation, own] of universe.operations) {
@@ -46,7 +58,12 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
                 for (const owner of universe.owners)
                   for (const labels of subsets(universe.labels))
                     for (const time of universe.times) {
-                      const key = { environment, workload, labels, ...(owner !== "other" && { owner }) };
+                      const key = {
+                        environment,
+                        workload,
+                        labels,
+                        ...(owner !== "other" && { owner }),
+                      };
                       for (const budget of universe.budgets) {
                         const left = budget === "unlimited" ? {} : { budget };
                         yield { ...requested, ...part, preferences, key, time, ...left };
@@ -56,12 +73,17 @@ export function* everyRequest(universe: Universe, sides: readonly CompiledTree[]
 }
 
 type Requested = Pick<SampleRequest, "workspace" | "model" | "operation">;
-type Shape = Omit<SampleRequest, "workspace" | "model" | "operation" | "preferences" | "key" | "time">;
+type Shape = Omit<
+  SampleRequest,
+  "workspace" | "model" | "operation" | "preferences" | "key" | "time"
+>;
 
 function* everyShape(own: OperationUniverse): Generator<Shape> {
   for (const needs of subsets(own.needs))
     for (const features of subsets(own.features))
-      for (const signatureFamilies of features.includes("signed_reasoning") ? own.signatureFamilies : [[]])
+      for (const signatureFamilies of features.includes("signed_reasoning")
+        ? own.signatureFamilies
+        : [[]])
         for (const scalars of everyScalar(own))
           for (const dimensions of own.dimensions)
             yield {
@@ -76,7 +98,8 @@ function* everyShape(own: OperationUniverse): Generator<Shape> {
 /** The product of the members that have one value each. */
 function everyScalar(own: OperationUniverse): readonly Scalars[] {
   return perScalar((member) => member).reduce<readonly Scalars[]>(
-    (all, member) => all.flatMap((scalars) => own[member].map((value) => ({ ...scalars, [member]: value }))),
+    (all, member) =>
+      all.flatMap((scalars) => own[member].map((value) => ({ ...scalars, [member]: value }))),
     [PLAIN_SCALARS],
   );
 }
@@ -94,7 +117,10 @@ function everyPreference(
   const isVaried = (member: (typeof preferences.narrowing)[number]): boolean =>
     opened.length > 0 && preferences.narrowing.includes(member);
   const providers = sorted(
-    opened.flatMap(({ approved, endpoints }) => [...approved, ...endpoints.map(({ provider }) => provider)]),
+    opened.flatMap(({ approved, endpoints }) => [
+      ...approved,
+      ...endpoints.map(({ provider }) => provider),
+    ]),
   );
   const lists = subsets(providers).filter(({ length }) => length > 0);
   if (isVaried("only")) vary([{}, ...lists.map((only) => ({ only }))]);
@@ -116,7 +142,9 @@ function everyPreference(
       ...[...new Set([0, ...prices.map((price) => price[part])])].map((most) => ({ [part]: most })),
     ];
     const maximums = steps("input").flatMap((input) =>
-      steps("output").flatMap((output) => steps("request").map((request) => ({ ...input, ...output, ...request }))),
+      steps("output").flatMap((output) =>
+        steps("request").map((request) => ({ ...input, ...output, ...request })),
+      ),
     );
     vary([{}, ...maximums.map((most) => ({ max_price: most }))]);
   }
@@ -132,13 +160,21 @@ interface Opened {
 }
 
 /** The route that a side gives a request; none where the side refuses every request. */
-function openedOn(table: RoutingTable, { workspace, model, operation }: Requested): readonly Opened[] {
+function openedOn(
+  table: RoutingTable,
+  { workspace, model, operation }: Requested,
+): readonly Opened[] {
   const row = table.workspaces[workspace];
   const name = model === "" ? (row?.defaultModerationRoute ?? "") : model;
   const route = table.routes[name];
-  if (row?.approve.routes.includes(name) !== true || route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true)
+  if (
+    row?.approve.routes.includes(name) !== true ||
+    route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true
+  )
     return [];
-  const endpoints = route.tiers.flatMap(({ endpoints: ids }) => ids.flatMap((id) => table.endpoints[id] ?? []));
+  const endpoints = route.tiers.flatMap(({ endpoints: ids }) =>
+    ids.flatMap((id) => table.endpoints[id] ?? []),
+  );
   return [{ approved: row.approve.providers, endpoints }];
 }
 
@@ -146,7 +182,10 @@ function sorted(names: readonly string[]): readonly string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** What deciding every request says, and what deciding every class says; with the same lines the classes stand for the requests. */
+/**
+ * What deciding every request says, and what deciding every class says; with the same lines the
+ * classes stand for the requests.
+ */
 export interface BothWays {
   readonly expected: readonly string[];
   readonly found: readonly string[];
@@ -164,7 +203,9 @@ export interface BothWays {
 export interface Relation {
   /** Whether neither store has seen anything before. */
   readonly fresh: boolean;
-  /** Policies of head that are promoted, and none of base's; `null`: every candidate of both sides. */
+  /**
+   * Policies of head that are promoted, and none of base's; `null`: every candidate of both sides.
+   */
   readonly promoted: readonly string[] | null;
 }
 
@@ -174,22 +215,26 @@ export const FOLLOWING: Relation = { fresh: false, promoted: null };
 type ActsFrom = (id: string) => "base" | "head" | null;
 
 /**
- * Decides with the policies as a server loads them, without anything that the engine remembers, and with nothing but what acts: what is watched decides
- * nothing.
+ * Decides with the policies as a server loads them, without anything that the engine remembers, and
+ * with nothing but what acts: what is watched decides nothing.
  */
 async function plainDeciders(
   base: CompiledTree,
   head: CompiledTree,
   { fresh, promoted }: Relation,
 ): Promise<{ readonly base: SideDecider; readonly head: SideDecider }> {
-  const idsOf = ({ policies }: CompiledTree) => new Set(policies.policies.map(({ contract }) => contract.id));
+  const idsOf = ({ policies }: CompiledTree) =>
+    new Set(policies.policies.map(({ contract }) => contract.id));
   const [ofBase, ofHead] = [idsOf(base), idsOf(head)];
-  const before: ActsFrom = (id) => (ofBase.has(id) && initialMode(base.table, id) === "enforce" ? "base" : null);
-  const started: ActsFrom = (id) => (ofHead.has(id) && initialMode(head.table, id) === "enforce" ? "head" : null);
+  const before: ActsFrom = (id) =>
+    ofBase.has(id) && initialMode(base.table, id) === "enforce" ? "base" : null;
+  const started: ActsFrom = (id) =>
+    ofHead.has(id) && initialMode(head.table, id) === "enforce" ? "head" : null;
   // What is not promoted has the same effect than before.
   const after: ActsFrom = fresh ? started : (id) => (ofBase.has(id) ? before(id) : started(id));
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
-  const afterPromotion: ActsFrom = (id) => (isPromoted(id) ? (ofHead.has(id) ? "head" : null) : after(id));
+  const afterPromotion: ActsFrom = (id) =>
+    isPromoted(id) ? (ofHead.has(id) ? "head" : null) : after(id);
   const everything: ActsFrom = (id) => (ofBase.has(id) ? "base" : null);
   const acting = (table: RoutingTable, acts: ActsFrom) => actingSet({ base, head }, table, acts);
   return {
@@ -216,10 +261,14 @@ async function actingSet(
   );
   const parts = await Promise.all(
     trees.map((from) =>
-      createPolicySet(of[from].policies, [], policyData(table), (id) => (acts(id) === from ? "enforce" : "shadow")),
+      createPolicySet(of[from].policies, [], policyData(table), (id) =>
+        acts(id) === from ? "enforce" : "shadow",
+      ),
     ),
   );
-  const acting = <Said extends { readonly policy: PolicyIdentity }>(said: readonly Said[]): readonly Said[] =>
+  const acting = <Said extends { readonly policy: PolicyIdentity }>(
+    said: readonly Said[],
+  ): readonly Said[] =>
     said
       .filter(({ policy }) => policy.slot === "enforced")
       .toSorted((one, other) => byText(one.policy.id, other.policy.id));
@@ -251,7 +300,12 @@ export async function decideBothWays(
 ): Promise<BothWays> {
   const sides = compiledSides(base, head, relation.fresh);
   const tables = { base: base.table, head: head.table };
-  const { space, jobs } = planSpace(sides.base, sides.head, assertionDistinctions(assertions, sides), narrow);
+  const { space, jobs } = planSpace(
+    sides.base,
+    sides.head,
+    assertionDistinctions(assertions, sides),
+    narrow,
+  );
   const { promoted } = relation;
   const before = await sideViews(sides.base, () => promoted === null);
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
@@ -295,7 +349,10 @@ export async function decideBothWays(
       shapes: 1n,
       declared: pair("declared"),
       promoted: pair("promoted"),
-      reaching: reached === null ? null : { declared: reaching("declared"), promoted: reaching("promoted") },
+      reaching:
+        reached === null
+          ? null
+          : { declared: reaching("declared"), promoted: reaching("promoted") },
     };
   };
   const reached = {
@@ -306,7 +363,11 @@ export async function decideBothWays(
   let requests = 0;
   for (const sample of everyRequest(space.universe, [base, head])) {
     const left = plain.base.decide(sample);
-    expected.add(compare(sample, left, plain.head.decide(sample), reachedBy(sample, left)), [sample], 1n);
+    expected.add(
+      compare(sample, left, plain.head.decide(sample), reachedBy(sample, left)),
+      [sample],
+      1n,
+    );
     requests += 1;
   }
   const found = new Lines(assertions, tables, reached);
@@ -338,19 +399,30 @@ function reachedOf({ plan }: Outcome, destinations: Destinations): ReadonlySet<s
   return new Set(plan.map(({ endpoint }) => destinations.get(endpoint)?.identity ?? endpoint));
 }
 
-/** How many requests have each fate, and how many of them each assertion is held against and violated by. */
+/**
+ * How many requests have each fate, and how many of them each assertion is held against and
+ * violated by.
+ */
 class Lines {
   readonly #run: AssertionRun;
   readonly #reached: Reached;
   readonly #counts = new Map<string, bigint>();
   violating = 0;
 
-  constructor(assertions: readonly Assertion[], tables: { base: RoutingTable; head: RoutingTable }, reached: Reached) {
+  constructor(
+    assertions: readonly Assertion[],
+    tables: { base: RoutingTable; head: RoutingTable },
+    reached: Reached,
+  ) {
     this.#run = new AssertionRun(assertions, tables);
     this.#reached = reached;
   }
 
-  add(comparison: ClassComparison, members: readonly Pick<Member, "workspace" | "model">[], size: bigint): void {
+  add(
+    comparison: ClassComparison,
+    members: readonly Pick<Member, "workspace" | "model">[],
+    size: bigint,
+  ): void {
     const earlier = this.#run.snapshot();
     this.#run.visit(comparison);
     const verdicts = this.#run.snapshot().map(({ id, classes, violations }, index) => {
@@ -359,10 +431,16 @@ class Lines {
       if (isViolated) this.violating += 1;
       return [id, isMet, isViolated];
     });
-    const [left, right] = [this.#reached.base(comparison.declared.base), this.#reached.head(comparison.declared.head)];
+    const [left, right] = [
+      this.#reached.base(comparison.declared.base),
+      this.#reached.head(comparison.declared.head),
+    ];
     const gains = [right.isSubsetOf(left), left.isSubsetOf(right)];
     for (const { workspace, model } of members) {
-      const line = lineOf({ ...comparison, sample: { ...comparison.sample, workspace, model } }, [gains, ...verdicts]);
+      const line = lineOf({ ...comparison, sample: { ...comparison.sample, workspace, model } }, [
+        gains,
+        ...verdicts,
+      ]);
       this.#counts.set(line, (this.#counts.get(line) ?? 0n) + size);
     }
   }
@@ -376,10 +454,22 @@ class Lines {
   }
 }
 
-/** What a comparison says of a request, without the names that a class of several routes may have in another order. */
-function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: readonly unknown[]): string {
+/**
+ * What a comparison says of a request, without the names that a class of several routes may have in
+ * another order.
+ */
+function lineOf(
+  { sample, declared, promoted }: ClassComparison,
+  verdicts: readonly unknown[],
+): string {
   const shown = ({ plan, maxCandidates, denial, edits, indeterminate }: Outcome): unknown => [
-    plan.map(({ provider, region, tier, balance, weight }) => [provider, region, tier, balance, weight]),
+    plan.map(({ provider, region, tier, balance, weight }) => [
+      provider,
+      region,
+      tier,
+      balance,
+      weight,
+    ]),
     maxCandidates,
     denial,
     edits,
@@ -387,12 +477,22 @@ function lineOf({ sample, declared, promoted }: ClassComparison, verdicts: reado
   ];
   const outcomes = [declared.base, declared.head, promoted.base, promoted.head].map(shown);
   const kinds = [declared.kinds, promoted.kinds];
-  return JSON.stringify([kinds, sample.workspace, sample.model, sample.operation, outcomes, verdicts]);
+  return JSON.stringify([
+    kinds,
+    sample.workspace,
+    sample.model,
+    sample.operation,
+    outcomes,
+    verdicts,
+  ]);
 }
 
 /** Providers of the candidates that a table leaves of a request's preferences. */
 function takenBy(table: RoutingTable, sample: SampleRequest): readonly string[] {
   const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
-  const { candidates } = preferredSide({ table, opened: "reason" in route ? null : route }, sample.preferences);
+  const { candidates } = preferredSide(
+    { table, opened: "reason" in route ? null : route },
+    sample.preferences,
+  );
   return candidates.map(({ endpoint }) => endpoint.provider);
 }

@@ -30,7 +30,10 @@ function recordOf(sample: SampleRequest): string {
     clientRequestDigest: null,
   };
   return JSON.stringify(
-    decisionRecord(head, identityOf(sample), questionOf(sample), decided, { table: fixture, policies }),
+    decisionRecord(head, identityOf(sample), questionOf(sample), decided, {
+      table: fixture,
+      policies,
+    }),
   );
 }
 
@@ -95,7 +98,8 @@ describe("the record of a decision", () => {
       signatureFamilies: ["forged family"],
       preferences: { only: made, region: made, ignore: ["__proto__"], order: ["constructor"] },
     });
-    for (const name of [...made, "forged family", "__proto__", "constructor"]) expect(text).not.toContain(name);
+    for (const name of [...made, "forged family", "__proto__", "constructor"])
+      expect(text).not.toContain(name);
     expect(readEvidenceSample(readBack(text))).toMatchObject({
       outcome: "deny",
       sample: {

@@ -41,9 +41,15 @@ const preferences: fc.Arbitrary<ProviderPreferences> = fc
       allow_fallbacks: fc.constantFrom(false, false, true),
       data_collection: fc.constantFrom("allow", "deny"),
       zdr: fc.constantFrom(true, true, false),
-      sort: fc.record({ by: fc.constantFrom(...SORT_KEYS), partition: fc.constantFrom("model", "none") }),
+      sort: fc.record({
+        by: fc.constantFrom(...SORT_KEYS),
+        partition: fc.constantFrom("model", "none"),
+      }),
       max_price: fc.record({ input: fc.nat(), output: fc.nat() }, { requiredKeys: [] }),
-      preferred_max_latency: fc.record({ p50: fc.integer({ min: 1, max: 9 }), p99: fc.constant(0.5) }),
+      preferred_max_latency: fc.record({
+        p50: fc.integer({ min: 1, max: 9 }),
+        p99: fc.constant(0.5),
+      }),
     },
     { requiredKeys: [] },
   )
@@ -55,7 +61,12 @@ const points: fc.Arbitrary<SampleRequest> = fc.record({
   model: name,
   operation: fc.constantFrom(...OPERATIONS),
   key: fc.record(
-    { environment: fc.oneof(fc.constant("production"), name), workload: name, owner: name, labels: names },
+    {
+      environment: fc.oneof(fc.constant("production"), name),
+      workload: name,
+      owner: name,
+      labels: names,
+    },
     { requiredKeys: ["environment", "workload", "labels"] },
   ),
   needs: sorted(CAPABILITY_NAMES),
@@ -135,7 +146,8 @@ describe("the command line that explains a sample", () => {
 
   it("every window has an instant in it", () => {
     for (const day of DAY_BUCKETS) {
-      for (const hour of HOUR_BUCKETS) expect(timeWindow(instantOf({ day, hour }))).toEqual({ day, hour });
+      for (const hour of HOUR_BUCKETS)
+        expect(timeWindow(instantOf({ day, hour }))).toEqual({ day, hour });
     }
   });
 });

@@ -10,7 +10,10 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml");
 
 /** What a reader finds at a location. */
-function textAt({ routes, policies }: ConfigurationFiles, location: SourceLocation | null): string | null {
+function textAt(
+  { routes, policies }: ConfigurationFiles,
+  location: SourceLocation | null,
+): string | null {
   if (location === null) return null;
   const source = [routes, ...policies].find(({ path }) => path === location.file);
   const line = source?.text.split("\n")[location.line - 1];
@@ -24,14 +27,16 @@ describe("locations in the repository's own files", () => {
     const { table, policies } = await compileConfiguration(files, {
       cache: TEST_CACHE,
     });
-    if (table === null || policies === null) throw new Error("the repository's files do not compile");
+    if (table === null || policies === null)
+      throw new Error("the repository's files do not compile");
     for (const [find, rows] of [
       [locations.route, table.routes],
       [locations.workspace, table.workspaces],
       [locations.provider, table.providers],
       [locations.model, table.models],
     ] as const) {
-      for (const id of Object.keys(rows)) expect(textAt(files, find(id))).toMatch(new RegExp(`^${id}:`));
+      for (const id of Object.keys(rows))
+        expect(textAt(files, find(id))).toMatch(new RegExp(`^${id}:`));
     }
     for (const id of Object.keys(table.endpoints)) {
       expect(textAt(files, locations.endpoint(id))).toMatch(new RegExp(`^id: ${id},`));
@@ -46,23 +51,28 @@ describe("locations in the repository's own files", () => {
   });
 
   it("what a workspace approves is found in its list, or in its row where it has none", () => {
-    expect(textAt(files, locations.approval("demo", "context_window"))).toMatch(/^context_window: /);
+    expect(textAt(files, locations.approval("demo", "context_window"))).toMatch(
+      /^context_window: /,
+    );
     expect(textAt(files, locations.approval("acme-dev", "dimensions"))).toMatch(/^approve:/);
   });
 
-  it.each(["nobody", "constructor", "__proto__", "", "0"])("an unknown name has no location: %s", (name) => {
-    for (const find of [
-      locations.route,
-      locations.workspace,
-      locations.provider,
-      locations.model,
-      locations.endpoint,
-    ]) {
-      expect(find(name)).toBeNull();
-    }
-    expect(locations.approval(name, "routes")).toBeNull();
-    expect(locations.constraint(name, name)).toBeNull();
-  });
+  it.each(["nobody", "constructor", "__proto__", "", "0"])(
+    "an unknown name has no location: %s",
+    (name) => {
+      for (const find of [
+        locations.route,
+        locations.workspace,
+        locations.provider,
+        locations.model,
+        locations.endpoint,
+      ]) {
+        expect(find(name)).toBeNull();
+      }
+      expect(locations.approval(name, "routes")).toBeNull();
+      expect(locations.constraint(name, name)).toBeNull();
+    },
+  );
 
   it("files that cannot be read have no locations", () => {
     const broken = locationsOf({ routes: { path: "r.yaml", text: "routes: [" }, policies: [] });
@@ -84,7 +94,11 @@ describe("the rule of a constraint", () => {
     ["brackets", 'pass["near"] if a', [1, 1]],
     ["raw brackets", "pass[`near`] if a", [1, 1]],
     ["a set", "\tpass.near contains candidate.id if a", [1, 2]],
-    ["not the default, where there is another", "default pass.near := false\n\npass.near if a", [3, 1]],
+    [
+      "not the default, where there is another",
+      "default pass.near := false\n\npass.near if a",
+      [3, 1],
+    ],
     ["the default, where there is no other", "x := 1\ndefault pass.near := false", [2, 1]],
     ["not a longer name", "pass.nearby if a\npass.near if b", [2, 1]],
     ["not a comment", "# pass.near is wanted\npass.near if b", [2, 1]],
@@ -100,7 +114,11 @@ describe("the rule of a constraint", () => {
 
   it("is looked for in the policy's own file, and not in its tests or a library of the name", () => {
     const text = "pass.near if a";
-    const sources = ["policies/lib/region.rego", "policies/region_test.rego", "policies/other.rego"];
+    const sources = [
+      "policies/lib/region.rego",
+      "policies/region_test.rego",
+      "policies/other.rego",
+    ];
     const found = ruleLocation(
       sources.map((path) => ({ path, text })),
       "region",

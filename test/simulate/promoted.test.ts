@@ -8,7 +8,11 @@ import { fixtures, policiesOf, rules, tableOf } from "../http/simulate-fixture.t
 import { identity, shape } from "../support/table.ts";
 
 /** Enforced policies, and candidates of some of them that may say something else. */
-function withCandidates(enforced: PolicySet, candidates: PolicySet, watched: readonly string[]): PolicySet {
+function withCandidates(
+  enforced: PolicySet,
+  candidates: PolicySet,
+  watched: readonly string[],
+): PolicySet {
   const identityOf = (id: string, slot: "enforced" | "candidate") => ({
     id,
     revision: 1,
@@ -17,13 +21,23 @@ function withCandidates(enforced: PolicySet, candidates: PolicySet, watched: rea
   });
   const ids = ["a-gate", "b-filter", "c-all", "d-watched", "e-near"];
   const contractOf = (id: string) =>
-    ({ contract: 1, id, title: "", owners: [], operations: [], constraints: [], obligations: [] }) as const;
+    ({
+      contract: 1,
+      id,
+      title: "",
+      owners: [],
+      operations: [],
+      constraints: [],
+      obligations: [],
+    }) as const;
   return {
     id: "0".repeat(16),
     readsTime: false,
     readsBudget: false,
     policies: ids.flatMap((id) => [
-      ...(id === "d-watched" ? [] : [{ identity: identityOf(id, "enforced"), contract: contractOf(id) }]),
+      ...(id === "d-watched"
+        ? []
+        : [{ identity: identityOf(id, "enforced"), contract: contractOf(id) }]),
       ...(watched.includes(id) || id === "d-watched"
         ? [{ identity: identityOf(id, "candidate"), contract: contractOf(id) }]
         : []),
@@ -64,17 +78,24 @@ it("deciding with everything promoted is what a decision says would happen if it
   let changed = 0;
   const watching = fc.subarray(["a-gate", "b-filter", "c-all", "e-near"]);
   fc.assert(
-    fc.property(fixtures, rules, rules, watching, fc.boolean(), (fixture, now, then, watched, stream) => {
-      const rows = tableOf(fixture, "http://127.0.0.1:1");
-      const set = withCandidates(policiesOf(now), policiesOf(then), watched);
-      const question = { model: "r", preferences: null, shape: shape({ stream }) };
-      const declared = decide(rows, set, identity, question, 0);
-      const promoted = decide(rows, promotedPolicies(set), identity, question, 0);
-      if (declared.ifPromoted !== null) changed += 1;
-      expect(outcomeOf(promoted)).toEqual(outcomeIfPromoted(declared));
-      expect(promoted.ifPromoted).toBeNull();
-      expect(promoted.trace.every(({ slot }) => slot === "enforced")).toBe(true);
-    }),
+    fc.property(
+      fixtures,
+      rules,
+      rules,
+      watching,
+      fc.boolean(),
+      (fixture, now, then, watched, stream) => {
+        const rows = tableOf(fixture, "http://127.0.0.1:1");
+        const set = withCandidates(policiesOf(now), policiesOf(then), watched);
+        const question = { model: "r", preferences: null, shape: shape({ stream }) };
+        const declared = decide(rows, set, identity, question, 0);
+        const promoted = decide(rows, promotedPolicies(set), identity, question, 0);
+        if (declared.ifPromoted !== null) changed += 1;
+        expect(outcomeOf(promoted)).toEqual(outcomeIfPromoted(declared));
+        expect(promoted.ifPromoted).toBeNull();
+        expect(promoted.trace.every(({ slot }) => slot === "enforced")).toBe(true);
+      },
+    ),
     { numRuns: 500 },
   );
   expect(changed).toBeGreaterThan(50);

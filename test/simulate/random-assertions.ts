@@ -47,14 +47,25 @@ const selector: fc.Arbitrary<RequestSelector> = fc
 
 const whose = fc.record({ for: selector, except: fc.option(selector) });
 const endpointSelectors = fc.record(
-  { providers: some(["p", "q"]), regions: some(["eu-west"]), endpoints: some(["a", "b"]), models: some(["m"]) },
+  {
+    providers: some(["p", "q"]),
+    regions: some(["eu-west"]),
+    endpoints: some(["a", "b"]),
+    models: some(["m"]),
+  },
   { requiredKeys: [] },
 );
 
 const demand: fc.Arbitrary<Demand> = fc.oneof(
-  fc.record({ kind: fc.constant("no_new_access" as const), to: endpointSelectors }).chain(selecting),
-  fc.record({ kind: fc.constant("access_not_granted" as const), to: endpointSelectors }).chain(selecting),
-  fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) }).chain(selecting),
+  fc
+    .record({ kind: fc.constant("no_new_access" as const), to: endpointSelectors })
+    .chain(selecting),
+  fc
+    .record({ kind: fc.constant("access_not_granted" as const), to: endpointSelectors })
+    .chain(selecting),
+  fc
+    .record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2) })
+    .chain(selecting),
   fc
     .record({
       kind: fc.constant("implies" as const),
@@ -63,7 +74,9 @@ const demand: fc.Arbitrary<Demand> = fc.oneof(
       then: fc.record({ primary: endpointSelectors }),
     })
     .chain(selecting),
-  fc.record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) }).chain(selecting),
+  fc
+    .record({ kind: fc.constant("equivalent" as const), ignoring: fc.constant([]) })
+    .chain(selecting),
 );
 
 function selecting<Part extends object>(part: Part) {
@@ -71,7 +84,9 @@ function selecting<Part extends object>(part: Part) {
 }
 
 export const randomAssertions: fc.Arbitrary<readonly Assertion[]> = fc
-  .array(fc.record({ demand, view: fc.constantFrom("declared", "promoted", "both") }), { maxLength: 2 })
+  .array(fc.record({ demand, view: fc.constantFrom("declared", "promoted", "both") }), {
+    maxLength: 2,
+  })
   .map((list) =>
     list.map(({ demand: own, view }, index): Assertion => ({
       ...own,

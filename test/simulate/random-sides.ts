@@ -2,13 +2,20 @@ import fc from "fast-check";
 import type { Capability } from "../../src/canon/capability.ts";
 import type { Feature } from "../../src/canon/generate/feature.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
-import { buildModules, compilePolicies, type CompiledPolicies } from "../../src/policy/compile-policies.ts";
+import {
+  buildModules,
+  compilePolicies,
+  type CompiledPolicies,
+} from "../../src/policy/compile-policies.ts";
 import type { PreferenceUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { policySource, toolchain } from "../policy/samples.ts";
 import type { Relation } from "./every-request.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 
-/** Policies that look at requests in all the ways that collapse has to get right: values, counts, other members, one member against another. */
+/**
+ * Policies that look at requests in all the ways that collapse has to get right: values, counts,
+ * other members, one member against another.
+ */
 const SOURCES = [
   policySource(
     "region",
@@ -145,11 +152,17 @@ pass.budget contains c.id if {
   ),
 ];
 
-/** Other contents of some of them: a pair of sides may have either, so that what acts and what waits say different things. */
+/**
+ * Other contents of some of them: a pair of sides may have either, so that what acts and what waits
+ * say different things.
+ */
 const CHANGED = [
   policySource(
     "region",
-    { near: "{effect: filter, reasons: [FAR, OUTSIDE]}", requested: "{effect: gate, reasons: [NOT_ASKED]}" },
+    {
+      near: "{effect: filter, reasons: [FAR, OUTSIDE]}",
+      requested: "{effect: gate, reasons: [NOT_ASKED]}",
+    },
     `pass.near contains c.id if {
 	some c in input.candidates
 	c.region != "eu-west"
@@ -252,7 +265,11 @@ const endpointFacts = fc.record({
     .map((list) => list.toSorted()),
   dialect: fc.constantFrom("openai-chat", "anthropic-messages"),
   latencyClass: fc.constantFrom("interactive", "batch"),
-  price: fc.constantFrom(null, { input: 1, output: 2, request: 0 }, { input: 3, output: 1, request: 0 }),
+  price: fc.constantFrom(
+    null,
+    { input: 1, output: 2, request: 0 },
+    { input: 3, output: 1, request: 0 },
+  ),
 });
 
 const ENDPOINTS = ["a", "b", "c", "d"];
@@ -337,7 +354,10 @@ function tableOf(facts: SideFacts): RoutingTable {
   };
 }
 
-/** How two sides may hang together: mostly as a store has them that follows, with everything promoted. */
+/**
+ * How two sides may hang together: mostly as a store has them that follows, with everything
+ * promoted.
+ */
 export const relations: fc.Arbitrary<Relation> = fc.record({
   fresh: fc.constantFrom(false, false, false, true),
   promoted: fc.oneof(fc.constant(null), fc.subarray([...POLICY_IDS])),
@@ -345,7 +365,11 @@ export const relations: fc.Arbitrary<Relation> = fc.record({
 
 /** Two sides that have much in common: head is base, but for the members that are drawn anew. */
 export const twoSides = fc
-  .tuple(sideFacts, sideFacts, fc.subarray(["endpoints", "routes", "workspaces", "policies", "enforced"] as const))
+  .tuple(
+    sideFacts,
+    sideFacts,
+    fc.subarray(["endpoints", "routes", "workspaces", "policies", "enforced"] as const),
+  )
   .map(([base, other, changed]) => {
     const head: SideFacts = { ...base };
     for (const member of changed) Object.assign(head, { [member]: other[member] });
@@ -369,7 +393,10 @@ export const narrowings = fc
     needs: fc.subarray([...CAPABILITIES], { maxLength: 3 }),
     features: fc.subarray([...FEATURES], { maxLength: 2 }),
     stream: fc.subarray([false, true], { minLength: 1 }),
-    context: fc.subarray(["unspecified", "to_1k", "to_4k"] as const, { minLength: 1, maxLength: 2 }),
+    context: fc.subarray(["unspecified", "to_1k", "to_4k"] as const, {
+      minLength: 1,
+      maxLength: 2,
+    }),
     maxOutput: fc.subarray(["unspecified", "to_4k"] as const, { minLength: 1 }),
     environments: fc.subarray(["production", "staging", "other"], { minLength: 1, maxLength: 2 }),
     workloads: fc.subarray(["web", "batch"], { minLength: 1 }),
@@ -382,14 +409,29 @@ export const narrowings = fc
     times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
     flags: fc.subarray(["fallbacks", "collection", "zdr"] as const, { maxLength: 2 }),
     narrowing: fc.constantFrom(...NARROWING),
-    operations: fc.subarray(["chat.completions", "messages"] as const, { minLength: 1, maxLength: 1 }),
+    operations: fc.subarray(["chat.completions", "messages"] as const, {
+      minLength: 1,
+      maxLength: 1,
+    }),
   })
   .map(
-    ({ operations, flags, narrowing, needs, features, stream, context, maxOutput, times, ...key }) =>
+    ({
+      operations,
+      flags,
+      narrowing,
+      needs,
+      features,
+      stream,
+      context,
+      maxOutput,
+      times,
+      ...key
+    }) =>
       (universe: Universe): Universe => ({
         ...universe,
         ...key,
-        // Lists of regions and prices have many values: fewer of something else keeps the product small.
+        // Lists of regions and prices have many values: fewer of something else keeps the product
+        // small.
         workspaces: isLong(narrowing) ? universe.workspaces.slice(0, 1) : universe.workspaces,
         times: universe.times.filter((_, index) => times.includes(index)),
         preferences: {

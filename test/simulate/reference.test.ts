@@ -28,7 +28,10 @@ class Counts {
   }
 
   add({ pair, operation }: Job, base: SideOutcomes, head: SideOutcomes, size: bigint): void {
-    const kinds = [this.#kindsOf(base.declared, head.declared), this.#kindsOf(base.promoted, head.promoted)];
+    const kinds = [
+      this.#kindsOf(base.declared, head.declared),
+      this.#kindsOf(base.promoted, head.promoted),
+    ];
     if (kinds.every(({ length }) => length === 0)) return;
     const key = JSON.stringify([pair.members, operation, kinds]);
     this.#counts.set(key, (this.#counts.get(key) ?? 0n) + size);
@@ -64,7 +67,10 @@ describe("diagrams", () => {
           const head = { table: drawn.head.table, policies: pool[drawn.head.policies] ?? none };
           const sides = compiledSides(base, head, fresh);
           const before = await sideViews(sides.base, () => promoted === null);
-          const after = await sideViews(sides.head, (id) => promoted === null || promoted.includes(id));
+          const after = await sideViews(
+            sides.head,
+            (id) => promoted === null || promoted.includes(id),
+          );
           const { space, jobs } = planSpace(
             sides.base,
             sides.head,
@@ -74,7 +80,10 @@ describe("diagrams", () => {
               return { ...small, labels: whole.labels, times: whole.times };
             },
           );
-          const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
+          const destinations = {
+            base: destinationsOf(base.table),
+            head: destinationsOf(head.table),
+          };
           const kindsOf = (left: Outcome, right: Outcome) => changeKinds(left, right, destinations);
 
           const reference = { counts: new Counts(kindsOf), base: emptyUsage(), head: emptyUsage() };
@@ -91,7 +100,12 @@ describe("diagrams", () => {
             right.beginJob();
             for (const { sample, size, stateKeys } of new JobClasses(space, job).classes()) {
               const outcomes = left.decideClass(stateKeys[0] ?? "", sample);
-              reference.counts.add(job, outcomes, right.decideClass(stateKeys[1] ?? "", sample), size);
+              reference.counts.add(
+                job,
+                outcomes,
+                right.decideClass(stateKeys[1] ?? "", sample),
+                size,
+              );
             }
             for (const one of engine.of(new JobSpace(space, job), found)) {
               found.counts.add(job, one.base, one.head, one.size);

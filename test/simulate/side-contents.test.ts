@@ -3,7 +3,11 @@ import { describe, expect, it } from "vitest";
 import type { PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
 import { initialMode } from "../../src/policy/policy-data.ts";
-import { compiledSides, type CompiledSide, type CompiledTree } from "../../src/simulate/side-contents.ts";
+import {
+  compiledSides,
+  type CompiledSide,
+  type CompiledTree,
+} from "../../src/simulate/side-contents.ts";
 import { digestOf, LifecycleContext, type NamedContent } from "../lifecycle/lifecycle-context.ts";
 import { table } from "../support/table.ts";
 
@@ -22,7 +26,16 @@ function policy(id: string, text: string): CompiledPolicy {
   } as const;
   const digest = digestOf(`${id} ${text}`);
   const stringUse = { strings: [], inspects: [] };
-  return { contract, digest, sources: [], reasoned: [], reads: [], stringUse, path: "", locations: {} };
+  return {
+    contract,
+    digest,
+    sources: [],
+    reasoned: [],
+    reads: [],
+    stringUse,
+    path: "",
+    locations: {},
+  };
 }
 
 function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {
@@ -33,7 +46,10 @@ function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {
 /** Files of one tree: of each policy a text or none, and the modes. */
 const tree: fc.Arbitrary<CompiledTree> = fc
   .record({
-    texts: fc.array(fc.constantFrom(null, "x", "y"), { minLength: IDS.length, maxLength: IDS.length }),
+    texts: fc.array(fc.constantFrom(null, "x", "y"), {
+      minLength: IDS.length,
+      maxLength: IDS.length,
+    }),
     modes: fc.dictionary(fc.constantFrom("*", ...IDS), fc.constantFrom("shadow", "enforce")),
   })
   .map(({ texts, modes }) => {
@@ -42,7 +58,10 @@ const tree: fc.Arbitrary<CompiledTree> = fc
       return text === null ? [] : [policy(id, text)];
     });
     const rows = { ...table({}), policies: { dir: "policies", initialMode: modes } };
-    return { table: rows, policies: { policies, modules: policies.map((each) => moduleOf([each])) } };
+    return {
+      table: rows,
+      policies: { policies, modules: policies.map((each) => moduleOf([each])) },
+    };
   });
 
 function filesOf({ table: rows, policies }: CompiledTree): readonly NamedContent[] {
@@ -62,7 +81,9 @@ function linesOf(states: PolicyStates): readonly string[] {
   return [...states.policies.values()].flatMap(({ id, contents, enforced, candidate }) =>
     (["enforced", "candidate"] as const).flatMap((slot) => {
       const digest = { enforced, candidate }[slot]?.digest;
-      return digest === undefined ? [] : [`${id} ${slot} ${digest} ${contents.get(digest)?.content}`];
+      return digest === undefined
+        ? []
+        : [`${id} ${slot} ${digest} ${contents.get(digest)?.content}`];
     }),
   );
 }
@@ -85,7 +106,8 @@ describe("what stands in which slot", () => {
         expect(linesOfSide(sides.base)).toEqual(linesOf(context.lifecycle.states));
         await context.observe(filesOf(head), "reload");
         expect(linesOfSide(sides.head)).toEqual(linesOf(context.lifecycle.states));
-        for (const { slot, isKept, rules } of sides.head.contents) seen.add(`${slot} ${isKept} ${rules === null}`);
+        for (const { slot, isKept, rules } of sides.head.contents)
+          seen.add(`${slot} ${isKept} ${rules === null}`);
       }),
       { numRuns: 500 },
     );
@@ -94,7 +116,8 @@ describe("what stands in which slot", () => {
   });
 
   it("what acts on a server that is started anew with head, and on one that has never seen base, is what its store says", async () => {
-    const acting = (lines: readonly string[]): readonly string[] => lines.filter((line) => line.includes(" enforced "));
+    const acting = (lines: readonly string[]): readonly string[] =>
+      lines.filter((line) => line.includes(" enforced "));
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
         const context = await LifecycleContext.open();
@@ -105,7 +128,9 @@ describe("what stands in which slot", () => {
         expect(acting(following)).toEqual(acting(linesOf(later.lifecycle.states)));
         const first = await LifecycleContext.open();
         await first.observe(filesOf(head));
-        expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(linesOf(first.lifecycle.states));
+        expect(linesOfSide(compiledSides(base, head, true).head)).toEqual(
+          linesOf(first.lifecycle.states),
+        );
       }),
       { numRuns: 300 },
     );
@@ -122,7 +147,9 @@ describe("what stands in which slot", () => {
             expect(await context.promote(contract.id)).toHaveProperty("record.kind", "promoted");
         }
         const rules = linesOf(context.lifecycle.states).filter((line) => line.endsWith(" rules"));
-        expect(rules).toEqual(filesOf(head).map(({ policy: id, digest }) => `${id} enforced ${digest} rules`));
+        expect(rules).toEqual(
+          filesOf(head).map(({ policy: id, digest }) => `${id} enforced ${digest} rules`),
+        );
       }),
       { numRuns: 200 },
     );

@@ -54,9 +54,16 @@ export const REQUEST: SimulationRequest = {
   now: 0,
 };
 
-export const WATCH: SimulationWatch = { onProgress: () => {}, signal: new AbortController().signal };
+export const WATCH: SimulationWatch = {
+  onProgress: () => {},
+  signal: new AbortController().signal,
+};
 
-export function simulate(base: Side, head: Side, request: Partial<SimulationRequest> = {}): Promise<SimulationReport> {
+export function simulate(
+  base: Side,
+  head: Side,
+  request: Partial<SimulationRequest> = {},
+): Promise<SimulationReport> {
   return runSimulation(base, head, { ...REQUEST, ...request }, WATCH);
 }
 
@@ -65,8 +72,19 @@ export function withAssertions(assertions: readonly Assertion[]): SimulationRequ
   return { file: "policies/assertions.yaml", assertions: { assertions, coverage }, changes: [] };
 }
 
-/** The part of a group that a reader looks at first: kinds, whose requests, under which conditions, from where to where. */
-export function shown({ words, workspaces, routes, operations, conditions, base, head }: ChangeGroup) {
+/**
+ * The part of a group that a reader looks at first: kinds, whose requests, under which conditions,
+ * from where to where.
+ */
+export function shown({
+  words,
+  workspaces,
+  routes,
+  operations,
+  conditions,
+  base,
+  head,
+}: ChangeGroup) {
   const result = ({ plan, denial }: ChangeGroup["base"]): string =>
     denial === null
       ? plan.map(({ endpoint }) => endpoint).join(" ")
@@ -82,7 +100,9 @@ export function shown({ words, workspaces, routes, operations, conditions, base,
 }
 
 /** `workspace operation → provider region (routes)` of each path. */
-export function pathLines(paths: SimulationReport["declared"]["new_data_paths"]): readonly string[] {
+export function pathLines(
+  paths: SimulationReport["declared"]["new_data_paths"],
+): readonly string[] {
   return paths.map(
     ({ workspace, operation, provider, region, routes }) =>
       `${workspace} ${operation} → ${provider} ${region} (${routes.join(" ")})`,

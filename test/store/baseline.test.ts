@@ -23,7 +23,8 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const sample = (name: string): Buffer => gunzipSync(readFileSync(join(import.meta.dirname, "files", name)));
+const sample = (name: string): Buffer =>
+  gunzipSync(readFileSync(join(import.meta.dirname, "files", name)));
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : 1);
 
@@ -34,10 +35,15 @@ function formerFile(): string {
   return path;
 }
 
-const HEAD = { position: 120, hash: "9564ae88e755d1b40bfd50e4e077b92ee3623cf7da4ba0c1877a846575ece914" };
+const HEAD = {
+  position: 120,
+  hash: "9564ae88e755d1b40bfd50e4e077b92ee3623cf7da4ba0c1877a846575ece914",
+};
 
 /** Expects what commit a0f1d9ef wrote, ends its running requests, and returns the counts. */
-async function restored(store: Store): Promise<{ readonly requests: number; readonly running: number }> {
+async function restored(
+  store: Store,
+): Promise<{ readonly requests: number; readonly running: number }> {
   const keys = (await store.keys.list()).map(({ id, status, replacedBy, lineage }) => [
     id,
     status,
@@ -51,7 +57,12 @@ async function restored(store: Store): Promise<{ readonly requests: number; read
   ]);
   expect((await store.issuers.list(0)).map(({ kid }) => kid)).toEqual(["i"]);
   expect((await store.sessions.find("s"))?.holder).toEqual(PERSON);
-  const counter = { subject: "workspace:acme", measure: "tokens", window: "minute", start: 9_000_000_000_000 } as const;
+  const counter = {
+    subject: "workspace:acme",
+    measure: "tokens",
+    window: "minute",
+    start: 9_000_000_000_000,
+  } as const;
   const [leased] = (
     await store.limits.lease({
       holder: "other",
@@ -92,15 +103,23 @@ describe("SQLite: a file of commit a0f1d9ef", () => {
   function schemaOf(path: string): readonly unknown[] {
     const database = new DatabaseSync(path);
     const rows = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
-    const columns = rows.map(({ name }) => database.prepare("SELECT * FROM pragma_table_xinfo(?)").all(String(name)));
+    const columns = rows.map(({ name }) =>
+      database.prepare("SELECT * FROM pragma_table_xinfo(?)").all(String(name)),
+    );
     database.close();
-    return rows.map(({ name, sql }, index) => [name, String(sql).replaceAll(/\s+/g, " "), columns[index]]);
+    return rows.map(({ name, sql }, index) => [
+      name,
+      String(sql).replaceAll(/\s+/g, " "),
+      columns[index],
+    ]);
   }
 
   it("opens as it is, with all that it holds", async () => {
     const path = formerFile();
     const database = new DatabaseSync(path);
-    database.prepare("UPDATE processes SET ended_at = NULL, seen_at = ?").run(Date.now() + 3_600_000);
+    database
+      .prepare("UPDATE processes SET ended_at = NULL, seen_at = ?")
+      .run(Date.now() + 3_600_000);
     database.close();
     expect(await restored(await openSqliteStore({ path }))).toEqual({ requests: 62, running: 0 });
   });
@@ -158,40 +177,49 @@ describe("SQLite: a file of commit a0f1d9ef", () => {
       expect(() => openDatabase(path, 0)).toThrow("table keys already exists");
       const database = new DatabaseSync(path);
       expect(version(database)).toBe(15);
-      expect(database.prepare("SELECT name FROM sqlite_schema WHERE name = 'next'").all()).toEqual([]);
+      expect(database.prepare("SELECT name FROM sqlite_schema WHERE name = 'next'").all()).toEqual(
+        [],
+      );
       database.close();
     });
   });
 });
 
-describe.skipIf(NO_POSTGRES !== null)(`PostgreSQL: a database of commit a0f1d9ef ${NO_POSTGRES ?? ""}`, () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
-  afterAll(() => server.close());
+describe.skipIf(NO_POSTGRES !== null)(
+  `PostgreSQL: a database of commit a0f1d9ef ${NO_POSTGRES ?? ""}`,
+  () => {
+    let server: TestServer;
+    beforeAll(async () => {
+      server = await startTestServer();
+    });
+    afterAll(() => server.close());
 
-  const operator = (url: string): postgres.Sql => {
-    const sql = postgres(url, { max: 1, onnotice: () => undefined });
-    onTestFinished(() => sql.end({ timeout: 0 }));
-    return sql;
-  };
-  async function former(): Promise<string> {
-    const url = await server.database();
-    // As pg_dump wrote it, without LZ4, which not every server has.
-    await operator(url).unsafe(sample("a0f1d9ef.sql.gz").toString());
-    return url;
-  }
+    const operator = (url: string): postgres.Sql => {
+      const sql = postgres(url, { max: 1, onnotice: () => undefined });
+      onTestFinished(() => sql.end({ timeout: 0 }));
+      return sql;
+    };
+    async function former(): Promise<string> {
+      const url = await server.database();
+      // As pg_dump wrote it, without LZ4, which not every server has.
+      await operator(url).unsafe(sample("a0f1d9ef.sql.gz").toString());
+      return url;
+    }
 
-  it("opens as it is, with all that it holds", async () => {
-    const url = await former();
-    await operator(url)`UPDATE signalbox.evidence_processes SET ended_at = NULL, seen_at = ${Date.now() + 3_600_000}`;
-    expect(await restored(await openPostgresStore({ url }))).toEqual({ requests: 62, running: 0 });
-  });
+    it("opens as it is, with all that it holds", async () => {
+      const url = await former();
+      await operator(
+        url,
+      )`UPDATE signalbox.evidence_processes SET ended_at = NULL, seen_at = ${Date.now() + 3_600_000}`;
+      expect(await restored(await openPostgresStore({ url }))).toEqual({
+        requests: 62,
+        running: 0,
+      });
+    });
 
-  it("has the schema that a new database gets, and empty tables of policies beside it", async () => {
-    const schemaOf = async (url: string): Promise<readonly string[]> => {
-      const rows = await operator(url)`
+    it("has the schema that a new database gets, and empty tables of policies beside it", async () => {
+      const schemaOf = async (url: string): Promise<readonly string[]> => {
+        const rows = await operator(url)`
         SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p WHERE p.pronamespace = 'signalbox'::regnamespace
         UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
           WHERE c.relnamespace = 'signalbox'::regnamespace AND NOT t.tgisinternal
@@ -207,32 +235,36 @@ describe.skipIf(NO_POSTGRES !== null)(`PostgreSQL: a database of commit a0f1d9ef
           LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
           LEFT JOIN pg_collation o ON o.oid = a.attcollation
           WHERE c.relnamespace = 'signalbox'::regnamespace AND a.attnum > 0`;
-      return rows.map(({ text }) => String(text)).toSorted(compareText);
-    };
-    const url = await server.database();
-    await (await openPostgresStore({ url })).close();
-    const converted = await former();
-    await (await openPostgresStore({ url: converted })).close();
-    const [fresh, old] = [await schemaOf(url), await schemaOf(converted)];
-    const isOfPolicies = /\bpolic(?:ies|y_revisions)(?:_pkey)?\b|observe_policies|check_policy_change/;
-    expect(old.filter((text) => !isOfPolicies.test(text))).toEqual(fresh.filter((text) => !isOfPolicies.test(text)));
-  });
+        return rows.map(({ text }) => String(text)).toSorted(compareText);
+      };
+      const url = await server.database();
+      await (await openPostgresStore({ url })).close();
+      const converted = await former();
+      await (await openPostgresStore({ url: converted })).close();
+      const [fresh, old] = [await schemaOf(url), await schemaOf(converted)];
+      const isOfPolicies =
+        /\bpolic(?:ies|y_revisions)(?:_pkey)?\b|observe_policies|check_policy_change/;
+      expect(old.filter((text) => !isOfPolicies.test(text))).toEqual(
+        fresh.filter((text) => !isOfPolicies.test(text)),
+      );
+    });
 
-  it("of an older version is refused and left alone", async () => {
-    const url = await former();
-    const sql = operator(url);
-    await sql`DELETE FROM signalbox.migrations WHERE version > 11`;
-    await expect(openPostgresStore({ url })).rejects.toThrow("converts versions from 14 only");
-    expect(await sql`SELECT count(*)::int AS count FROM signalbox.keys`).toEqual([{ count: 3 }]);
-  });
+    it("of an older version is refused and left alone", async () => {
+      const url = await former();
+      const sql = operator(url);
+      await sql`DELETE FROM signalbox.migrations WHERE version > 11`;
+      await expect(openPostgresStore({ url })).rejects.toThrow("converts versions from 14 only");
+      expect(await sql`SELECT count(*)::int AS count FROM signalbox.keys`).toEqual([{ count: 3 }]);
+    });
 
-  it("is converted once by replicas that start together when a next step exists", async () => {
-    const url = await former();
-    const steps = POSTGRES_VERSIONS.steps as { version: number; name: string; sql: string }[];
-    steps.push({ version: 16, name: "next", sql: "CREATE TABLE signalbox.next (a integer)" });
-    onTestFinished(() => void steps.pop());
-    const stores = await Promise.all([0, 1, 2].map(() => openPostgresStore({ url })));
-    expect(await operator(url)`SELECT * FROM signalbox.next`).toEqual([]);
-    await Promise.all(stores.map((store) => store.close()));
-  });
-});
+    it("is converted once by replicas that start together when a next step exists", async () => {
+      const url = await former();
+      const steps = POSTGRES_VERSIONS.steps as { version: number; name: string; sql: string }[];
+      steps.push({ version: 16, name: "next", sql: "CREATE TABLE signalbox.next (a integer)" });
+      onTestFinished(() => void steps.pop());
+      const stores = await Promise.all([0, 1, 2].map(() => openPostgresStore({ url })));
+      expect(await operator(url)`SELECT * FROM signalbox.next`).toEqual([]);
+      await Promise.all(stores.map((store) => store.close()));
+    });
+  },
+);

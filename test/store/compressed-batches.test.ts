@@ -4,7 +4,11 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { compressedRecords, decompressedRecords, MOST_DECOMPRESSED } from "../../src/store/batch/compression.ts";
+import {
+  compressedRecords,
+  decompressedRecords,
+  MOST_DECOMPRESSED,
+} from "../../src/store/batch/compression.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { fault } from "./conformance-log.ts";
@@ -13,9 +17,13 @@ import { storedRows } from "./stored-rows.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const ZSTANDARD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
-const isCompressed = (records: unknown): boolean => Buffer.from(records as Uint8Array).indexOf(ZSTANDARD) === 0;
+const isCompressed = (records: unknown): boolean =>
+  Buffer.from(records as Uint8Array).indexOf(ZSTANDARD) === 0;
 
-async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+async function withStore<Result>(
+  path: string,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
   const store = await openSqliteStore({ path });
   try {
     return await work(store);
@@ -26,13 +34,22 @@ async function withStore<Result>(path: string, work: (store: Store) => Promise<R
 
 /** Decides requests at once, so that they share a batch. */
 async function decide(store: Store, from: number, count: number): Promise<void> {
-  const ids = Array.from({ length: count }, (_, index) => `r${String(from + index).padStart(4, "0")}`);
-  await Promise.all(ids.map((id) => store.evidence.decide(decisionRecord(id, { workspace: asIdentifier("grüße") }))));
+  const ids = Array.from(
+    { length: count },
+    (_, index) => `r${String(from + index).padStart(4, "0")}`,
+  );
+  await Promise.all(
+    ids.map((id) =>
+      store.evidence.decide(decisionRecord(id, { workspace: asIdentifier("grüße") })),
+    ),
+  );
   for (const id of ids) store.evidence.settle(outcomeRecord(id));
   await store.evidence.flush();
 }
 
-/** Changes the stored bytes of the batch that a position is in, as somebody does who owns the file. */
+/**
+ * Changes the stored bytes of the batch that a position is in, as somebody does who owns the file.
+ */
 function damage(path: string, position: number, change: (records: Buffer) => Uint8Array): void {
   const database = new DatabaseSync(path);
   database.exec("DROP TRIGGER evidence_never_changes");
@@ -41,12 +58,16 @@ function damage(path: string, position: number, change: (records: Buffer) => Uin
     .get(position);
   const records = Buffer.from(row?.["records"] as Uint8Array);
   expect(isCompressed(records)).toBe(true);
-  database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(change(records), row?.["last"] ?? 0);
+  database
+    .prepare("UPDATE evidence_batches SET records = ? WHERE last = ?")
+    .run(change(records), row?.["last"] ?? 0);
   database.close();
 }
 
 describe("the records of a batch", () => {
-  const texts = Array.from({ length: 60 }, (_, index) => JSON.stringify(decisionRecord(`r${index}`)));
+  const texts = Array.from({ length: 60 }, (_, index) =>
+    JSON.stringify(decisionRecord(`r${index}`)),
+  );
   const bytes = new TextEncoder().encode(texts.join("\n"));
 
   it("are compressed where that is smaller, and the same afterwards", () => {
@@ -69,7 +90,9 @@ describe("the records of a batch", () => {
 
   it("stay as they are where they are larger than what is ever decompressed", () => {
     const largest = new Uint8Array(MOST_DECOMPRESSED);
-    expect(decompressedRecords(new Uint8Array(compressedRecords(largest))).length).toBe(MOST_DECOMPRESSED);
+    expect(decompressedRecords(new Uint8Array(compressedRecords(largest))).length).toBe(
+      MOST_DECOMPRESSED,
+    );
     const large = new Uint8Array(MOST_DECOMPRESSED + 1);
     expect(compressedRecords(large)).toBe(large);
   });
@@ -99,22 +122,31 @@ describe("a database with compressed batches", () => {
       const rows = await store.evidence.log({ after: 0, limit: 1_000 });
       expect(rows).toHaveLength(600);
       const found = await store.evidence.read({ after: 0, limit: 1, requestId: "r0042" });
-      expect(found.map(({ decision, outcome }) => [decision.requestId, outcome?.terminal])).toEqual([
-        ["r0042", "completed"],
-      ]);
+      expect(found.map(({ decision, outcome }) => [decision.requestId, outcome?.terminal])).toEqual(
+        [["r0042", "completed"]],
+      );
       const database = new DatabaseSync(path, { readOnly: true });
-      expect([...storedRows(database)].map(({ record }) => record)).toEqual(rows.map(({ record }) => record));
-      const size = database.prepare("SELECT sum(length(records)) AS size FROM evidence_batches").get()?.["size"];
+      expect([...storedRows(database)].map(({ record }) => record)).toEqual(
+        rows.map(({ record }) => record),
+      );
+      const size = database
+        .prepare("SELECT sum(length(records)) AS size FROM evidence_batches")
+        .get()?.["size"];
       database.close();
       const texts = rows.reduce((sum, { record }) => sum + record.length, 0);
       expect(Number(size)).toBeLessThan(texts / 4);
-      expect(await store.evidence.prune(Number.MAX_SAFE_INTEGER, Date.now())).toMatchObject({ rows: 600 });
+      expect(await store.evidence.prune(Number.MAX_SAFE_INTEGER, Date.now())).toMatchObject({
+        rows: 600,
+      });
     });
   });
 
   it.each<readonly [string, (records: Buffer) => Uint8Array]>([
     ["were cut", (records) => records.subarray(0, -20)],
-    ["were changed", (records) => Buffer.concat([records.subarray(0, 40), Buffer.alloc(40), records.subarray(80)])],
+    [
+      "were changed",
+      (records) => Buffer.concat([records.subarray(0, 40), Buffer.alloc(40), records.subarray(80)]),
+    ],
     ["stand for 64 MB", () => zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))],
     ["hold another record", (records) => zstdCompressSync(changed(zstdDecompressSync(records)))],
   ])("does not verify where bytes of a batch %s: the batch is named", async (_, change) => {

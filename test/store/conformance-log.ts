@@ -1,6 +1,12 @@
 import { expect, it } from "vitest";
 
-import { chainHash, ChainVerifier, GENESIS, type ChainFault, type ChainLink } from "../../src/evidence/chain.ts";
+import {
+  chainHash,
+  ChainVerifier,
+  GENESIS,
+  type ChainFault,
+  type ChainLink,
+} from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
@@ -12,7 +18,10 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await store().evidence.log({ after: 0, limit: 10 })).toEqual([]);
     expect(await store().evidence.anchors()).toEqual([]);
     expect(await store().evidence.anchor(5)).toBeNull();
-    expect(await store().evidence.prune(Number.MAX_SAFE_INTEGER, 5)).toEqual({ anchor: null, rows: 0 });
+    expect(await store().evidence.prune(Number.MAX_SAFE_INTEGER, 5)).toEqual({
+      anchor: null,
+      rows: 0,
+    });
   });
 
   it("chains every row to the one before, with the records' own text", async () => {
@@ -72,11 +81,15 @@ export function evidenceLogLaws(store: () => Store): void {
 
   it("reads the log by position, in order, up to the limit, over more than one page", async () => {
     await Promise.all(
-      Array.from({ length: 1_203 }, (_, index) => store().evidence.decide(decisionRecord(`r${index}`))),
+      Array.from({ length: 1_203 }, (_, index) =>
+        store().evidence.decide(decisionRecord(`r${index}`)),
+      ),
     );
     const positions = async (after: number, limit: number): Promise<number[]> =>
       (await store().evidence.log({ after, limit })).map(({ position }) => position);
-    expect(await positions(0, 10_000)).toEqual(Array.from({ length: 1_203 }, (_, index) => index + 1));
+    expect(await positions(0, 10_000)).toEqual(
+      Array.from({ length: 1_203 }, (_, index) => index + 1),
+    );
     expect(await positions(1_200, 2)).toEqual([1_201, 1_202]);
     expect(await positions(1_203, 2)).toEqual([]);
   });
@@ -101,7 +114,8 @@ export function evidenceLogLaws(store: () => Store): void {
   });
 
   it("prunes what is older, and the rest verifies from the anchor", async () => {
-    for (let number = 1; number <= 5; number += 1) await request(store(), `r${number}`, number * 1_000);
+    for (let number = 1; number <= 5; number += 1)
+      await request(store(), `r${number}`, number * 1_000);
     const whole = await store().evidence.log({ after: 0, limit: 10 });
     const pruned = await store().evidence.prune(3_000, 99);
     expect(pruned).toEqual({ anchor: { position: 4, hash: whole[3]?.hash, at: 99 }, rows: 4 });
@@ -112,7 +126,10 @@ export function evidenceLogLaws(store: () => Store): void {
     await request(store(), "r6", 6_000);
     expect((await store().evidence.head()).position).toBe(12);
     expect(await store().evidence.prune(3_000, 100)).toEqual({ anchor: null, rows: 0 });
-    expect(await store().evidence.prune(4_000, 101)).toMatchObject({ anchor: { position: 6, at: 101 }, rows: 2 });
+    expect(await store().evidence.prune(4_000, 101)).toMatchObject({
+      anchor: { position: 6, at: 101 },
+      rows: 2,
+    });
     expect((await store().evidence.anchors()).map(({ position }) => position)).toEqual([4, 6]);
     expect(await fault(store())).toBeNull();
   });
@@ -124,7 +141,9 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await store().evidence.head()).toEqual(head);
     expect(await store().evidence.anchor(6)).toEqual({ ...head, at: 5 });
     await request(store(), "r2", 3_000);
-    expect((await store().evidence.log({ after: 0, limit: 10 })).map(({ position }) => position)).toEqual([3, 4]);
+    expect(
+      (await store().evidence.log({ after: 0, limit: 10 })).map(({ position }) => position),
+    ).toEqual([3, 4]);
     expect(await fault(store())).toBeNull();
   });
 
@@ -135,14 +154,22 @@ export function evidenceLogLaws(store: () => Store): void {
     await end(store(), "r2", 9_000);
     await store().evidence.decide(decisionRecord("r4", { at: 1_300 }));
     await request(store(), "r5", 1_400);
-    expect(await store().evidence.prune(2_000, 5)).toMatchObject({ anchor: { position: 2 }, rows: 2 });
+    expect(await store().evidence.prune(2_000, 5)).toMatchObject({
+      anchor: { position: 2 },
+      rows: 2,
+    });
     expect(await ids(store())).toEqual(["r2", "r3", "r4", "r5"]);
-    expect(await store().evidence.prune(10_000, 6)).toMatchObject({ anchor: { position: 6 }, rows: 4 });
+    expect(await store().evidence.prune(10_000, 6)).toMatchObject({
+      anchor: { position: 6 },
+      rows: 4,
+    });
     expect(await ids(store())).toEqual(["r4", "r5"]);
   });
 
   it("prunes thousands of rows, and writes meanwhile", async () => {
-    await Promise.all(Array.from({ length: 1_500 }, (_, index) => request(store(), `r${index}`, 1_000)));
+    await Promise.all(
+      Array.from({ length: 1_500 }, (_, index) => request(store(), `r${index}`, 1_000)),
+    );
     const pruning = store().evidence.prune(2_000, 5);
     await request(store(), "meanwhile", 3_000);
     expect(await pruning).toMatchObject({ anchor: { position: 3_000 }, rows: 3_000 });
@@ -154,7 +181,8 @@ export function evidenceLogLaws(store: () => Store): void {
 async function end(store: Store, id: string, at?: number): Promise<void> {
   store.evidence.settle({ ...outcomeRecord(id), ...(at === undefined ? {} : { at }) });
   await store.evidence.flush();
-  // What is read is a part of the log: the next records are in another batch, which a prune can leave.
+  // What is read is a part of the log: the next records are in another batch, which a prune can
+  // leave.
   await store.evidence.head();
 }
 
@@ -165,7 +193,9 @@ async function request(store: Store, id: string, at?: number): Promise<void> {
 }
 
 async function ids(store: Store): Promise<string[]> {
-  return (await store.evidence.read({ after: 0, limit: 100 })).map(({ decision }) => decision.requestId);
+  return (await store.evidence.read({ after: 0, limit: 100 })).map(
+    ({ decision }) => decision.requestId,
+  );
 }
 
 /** What is wrong with the store's log; `null` when it verifies up to its head. */
@@ -174,7 +204,10 @@ export async function fault(store: Store): Promise<ChainFault | null> {
   const anchors: readonly ChainLink[] = await store.evidence.anchors();
   const first = rows[0]?.position ?? 1;
   const from = anchors.find(({ position }) => position === first - 1) ?? GENESIS;
-  const verifier = new ChainVerifier({ from, remembered: [...anchors, await store.evidence.head()] });
+  const verifier = new ChainVerifier({
+    from,
+    remembered: [...anchors, await store.evidence.head()],
+  });
   for (const row of rows) {
     const found = verifier.add(row);
     if (found !== null) return found;

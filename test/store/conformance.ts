@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../src/evidence/record.ts";
 import { DuplicateDecisionError } from "../../src/evidence/evidence-store.ts";
-import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError, type KeyRecord } from "../../src/keys/key-store.ts";
+import {
+  DuplicateKeyError,
+  KeyNotActiveError,
+  KeyRotatedError,
+  type KeyRecord,
+} from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { evidenceLogLaws } from "./conformance-log.ts";
 import { evidenceSearchLaws } from "./evidence-search-laws.ts";
@@ -71,7 +76,12 @@ function keyLaws(store: () => Store): void {
   });
 
   it("keeps what a key may be exchanged for, and its own limits", async () => {
-    const exchange = { maximumLifetime: 600, operations: ["embeddings" as const], routes: ["r"], origins: null };
+    const exchange = {
+      maximumLifetime: 600,
+      operations: ["embeddings" as const],
+      routes: ["r"],
+      origins: null,
+    };
     const limits = {
       requestsPerMinute: 5,
       tokensPerMinute: null,
@@ -80,10 +90,20 @@ function keyLaws(store: () => Store): void {
     } as const;
     const record = keyRecord("a", { exchange, limits });
     await store().keys.create(record);
-    await store().keys.create(keyRecord("open", { exchange: { ...exchange, operations: null, routes: null } }));
+    await store().keys.create(
+      keyRecord("open", { exchange: { ...exchange, operations: null, routes: null } }),
+    );
     expect(await store().keys.get("a")).toEqual(record);
-    expect((await store().keys.get("open"))?.exchange).toEqual({ ...exchange, operations: null, routes: null });
-    const replaced = await store().keys.rotate("a", keyRecord("b", { exchange, limits, rotatedFrom: "a" }), 1_500_000);
+    expect((await store().keys.get("open"))?.exchange).toEqual({
+      ...exchange,
+      operations: null,
+      routes: null,
+    });
+    const replaced = await store().keys.rotate(
+      "a",
+      keyRecord("b", { exchange, limits, rotatedFrom: "a" }),
+      1_500_000,
+    );
     expect(replaced).toMatchObject({ exchange, limits });
     expect(await store().keys.get("b")).toMatchObject({ exchange, limits });
   });
@@ -120,7 +140,9 @@ function keyLaws(store: () => Store): void {
       }
       expect(paged).toEqual(listed);
     }
-    expect(await store().keys.page({ ...own, workspace: "none", after: null, limit: 5 })).toEqual([]);
+    expect(await store().keys.page({ ...own, workspace: "none", after: null, limit: 5 })).toEqual(
+      [],
+    );
   });
 
   it("gives the active keys that expire before a time, the soonest first, without replaced ones, page by page", async () => {
@@ -176,9 +198,17 @@ function keyLaws(store: () => Store): void {
       owner: "group:other",
       workload: "nightly",
       labels: ["eu"],
-      limits: { requestsPerMinute: 3, tokensPerMinute: null, concurrency: null, budget: { usd: 2, per: "day" } },
+      limits: {
+        requestsPerMinute: 3,
+        tokensPerMinute: null,
+        concurrency: null,
+        budget: { usd: 2, per: "day" },
+      },
     } as const;
-    expect(await store().keys.change("a", { ...record, ...grants })).toEqual({ ...record, ...grants });
+    expect(await store().keys.change("a", { ...record, ...grants })).toEqual({
+      ...record,
+      ...grants,
+    });
     expect(await store().keys.get("a")).toEqual({ ...record, ...grants });
     expect(await store().keys.change("a", record)).toEqual(record);
     expect(await store().keys.get("a")).toEqual(record);
@@ -189,7 +219,9 @@ function keyLaws(store: () => Store): void {
     await store().keys.create(record);
     const revoked = await store().keys.revoke("a", 5);
     expect(await store().keys.change("unknown", record)).toBeNull();
-    await expect(store().keys.change("a", { ...record, labels: ["eu"] })).rejects.toThrow(KeyNotActiveError);
+    await expect(store().keys.change("a", { ...record, labels: ["eu"] })).rejects.toThrow(
+      KeyNotActiveError,
+    );
     expect(await store().keys.get("a")).toEqual(revoked);
   });
 
@@ -199,7 +231,12 @@ function keyLaws(store: () => Store): void {
     await store().keys.change("a", { ...record, scopes: ["inference"], limits: null, labels: [] });
     const made = keyRecord("b", { scopes: record.scopes, rotatedFrom: "a", createdAt: 1_500_000 });
     await store().keys.rotate("a", made, 1_600_000);
-    expect(await store().keys.get("b")).toEqual({ ...made, scopes: ["inference"], limits: null, labels: [] });
+    expect(await store().keys.get("b")).toEqual({
+      ...made,
+      scopes: ["inference"],
+      limits: null,
+      labels: [],
+    });
   });
 
   it("rotates: the replacement is there and the old key expires at the end of the overlap", async () => {
@@ -223,10 +260,17 @@ function keyLaws(store: () => Store): void {
     const second = keyRecord("c", { rotatedFrom: "a", createdAt: 1_100_001, expiresAt: 1_200_001 });
     expect(await store().keys.rotate("a", first, 1_200_000)).toMatchObject({ replacedBy: "b" });
     await expect(store().keys.rotate("a", second, 1_150_000)).rejects.toThrow(KeyRotatedError);
-    expect(await store().keys.get("a")).toMatchObject({ expiresAt: 1_200_000, replacedBy: "b", status: "active" });
+    expect(await store().keys.get("a")).toMatchObject({
+      expiresAt: 1_200_000,
+      replacedBy: "b",
+      status: "active",
+    });
     expect(await store().keys.get("c")).toBeNull();
     const third = keyRecord("d", { rotatedFrom: "b", createdAt: 1_150_000, expiresAt: 3_050_000 });
-    expect(await store().keys.rotate("b", third, 1_250_000)).toMatchObject({ id: "b", replacedBy: "d" });
+    expect(await store().keys.rotate("b", third, 1_250_000)).toMatchObject({
+      id: "b",
+      replacedBy: "d",
+    });
     await store().keys.revoke("a", 1_160_000);
     await expect(store().keys.rotate("a", second, 1_170_000)).rejects.toThrow(KeyNotActiveError);
   });
@@ -234,7 +278,9 @@ function keyLaws(store: () => Store): void {
   it("rotates a key once when several ask at the same time", async () => {
     await store().keys.create(keyRecord("a"));
     const rotations = await Promise.allSettled(
-      ["b", "c", "d", "e"].map((id) => store().keys.rotate("a", keyRecord(id, { createdAt: 1_100_000 }), 1_200_000)),
+      ["b", "c", "d", "e"].map((id) =>
+        store().keys.rotate("a", keyRecord(id, { createdAt: 1_100_000 }), 1_200_000),
+      ),
     );
     expect(rotations.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const refused = rotations.filter((rotation) => rotation.status === "rejected");
@@ -257,8 +303,12 @@ function keyLaws(store: () => Store): void {
     await store().keys.create(keyRecord("expired", { expiresAt: 1_400_000 }));
     const replacement = keyRecord("b", { createdAt: 1_400_000 });
     expect(await store().keys.rotate("unknown", replacement, 1_600_000)).toBeNull();
-    await expect(store().keys.rotate("revoked", replacement, 1_600_000)).rejects.toThrow(KeyNotActiveError);
-    await expect(store().keys.rotate("expired", replacement, 1_600_000)).rejects.toThrow(KeyNotActiveError);
+    await expect(store().keys.rotate("revoked", replacement, 1_600_000)).rejects.toThrow(
+      KeyNotActiveError,
+    );
+    await expect(store().keys.rotate("expired", replacement, 1_600_000)).rejects.toThrow(
+      KeyNotActiveError,
+    );
     expect(await store().keys.get("b")).toBeNull();
   });
 
@@ -312,7 +362,9 @@ function watchLaws(store: () => Store): void {
     await store().keys.create(record);
     const seen: (readonly string[])[] = [];
     await store().keys.watch((records) => seen.push(...records.map(({ labels }) => labels)));
-    await Promise.all(["x", "y", "z"].map((label) => store().keys.change("a", { ...record, labels: [label] })));
+    await Promise.all(
+      ["x", "y", "z"].map((label) => store().keys.change("a", { ...record, labels: [label] })),
+    );
     expect(seen.slice(1).flat().toSorted()).toEqual(["x", "y", "z"]);
     expect(seen.at(-1)).toEqual((await store().keys.get("a"))?.labels);
   });
@@ -356,7 +408,10 @@ function evidenceLaws(store: () => Store): void {
       plan: [],
       reason: asIdentifier("REGION_NOT_APPROVED"),
     });
-    await Promise.all([store().evidence.decide(decisionRecord("r1")), store().evidence.decide(denied)]);
+    await Promise.all([
+      store().evidence.decide(decisionRecord("r1")),
+      store().evidence.decide(denied),
+    ]);
     store().evidence.settle(outcomeRecord("r1"));
     await store().evidence.flush();
     const entries = await store().evidence.read({ after: 0, limit: 10 });
@@ -389,7 +444,9 @@ function evidenceLaws(store: () => Store): void {
       );
     }
     const ids = async (query: object): Promise<string[]> =>
-      (await store().evidence.read({ after: 0, limit: 10, ...query })).map(({ decision }) => decision.requestId);
+      (await store().evidence.read({ after: 0, limit: 10, ...query })).map(
+        ({ decision }) => decision.requestId,
+      );
     const all = await store().evidence.read({ after: 0, limit: 10 });
     expect(await ids({ limit: 2 })).toEqual(["r4", "r5"]);
     expect(await ids({ after: all[2]?.sequence ?? 0 })).toEqual(["r4", "r5"]);
@@ -425,9 +482,16 @@ function evidenceLaws(store: () => Store): void {
     const results = await Promise.allSettled(
       ["r1", "r2", "r1", "r3"].map((id) => store().evidence.decide(decisionRecord(id))),
     );
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(results.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
     expect(results[2]).toMatchObject({ reason: expect.any(DuplicateDecisionError) as unknown });
-    await expect(store().evidence.decide(decisionRecord("r3"))).rejects.toThrow(DuplicateDecisionError);
+    await expect(store().evidence.decide(decisionRecord("r3"))).rejects.toThrow(
+      DuplicateDecisionError,
+    );
     expect(await store().evidence.read({ after: 0, limit: 10 })).toHaveLength(3);
   });
 
@@ -437,12 +501,21 @@ function evidenceLaws(store: () => Store): void {
     store().evidence.settle(outcomeRecord("r1", "completed"));
     store().evidence.settle(outcomeRecord("nobody"));
     await store().evidence.flush();
-    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal).toBe("failed");
-    expect(store().evidence.health()).toMatchObject({ state: "ok", waiting: 0, refused: 0, lost: 2 });
+    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal).toBe(
+      "failed",
+    );
+    expect(store().evidence.health()).toMatchObject({
+      state: "ok",
+      waiting: 0,
+      refused: 0,
+      lost: 2,
+    });
   });
 
   it("takes fractions of a millisecond", async () => {
     await store().evidence.decide(decisionRecord("r1", { at: 1_795_000_000_000.25 }));
-    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(1_795_000_000_000.25);
+    expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(
+      1_795_000_000_000.25,
+    );
   });
 }

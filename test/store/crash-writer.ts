@@ -1,6 +1,6 @@
 /**
- * Run as a process by `crash.test.ts` over a file or the URL of a PostgreSQL: decides without end and prints which decisions
- * were acknowledged.
+ * Run as a process by `crash.test.ts` over a file or the URL of a PostgreSQL: decides without end
+ * and prints which decisions were acknowledged.
  */
 import { writeSync } from "node:fs";
 
@@ -17,7 +17,8 @@ async function writeWithoutEnd(lane: number): Promise<void> {
   for (let number = 0; ; number += 1) {
     const requestId = `${round}-${lane}-${number}`;
     await store.evidence.decide(decisionRecord(requestId));
-    // Synchronous: an acknowledgement that is printed later than it was given could die with the process.
+    // Synchronous: an acknowledgement that is printed later than it was given could die with the
+    // process.
     writeSync(1, `${requestId}\n`);
     store.evidence.settle(outcomeRecord(requestId));
   }

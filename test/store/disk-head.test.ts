@@ -15,6 +15,10 @@ describe("the end of the log as it is on disk", () => {
 
   test("is unknown, and no fault, where nothing can be opened, as without free file descriptors", () => {
     const head = new DiskHead(join(temporaryFolder(), "absent", "signalbox.db"));
-    expect([head.compare(GENESIS), head.compare(GENESIS), head.compare(GENESIS)]).toEqual([GENESIS, GENESIS, GENESIS]);
+    expect([head.compare(GENESIS), head.compare(GENESIS), head.compare(GENESIS)]).toEqual([
+      GENESIS,
+      GENESIS,
+      GENESIS,
+    ]);
   });
 });

@@ -1,7 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { EvidenceQueue, type Appended, type EvidenceLimits } from "../../src/store/evidence-queue.ts";
+import {
+  EvidenceQueue,
+  type Appended,
+  type EvidenceLimits,
+} from "../../src/store/evidence-queue.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
 import { decisionRecord, outcomeRecord } from "./records.ts";
 
@@ -32,7 +36,8 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
         terminals: outcomes
           .filter((_, position) => position % OUTCOME_FIELDS === 2)
           .map((text) => (JSON.parse(String(text)) as { terminal: unknown }).terminal),
-        succeed: (appended = {}) => resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
+        succeed: (appended = {}) =>
+          resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),
       });
       return promise;
@@ -63,7 +68,14 @@ describe("group commit", () => {
     expect([write.decisions, write.outcomes, next.decisions, next.outcomes]).toEqual([2, 0, 3, 1]);
     next.succeed();
     await Promise.all(second);
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS, owing: 0 });
+    expect(queue.health()).toEqual({
+      state: "ok",
+      waiting: 0,
+      refused: 0,
+      lost: 0,
+      head: GENESIS,
+      owing: 0,
+    });
   });
 
   it("resolves nothing before its batch is written", async () => {
@@ -142,9 +154,14 @@ describe("how long decisions gather", () => {
 });
 
 describe("a decision that no answer needs yet", () => {
-  const begin = (queue: EvidenceQueue, id: string): { needed: () => void; ends: (string | null)[] } => {
+  const begin = (
+    queue: EvidenceQueue,
+    id: string,
+  ): { needed: () => void; ends: (string | null)[] } => {
     const ends: (string | null)[] = [];
-    const pending = queue.begin(decisionRecord(id), (error) => ends.push(error === null ? null : error.message));
+    const pending = queue.begin(decisionRecord(id), (error) =>
+      ends.push(error === null ? null : error.message),
+    );
     return { needed: () => pending.needed(), ends };
   };
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -215,7 +232,9 @@ describe("a decision that no answer needs yet", () => {
     expect(queue.health()).toMatchObject({ state: "unavailable", refused: 0 });
     expect(queue.health().owing).toBeGreaterThanOrEqual(39);
     const refused = begin(queue, "c");
-    expect(refused.ends).toEqual([expect.stringMatching(/^the evidence store has not confirmed a write for 0\.\d s$/)]);
+    expect(refused.ends).toEqual([
+      expect.stringMatching(/^the evidence store has not confirmed a write for 0\.\d s$/),
+    ]);
     behind.needed();
     const needed = performance.now();
     await expect.poll(() => behind.ends).toHaveLength(1);
@@ -246,7 +265,9 @@ describe("a decision that no answer needs yet", () => {
     await expect.poll(() => queue.health().state).toBe("unavailable");
     const other = begin(queue, "b");
     (await nextWrite(writes, 2)).succeed({ duplicates: [0, 1] });
-    await expect.poll(() => [thinking.ends, other.ends]).toEqual([[null], [expect.stringContaining("already")]]);
+    await expect
+      .poll(() => [thinking.ends, other.ends])
+      .toEqual([[null], [expect.stringContaining("already")]]);
   });
 
   it("is not refused for a process that stood still while the confirmation had come", async () => {
@@ -324,7 +345,14 @@ describe("a store that does not keep up", () => {
     ]);
     next.succeed();
     await second;
-    expect(queue.health()).toEqual({ state: "ok", waiting: 0, refused: 1, lost: 0, head: GENESIS, owing: 0 });
+    expect(queue.health()).toEqual({
+      state: "ok",
+      waiting: 0,
+      refused: 1,
+      lost: 0,
+      head: GENESIS,
+      owing: 0,
+    });
   });
 
   it("writes late decisions by itself, and takes one that was written already for written", async () => {
@@ -334,7 +362,9 @@ describe("a store that does not keep up", () => {
     await expect(decided).rejects.toMatchObject({ reason: "failed" });
     (await nextWrite(writes, 2)).fail();
     (await nextWrite(writes, 3)).succeed({ duplicates: [0] });
-    await expect.poll(() => queue.health()).toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
+    await expect
+      .poll(() => queue.health())
+      .toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
   });
 
   it("does not call an outcome lost whose decision was not taken", async () => {
@@ -371,7 +401,11 @@ describe("a store that does not keep up", () => {
     queue.settle(outcomeRecord("d"));
     write.fail();
     const next = await nextWrite(writes, 2);
-    expect([write.outcomeIds, next.outcomeIds, queue.health().lost]).toEqual([["a", "b"], ["a", "d"], 2]);
+    expect([write.outcomeIds, next.outcomeIds, queue.health().lost]).toEqual([
+      ["a", "b"],
+      ["a", "d"],
+      2,
+    ]);
     next.succeed();
     const last = await nextWrite(writes, 3);
     expect([last.outcomeIds, last.terminals]).toEqual([

@@ -5,7 +5,12 @@ import type { Store } from "../../src/store/port.ts";
 const HOUR = 3_600_000;
 
 export function issuerRecord(kid: string, members: Partial<IssuerRecord> = {}): IssuerRecord {
-  return { kid, publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", expiresAt: Date.now() + HOUR, ...members };
+  return {
+    kid,
+    publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+    expiresAt: Date.now() + HOUR,
+    ...members,
+  };
 }
 
 export function issuerLaws(store: () => Store): void {
@@ -21,7 +26,9 @@ export function issuerLaws(store: () => Store): void {
   it("keeps the first record of a kid", async () => {
     const first = issuerRecord("a");
     await store().issuers.publish(first);
-    await store().issuers.publish(issuerRecord("a", { publicKey: "another", expiresAt: first.expiresAt + HOUR }));
+    await store().issuers.publish(
+      issuerRecord("a", { publicKey: "another", expiresAt: first.expiresAt + HOUR }),
+    );
     expect(await store().issuers.list(0)).toEqual([first]);
   });
 

@@ -1,5 +1,10 @@
 import { expect, it } from "vitest";
-import { LIMIT_WINDOWS, type CounterLease, type LimitLease, type SlotLease } from "../../src/limits/limit-store.ts";
+import {
+  LIMIT_WINDOWS,
+  type CounterLease,
+  type LimitLease,
+  type SlotLease,
+} from "../../src/limits/limit-store.ts";
 import type { Store } from "../../src/store/port.ts";
 
 const MINUTE = Date.UTC(2026, 10, 22, 10);
@@ -25,11 +30,16 @@ function lease(more: Partial<LimitLease> = {}): LimitLease {
 
 /** What every engine must do with limits. */
 export function limitLaws(store: () => Store): void {
-  const take = async (...counters: readonly CounterLease[]): Promise<readonly (readonly [number, number])[]> => {
+  const take = async (
+    ...counters: readonly CounterLease[]
+  ): Promise<readonly (readonly [number, number])[]> => {
     const leased = await store().limits.lease(lease({ counters }));
     return leased.counters.map(({ granted, used }) => [granted, used]);
   };
-  const hold = async (slot: Partial<SlotLease>, more: Partial<LimitLease> = {}): Promise<readonly number[]> => {
+  const hold = async (
+    slot: Partial<SlotLease>,
+    more: Partial<LimitLease> = {},
+  ): Promise<readonly number[]> => {
     const slots = [{ subject: "workspace:acme", ceiling: 4, inUse: 0, want: 0, ...slot }];
     const [leased] = (await store().limits.lease(lease({ slots, ...more }))).slots;
     return [leased?.held ?? -1, leased?.others ?? -1];
@@ -39,12 +49,16 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[60, 60]]);
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[40, 100]]);
     expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 100]]);
-    expect(await take(counter({ need: 101, want: 101, subject: "workspace:beta" }))).toEqual([[0, 0]]);
+    expect(await take(counter({ need: 101, want: 101, subject: "workspace:beta" }))).toEqual([
+      [0, 0],
+    ]);
   });
 
   it("takes back first, then adds an overdraft past the ceiling, then grants", async () => {
     await take(counter({ need: 80, want: 80 }));
-    expect(await take(counter({ giveBack: 50, overdraft: 60, need: 10, want: 20 }))).toEqual([[10, 100]]);
+    expect(await take(counter({ giveBack: 50, overdraft: 60, need: 10, want: 20 }))).toEqual([
+      [10, 100],
+    ]);
     expect(await take(counter({ overdraft: 30 }))).toEqual([[0, 130]]);
     expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 130]]);
     expect(await take(counter({ giveBack: 1_000 }))).toEqual([[0, 0]]);
@@ -72,7 +86,9 @@ export function limitLaws(store: () => Store): void {
 
   it("holds figures beyond 32 bits", async () => {
     const large = 9_000_000_000_000_000;
-    expect(await take(counter({ ceiling: large, need: 1, want: large - 1 }))).toEqual([[large - 1, large - 1]]);
+    expect(await take(counter({ ceiling: large, need: 1, want: large - 1 }))).toEqual([
+      [large - 1, large - 1],
+    ]);
   });
 
   it("stays at the largest figure that is exact, however much is added", async () => {
@@ -85,12 +101,17 @@ export function limitLaws(store: () => Store): void {
   it("does nothing of what it refuses, and says so", async () => {
     const bad = counter({ start: 0.5, overdraft: 1, subject: "workspace:beta" });
     const counters = [counter({ need: 5, want: 5 }), bad];
-    await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({ done: "no", refused: true });
+    await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({
+      done: "no",
+      refused: true,
+    });
     expect(await take(counter({ need: 5, want: 5 }))).toEqual([[5, 5]]);
   });
 
   it("grants no more than the ceiling to many who ask at once", async () => {
-    const requested = await Promise.all(Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))));
+    const requested = await Promise.all(
+      Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))),
+    );
     expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
@@ -117,12 +138,20 @@ export function limitLaws(store: () => Store): void {
   });
 
   const hour = 3_600_000;
-  const starts = { minute: MINUTE, hour: MINUTE, day: MINUTE - 10 * hour, month: Date.UTC(2026, 10) } as const;
+  const starts = {
+    minute: MINUTE,
+    hour: MINUTE,
+    day: MINUTE - 10 * hour,
+    month: Date.UTC(2026, 10),
+  } as const;
 
   it("reports how the windows of the moment and the slots stand, nothing of others", async () => {
     for (const [index, window] of LIMIT_WINDOWS.entries()) {
       const row = { window, need: index + 1, want: index + 1 };
-      await take(counter({ ...row, start: starts[window] }), counter({ ...row, start: starts[window] - 60_000 }));
+      await take(
+        counter({ ...row, start: starts[window] }),
+        counter({ ...row, start: starts[window] - 60_000 }),
+      );
     }
     // What starts with a minute is not that minute's.
     await take(counter({ window: "day", start: MINUTE, overdraft: 1 }));
@@ -141,9 +170,11 @@ export function limitLaws(store: () => Store): void {
 
   it("forgets what is over for long, each window in its time, so many at a time", async () => {
     const { limits } = store();
-    for (const window of LIMIT_WINDOWS) await take(counter({ window, start: MINUTE, overdraft: 1 }));
+    for (const window of LIMIT_WINDOWS)
+      await take(counter({ window, start: MINUTE, overdraft: 1 }));
     await hold({ want: 2 });
-    // Minutes after ten of them, and slots whose lease is over as long; hours and days after two days; months after two months.
+    // Minutes after ten of them, and slots whose lease is over as long; hours and days after two
+    // days; months after two months.
     expect(await limits.prune(MINUTE + 600_000, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 600_001, 10)).toBe(1);
     expect(await limits.prune(MINUTE + 620_001, 10)).toBe(1);
@@ -151,7 +182,10 @@ export function limitLaws(store: () => Store): void {
     expect(await limits.prune(MINUTE + 48 * hour + 1, 10)).toBe(2);
     expect(await limits.prune(MINUTE + 62 * 24 * hour, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 62 * 24 * hour + 1, 10)).toBe(1);
-    for (let count = 0; count < 5; count += 1) await take(counter({ subject: `key:${count}`, overdraft: 1 }));
-    expect([await limits.prune(MINUTE + hour, 3), await limits.prune(MINUTE + hour, 3)]).toEqual([3, 2]);
+    for (let count = 0; count < 5; count += 1)
+      await take(counter({ subject: `key:${count}`, overdraft: 1 }));
+    expect([await limits.prune(MINUTE + hour, 3), await limits.prune(MINUTE + hour, 3)]).toEqual([
+      3, 2,
+    ]);
   });
 }

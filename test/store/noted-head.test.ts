@@ -13,11 +13,16 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const WRITER = fileURLToPath(new URL("./crash-writer.ts", import.meta.url));
 
-/** A database whose writer was killed without warning after it had acknowledged at least 20 decisions. */
+/**
+ * A database whose writer was killed without warning after it had acknowledged at least 20
+ * decisions.
+ */
 async function killed(): Promise<{ readonly path: string; readonly cwd: string }> {
   const cwd = temporaryFolder();
   const path = join(cwd, "signalbox.db");
-  const child = spawn(process.execPath, [WRITER, path, "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [WRITER, path, "0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let printed = "";
   const exited = once(child, "close");
   const enough = Promise.withResolvers<void>();
@@ -49,7 +54,9 @@ describe("a note that is removed while the store is open", () => {
       })
       .toBe(true);
     const { position, hash } = await store.evidence.head();
-    expect(readFileSync(`${path}-head`, "utf8")).toBe(`${String(position).padStart(15, "0")}:${hash}\n`);
+    expect(readFileSync(`${path}-head`, "utf8")).toBe(
+      `${String(position).padStart(15, "0")}:${hash}\n`,
+    );
     await store.close();
   });
 });
@@ -60,11 +67,16 @@ describe("a process that was killed", () => {
     expect(readFileSync(`${path}-head`, "utf8")).toMatch(/^\d{15}:[0-9a-f]{64}\n$/);
     expect(statSync(`${path}-head`).mode & 0o777).toBe(0o600);
     const { code, stdout } = await verify(cwd);
-    expect([code, stdout]).toEqual([0, expect.stringContaining("end: not proven (it reaches what the server noted")]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining("end: not proven (it reaches what the server noted"),
+    ]);
     const store = await start(path);
     await store.evidence.decide(decisionRecord("next"));
     const { position, hash } = await store.evidence.head();
-    expect(readFileSync(`${path}-head`, "utf8")).toBe(`${String(position).padStart(15, "0")}:${hash}\n`);
+    expect(readFileSync(`${path}-head`, "utf8")).toBe(
+      `${String(position).padStart(15, "0")}:${hash}\n`,
+    );
     await store.close();
   });
 
@@ -98,15 +110,26 @@ describe("a process that was killed", () => {
     rmSync(`${path}-head`);
     await (await start(path)).close();
     const { code, stdout } = await verify(cwd);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^end: not proven; missing rows at the end/m)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^end: not proven; missing rows at the end/m),
+    ]);
     expect(existsSync(`${path}-head`)).toBe(false);
   });
 });
 
 describe("a note that is not of this log", () => {
   it.each([
-    ["another hash", (head: string) => head.replace(/:./, (first) => (first === ":0" ? ":1" : ":0")), "is not the log"],
-    ["a position behind the end", () => `${"9".repeat(15)}:${"a".repeat(64)}\n`, "the evidence ends at"],
+    [
+      "another hash",
+      (head: string) => head.replace(/:./, (first) => (first === ":0" ? ":1" : ":0")),
+      "is not the log",
+    ],
+    [
+      "a position behind the end",
+      () => `${"9".repeat(15)}:${"a".repeat(64)}\n`,
+      "the evidence ends at",
+    ],
   ])("keeps a server from starting where it has %s", async (_, change, message) => {
     const { path } = await killed();
     writeFileSync(`${path}-head`, change(readFileSync(`${path}-head`, "utf8")));

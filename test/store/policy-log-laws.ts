@@ -40,7 +40,9 @@ export function policyLogLaws(store: () => Store): void {
     const rows = rowsAfter(GENESIS, [recordText("p")]);
     expect(await log().append(GENESIS, rows)).toBe(true);
     expect(await log().append(GENESIS, rows)).toBe(false);
-    expect(await log().append(GENESIS, rowsAfter(GENESIS, [recordText("q"), recordText("r")]))).toBe(false);
+    expect(
+      await log().append(GENESIS, rowsAfter(GENESIS, [recordText("q"), recordText("r")])),
+    ).toBe(false);
     const elsewhere = { position: 1, hash: "e".repeat(64) };
     expect(await log().append(elsewhere, rowsAfter(elsewhere, [recordText("q")]))).toBe(false);
     const later = { position: 7, hash: "e".repeat(64) };
@@ -78,7 +80,9 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().append(GENESIS, rowsAfter(GENESIS, records))).toBe(true);
     expect((await readVerifiedPolicyLog(log())).map(({ record }) => record)).toEqual(records);
     const some = await log().read({ after: 100, limit: 2_345 });
-    expect(some.map(({ position }) => position)).toEqual(Array.from({ length: 2_345 }, (_, index) => 101 + index));
+    expect(some.map(({ position }) => position)).toEqual(
+      Array.from({ length: 2_345 }, (_, index) => 101 + index),
+    );
   });
 
   it("refuses to read out of range", async () => {
@@ -105,7 +109,10 @@ export function policyLogLaws(store: () => Store): void {
   });
 
   it("keeps contents byte for byte, large and empty ones too", async () => {
-    const large = Uint8Array.from({ length: 1_048_576 + 1 }, (_, index) => (index * 131 + (index >> 8)) & 0xff);
+    const large = Uint8Array.from(
+      { length: 1_048_576 + 1 },
+      (_, index) => (index * 131 + (index >> 8)) & 0xff,
+    );
     const contents = [
       contentOf("a".repeat(64)),
       contentOf("b".repeat(64), { module: large }),
@@ -118,7 +125,9 @@ export function policyLogLaws(store: () => Store): void {
       const kept = await log().content(content.digest);
       expect({ ...kept, module: null }).toEqual({ ...content, module: null });
       // Compared as one text: the matcher would go through a million members.
-      expect(Buffer.from(kept?.module ?? []).toString("hex")).toBe(Buffer.from(content.module).toString("hex"));
+      expect(Buffer.from(kept?.module ?? []).toString("hex")).toBe(
+        Buffer.from(content.module).toString("hex"),
+      );
     }
     expect(await log().content("constructor")).toBeNull();
     expect(await log().content("a".repeat(63))).toBeNull();
@@ -142,7 +151,11 @@ export function policyLogLaws(store: () => Store): void {
     await appendOne(log(), recordText("before"));
     const heard: string[] = [];
     const listener = (): void => void heard.push("twice");
-    const ends = [await log().watch(() => heard.push("a")), await log().watch(listener), await log().watch(listener)];
+    const ends = [
+      await log().watch(() => heard.push("a")),
+      await log().watch(listener),
+      await log().watch(listener),
+    ];
     expect(heard).toEqual([]);
     await appendOne(log(), recordText("p"));
     expect(heard.toSorted()).toEqual(["a", "twice", "twice"]);
@@ -188,7 +201,10 @@ export function policyLogLaws(store: () => Store): void {
   });
 }
 
-/** What several stores over the same data must do: replicas, or processes over one file. `open` gives `count` of them over new data. */
+/**
+ * What several stores over the same data must do: replicas, or processes over one file. `open`
+ * gives `count` of them over new data.
+ */
 export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly Store[]>): void {
   const logs = async (count: number): Promise<readonly PolicyLogStore[]> =>
     (await open(count)).map(({ policyLog }) => policyLog);
@@ -201,7 +217,10 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
         const won = await Promise.all(
           all.flatMap((log, index) =>
             [0, 1].map((lane) =>
-              log.append(head, rowsAfter(head, [recordText(`p${index}-${lane}`, round), recordText("q", round)])),
+              log.append(
+                head,
+                rowsAfter(head, [recordText(`p${index}-${lane}`, round), recordText("q", round)]),
+              ),
             ),
           ),
         );
@@ -213,7 +232,9 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
 
     it("has every row once when all add as often as it takes", async () => {
       const all = await logs(3);
-      const records = all.map((_, index) => Array.from({ length: 20 }, (__, row) => recordText(`p${index}-${row}`)));
+      const records = all.map((_, index) =>
+        Array.from({ length: 20 }, (__, row) => recordText(`p${index}-${row}`)),
+      );
       await Promise.all(
         all.map(async (log, index) => {
           for (const record of records[index] ?? []) await appendOne(log, record);
@@ -228,7 +249,9 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
     it("keeps one content when all keep different ones under one digest", async () => {
       const all = await logs(3);
       const digest = "a".repeat(64);
-      await Promise.all(all.map((log, index) => log.keep(contentOf(digest, { policy: `p${index}` }))));
+      await Promise.all(
+        all.map((log, index) => log.keep(contentOf(digest, { policy: `p${index}` }))),
+      );
       const kept = await Promise.all(all.map((log) => log.content(digest)));
       expect(new Set(kept.map((content) => content?.policy)).size).toBe(1);
     });

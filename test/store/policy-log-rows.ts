@@ -25,7 +25,11 @@ export const recordText = (policy: string, revision = 1): string =>
 /** All rows; throws where they are not one chain from the beginning to the head. */
 export async function readVerifiedPolicyLog(log: PolicyLogStore): Promise<readonly PolicyLogRow[]> {
   const rows: PolicyLogRow[] = [];
-  for (let page: readonly PolicyLogRow[] = [], first = true; first || page.length > 0; first = false) {
+  for (
+    let page: readonly PolicyLogRow[] = [], first = true;
+    first || page.length > 0;
+    first = false
+  ) {
     page = await log.read({ after: rows.at(-1)?.position ?? 0, limit: 10_000 });
     rows.push(...page);
   }

@@ -1,4 +1,7 @@
-/** Run as a process by `policy-log-crash.test.ts`: adds rows to the policy log without end and says on stdout which were acknowledged. */
+/**
+ * Run as a process by `policy-log-crash.test.ts`: adds rows to the policy log without end and says
+ * on stdout which were acknowledged.
+ */
 import { writeSync } from "node:fs";
 
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
@@ -16,7 +19,8 @@ async function writeWithoutEnd(lane: number): Promise<void> {
       ["a", "b"].map((half) => recordText(`${name}-${lane}-${number}-${half}`)),
     );
     const appended = await policyLog.append(head, rows);
-    // Synchronous: an acknowledgement that is printed later than it was given could die with the process.
+    // Synchronous: an acknowledgement that is printed later than it was given could die with the
+    // process.
     if (appended) writeSync(1, `${rows.map(({ hash }) => hash).join(" ")}\n`);
   }
 }

@@ -19,7 +19,12 @@ function rowsOf(ends: readonly (number | null)[], cuts?: readonly number[]): Sca
   });
 }
 
-function through(rows: readonly ScannedRow[], before: number, open: readonly string[] = [], page = 2): number {
+function through(
+  rows: readonly ScannedRow[],
+  before: number,
+  open: readonly string[] = [],
+  page = 2,
+): number {
   const scan = new PruneScan(before);
   for (let more = true; more;) {
     const next = rows.filter(({ position }) => position > scan.end).slice(0, page);

@@ -16,28 +16,44 @@ it("ends in the chain what a dead process left, by any process that writes evide
     await openSqliteStore({ path }),
     await openSqliteStore({ path }),
   ];
-  await Promise.all(Array.from({ length: 3 }, (_, index) => gone.evidence.decide(decisionRecord(`gone-${index}`))));
+  await Promise.all(
+    Array.from({ length: 3 }, (_, index) => gone.evidence.decide(decisionRecord(`gone-${index}`))),
+  );
   await running.evidence.decide(decisionRecord("running"));
   const before = await running.evidence.log({ after: 0, limit: 10 });
-  expect((await reader.evidence.processes()).map(({ state }) => state)).toEqual(["running", "running"]);
+  expect((await reader.evidence.processes()).map(({ state }) => state)).toEqual([
+    "running",
+    "running",
+  ]);
   await gone.close();
   expect(await reader.evidence.processes()).toHaveLength(1);
   expect(await reader.evidence.log({ after: 0, limit: 10 })).toEqual(before);
-  await expect.poll(async () => (await reader.evidence.head()).position, { timeout: 12_000 }).toBe(7);
+  await expect
+    .poll(async () => (await reader.evidence.head()).position, { timeout: 12_000 })
+    .toBe(7);
 
   const reaped = (await reader.evidence.log({ after: 4, limit: 10 })).map(({ kind, record }) => {
-    const { requestId, terminal, status }: { requestId: string; terminal: string; status: number } = JSON.parse(record);
+    const { requestId, terminal, status }: { requestId: string; terminal: string; status: number } =
+      JSON.parse(record);
     return [kind, requestId, terminal, status];
   });
   expect(reaped).toEqual([0, 1, 2].map((index) => ["outcome", `gone-${index}`, "unknown", 0]));
   const entries = await reader.evidence.read({ after: 0, limit: 10 });
-  expect(entries.map(({ outcome }) => outcome?.terminal ?? null)).toEqual(["unknown", "unknown", "unknown", null]);
+  expect(entries.map(({ outcome }) => outcome?.terminal ?? null)).toEqual([
+    "unknown",
+    "unknown",
+    "unknown",
+    null,
+  ]);
   expect(await fault(reader)).toBeNull();
 
   // What was reaped has ended in the summary too: or its requests would run for ever.
   const { workspace } = decisionRecord("any");
   const query = { workspace, from: 0, until: 1_000_000 };
-  const { totals } = await summarise((facet) => reader.summary.read({ facet, ...query }), groupingOf([]));
+  const { totals } = await summarise(
+    (facet) => reader.summary.read({ facet, ...query }),
+    groupingOf([]),
+  );
   expect(totals).toMatchObject({ requests: 4, running: 1 });
 
   // A process that was only believed dead comes too late; its outcome is counted as lost.

@@ -1,7 +1,15 @@
-import { type DecisionRecord, type OutcomeRecord, type Terminal, asIdentifier } from "../../src/evidence/record.ts";
+import {
+  type DecisionRecord,
+  type OutcomeRecord,
+  type Terminal,
+  asIdentifier,
+} from "../../src/evidence/record.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 
-export function decisionRecord(requestId: string, members: Partial<DecisionRecord> = {}): DecisionRecord {
+export function decisionRecord(
+  requestId: string,
+  members: Partial<DecisionRecord> = {},
+): DecisionRecord {
   return {
     requestId: asIdentifier(requestId),
     at: 1_795_000_000_000,

@@ -2,10 +2,22 @@ import { expect, it } from "vitest";
 import type { SessionRecord } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";
 
-export const PERSON = { issuer: "https://idp.example", subject: "248289", name: null, groups: ["sre", "<script>"] };
+export const PERSON = {
+  issuer: "https://idp.example",
+  subject: "248289",
+  name: null,
+  groups: ["sre", "<script>"],
+};
 
 export function sessionRecord(digest: string, members: Partial<SessionRecord> = {}): SessionRecord {
-  return { digest, holder: { key: "aaaaaaaaaaaa" }, createdAt: 1_000, seenAt: 1_000, endsAt: 50_000, ...members };
+  return {
+    digest,
+    holder: { key: "aaaaaaaaaaaa" },
+    createdAt: 1_000,
+    seenAt: 1_000,
+    endsAt: 50_000,
+    ...members,
+  };
 }
 
 export function sessionLaws(store: () => Store): void {

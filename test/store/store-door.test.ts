@@ -7,8 +7,18 @@ import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
 import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";
 
-const APPENDED: StoreReply = { kind: "appended", duplicates: [], lost: 0, head: { position: 1, hash: "" } };
-const FULL: StoreReply = { kind: "failed", description: "the disk is full", refused: false, done: "no" };
+const APPENDED: StoreReply = {
+  kind: "appended",
+  duplicates: [],
+  lost: 0,
+  head: { position: 1, hash: "" },
+};
+const FULL: StoreReply = {
+  kind: "failed",
+  description: "the disk is full",
+  refused: false,
+  done: "no",
+};
 
 it("ends the open requests of a worker that is gone once the store can write again, once", async () => {
   const replies = [APPENDED, FULL, FULL];

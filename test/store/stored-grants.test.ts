@@ -2,8 +2,18 @@ import { describe, expect, it } from "vitest";
 
 import { parseExchange, parseLimits } from "../../src/store/stored-grants.ts";
 
-const EXCHANGE = { maximumLifetime: 600, operations: ["embeddings"], routes: null, origins: ["https://a.example"] };
-const LIMITS = { requestsPerMinute: 1, tokensPerMinute: null, concurrency: 2, budget: { usd: 0.5, per: "month" } };
+const EXCHANGE = {
+  maximumLifetime: 600,
+  operations: ["embeddings"],
+  routes: null,
+  origins: ["https://a.example"],
+};
+const LIMITS = {
+  requestsPerMinute: 1,
+  tokensPerMinute: null,
+  concurrency: 2,
+  budget: { usd: 0.5, per: "month" },
+};
 const NOTHING = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0, budget: null };
 
 describe("stored grants", () => {
@@ -14,10 +24,13 @@ describe("stored grants", () => {
   });
 
   it("give nothing for an operation that no longer exists", () => {
-    expect(parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["embeddings", "images"] }))?.operations).toEqual([
-      "embeddings",
-    ]);
-    expect(parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["images"] }))?.operations).toEqual([]);
+    expect(
+      parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["embeddings", "images"] }))
+        ?.operations,
+    ).toEqual(["embeddings"]);
+    expect(
+      parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["images"] }))?.operations,
+    ).toEqual([]);
   });
 
   it.each([

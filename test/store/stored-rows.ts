@@ -10,11 +10,14 @@ export interface StoredRow {
   readonly hash: string;
 }
 
-const LINE = /^\{"position":([0-9]+),"kind":"(decision|outcome)",.*?"hash":"([0-9a-f]+)","record":(.*)\}$/;
+const LINE =
+  /^\{"position":([0-9]+),"kind":"(decision|outcome)",.*?"hash":"([0-9a-f]+)","record":(.*)\}$/;
 
 /** The rows after a position, from the lines of `evidence_batches`. */
 export function* storedRows(database: DatabaseSync, after = 0): Generator<StoredRow, void> {
-  const batches = database.prepare("SELECT records FROM evidence_batches WHERE last > ? ORDER BY last");
+  const batches = database.prepare(
+    "SELECT records FROM evidence_batches WHERE last > ? ORDER BY last",
+  );
   for (const { records } of batches.iterate(after)) {
     for (const line of linesOf(records as Uint8Array)) {
       const [, digits, kind, hash = "", record = ""] = LINE.exec(line) ?? [];
@@ -33,12 +36,18 @@ function linesOf(records: Uint8Array): readonly string[] {
 }
 
 /** Changes the record at a position, as somebody does who owns the file. */
-export function changeRecord(database: DatabaseSync, position: number, change: (record: string) => string): void {
+export function changeRecord(
+  database: DatabaseSync,
+  position: number,
+  change: (record: string) => string,
+): void {
   const row = database
     .prepare("SELECT last, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1")
     .get(position);
   const { record } = [...storedRows(database, position - 1)][0] ?? { record: "" };
   const lines = linesOf(row?.["records"] as Uint8Array).join("\n");
   const changed = Buffer.from(lines.replace(record, change(record)));
-  database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(changed, row?.["last"] ?? 0);
+  database
+    .prepare("UPDATE evidence_batches SET records = ? WHERE last = ?")
+    .run(changed, row?.["last"] ?? 0);
 }

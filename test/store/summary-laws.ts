@@ -24,7 +24,11 @@ const DAY = { from: Math.floor(NOON / HOUR) - 12, until: Math.floor(NOON / HOUR)
 
 /** What every engine's counts must do. */
 export function summaryLaws(store: () => Store, open: () => Promise<Store>): void {
-  const summaryOf = (workspace: string | null, names: readonly string[] = [], window = DAY): Promise<Summary> =>
+  const summaryOf = (
+    workspace: string | null,
+    names: readonly string[] = [],
+    window = DAY,
+  ): Promise<Summary> =>
     summarise((facet) => store().summary.read({ workspace, facet, ...window }), groupingOf(names));
 
   it("counts every record that is on disk, once: what counting them one by one gives", async () => {
@@ -38,7 +42,10 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
             await writeAll(own, requests);
             for (const [workspace, window, names] of questions.take(12)) {
               const read = own.summary.read.bind(own.summary);
-              const summary = await summarise((facet) => read({ workspace, facet, ...window }), groupingOf(names));
+              const summary = await summarise(
+                (facet) => read({ workspace, facet, ...window }),
+                groupingOf(names),
+              );
               expectAgreement(summary, countAll(requests, workspace, window, names));
             }
             const requested = { policy: "eu-residency", revision: 1, firstSeen: FIRST_HOUR * HOUR };
@@ -50,7 +57,10 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
               (FIRST_HOUR + HOURS) * HOUR,
             );
             const counted = countShadowReport(requests, requested.policy, "r1", null);
-            expect([judged, new Set(by_route)]).toEqual([counted.judged, new Set(counted.by_route)]);
+            expect([judged, new Set(by_route)]).toEqual([
+              counted.judged,
+              new Set(counted.by_route),
+            ]);
             const present = new Set(requests.map(({ decision }) => decision.workspace));
             expect(new Set(await own.summary.workspaces())).toEqual(present);
           } finally {
@@ -68,13 +78,19 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     store().evidence.settle({ ...outcomeRecord("r1"), at: NOON + 30 * HOUR });
     await store().evidence.flush();
     const { totals, groups } = await summaryOf("acme-prod", ["hour"]);
-    expect(totals).toMatchObject({ requests: 1, running: 0, ended: { terminals: { completed: 1 } } });
+    expect(totals).toMatchObject({
+      requests: 1,
+      running: 0,
+      ended: { terminals: { completed: 1 } },
+    });
     expect(groups).toHaveLength(1);
   });
 
   it("does not count what was not written: doubles, and outcomes without a decision", async () => {
     await store().evidence.decide(decisionRecord("r1", { at: NOON }));
-    await expect(store().evidence.decide(decisionRecord("r1", { at: NOON }))).rejects.toThrow(DuplicateDecisionError);
+    await expect(store().evidence.decide(decisionRecord("r1", { at: NOON }))).rejects.toThrow(
+      DuplicateDecisionError,
+    );
     store().evidence.settle(outcomeRecord("r1"));
     store().evidence.settle(outcomeRecord("r1"));
     store().evidence.settle(outcomeRecord("nobody"));
@@ -92,7 +108,10 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
         try {
           const read = own.summary.read.bind(own.summary);
           const ask = (): Promise<Summary> =>
-            summarise((facet) => read({ workspace: "acme", facet, ...DAY_OF_RECORDS }), groupingOf(["key"]));
+            summarise(
+              (facet) => read({ workspace: "acme", facet, ...DAY_OF_RECORDS }),
+              groupingOf(["key"]),
+            );
           const mine = requests.filter(({ decision }) => decision.workspace === "acme");
           await writeAll(own, mine);
           const alone = await ask();
@@ -102,7 +121,11 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
           );
           expect(await ask()).toEqual(alone);
           for (const similar of ["acm", "acme ", "ACME", "acme%"]) {
-            for await (const rows of read({ workspace: similar, facet: "total", ...DAY_OF_RECORDS })) {
+            for await (const rows of read({
+              workspace: similar,
+              facet: "total",
+              ...DAY_OF_RECORDS,
+            })) {
               expect(rows).toEqual([]);
             }
           }
@@ -117,13 +140,20 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   it("gives each cell once, the oldest hour first, however many there are", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>
       store().evidence.decide(
-        decisionRecord(`r${index}`, { at: NOON + (index % 3) * HOUR, keyId: asIdentifier(`k${index}`) }),
+        decisionRecord(`r${index}`, {
+          at: NOON + (index % 3) * HOUR,
+          keyId: asIdentifier(`k${index}`),
+        }),
       ),
     );
     await Promise.all(decisions);
     const seen: string[] = [];
     const hours: number[] = [];
-    for await (const rows of store().summary.read({ workspace: "acme-prod", facet: "key", ...DAY })) {
+    for await (const rows of store().summary.read({
+      workspace: "acme-prod",
+      facet: "key",
+      ...DAY,
+    })) {
       seen.push(...rows.map(({ labels }) => labels));
       hours.push(...rows.map(({ hour }) => hour));
     }

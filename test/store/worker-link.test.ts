@@ -5,7 +5,11 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 
 import type { KeyRecord } from "../../src/keys/key-store.ts";
-import { WorkerLink, startThread, type WorkerLinkOptions } from "../../src/store/sqlite/worker-link.ts";
+import {
+  WorkerLink,
+  startThread,
+  type WorkerLinkOptions,
+} from "../../src/store/sqlite/worker-link.ts";
 import { keyRecord } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -38,7 +42,9 @@ describe("the death of the store's thread", () => {
     });
     await link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
     await threads[0]?.terminate();
-    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow("being restarted");
+    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow(
+      "being restarted",
+    );
     await restarted.promise;
     expect(await link.request({ operation: "keys.get", id: "a" }, "key")).toMatchObject({
       record: { id: "a" },
@@ -61,7 +67,10 @@ describe("the death of the store's thread", () => {
       (error: unknown) => error,
     );
     await threads[0]?.terminate();
-    expect(await complaint).toMatchObject({ message: "the store's thread ended unexpectedly", done: "unknown" });
+    expect(await complaint).toMatchObject({
+      message: "the store's thread ended unexpectedly",
+      done: "unknown",
+    });
     other.close();
     await link.close();
   });
@@ -84,7 +93,9 @@ describe("the store's thread", () => {
     const plain = new Worker("setInterval(() => {}, 1_000)", { eval: true });
     await Promise.all([once(thread, "online"), once(plain, "online")]);
     const limits = thread.resourceLimits;
-    expect(limits?.maxYoungGenerationSizeMb).toBeLessThan(plain.resourceLimits?.maxYoungGenerationSizeMb ?? 0);
+    expect(limits?.maxYoungGenerationSizeMb).toBeLessThan(
+      plain.resourceLimits?.maxYoungGenerationSizeMb ?? 0,
+    );
     expect(limits?.maxOldGenerationSizeMb).toBe(plain.resourceLimits?.maxOldGenerationSizeMb);
     await Promise.all([thread.terminate(), plain.terminate()]);
   });

@@ -2,13 +2,18 @@ import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.t
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import { SURFACE_DIALECT_OF } from "../../src/canon/operation.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
-import { GENERATE_DIALECTS, isGenerateDialect, type GenerateDialect } from "../../src/dialects/table.ts";
+import {
+  GENERATE_DIALECTS,
+  isGenerateDialect,
+  type GenerateDialect,
+} from "../../src/dialects/table.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { endpoint, model, provider } from "./table.ts";
 
-export const DIALECT_NAMES: readonly GenerateDialect[] = Object.keys(GENERATE_DIALECTS).filter(isGenerateDialect);
+export const DIALECT_NAMES: readonly GenerateDialect[] =
+  Object.keys(GENERATE_DIALECTS).filter(isGenerateDialect);
 
 /** The generation surface of each dialect that products speak too. */
 export const SURFACES = {
@@ -28,7 +33,11 @@ export const SURFACE_DIALECTS: readonly SurfaceDialect[] = DIALECT_NAMES.filter(
 export function targetOf(dialect: GenerateDialect): Target {
   const facts = GENERATE_DIALECTS[dialect];
   return {
-    endpoint: endpoint("e", { dialect, upstreamModel: "upstream-model", capabilities: facts.expresses.toSorted() }),
+    endpoint: endpoint("e", {
+      dialect,
+      upstreamModel: "upstream-model",
+      capabilities: facts.expresses.toSorted(),
+    }),
     model: model("m", { defaultMaxOutputTokens: 4_096, signatureFamily: "family" }),
     provider: provider("p", { dialect }),
   };
@@ -39,7 +48,14 @@ export function contextOf(
   signatureFamily: string | null = nativeFamilyOf(request),
 ): AnswerContext {
   const now = (): number => 1_700_000_000;
-  return { request, requestId: "req_1", answerId: "1", model: "upstream-model", signatureFamily, now };
+  return {
+    request,
+    requestId: "req_1",
+    answerId: "1",
+    model: "upstream-model",
+    signatureFamily,
+    now,
+  };
 }
 
 /** Whose signatures a native relay passes on without a tag. */

@@ -1,8 +1,9 @@
 const ends: (() => unknown)[] = [];
 
 /**
- * Calls `end` after the last test of the file that runs, the latest first. Test files share a process and the modules that
- * they import, so that an `afterAll` of such a module would be the first file's alone.
+ * Calls `end` after the last test of the file that runs, the latest first. Test files share a
+ * process and the modules that they import, so that an `afterAll` of such a module would be the
+ * first file's alone.
  */
 export function whenFileEnds(end: () => unknown): void {
   ends.push(end);

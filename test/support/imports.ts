@@ -4,13 +4,19 @@ import { dirname, join, relative, resolve } from "node:path";
 export const ROOT = resolve(import.meta.dirname, "../..");
 export const SOURCE = join(ROOT, "src");
 
-/** One import as it is written, and the file that it leads to; `null` for a package or a module of Node. */
+/**
+ * One import as it is written, and the file that it leads to; `null` for a package or a module of
+ * Node.
+ */
 export interface Import {
   readonly specifier: string;
   readonly target: string | null;
 }
 
-/** Statements (of types too), `import("…")` (in types too), and threads and processes whose file is named by an URL. */
+/**
+ * Statements (of types too), `import("…")` (in types too), and threads and processes whose file is
+ * named by an URL.
+ */
 const FORMS = [
   /^(?:import|export)\b[^;"'`]*?\bfrom\s+"([^"]+)"/gm,
   /^import\s+"([^"]+)"/gm,
@@ -34,7 +40,9 @@ export const shown = (path: string): string => relative(ROOT, path).replaceAll("
 /** Everything that a file imports, types too. */
 export function importsOf(path: string): readonly Import[] {
   const text = textOf(path);
-  const specifiers = FORMS.flatMap((form) => [...text.matchAll(form)].map(([, specifier = ""]) => specifier));
+  const specifiers = FORMS.flatMap((form) =>
+    [...text.matchAll(form)].map(([, specifier = ""]) => specifier),
+  );
   return specifiers.map((specifier) => ({ specifier, target: targetOf(path, specifier) }));
 }
 
@@ -56,8 +64,13 @@ export function reachableFrom(path: string): ReadonlySet<string> {
   return seen;
 }
 
-/** Groups of nodes that reach each other (Tarjan's algorithm); nodes that are in no circle are omitted. */
-export function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
+/**
+ * Groups of nodes that reach each other (Tarjan's algorithm); nodes that are in no circle are
+ * omitted.
+ */
+export function circlesOf(
+  graph: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly (readonly string[])[] {
   const order = new Map<string, number>();
   const stack: string[] = [];
   const circles: (readonly string[])[] = [];

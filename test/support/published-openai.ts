@@ -10,7 +10,10 @@ const SCHEMAS = {
   "openai-responses": "CreateResponse",
 } as const;
 
-/** What the document requires of these only because the provider's own answers have it; recorded requests are taken without it. */
+/**
+ * What the document requires of these only because the provider's own answers have it; recorded
+ * requests are taken without it.
+ */
 const REQUIRED_OF_A_REQUEST: Readonly<Record<string, readonly string[]>> = {
   InputImageContent: ["type"],
   OutputMessage: ["type", "role", "content"],
@@ -25,7 +28,10 @@ export const PUBLISHED_DIALECTS: readonly PublishedDialect[] = [
   "openai-responses",
 ];
 
-/** Says what of a request OpenAI's published schema does not allow; `null` where it allows all of it. */
+/**
+ * Says what of a request OpenAI's published schema does not allow; `null` where it allows all of
+ * it.
+ */
 export type RequestCheck = (dialect: PublishedDialect, body: JsonObject) => string | null;
 
 /** @returns `null` where the published schemas are not at hand. */
@@ -36,7 +42,8 @@ export function openaiRequestCheck(): RequestCheck | null {
     components: { schemas: Record<string, JsonObject> };
   };
   const { schemas } = document.components;
-  for (const [name, required] of Object.entries(REQUIRED_OF_A_REQUEST)) schemas[name] = { ...schemas[name], required };
+  for (const [name, required] of Object.entries(REQUIRED_OF_A_REQUEST))
+    schemas[name] = { ...schemas[name], required };
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, "openai");
   return (dialect, body) => {
@@ -51,8 +58,9 @@ export function openaiRequestCheck(): RequestCheck | null {
 }
 
 /**
- * The document as a validator takes it: `nullable` is an alternative, and alternatives need not exclude each other, because the provider
- * distinguishes them by a discriminator. `detail` of images is required in the document, and the provider takes images without it.
+ * The document as a validator takes it: `nullable` is an alternative, and alternatives need not
+ * exclude each other, because the provider distinguishes them by a discriminator. `detail` of
+ * images is required in the document, and the provider takes images without it.
  */
 function asJsonSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asJsonSchema);
@@ -64,11 +72,18 @@ function asJsonSchema(value: unknown): unknown {
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }
 
-/** The members of a schema that is written in parts. The published schemas are open; requests of ours must not use that. */
-function membersOf(schema: unknown, schemas: Readonly<Record<string, JsonObject>>): ReadonlySet<string> {
+/**
+ * The members of a schema that is written in parts. The published schemas are open; requests of
+ * ours must not use that.
+ */
+function membersOf(
+  schema: unknown,
+  schemas: Readonly<Record<string, JsonObject>>,
+): ReadonlySet<string> {
   if (!isJsonObject(schema)) return new Set();
   const { $ref: reference, properties, allOf } = schema;
-  if (typeof reference === "string") return membersOf(schemas[reference.split("/").at(-1) ?? ""], schemas);
+  if (typeof reference === "string")
+    return membersOf(schemas[reference.split("/").at(-1) ?? ""], schemas);
   const parts: readonly unknown[] = Array.isArray(allOf) ? allOf : [];
   const own = isJsonObject(properties) ? Object.keys(properties) : [];
   return new Set([...own, ...parts.flatMap((part) => [...membersOf(part, schemas)])]);

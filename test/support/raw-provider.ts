@@ -6,7 +6,8 @@ import type { Upstream } from "./router.ts";
  * A provider that can break the rules of HTTP, as no HTTP server can be made to.
  *
  * @param answer called with every whole request and its number on its connection, from 1.
- * @param arrives called with the first bytes of a request and the number that it will have; it is not read where this gives false.
+ * @param arrives called with the first bytes of a request and the number that it will have; it is
+ * not read where this gives false.
  */
 export async function startRawProvider(
   answer: (socket: Socket, number: number) => void,
@@ -41,5 +42,8 @@ export async function startRawProvider(
     server.listen(0, "127.0.0.1", resolve);
   });
   const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`, calls };
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
+    calls,
+  };
 }

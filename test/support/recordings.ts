@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { sharedAtHand } from "./at-hand.ts";
 
-/** One recorded exchange between a real client and a real provider (of a folder beside the checkout that is not published). */
+/**
+ * One recorded exchange between a real client and a real provider (of a folder beside the checkout
+ * that is not published).
+ */
 export interface Recording {
   readonly id: string;
   readonly host: string;
@@ -26,7 +29,10 @@ export function readRecordings(protocol: string): readonly Recording[] | null {
     .map((line): Recording => JSON.parse(line));
 }
 
-/** The stream as bytes on the wire; recordings that lost their framing get it back, in the way of their protocol. */
+/**
+ * The stream as bytes on the wire; recordings that lost their framing get it back, in the way of
+ * their protocol.
+ */
 export function streamText({ response }: Recording): string {
   const text = String(response.body);
   if (response.body_type !== "jsonl-chunks") return text;

@@ -94,13 +94,18 @@ export interface RouterOptions {
   readonly findProxy?: FindProxy | null;
 }
 
-/** The router over real sockets with keys, evidence and files replaced by values. `Bearer good` is the only key. */
+/**
+ * The router over real sockets with keys, evidence and files replaced by values. `Bearer good` is
+ * the only key.
+ */
 export async function startRouter(options: RouterOptions): Promise<Router> {
   const decisions: DecisionRecord[] = [];
   const outcomes: OutcomeRecord[] = [];
   const pools = new ConnectionPools(undefined, options.findProxy);
   const { connections, release } = pools.acquire(options.table, ({ id }) =>
-    options.disabled?.includes(id) === true ? null : { secret: `secret-of-${id}`, simulatedOrigin: null },
+    options.disabled?.includes(id) === true
+      ? null
+      : { secret: `secret-of-${id}`, simulatedOrigin: null },
   );
   const decider = createDecider(options.table, options.policies ?? fakePolicies(), Date.now);
   const snapshots = new SnapshotHolder({ decider, connections, release });
@@ -111,7 +116,8 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   let requests = 0;
   const runtime: Runtime = {
     snapshots,
-    verify: (token) => (token === "good" ? { ok: true, identity: caller } : { ok: false, code: "invalid_api_key" }),
+    verify: (token) =>
+      token === "good" ? { ok: true, identity: caller } : { ok: false, code: "invalid_api_key" },
     evidence: evidenceOf(
       (record) => {
         decisions.push(record);
@@ -119,18 +125,36 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       },
       (record) => void outcomes.push(record),
     ),
-    evidenceStatus: () => ({ state: "ok", waiting: 0, refused: 0, lost: 0, head: GENESIS, owing: 0 }),
+    evidenceStatus: () => ({
+      state: "ok",
+      waiting: 0,
+      refused: 0,
+      lost: 0,
+      head: GENESIS,
+      owing: 0,
+    }),
     endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
     stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,
-    limits: { bodyBytes: 1_000_000, answerBytes: 1_000_000, requestTime: 10_000, bodyTime: 500, writeTime: 2_000 },
+    limits: {
+      bodyBytes: 1_000_000,
+      answerBytes: 1_000_000,
+      requestTime: 10_000,
+      bodyTime: 500,
+      writeTime: 2_000,
+    },
     build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
     degraded: () => [],
     metrics: () => ({ contentType: "text/plain", text: "" }),
     accepting: () => true,
     ...options.runtime,
   };
-  const listening = await listen(createApp(runtime, "public"), "127.0.0.1", 0, runtime.newRequestId);
+  const listening = await listen(
+    createApp(runtime, "public"),
+    "127.0.0.1",
+    0,
+    runtime.newRequestId,
+  );
   const admin = await listen(createApp(runtime, "admin"), "127.0.0.1", 0, runtime.newRequestId);
   whenFileEnds(async () => {
     await listening.close(0);
@@ -160,15 +184,26 @@ export async function until(holds: () => boolean, limit = 30_000): Promise<void>
   }
 }
 
-/** A table whose endpoints `a`, `b`, … stand at the given upstreams, in the order of the route `r`. */
-export function tableOver(upstreams: readonly Upstream[], more: Parameters<typeof provider>[1] = {}): RoutingTable {
+/**
+ * A table whose endpoints `a`, `b`, … stand at the given upstreams, in the order of the route `r`.
+ */
+export function tableOver(
+  upstreams: readonly Upstream[],
+  more: Parameters<typeof provider>[1] = {},
+): RoutingTable {
   const letters = ["a", "b", "c", "d"].slice(0, upstreams.length);
   const [first = "a", ...rest] = letters;
   const base = table({
     providers: letters.map((letter, index) =>
       provider(`p-${letter}`, {
         baseUrl: `${upstreams[index]?.url ?? ""}/v1`,
-        auth: { kind: "header", header: "authorization", prefix: "Bearer ", secret: { env: "X" }, onMissing: "fail" },
+        auth: {
+          kind: "header",
+          header: "authorization",
+          prefix: "Bearer ",
+          secret: { env: "X" },
+          onMissing: "fail",
+        },
         ...more,
       }),
     ),
@@ -182,7 +217,11 @@ export function tableOver(upstreams: readonly Upstream[], more: Parameters<typeo
 }
 
 /** POST with a good key. */
-export function post(router: Router, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+export function post(
+  router: Router,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   return fetch(`${router.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: "Bearer good", "content-type": "application/json", ...headers },

@@ -11,7 +11,10 @@ import { whenFileEnds } from "./file-end.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** A whole server on a copy of the repository's own routes.yaml and policies, with a store of its own and simulated providers. */
+/**
+ * A whole server on a copy of the repository's own routes.yaml and policies, with a store of its
+ * own and simulated providers.
+ */
 export interface TestServer {
   readonly server: RunningServer;
   /** Folder of the copy; tests may edit it and reload. */
@@ -45,7 +48,8 @@ export async function startTestServer(
     proxies ?? {},
     "0.0.0-test",
   );
-  if (!started.ok) throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+  if (!started.ok)
+    throw new Error(`the test configuration has errors: ${JSON.stringify(started.diagnostics)}`);
   const { server } = started;
   whenFileEnds(() => server.close());
   const key = async (

@@ -38,8 +38,23 @@ export async function spawnServer(
   whenFileEnds(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "routes.yaml"), JSON.stringify(routes));
   const database = join(folder, "signalbox.db");
-  const key = await makeKey(database, ["inference", "catalogue:read", "route:simulate", "governance:read"]);
-  const argv = ["serve", "--port", "0", "--drain", "2", "--no-watch", "--database", database, ...flags];
+  const key = await makeKey(database, [
+    "inference",
+    "catalogue:read",
+    "route:simulate",
+    "governance:read",
+  ]);
+  const argv = [
+    "serve",
+    "--port",
+    "0",
+    "--drain",
+    "2",
+    "--no-watch",
+    "--database",
+    database,
+    ...flags,
+  ];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
     env: { ...COMPILED, PATH: process.env["PATH"] ?? "", ...environment },
@@ -58,13 +73,30 @@ export async function spawnServer(
     await until(() => child.exitCode !== null || child.signalCode !== null, 40_000);
     return child.exitCode;
   };
-  return { url, adminUrl, folder, database, child, key, stdout: () => stdout, stderr: () => stderr, stop };
+  return {
+    url,
+    adminUrl,
+    folder,
+    database,
+    child,
+    key,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    stop,
+  };
 }
 
 async function makeKey(database: string, scopes: readonly Scope[]): Promise<string> {
   const store = await openSqliteStore({ path: database });
   const expiresAt = Date.now() + 600_000;
-  const options = { workspace: "w", scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" };
+  const options = {
+    workspace: "w",
+    scopes,
+    owner: "test",
+    environment: "production",
+    expiresAt,
+    createdBy: "test",
+  };
   const made = createKey(options, Date.now, randomBytes);
   await store.keys.create(made.record);
   await store.close();
@@ -74,7 +106,11 @@ async function makeKey(database: string, scopes: readonly Scope[]): Promise<stri
 /** What a collector was sent. */
 export interface Collector {
   readonly url: string;
-  readonly posts: readonly { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: string }[];
+  readonly posts: readonly {
+    readonly path: string;
+    readonly headers: IncomingHttpHeaders;
+    readonly body: string;
+  }[];
 }
 
 /** A collector of OTLP over HTTP that keeps everything. */
@@ -83,7 +119,11 @@ export async function startCollector(status = 200): Promise<Collector> {
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
-    posts.push({ path: incoming.url ?? "", headers: incoming.headers, body: Buffer.concat(chunks).toString() });
+    posts.push({
+      path: incoming.url ?? "",
+      headers: incoming.headers,
+      body: Buffer.concat(chunks).toString(),
+    });
     response.writeHead(status, { "content-type": "application/json" }).end("{}");
   });
   await new Promise<void>((done) => {

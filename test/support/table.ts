@@ -1,6 +1,11 @@
 import type { Identity } from "../../src/canon/identity.ts";
 import { deepFreeze } from "../../src/canon/json.ts";
-import type { PolicyContract, PolicyInput, PolicySet, PolicyVerdict } from "../../src/canon/policy.ts";
+import type {
+  PolicyContract,
+  PolicyInput,
+  PolicySet,
+  PolicyVerdict,
+} from "../../src/canon/policy.ts";
 import type { RequestShape } from "../../src/canon/request.ts";
 import type { Approvals } from "../../src/canon/approvals.ts";
 import type {
@@ -15,7 +20,10 @@ import type {
 import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
 import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 
-/** Small tables for tests of the core: every row has a sensible default and a test says only what it is about. */
+/**
+ * Small tables for tests of the core: every row has a sensible default and a test says only what it
+ * is about.
+ */
 export function provider(id: string, more: Partial<ProviderRow> = {}): ProviderRow {
   return {
     id,
@@ -96,7 +104,11 @@ export function route(
     title: "",
     primary,
     fallbacks,
-    tiers: [primary, ...fallbacks].map((each) => ({ endpoints: [each], balance: "order", weights: [1] })),
+    tiers: [primary, ...fallbacks].map((each) => ({
+      endpoints: [each],
+      balance: "order",
+      weights: [1],
+    })),
     // Each endpoint once: what is tried again is tested where it is meant.
     maxAttempts: 1 + fallbacks.length,
     maxEjectedShare: 0.5,
@@ -119,7 +131,13 @@ export function workspace(
     tier: "standard",
     labels: [],
     defaultModerationRoute: null,
-    limits: { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null, perKey: null },
+    limits: {
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+      concurrency: null,
+      budget: null,
+      perKey: null,
+    },
     approve: {
       routes: ["r"],
       regions: ["eu-west", "us-east"],
@@ -151,7 +169,9 @@ export function table(rows: Rows = {}): RoutingTable {
     ]),
     providers: byId(rows.providers ?? [provider("p"), provider("q", { region: "us-east" })]),
     models: byId(rows.models ?? [model("m")]),
-    endpoints: byId(rows.endpoints ?? [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" })]),
+    endpoints: byId(
+      rows.endpoints ?? [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" })],
+    ),
     routes: byId(rows.routes ?? [route("r", "a", ["b"])]),
     workspaces: byId(rows.workspaces ?? [workspace("w")]),
     policies: { dir: "policies", initialMode: {} },
@@ -216,7 +236,9 @@ export function fakePolicies(
   return {
     requested,
     id: "5e7".padEnd(16, "0"),
-    policies: [{ identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract }],
+    policies: [
+      { identity: { id: "fake", revision: 1, digest: "d".repeat(64), slot: "enforced" }, contract },
+    ],
     readsTime: false,
     readsBudget: false,
     evaluate(input) {

@@ -21,7 +21,9 @@ export async function makeIssuerKey(kid: string, alg = "ES256"): Promise<IssuerK
   };
 }
 
-/** A real provider of OpenID Connect: its discovery document and its keys are fetched over a socket. */
+/**
+ * A real provider of OpenID Connect: its discovery document and its keys are fetched over a socket.
+ */
 export interface WorkloadIssuer {
   readonly issuer: string;
   /** Paths that were requested, in order. */
@@ -118,7 +120,11 @@ export function workloadJwt(issuer: string, key: IssuerKey, parts: JwtParts = {}
     "kubernetes.io": { namespace: "shop", serviceaccount: { name: "checkout" } },
     ...claims,
   })
-    .setProtectedHeader({ alg: key.publicJwk.alg ?? "ES256", kid: key.publicJwk.kid ?? "", ...header })
+    .setProtectedHeader({
+      alg: key.publicJwk.alg ?? "ES256",
+      kid: key.publicJwk.kid ?? "",
+      ...header,
+    })
     .sign(key.privateKey);
 }
 

@@ -3,7 +3,8 @@ import { formatExposition } from "../../src/telemetry/exposition.ts";
 import { Counter, Histogram, Reading } from "../../src/telemetry/families.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";
 
-const counter = (most?: number) => new Counter({ name: "things", help: "Things.", labels: ["a", "b"] }, most);
+const counter = (most?: number) =>
+  new Counter({ name: "things", help: "Things.", labels: ["a", "b"] }, most);
 
 describe("families", () => {
   it("count by labels, and never downwards", () => {
@@ -28,14 +29,21 @@ describe("families", () => {
     for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
     expect([...things.samples()]).toHaveLength(2);
     expect(things.leftOut).toBe(2);
-    const times = new Histogram({ name: "t_seconds", help: "T.", labels: ["a"], unit: "seconds" }, [1], 1);
+    const times = new Histogram(
+      { name: "t_seconds", help: "T.", labels: ["a"], unit: "seconds" },
+      [1],
+      1,
+    );
     times.observe(1, "a");
     times.observe(1, "b");
     expect(times.leftOut).toBe(1);
   });
 
   it("put an observation into the first bucket whose bound is not below it", () => {
-    const times = new Histogram({ name: "t_seconds", help: "T.", labels: [], unit: "seconds" }, [0.5, 1, 2]);
+    const times = new Histogram(
+      { name: "t_seconds", help: "T.", labels: [], unit: "seconds" },
+      [0.5, 1, 2],
+    );
     for (const value of [0.5, 0.6, 1, 3, Number.NaN]) times.observe(value);
     const page = parseExposition(formatExposition([times], undefined).text);
     const below = (le: string): number => sumOf(page, "t_seconds_bucket", { le });
@@ -88,7 +96,9 @@ describe("the page", () => {
 
   it("reads what is known elsewhere when it is scraped", () => {
     let value = 1;
-    const reading = new Reading("gauge", { name: "now", help: "Now.", labels: [] }, () => [[value] as const]);
+    const reading = new Reading("gauge", { name: "now", help: "Now.", labels: [] }, () => [
+      [value] as const,
+    ]);
     value = 7;
     expect(sumOf(parseExposition(formatExposition([reading], undefined).text), "now")).toBe(7);
   });

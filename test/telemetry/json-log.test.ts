@@ -52,7 +52,12 @@ describe("a log of JSON lines", () => {
     await log.close(1_000);
     const lines = linesOf(readFileSync(path, "utf8"));
     expect(lines).toEqual([
-      { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), event: "draining", in_flight: 3 },
+      {
+        level: "info",
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        event: "draining",
+        in_flight: 3,
+      },
       { level: "error", time: expect.any(String), event: "reload_failed", errors: 1 },
     ]);
   });
@@ -95,7 +100,9 @@ describe("a log of JSON lines", () => {
       const log = await openJsonLog({ level: "info", descriptor });
       for (let line = 0; line < 5000; line += 1) log.write("info", { event: "draining", in_flight: line });
       await log.close(300);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: "ignore",
+    });
     cleanups.push(() => void child.kill("SIGKILL"));
     const ended = new Promise((done) => {
       child.once("exit", done);
@@ -110,7 +117,8 @@ describe("a log of JSON lines", () => {
     const descriptor = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
     const log = await openJsonLog({ level: "info", descriptor });
     closeSync(read);
-    for (let line = 0; line < 3; line += 1) log.write("info", { event: "draining", in_flight: line });
+    for (let line = 0; line < 3; line += 1)
+      log.write("info", { event: "draining", in_flight: line });
     await until(() => log.dropped() === 3);
     log.write("info", { event: "draining", in_flight: 4 });
     expect(log.dropped()).toBe(4);
@@ -127,7 +135,15 @@ interface Running {
 }
 
 function serveJson(folder: string, more: readonly string[] = []): Running {
-  const argv = ["serve", "--demo", "--port", "0", "--cache", join(ROOT, ".signalbox", "test-cache"), ...more];
+  const argv = [
+    "serve",
+    "--demo",
+    "--port",
+    "0",
+    "--cache",
+    join(ROOT, ".signalbox", "test-cache"),
+    ...more,
+  ];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
     env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
@@ -154,7 +170,10 @@ describe("signalbox serve --log-format json", () => {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "my-secret-prompt" }] }),
+      body: JSON.stringify({
+        model: "chat-small",
+        messages: [{ role: "user", content: "my-secret-prompt" }],
+      }),
     });
     expect(response.status).toBe(200);
     await until(() => events().includes("attempt"));
@@ -168,7 +187,15 @@ describe("signalbox serve --log-format json", () => {
     await until(() => running.child.exitCode !== null, 40_000);
     expect(running.child.exitCode).toBe(0);
     const lines = linesOf(running.stdout());
-    for (const event of ["key_changed", "started", "request", "attempt", "reload_failed", "draining", "stopped"]) {
+    for (const event of [
+      "key_changed",
+      "started",
+      "request",
+      "attempt",
+      "reload_failed",
+      "draining",
+      "stopped",
+    ]) {
       expect(events(), event).toContain(event);
     }
     expect(lines.at(-1)?.["event"]).toBe("stopped");
@@ -188,26 +215,30 @@ describe("signalbox serve --log-format json", () => {
     const documented = readFileSync(join(ROOT, "docs/observability.md"), "utf8");
     for (const line of lines) {
       expect(documented).toContain(`\`${String(line["event"])}\``);
-      for (const field of Object.keys(line)) expect(documented, String(line["event"])).toContain(`\`${field}\``);
+      for (const field of Object.keys(line))
+        expect(documented, String(line["event"])).toContain(`\`${field}\``);
     }
   });
 
-  it.skipIf(NO_OPENSSL !== null)(`says that a certificate does not fit ${NO_OPENSSL ?? ""}`, async () => {
-    const folder = temporaryFolder();
-    const [served, other] = [makeCertificate(folder, "served"), makeCertificate(folder, "other")];
-    const tls = ["--tls-cert", served.cert, "--tls-key", served.key];
-    const running = serveJson(folder, [...tls, "--log-format", "json", "--no-watch"]);
-    const events = (): readonly unknown[] => linesOf(running.stdout()).map(({ event }) => event);
-    await until(() => events().includes("started"), 40_000);
-    copyFileSync(other.key, served.key);
-    running.child.kill("SIGHUP");
-    await until(() => events().includes("reload_failed"), 40_000);
-    // Two pipes: the event may arrive before the sentence.
-    await expect.poll(running.stderr).toContain("--tls-key: is not the key of the certificate");
-    copyFileSync(other.cert, served.cert);
-    running.child.kill("SIGHUP");
-    await until(() => events().includes("reloaded"), 40_000);
-  });
+  it.skipIf(NO_OPENSSL !== null)(
+    `says that a certificate does not fit ${NO_OPENSSL ?? ""}`,
+    async () => {
+      const folder = temporaryFolder();
+      const [served, other] = [makeCertificate(folder, "served"), makeCertificate(folder, "other")];
+      const tls = ["--tls-cert", served.cert, "--tls-key", served.key];
+      const running = serveJson(folder, [...tls, "--log-format", "json", "--no-watch"]);
+      const events = (): readonly unknown[] => linesOf(running.stdout()).map(({ event }) => event);
+      await until(() => events().includes("started"), 40_000);
+      copyFileSync(other.key, served.key);
+      running.child.kill("SIGHUP");
+      await until(() => events().includes("reload_failed"), 40_000);
+      // Two pipes: the event may arrive before the sentence.
+      await expect.poll(running.stderr).toContain("--tls-key: is not the key of the certificate");
+      copyFileSync(other.cert, served.cert);
+      running.child.kill("SIGHUP");
+      await until(() => events().includes("reloaded"), 40_000);
+    },
+  );
 
   it.each([
     [["--log-format", "xml"], "--log-format: must be one of text, json"],

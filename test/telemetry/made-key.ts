@@ -4,7 +4,13 @@ import type { KeyRecord } from "../../src/keys/key-store.ts";
 
 export function createKey(): KeyRecord {
   const expiresAt = Date.now() + 60_000;
-  const options = { workspace: "w", owner: "test", environment: "production", expiresAt, createdBy: "test" };
+  const options = {
+    workspace: "w",
+    owner: "test",
+    environment: "production",
+    expiresAt,
+    createdBy: "test",
+  };
   return create({ ...options, scopes: ["inference"] }, Date.now, randomBytes).record;
 }
 

@@ -27,10 +27,21 @@ function routesTo(origins: Readonly<Record<string, string>>): object {
       ]),
     ),
     models: { m: { operations: ["generate"] } },
-    endpoints: names.map((name) => ({ id: name, model: "m", provider: name, upstream_model: `${name}-model` })),
-    routes: { "with-fallback": { primary: "ill", fallbacks: ["well"] }, theirs: { primary: "theirs" } },
+    endpoints: names.map((name) => ({
+      id: name,
+      model: "m",
+      provider: name,
+      upstream_model: `${name}-model`,
+    })),
+    routes: {
+      "with-fallback": { primary: "ill", fallbacks: ["well"] },
+      theirs: { primary: "theirs" },
+    },
     workspaces: {
-      w: { tier: "t", approve: { routes: ["with-fallback", "theirs"], regions: ["world"], providers: names } },
+      w: {
+        tier: "t",
+        approve: { routes: ["with-fallback", "theirs"], regions: ["world"], providers: names },
+      },
     },
   };
 }
@@ -52,7 +63,9 @@ function spansOf({ posts }: Collector): readonly OtlpSpan[] {
     .filter(({ path }) => path === "/v1/traces")
     .flatMap(({ body }) => {
       const sent: { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] } = JSON.parse(body);
-      return sent.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+      return sent.resourceSpans.flatMap(({ scopeSpans }) =>
+        scopeSpans.flatMap(({ spans }) => spans),
+      );
     });
 }
 
@@ -81,11 +94,14 @@ describe("OTLP", () => {
     const ill = await startUpstream((response) => answerJson(response, { error: {} }, 503));
     const theirs = await startUpstream((response) => answerJson(response));
     const collector = await startCollector();
-    const server = await spawnServer(routesTo({ ill: ill.url, well: well.url, theirs: theirs.url }), {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_SERVICE_NAME: "router-under-test",
-      ...FAST,
-    });
+    const server = await spawnServer(
+      routesTo({ ill: ill.url, well: well.url, theirs: theirs.url }),
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_SERVICE_NAME: "router-under-test",
+        ...FAST,
+      },
+    );
     const sent = { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=client-state" };
     const answer = await ask(server.url, server.key, "with-fallback", sent);
     expect(answer.status).toBe(200);
@@ -111,14 +127,23 @@ describe("OTLP", () => {
       "signalbox.workspace": "w",
     });
     const children = ofTrace.filter(({ parentSpanId }) => parentSpanId === request.spanId);
-    expect(children.map(({ name }) => name).toSorted()).toEqual(["chat ill-model", "chat well-model", "decide"]);
+    expect(children.map(({ name }) => name).toSorted()).toEqual([
+      "chat ill-model",
+      "chat well-model",
+      "decide",
+    ]);
     const [failed] = children.filter(({ name }) => name === "chat ill-model");
     const [good] = children.filter(({ name }) => name === "chat well-model");
     if (failed === undefined || good === undefined) throw new Error("no spans of calls");
     expect(failed).toMatchObject({ kind: 3, status: { code: 2 } });
-    expect(attributesOf(failed)).toMatchObject({ "error.type": "overloaded", "http.response.status_code": 503 });
+    expect(attributesOf(failed)).toMatchObject({
+      "error.type": "overloaded",
+      "http.response.status_code": 503,
+    });
     for (const child of children) {
-      expect(BigInt(child.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(request.startTimeUnixNano));
+      expect(BigInt(child.startTimeUnixNano)).toBeGreaterThanOrEqual(
+        BigInt(request.startTimeUnixNano),
+      );
     }
     // Each call names its own span; the client's state goes with it.
     expect(ill.calls[0]?.headers["traceparent"]).toBe(`00-${TRACE}-${failed.spanId}-01`);
@@ -128,11 +153,15 @@ describe("OTLP", () => {
     expect(theirs.calls[0]?.headers).not.toHaveProperty("tracestate");
     // The log knows the trace too.
     const lines = server.stdout().split("\n").slice(0, -1);
-    const line = lines.map((one): Record<string, unknown> => JSON.parse(one)).find(({ event }) => event === "request");
+    const line = lines
+      .map((one): Record<string, unknown> => JSON.parse(one))
+      .find(({ event }) => event === "request");
     expect(line?.["trace_id"]).toBe(TRACE);
     await until(
       () =>
-        collector.posts.some(({ path, body }) => path === "/v1/metrics" && body.includes("gen_ai.client.token.usage")),
+        collector.posts.some(
+          ({ path, body }) => path === "/v1/metrics" && body.includes("gen_ai.client.token.usage"),
+        ),
       10_000,
     );
     const metrics = collector.posts
@@ -149,12 +178,17 @@ describe("OTLP", () => {
 
   it("costs no request and a bounded memory where the collector is away, and counts what is lost", async () => {
     const well = await startUpstream((response) => answerJson(response));
-    const server = await spawnServer(routesTo({ ill: well.url, well: well.url, theirs: well.url }), {
-      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:9/v1/traces",
-      OTEL_BSP_MAX_QUEUE_SIZE: "8",
-      ...FAST,
-    });
-    const answers = await Promise.all(Array.from({ length: 40 }, () => ask(server.url, server.key, "theirs")));
+    const server = await spawnServer(
+      routesTo({ ill: well.url, well: well.url, theirs: well.url }),
+      {
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:9/v1/traces",
+        OTEL_BSP_MAX_QUEUE_SIZE: "8",
+        ...FAST,
+      },
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => ask(server.url, server.key, "theirs")),
+    );
     expect(answers.every(({ status }) => status === 200)).toBe(true);
     const lost = async (): Promise<number> => {
       const page = await (await fetch(`${server.adminUrl}/metrics`)).text();
@@ -171,11 +205,14 @@ describe("OTLP", () => {
   it("samples as configured", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const collector = await startCollector();
-    const server = await spawnServer(routesTo({ ill: well.url, well: well.url, theirs: well.url }), {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_TRACES_SAMPLER: "parentbased_always_off",
-      ...FAST,
-    });
+    const server = await spawnServer(
+      routesTo({ ill: well.url, well: well.url, theirs: well.url }),
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_TRACES_SAMPLER: "parentbased_always_off",
+        ...FAST,
+      },
+    );
     await ask(server.url, server.key, "with-fallback");
     await ask(server.url, server.key, "with-fallback", { traceparent: `00-${TRACE}-${SPAN}-01` });
     await until(() => spansOf(collector).length >= 3, 30_000);

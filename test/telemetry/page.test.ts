@@ -49,7 +49,11 @@ describe("endpoints", () => {
     expect(tracker.ejections("a")).toBe(0);
     for (const now of [0, 200, 600]) {
       tracker.begin("a", now);
-      tracker.end("a", { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null }, now);
+      tracker.end(
+        "a",
+        { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null },
+        now,
+      );
     }
     expect(tracker.ejections("a")).toBe(3);
     tracker.begin("a", 5_000);
@@ -73,7 +77,9 @@ describe("GET /metrics", () => {
     const response = await fetch(`${server.adminUrl}/metrics`);
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const page = parseExposition(await response.text());
-    expect(sumOf(page, "signalbox_requests_total", { terminal: "completed", route: "chat-small" })).toBe(1);
+    expect(
+      sumOf(page, "signalbox_requests_total", { terminal: "completed", route: "chat-small" }),
+    ).toBe(1);
     expect(sumOf(page, "signalbox_keys")).toBe(1);
     expect(sumOf(page, "signalbox_evidence_available")).toBe(1);
     expect(sumOf(page, "signalbox_accepting")).toBe(1);
@@ -81,11 +87,15 @@ describe("GET /metrics", () => {
     const { table } = server.built.snapshot.decider;
     expect(sumOf(page, "signalbox_table_info", { revision: table.revision })).toBe(1);
     for (const { id } of Object.values(table.endpoints)) {
-      expect(sumOf(page, "signalbox_endpoint_state", { endpoint: id, state: "healthy" }), id).toBe(1);
+      expect(sumOf(page, "signalbox_endpoint_state", { endpoint: id, state: "healthy" }), id).toBe(
+        1,
+      );
       expect(sumOf(page, "signalbox_endpoint_state", { endpoint: id }), id).toBe(1);
     }
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404);
-    const open = await fetch(`${server.adminUrl}/metrics`, { headers: { accept: "application/openmetrics-text" } });
+    const open = await fetch(`${server.adminUrl}/metrics`, {
+      headers: { accept: "application/openmetrics-text" },
+    });
     const openPage = parseExposition(await open.text(), "openmetrics");
     expect(openPage.size).toBe(page.size);
   });
@@ -94,7 +104,10 @@ describe("GET /metrics", () => {
     const marks = /(<!-- metrics -->\n\n)[\s\S]*?(\n\n<!-- end of metrics -->)/;
     const document = readFileSync(DOCUMENT, "utf8");
     expect(document).toMatch(marks);
-    const written = document.replace(marks, (_, begin: string, end: string) => `${begin}${metricsTable()}${end}`);
+    const written = document.replace(
+      marks,
+      (_, begin: string, end: string) => `${begin}${metricsTable()}${end}`,
+    );
     if (process.env["UPDATE_DOCS"] === "1") writeFileSync(DOCUMENT, written);
     expect(readFileSync(DOCUMENT, "utf8")).toBe(written);
     const { server } = await startTestServer();

@@ -32,11 +32,15 @@ interface Draft {
 }
 
 /**
- * Reads a page strictly: every family has HELP and TYPE before its samples and stands in one piece, no name and no series comes twice, histograms add up.
+ * Reads a page strictly: every family has HELP and TYPE before its samples and stands in one piece,
+ * no name and no series comes twice, histograms add up.
  *
  * @throws {Error} naming the line and the rule.
  */
-export function parseExposition(page: string, format: Format = "prometheus"): ReadonlyMap<string, ParsedFamily> {
+export function parseExposition(
+  page: string,
+  format: Format = "prometheus",
+): ReadonlyMap<string, ParsedFamily> {
   const families = new Map<string, ParsedFamily>();
   let lines = page.split("\n");
   check(lines.pop() === "", "the page ends with a line break", page.slice(-40));
@@ -57,13 +61,24 @@ export function parseExposition(page: string, format: Format = "prometheus"): Re
     if (keyword === "HELP") {
       const isNew = drafts.every((one) => one.name !== name);
       check(NAME.test(name) && isNew, "a family has a plain name and stands once", line);
-      drafts.push({ name, type: null, help: unescaped(rest, format === "openmetrics", line), unit: null, samples: [] });
+      drafts.push({
+        name,
+        type: null,
+        help: unescaped(rest, format === "openmetrics", line),
+        unit: null,
+        samples: [],
+      });
       continue;
     }
-    if (draft?.name !== name || draft.samples.length > 0) throw new Error(`metadata follows HELP: ${line}`);
+    if (draft?.name !== name || draft.samples.length > 0)
+      throw new Error(`metadata follows HELP: ${line}`);
     if (keyword === "UNIT") draft.unit = rest;
     else {
-      check(rest === "counter" || rest === "gauge" || rest === "histogram", "the type is a known one", line);
+      check(
+        rest === "counter" || rest === "gauge" || rest === "histogram",
+        "the type is a known one",
+        line,
+      );
       draft.type = rest as ParsedFamily["type"];
     }
   }
@@ -78,15 +93,24 @@ function finished({ name, type, help, unit, samples }: Draft): ParsedFamily {
   return { name, type, help, unit, samples };
 }
 
-function checkFamily({ name, type, unit, samples }: ParsedFamily, format: Format, owners: Map<string, string>): void {
+function checkFamily(
+  { name, type, unit, samples }: ParsedFamily,
+  format: Format,
+  owners: Map<string, string>,
+): void {
   const base = format === "prometheus" && type === "counter" ? name.replace(/_total$/, "") : name;
-  if (format === "prometheus" && type === "counter") check(name.endsWith("_total"), "a counter ends with _total", name);
+  if (format === "prometheus" && type === "counter")
+    check(name.endsWith("_total"), "a counter ends with _total", name);
   if (format === "openmetrics") check(!name.endsWith("_total"), "a family has no suffix", name);
   if (unit !== null) check(base.endsWith(`_${unit}`), "the name ends with the unit", name);
   const seen = new Set<string>();
   for (const sample of samples) {
     const suffix = sample.name.slice(base.length);
-    check(sample.name.startsWith(base) && SUFFIXES[type].includes(suffix), `a sample is of ${name}`, sample.name);
+    check(
+      sample.name.startsWith(base) && SUFFIXES[type].includes(suffix),
+      `a sample is of ${name}`,
+      sample.name,
+    );
     const series = `${sample.name}${JSON.stringify(Object.entries(sample.labels).map(String).toSorted())}`;
     check(!seen.has(series), "a series comes once", series);
     seen.add(series);
@@ -99,11 +123,14 @@ function checkFamily({ name, type, unit, samples }: ParsedFamily, format: Format
 }
 
 function checkHistogram(base: string, samples: readonly ParsedSample[]): void {
-  const keyOf = (labels: Readonly<Record<string, string>>): string => JSON.stringify({ ...labels, le: null });
+  const keyOf = (labels: Readonly<Record<string, string>>): string =>
+    JSON.stringify({ ...labels, le: null });
   const groups = Map.groupBy(samples, ({ labels }) => keyOf(labels));
   for (const group of groups.values()) {
     const buckets = group.filter(({ name }) => name === `${base}_bucket`);
-    const bounds = buckets.map(({ labels }) => (labels["le"] === "+Inf" ? Infinity : Number(labels["le"])));
+    const bounds = buckets.map(({ labels }) =>
+      labels["le"] === "+Inf" ? Infinity : Number(labels["le"]),
+    );
     check(
       bounds.every((bound, position) => position === 0 || bound > (bounds[position - 1] ?? 0)),
       "bounds rise",
@@ -146,7 +173,11 @@ function parseSample(line: string): ParsedSample {
 
 function unescaped(text: string, withQuotes: boolean, line: string): string {
   return text.replaceAll(/\\(.?)/gs, (_, next: string) => {
-    check(next === "\\" || next === "n" || (withQuotes && next === '"'), "an escape is a known one", line);
+    check(
+      next === "\\" || next === "n" || (withQuotes && next === '"'),
+      "an escape is a known one",
+      line,
+    );
     return next === "n" ? "\n" : next;
   });
 }
@@ -166,6 +197,8 @@ export function sumOf(
   if (family === undefined) throw new Error(`no family ${name}`);
   return family.samples
     .filter((sample) => sample.name === name)
-    .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
+    .filter((sample) =>
+      Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+    )
     .reduce((sum, { value }) => sum + value, 0);
 }

@@ -25,7 +25,8 @@ describe("metrics of requests", () => {
   it("say what the evidence says, after every kind of end", async () => {
     let mode = "well";
     const first = await startUpstream((response) => {
-      if (mode === "overloaded" || mode === "all-down") return answerJson(response, { error: {} }, 503);
+      if (mode === "overloaded" || mode === "all-down")
+        return answerJson(response, { error: {} }, 503);
       if (mode === "cut") {
         startSse(response);
         response.write(sse(delta("one")));
@@ -43,7 +44,10 @@ describe("metrics of requests", () => {
     const router = await startRouter({ table, runtime: { observer: metrics } });
     const workspace = table.workspaces["w"];
     if (workspace === undefined) throw new Error("no workspace");
-    const strict = { ...table, workspaces: { w: { ...workspace, approve: { ...workspace.approve, providers: [] } } } };
+    const strict = {
+      ...table,
+      workspaces: { w: { ...workspace, approve: { ...workspace.approve, providers: [] } } },
+    };
     const denying = await startRouter({ table: strict, runtime: { observer: metrics } });
     let count = 0;
     const ask = async (next: string, send: () => Promise<unknown>): Promise<void> => {
@@ -61,7 +65,9 @@ describe("metrics of requests", () => {
     await ask("well", () => post(router, { model: "no-such-route", messages: hello.messages }));
     await ask("well", () => post(router, "{"));
     await ask("well", () => post(router, hello, { authorization: "Bearer bad" }));
-    await ask("well", () => fetch(`${router.url}/v1/models`, { headers: { authorization: "Bearer good" } }));
+    await ask("well", () =>
+      fetch(`${router.url}/v1/models`, { headers: { authorization: "Bearer good" } }),
+    );
     await ask("hang", async () => {
       const controller = new AbortController();
       const calls = first.calls.length;
@@ -89,8 +95,12 @@ describe("metrics of requests", () => {
     for (const terminal of TERMINALS) {
       const inEvidence = outcomes.filter((outcome) => outcome.terminal === terminal).length;
       expect(sumOf(page, "signalbox_requests_total", { terminal }), terminal).toBe(inEvidence);
-      expect(sumOf(page, "signalbox_workspace_requests_total", { terminal }), terminal).toBe(inEvidence);
-      expect(sumOf(page, "signalbox_request_duration_seconds_count", { terminal }), terminal).toBe(inEvidence);
+      expect(sumOf(page, "signalbox_workspace_requests_total", { terminal }), terminal).toBe(
+        inEvidence,
+      );
+      expect(sumOf(page, "signalbox_request_duration_seconds_count", { terminal }), terminal).toBe(
+        inEvidence,
+      );
     }
     for (const outcome of ["route", "deny", "refuse", "answer"]) {
       const inEvidence = decisions.filter((decision) => decision.outcome === outcome).length;
@@ -102,7 +112,9 @@ describe("metrics of requests", () => {
       const own = attempts.filter((attempt) => attempt.provider === provider);
       expect(sumOf(page, "signalbox_attempts_total", { provider })).toBe(own.length);
       const overloaded = own.filter(({ failure }) => failure === "overloaded").length;
-      expect(sumOf(page, "signalbox_attempts_total", { provider, failure: "overloaded" })).toBe(overloaded);
+      expect(sumOf(page, "signalbox_attempts_total", { provider, failure: "overloaded" })).toBe(
+        overloaded,
+      );
     }
     expect(sumOf(page, "signalbox_fallbacks_total", { route: "r", endpoint: "a" })).toBe(2);
     expect(sumOf(page, "signalbox_denials_total", { reason: "PROVIDER_NOT_APPROVED" })).toBe(1);
@@ -112,12 +124,18 @@ describe("metrics of requests", () => {
     );
     const sum = (values: readonly (number | null)[]): number =>
       values.reduce<number>((all, one) => all + (one ?? 0), 0);
-    expect(sumOf(page, "signalbox_tokens_total", { type: "input" })).toBe(sum(outcomes.map((one) => one.inputTokens)));
+    expect(sumOf(page, "signalbox_tokens_total", { type: "input" })).toBe(
+      sum(outcomes.map((one) => one.inputTokens)),
+    );
     expect(sumOf(page, "signalbox_tokens_total", { type: "output" })).toBe(
       sum(outcomes.map((one) => one.outputTokens)),
     );
-    expect(sumOf(page, "signalbox_workspace_tokens_total", { workspace: "w", type: "output" })).toBeGreaterThan(0);
-    expect(sumOf(page, "signalbox_workspace_cost_usd_total")).toBeCloseTo(sumOf(page, "signalbox_cost_usd_total"));
+    expect(
+      sumOf(page, "signalbox_workspace_tokens_total", { workspace: "w", type: "output" }),
+    ).toBeGreaterThan(0);
+    expect(sumOf(page, "signalbox_workspace_cost_usd_total")).toBeCloseTo(
+      sumOf(page, "signalbox_cost_usd_total"),
+    );
     const total = sum(outcomes.map((one) => one.total)) / 1000;
     expect(sumOf(page, "signalbox_request_duration_seconds_sum")).toBeCloseTo(total, 6);
   });
@@ -136,7 +154,11 @@ describe("metrics of requests", () => {
       { attempts: [ofTwo[1] ?? attempt], costNanoUsd: null },
       { attempts: [] },
     ]) {
-      const ended = { decision: decisionRecord("r"), outcome: { ...outcomeRecord("r"), ...more }, traceId: null };
+      const ended = {
+        decision: decisionRecord("r"),
+        outcome: { ...outcomeRecord("r"), ...more },
+        traceId: null,
+      };
       metrics.ended("chat.completions", ended);
     }
     const page = pageOf(metrics);
@@ -163,13 +185,22 @@ describe("metrics of requests", () => {
   it("make no series of what anonymous callers name", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const metrics = new RequestMetrics();
-    const router = await startRouter({ table: tableOver([upstream]), runtime: { observer: metrics } });
+    const router = await startRouter({
+      table: tableOver([upstream]),
+      runtime: { observer: metrics },
+    });
     const name = "an-undeclared-name";
     for (let time = 0; time < 20; time += 1) {
-      await post(router, { ...hello, model: `${name}-${time}` }, { "x-client-request-id": `${name}-${time}` });
+      await post(
+        router,
+        { ...hello, model: `${name}-${time}` },
+        { "x-client-request-id": `${name}-${time}` },
+      );
       await fetch(`${router.url}/v1/${name}/${time}`);
       await post(router, { ...hello, provider: { only: [`${name}-${time}`] } });
-      await fetch(`${router.url}/v1/models/${name}-${time}`, { headers: { authorization: `Bearer ${name}` } });
+      await fetch(`${router.url}/v1/models/${name}-${time}`, {
+        headers: { authorization: `Bearer ${name}` },
+      });
     }
     await router.settled(60);
     const { text } = formatExposition(metrics.families, undefined);

@@ -13,7 +13,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function recordingLog(): { readonly log: JsonLog; readonly lines: (readonly [level: string, record: object])[] } {
+function recordingLog(): {
+  readonly log: JsonLog;
+  readonly lines: (readonly [level: string, record: object])[];
+} {
   const lines: (readonly [level: string, record: object])[] = [];
   const log: JsonLog = {
     write: (level, record) => void lines.push([level, record]),
@@ -28,12 +31,27 @@ describe("a server's log", () => {
   it("says once that the store fails, and once that it is well again", () => {
     vi.useFakeTimers();
     const { log, lines } = recordingLog();
-    let health: EvidenceHealth = { state: "ok", waiting: 0, refused: 0, lost: 0, head: null, owing: 0 };
+    let health: EvidenceHealth = {
+      state: "ok",
+      waiting: 0,
+      refused: 0,
+      lost: 0,
+      head: null,
+      owing: 0,
+    };
     const stop = new ServerLog(log).watchStore(() => health);
     vi.advanceTimersByTime(3_000);
     expect(lines).toEqual([]);
     const fault = { cause: "file_removed", file: "a.db-wal" } as const;
-    health = { state: "unavailable", waiting: 7, refused: 2, lost: 1, head: null, owing: 2_000, fault };
+    health = {
+      state: "unavailable",
+      waiting: 7,
+      refused: 2,
+      lost: 1,
+      head: null,
+      owing: 2_000,
+      fault,
+    };
     vi.advanceTimersByTime(3_000);
     health = { ...health, state: "ok", waiting: 0 };
     vi.advanceTimersByTime(3_000);
@@ -51,7 +69,13 @@ describe("a server's log", () => {
     const { keyChanged } = new ServerLog(log);
     const ring = new KeyRing();
     const record = createKey();
-    for (const records of [[record], [record], [revokedRecord(record)], [revokedRecord(record)], [record]]) {
+    for (const records of [
+      [record],
+      [record],
+      [revokedRecord(record)],
+      [revokedRecord(record)],
+      [record],
+    ]) {
       ring.apply(records).forEach(keyChanged);
     }
     const line = { event: "key_changed", key_id: record.id, workspace: "w" };
@@ -64,7 +88,12 @@ describe("a server's log", () => {
   it("logs sets of policies and contents that cannot be had, and of files that differ", () => {
     const { log, lines } = recordingLog();
     const { policies } = new ServerLog(log);
-    const identity = { id: "gate", revision: 2, digest: "d".repeat(64), slot: "candidate" } as const;
+    const identity = {
+      id: "gate",
+      revision: 2,
+      digest: "d".repeat(64),
+      slot: "candidate",
+    } as const;
     policies.failed([new ContentUnusableError(identity, "it is not there")]);
     policies.recovered();
     policies.swapped({
@@ -88,11 +117,20 @@ describe("the log of requests", () => {
     const { log, lines } = recordingLog();
     const outcome = outcomeRecord("r1");
     const attempts = outcome.attempts.flatMap((attempt) => [
-      { ...attempt, failure: "rejected" as const, status: 400, flag: asIdentifier("no_store_field") },
+      {
+        ...attempt,
+        failure: "rejected" as const,
+        status: 400,
+        flag: asIdentifier("no_store_field"),
+      },
       attempt,
     ]);
     const decision = decisionRecord("r1");
-    requestLog(log).ended(decision.operation, { decision, outcome: { ...outcome, attempts }, traceId: null });
+    requestLog(log).ended(decision.operation, {
+      decision,
+      outcome: { ...outcome, attempts },
+      traceId: null,
+    });
     expect(lines.filter(([level]) => level === "warn")).toEqual([
       [
         "warn",

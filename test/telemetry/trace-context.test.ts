@@ -64,10 +64,22 @@ describe("OpenTelemetry's variables", () => {
   it("export nothing unless an address is given", () => {
     expect(readOtlpSettings({})).toBeNull();
     expect(readOtlpSettings({ ...endpoint, OTEL_SDK_DISABLED: "true" })).toBeNull();
-    expect(readOtlpSettings({ ...endpoint, OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" })).toBeNull();
+    expect(
+      readOtlpSettings({
+        ...endpoint,
+        OTEL_TRACES_EXPORTER: "none",
+        OTEL_METRICS_EXPORTER: "none",
+      }),
+    ).toBeNull();
     expect(readOtlpSettings(endpoint)).toMatchObject({ traces: true, metrics: true });
-    const only = readOtlpSettings({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c:4318/v1/traces" });
-    expect(only).toMatchObject({ traces: true, metrics: false, sampler: { isParentBased: true, share: 1 } });
+    const only = readOtlpSettings({
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c:4318/v1/traces",
+    });
+    expect(only).toMatchObject({
+      traces: true,
+      metrics: false,
+      sampler: { isParentBased: true, share: 1 },
+    });
   });
 
   it("choose the sampler", () => {
@@ -83,7 +95,10 @@ describe("OpenTelemetry's variables", () => {
 
   it.each([
     [{ OTEL_TRACES_SAMPLER: "secret-name" }, "OTEL_TRACES_SAMPLER: must be one of"],
-    [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],
+    [
+      { OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" },
+      "OTEL_TRACES_SAMPLER_ARG",
+    ],
     [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, "OTEL_BSP_MAX_QUEUE_SIZE"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported"],
   ])("are refused by name where they cannot be used: %j", (more, message) => {

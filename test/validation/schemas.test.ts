@@ -3,7 +3,12 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkName, compile, Validator, type ValidatorOptions } from "../../src/validation/validator.ts";
+import {
+  checkName,
+  compile,
+  Validator,
+  type ValidatorOptions,
+} from "../../src/validation/validator.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { BODY_CHECKS, codeOf, FILE_CHECKS } from "../../tools/build/checks.ts";
 import { filesBelow, ROOT, shown, SOURCE, textOf } from "../support/imports.ts";
@@ -12,14 +17,24 @@ const bodies = Object.entries(BODY_CHECKS);
 const others = Object.entries(FILE_CHECKS);
 
 /** As strict as ajv can be where schemas say what they have to. */
-function compileStrictly({ schema, options, annotations = [] }: ValidatorOptions, strictTuples: boolean): void {
-  const ajv = new Ajv2020({ ...options, strict: true, strictTypes: false, strictRequired: false, strictTuples });
+function compileStrictly(
+  { schema, options, annotations = [] }: ValidatorOptions,
+  strictTuples: boolean,
+): void {
+  const ajv = new Ajv2020({
+    ...options,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    strictTuples,
+  });
   ajv.addVocabulary([...annotations]);
   ajv.compile(schema);
 }
 
 describe("schemas that are compiled when they are first needed", () => {
-  // A list in a body whose first item shows what the others are has more items than the one that is looked at.
+  // A list in a body whose first item shows what the others are has more items than the one that is
+  // looked at.
   it.each(bodies)("%s is a schema, and every keyword of it is known", (_, check) => {
     expect(() => compileStrictly(check, false)).not.toThrow();
     expect(() => compile(check)).not.toThrow();
@@ -52,7 +67,9 @@ describe("a check that is compiled ahead, for the package", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Values that a schema allows in part: made from its properties, one of them wrong or missing. */
+  /**
+   * Values that a schema allows in part: made from its properties, one of them wrong or missing.
+   */
   function* samples({ properties = {} }: { properties?: Record<string, JsonObject> }): Generator {
     const values = [
       7,
@@ -68,7 +85,9 @@ describe("a check that is compiled ahead, for the package", () => {
       [{ role: "user", content: [{}] }],
     ];
     yield* values;
-    const whole = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, plausible(schema)]));
+    const whole = Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [name, plausible(schema)]),
+    );
     yield whole;
     yield { ...whole, unknown: 1 };
     for (const name of Object.keys(properties)) {
@@ -78,7 +97,13 @@ describe("a check that is compiled ahead, for the package", () => {
   }
 
   /** A value for a schema, by its type alone. */
-  function plausible({ type, enum: allowed, const: only, items, properties }: JsonObject): JsonValue {
+  function plausible({
+    type,
+    enum: allowed,
+    const: only,
+    items,
+    properties,
+  }: JsonObject): JsonValue {
     if (only !== undefined) return only;
     if (Array.isArray(allowed)) return allowed[0] ?? null;
     const [first] = [type].flat();
@@ -92,26 +117,31 @@ describe("a check that is compiled ahead, for the package", () => {
     return first === "string" ? "text" : first === "boolean" ? true : 1;
   }
 
-  it.each([...bodies, ...others])("%s gives the same result for every value, with the same messages", (_, check) => {
-    const path = join(folder, checkName(check));
-    writeFileSync(path, codeOf(check));
-    const ahead: ValidateFunction = load(path);
-    const here = compile(check);
-    let refused = 0;
-    for (const value of samples(check.schema)) {
-      expect(ahead(value)).toBe(here(value));
-      expect(ahead.errors).toEqual(here.errors);
-      if (ahead.errors !== null) refused += 1;
-    }
-    expect(refused).toBeGreaterThan(0);
-  });
+  it.each([...bodies, ...others])(
+    "%s gives the same result for every value, with the same messages",
+    (_, check) => {
+      const path = join(folder, checkName(check));
+      writeFileSync(path, codeOf(check));
+      const ahead: ValidateFunction = load(path);
+      const here = compile(check);
+      let refused = 0;
+      for (const value of samples(check.schema)) {
+        expect(ahead(value)).toBe(here(value));
+        expect(ahead.errors).toEqual(here.errors);
+        if (ahead.errors !== null) refused += 1;
+      }
+      expect(refused).toBeGreaterThan(0);
+    },
+  );
 
   it("is named after all that it is compiled from", () => {
     const all = [...bodies, ...others].map(([, check]) => check);
     const distinct = new Set(all.map((check) => JSON.stringify(check)));
     expect(new Set(all.map(checkName)).size).toBe(distinct.size);
     const [first] = all;
-    expect(first && checkName({ ...first, options: { allErrors: true } })).not.toBe(first && checkName(first));
+    expect(first && checkName({ ...first, options: { allErrors: true } })).not.toBe(
+      first && checkName(first),
+    );
   });
 });
 
@@ -133,7 +163,9 @@ describe("a check", () => {
   });
 
   it("refuses a schema with unknown keywords", () => {
-    expect(() => new Validator(() => ({ schema: { typo: 1 } })).accepts(1)).toThrow(/unknown keyword/);
+    expect(() => new Validator(() => ({ schema: { typo: 1 } })).accepts(1)).toThrow(
+      /unknown keyword/,
+    );
     const annotated = new Validator(() => ({ schema: { typo: 1 }, annotations: ["typo"] }));
     expect(annotated.accepts(1)).toBe(true);
   });

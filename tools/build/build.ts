@@ -8,12 +8,15 @@ import { BUNDLED, packageOf } from "./bundled.ts";
 import { BODY_CHECKS, codeOf, FILE_CHECKS } from "./checks.ts";
 
 /**
- * Writes `dist/`: the sources as few files, one for each program and thread beside what they share. The packages of
- * `bundled.ts`, which every start loads, are among them; all others stay in `node_modules`. Names are kept as they are: a stack names our functions.
+ * Writes `dist/`: the sources as few files, one for each program and thread beside what they share.
+ * The packages of `bundled.ts`, which every start loads, are among them; all others stay in
+ * `node_modules`. Names are kept as they are: a stack names our functions.
  */
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** What is started or loaded by its path; each stands in `dist` where its source stands in `src`. */
+/**
+ * What is started or loaded by its path; each stands in `dist` where its source stands in `src`.
+ */
 const ENTRIES = [
   "src/main.ts",
   "src/compile/compile-worker.ts",
@@ -37,7 +40,10 @@ function placeOf(path: string): string {
 
 const MARK = "SIGNALBOX_MODULE_URL";
 
-/** Keeps `import.meta.url` the address of the module as it stands in `src`: files are found from there, whichever file the module is bundled into. */
+/**
+ * Keeps `import.meta.url` the address of the module as it stands in `src`: files are found from
+ * there, whichever file the module is bundled into.
+ */
 const moduleAddresses: Plugin = {
   name: "module-addresses",
   transform: {
@@ -54,10 +60,13 @@ const moduleAddresses: Plugin = {
 };
 
 const bundle = await rolldown({
-  input: Object.fromEntries(ENTRIES.map((path) => [placeOf(join(ROOT, path)).replace(/\.js$/, ""), join(ROOT, path)])),
+  input: Object.fromEntries(
+    ENTRIES.map((path) => [placeOf(join(ROOT, path)).replace(/\.js$/, ""), join(ROOT, path)]),
+  ),
   cwd: ROOT,
   platform: "node",
-  // The oldest Node of `engines`; what it lacks of the library, the type check of tsconfig.build.json finds.
+  // The oldest Node of `engines`; what it lacks of the library, the type check of
+  // tsconfig.build.json finds.
   transform: { target: "es2024" },
   tsconfig: false,
   plugins: [moduleAddresses],
@@ -76,10 +85,13 @@ const { output } = await bundle.write({
 });
 await bundle.close();
 // What is not listed is in no bill of materials and no notice.
-const inlined = output.flatMap((chunk) => (chunk.type === "chunk" ? Object.keys(chunk.modules) : []));
+const inlined = output.flatMap((chunk) =>
+  chunk.type === "chunk" ? Object.keys(chunk.modules) : [],
+);
 const unlisted = inlined.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
 for (const name of new Set(unlisted)) {
-  if (!BUNDLED.includes(name)) throw new Error(`build: ${name} is in the bundle but not in tools/build/bundled.ts`);
+  if (!BUNDLED.includes(name))
+    throw new Error(`build: ${name} is in the bundle but not in tools/build/bundled.ts`);
 }
 
 // What a start would otherwise work out anew each time.
@@ -89,5 +101,8 @@ for (const check of [...Object.values(BODY_CHECKS), ...Object.values(FILE_CHECKS
   writeFileSync(join(checks, checkName(check)), codeOf(check));
 const contract = join(ROOT, "dist/http/contract");
 mkdirSync(contract, { recursive: true });
-writeFileSync(join(contract, "deployed.json"), `${JSON.stringify({ sha256: contractSha256(openApiDocument()) })}\n`);
+writeFileSync(
+  join(contract, "deployed.json"),
+  `${JSON.stringify({ sha256: contractSha256(openApiDocument()) })}\n`,
+);
 await buildConsole(join(ROOT, "dist/console"));

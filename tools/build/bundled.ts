@@ -1,6 +1,7 @@
 /**
- * Packages whose code is in `dist/`: every start loads them, and as files of their own they cost a fifth of its CPU and 20 MB of memory.
- * `devDependencies` names the direct ones. Notices and the bill of materials list them as they list `dependencies`.
+ * Packages whose code is in `dist/`: every start loads them, and as files of their own they cost a
+ * fifth of its CPU and 20 MB of memory. `devDependencies` names the direct ones. Notices and the
+ * bill of materials list them as they list `dependencies`.
  */
 export const BUNDLED: readonly string[] = [
   "h3",

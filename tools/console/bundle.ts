@@ -9,7 +9,8 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "console");
 
 /**
- * Writes the console's page: `index.html`, and below `assets/` the scripts, the style and the icon, each with a hash of its content in its name.
+ * Writes the console's page: `index.html`, and below `assets/` the scripts, the style and the icon,
+ * each with a hash of its content in its name.
  *
  * @param folder is emptied first.
  * @throws {Error} for any warning of the bundler, and for a package that is not in the notices.
@@ -42,7 +43,9 @@ export async function buildConsole(folder: string): Promise<void> {
   const { dependencies }: { dependencies: Readonly<Record<string, string>> } = JSON.parse(
     readFileSync(join(ROOT, "package.json"), "utf8"),
   );
-  const packages = new Set(chunks.flatMap(({ modules }) => Object.keys(modules).flatMap(packagesOf)));
+  const packages = new Set(
+    chunks.flatMap(({ modules }) => Object.keys(modules).flatMap(packagesOf)),
+  );
   for (const name of packages) {
     if (!BUNDLED.includes(name) && dependencies[name] === undefined) {
       throw new Error(`console: ${name} is not in tools/build/bundled.ts`);
@@ -58,13 +61,18 @@ export async function buildConsole(folder: string): Promise<void> {
   );
 }
 
-/** The palette of the simulation's HTML report, so that both look alike; then our rules in the order of their names. */
+/**
+ * The palette of the simulation's HTML report, so that both look alike; then our rules in the order
+ * of their names.
+ */
 function styleSheet(): string {
   const folder = join(SOURCE, "style");
   const chart = readFileSync(join(ROOT, "node_modules/uplot/dist/uPlot.min.css"), "utf8");
   const palette = `:root{${paletteStyle(LIGHT)}}\n@media (prefers-color-scheme:dark){:root{${paletteStyle(DARK)}}}\n`;
   const own = readdirSync(folder).toSorted();
-  return [chart, palette, ...own.map((name) => readFileSync(join(folder, name), "utf8"))].join("\n");
+  return [chart, palette, ...own.map((name) => readFileSync(join(folder, name), "utf8"))].join(
+    "\n",
+  );
 }
 
 function writeHashed(folder: string, name: string, extension: string, content: string): string {

@@ -1,4 +1,5 @@
-// `npm run pictures:console`: the pictures of docs/console.md, with made-up answers. Needs Chromium.
+// `npm run pictures:console`: the pictures of docs/console.md, with made-up answers. Needs
+// Chromium.
 import { join, resolve } from "node:path";
 import { ALL } from "../../test/console/answers/all.ts";
 import { openStage } from "../../test/console/browser.ts";

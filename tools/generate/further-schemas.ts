@@ -3,10 +3,16 @@ import type { Schema } from "../../src/compile/authored/schema.ts";
 type Part = Schema[string];
 type Definitions = Readonly<Record<string, Schema>>;
 
-/** The file that the two others refer to, beside them. They have no `$id`, so that an editor resolves the name against their own address. */
+/**
+ * The file that the two others refer to, beside them. They have no `$id`, so that an editor
+ * resolves the name against their own address.
+ */
 export const ROUTES_FILE = "routes.schema.json";
 
-/** The schema of an included file, for editors: the same sections, none of them required. The compiler checks the merged whole. */
+/**
+ * The schema of an included file, for editors: the same sections, none of them required. The
+ * compiler checks the merged whole.
+ */
 export function partSchema(schema: Schema): Schema {
   const { include: _include, ...sections } = membersOf(schema["properties"]);
   return {
@@ -21,7 +27,10 @@ export function partSchema(schema: Schema): Schema {
   };
 }
 
-/** The schema of an overlay, for editors: nothing is required, `null` removes a key, and `endpoints` is a mapping by id. */
+/**
+ * The schema of an overlay, for editors: nothing is required, `null` removes a key, and `endpoints`
+ * is a mapping by id.
+ */
 export function overlaySchema(schema: Schema): Schema {
   const { include: _include, endpoints, ...sections } = membersOf(schema["properties"]);
   const rows: Schema = {
@@ -39,7 +48,8 @@ export function overlaySchema(schema: Schema): Schema {
     $schema: schema["$schema"] ?? "",
     title: "routes.NAME.yaml",
     type: "object",
-    description: "What is different in one environment. Mappings merge, other values replace, null removes.",
+    description:
+      "What is different in one environment. Mappings merge, other values replace, null removes.",
     properties,
     additionalProperties: false,
     $defs: Object.fromEntries(Object.entries(membersOf($defs)).filter(([name]) => own.has(name))),
@@ -61,14 +71,25 @@ function changedDefinitions(whole: Definitions, relaxed: Definitions): ReadonlyS
   return changed;
 }
 
-/** A copy in which references to definitions that are not its own lead into the schema of routes.yaml. */
+/**
+ * A copy in which references to definitions that are not its own lead into the schema of
+ * routes.yaml.
+ */
 function referring(schema: Part, own: ReadonlySet<string>): Part {
   if (Array.isArray(schema)) return schema.map((one) => referring(one, own));
   if (!isMapping(schema)) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => {
-      const name = keyword === "$ref" && typeof value === "string" ? /^#\/\$defs\/(.+)$/.exec(value)?.[1] : undefined;
-      return [keyword, name === undefined || own.has(name) ? referring(value, own) : `${ROUTES_FILE}#/$defs/${name}`];
+      const name =
+        keyword === "$ref" && typeof value === "string"
+          ? /^#\/\$defs\/(.+)$/.exec(value)?.[1]
+          : undefined;
+      return [
+        keyword,
+        name === undefined || own.has(name)
+          ? referring(value, own)
+          : `${ROUTES_FILE}#/$defs/${name}`,
+      ];
     }),
   );
 }
@@ -82,18 +103,23 @@ function relax(schema: Part): Part {
   const entries: (readonly [string, Part])[] = [];
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined) continue;
-    // The `else` of a row that may name a preset only lists required members; any other describes a value.
+    // The `else` of a row that may name a preset only lists required members; any other describes a
+    // value.
     if (WHOLE.has(keyword) && !(keyword === "else" && !("required" in membersOf(value)))) continue;
     if (keyword === "properties") {
       entries.push([
         keyword,
-        Object.fromEntries(Object.entries(membersOf(value)).map(([name, one]) => [name, orNull(one)])),
+        Object.fromEntries(
+          Object.entries(membersOf(value)).map(([name, one]) => [name, orNull(one)]),
+        ),
       ]);
     } else if (keyword === "additionalProperties") entries.push([keyword, orNull(value)]);
     else if (keyword === "$defs") {
       entries.push([
         keyword,
-        Object.fromEntries(Object.entries(membersOf(value)).map(([name, one]) => [name, relax(one)])),
+        Object.fromEntries(
+          Object.entries(membersOf(value)).map(([name, one]) => [name, relax(one)]),
+        ),
       ]);
     } else entries.push([keyword, relax(value)]);
   }

@@ -1,4 +1,5 @@
-// Writes every generated file of the repository: schemas and pages from the sources, then what tests record of servers and commands (UPDATE_DOCS=1).
+// Writes every generated file of the repository: schemas and pages from the sources, then what
+// tests record of servers and commands (UPDATE_DOCS=1).
 import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { routesSchema } from "../../src/compile/routes-schema.ts";
@@ -12,7 +13,10 @@ import { configurationReference, diagnosticsReference } from "./reference.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
-/** Tests that write what they compare, in an order in which each finds what it reads: the reference is made from the recorded examples. */
+/**
+ * Tests that write what they compare, in an order in which each finds what it reads: the reference
+ * is made from the recorded examples.
+ */
 const RECORDED = [
   ["test/contract/examples.test.ts"],
   [
@@ -22,9 +26,9 @@ const RECORDED = [
     "test/docs/api.test.ts",
     "test/docs/decisions.test.ts",
     "test/docs/explain.test.ts",
-    "test/docs/policy-lifecycle.test.ts",
-    "test/docs/pull-requests.test.ts",
-    "test/docs/simulate.test.ts",
+    "test/docs/policy-lifecycle.long.test.ts",
+    "test/docs/pull-requests.long.test.ts",
+    "test/docs/simulate.long.test.ts",
     "test/mock/settings.test.ts",
     "test/telemetry/page.test.ts",
   ],

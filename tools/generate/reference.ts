@@ -7,10 +7,18 @@ import { ASSERTION_CODES } from "../../src/simulate/assertions/codes.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `docs/diagnostics.md`: every code of routes.yaml, policies and assertions with its meaning and fix. */
+/**
+ * `docs/diagnostics.md`: every code of routes.yaml, policies and assertions with its meaning and
+ * fix.
+ */
 export function diagnosticsReference(): string {
   const rows = (codes: typeof ROUTE_CODES | typeof POLICY_CODES) =>
-    Object.entries(codes).map(([code, { severity, meaning, fix }]) => [`\`${code}\``, severity, meaning, fix]);
+    Object.entries(codes).map(([code, { severity, meaning, fix }]) => [
+      `\`${code}\``,
+      severity,
+      meaning,
+      fix,
+    ]);
   const head = ["Code", "Severity", "Meaning", "What to do"];
   const own = Object.entries(ASSERTION_CODES).filter(([code]) => !Object.hasOwn(ROUTE_CODES, code));
   return `# Findings of signalbox check
@@ -54,7 +62,10 @@ ${table(
 }
 
 /** `docs/configuration.md`: every key of routes.yaml, from the schema that the compiler checks. */
-export function configurationReference(schema: Json, dialects: Readonly<Record<string, DialectFacts>>): string {
+export function configurationReference(
+  schema: Json,
+  dialects: Readonly<Record<string, DialectFacts>>,
+): string {
   const sections: string[] = [];
   describe(schema, "routes.yaml", schema, sections);
   return `# routes.yaml
@@ -111,7 +122,10 @@ function dialectRow([name, facts]: readonly [string, DialectFacts]): readonly st
   return [`\`${name}\``, listed(facts.operations), listed(facts.expresses)];
 }
 
-function flagRows([dialect, { flags }]: readonly [string, DialectFacts]): readonly (readonly string[])[] {
+function flagRows([dialect, { flags }]: readonly [
+  string,
+  DialectFacts,
+]): readonly (readonly string[])[] {
   return Object.entries(flags).map(([flag, { meaning, withdraws, excludes = [] }]) => {
     const others = Object.keys(flags).filter(
       (other) => excludes.includes(other) || flags[other]?.excludes?.includes(flag),
@@ -142,7 +156,13 @@ function describe(schema: Json, title: string, root: Json, sections: string[]): 
   const required = Array.isArray(resolved["required"]) ? resolved["required"] : [];
   const rows = properties.map(([name, property]) => {
     const necessity = required.includes(name) ? "required" : "optional";
-    return [`\`${name}\``, typeOf(property, root), necessity, defaultOf(property, root), textOf(property, root)];
+    return [
+      `\`${name}\``,
+      typeOf(property, root),
+      necessity,
+      defaultOf(property, root),
+      textOf(property, root),
+    ];
   });
   sections.push(
     `## ${title}\n\n${say(resolved["description"])}\n\n${table(["Key", "Value", "", "Default", "Meaning"], rows)}`,
@@ -159,8 +179,14 @@ function describe(schema: Json, title: string, root: Json, sections: string[]): 
   }
 }
 
-/** The mapping below a key: itself, the rows of a mapping, the items of a list, or the object of a choice. */
-function innerMapping(property: Json, root: Json): { readonly schema: Json; readonly suffix: string } | null {
+/**
+ * The mapping below a key: itself, the rows of a mapping, the items of a list, or the object of a
+ * choice.
+ */
+function innerMapping(
+  property: Json,
+  root: Json,
+): { readonly schema: Json; readonly suffix: string } | null {
   const resolved = follow(property, root);
   const choices: readonly (readonly [unknown, string])[] = [
     [resolved, ""],
@@ -198,7 +224,9 @@ function typeOf(property: Json, root: Json): string {
     ["at most", schema["maximum"]],
   ].filter(([, bound]) => bound !== undefined);
   const kind =
-    { integer: "whole number", boolean: "`true` or `false`", number: "number" }[String(schema["type"])] ?? "text";
+    { integer: "whole number", boolean: "`true` or `false`", number: "number" }[
+      String(schema["type"])
+    ] ?? "text";
   return [kind, ...bounds.map(([value, bound]) => `${String(value)} ${String(bound)}`)].join(", ");
 }
 
@@ -215,11 +243,15 @@ function textOf(property: Json, root: Json): string {
 /** Padded as the formatter of the repository pads, so that generated files need no second pass. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const escaped = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
-  const widths = head.map((_, column) => Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)));
+  const widths = head.map((_, column) =>
+    Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
   const [first = [], ...others] = escaped;
-  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join("\n");
+  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join(
+    "\n",
+  );
 }
 
 function entriesOf(value: unknown): readonly (readonly [string, Json])[] {
@@ -232,5 +264,7 @@ function objectOf(value: unknown): Json {
 
 /** A scalar of the schema as text; nothing for anything else. */
 function say(value: unknown): string {
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+    ? String(value)
+    : "";
 }

@@ -1,9 +1,14 @@
 import { ANSWER_GROUPS, statusesOf } from "../../src/cli/codes/explained-codes.ts";
 
-/** `docs/troubleshooting.md`: every code of an answer of the API, from the tables that `check --explain` reads. */
+/**
+ * `docs/troubleshooting.md`: every code of an answer of the API, from the tables that
+ * `check --explain` reads.
+ */
 export function troubleshootingPage(): string {
   const groups = ANSWER_GROUPS.map(([title, codes]) => {
-    const rows = Object.entries(codes).toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
+    const rows = Object.entries(codes).toSorted(([left], [right]) =>
+      left < right ? -1 : left > right ? 1 : 0,
+    );
     const sections = rows.map(
       ([code, { status, meaning, example, fix }]) =>
         `### ${code}\n\nStatus ${statusesOf(status)}. ${meaning}\n\n- For example: ${example}\n- What to do: ${fix}`,

@@ -12,7 +12,9 @@ export interface InstallFigures {
   readonly bytes: number;
 }
 
-/** Counts the tree in the repository's `node_modules`; sizes are those of files, not of disk blocks. */
+/**
+ * Counts the tree in the repository's `node_modules`; sizes are those of files, not of disk blocks.
+ */
 export function installFigures(root: string, tree: ProductionTree): InstallFigures {
   const bytes = tree.packages.map(({ path }) => bytesBelow(join(root, path)));
   return {
@@ -22,7 +24,10 @@ export function installFigures(root: string, tree: ProductionTree): InstallFigur
   };
 }
 
-/** Bytes of the files below a folder, without nested `node_modules`, which are packages of their own. */
+/**
+ * Bytes of the files below a folder, without nested `node_modules`, which are packages of their
+ * own.
+ */
 export function bytesBelow(folder: string): number {
   return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
     const path = join(folder, entry.name);

@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUNDLED } from "../build/bundled.ts";
 
-/** A package that Signalbox delivers, installed beside it or bundled into it, as the lockfile has it. */
+/**
+ * A package that Signalbox delivers, installed beside it or bundled into it, as the lockfile has
+ * it.
+ */
 export interface ProductionPackage {
   readonly name: string;
   readonly version: string;
@@ -17,7 +20,9 @@ export interface ProductionPackage {
   readonly needs: readonly string[];
 }
 
-/** The root's direct dependencies, the bundled packages, and all that these need; sorted by folder. */
+/**
+ * The root's direct dependencies, the bundled packages, and all that these need; sorted by folder.
+ */
 export interface ProductionTree {
   readonly version: string;
   readonly direct: readonly string[];
@@ -39,16 +44,23 @@ interface LockedPackage {
 /**
  * Walks the lockfile from the root's dependencies, as Node would resolve them.
  *
- * @param bundled packages that the build inlines; without them the tree is what `npm install` brings.
+ * @param bundled packages that the build inlines; without them the tree is what `npm install`
+ * brings.
  * @throws {Error} where one is not locked
  */
-export function readProductionTree(root: string, bundled: readonly string[] = BUNDLED): ProductionTree {
+export function readProductionTree(
+  root: string,
+  bundled: readonly string[] = BUNDLED,
+): ProductionTree {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(join(root, "package-lock.json"), "utf8"),
   );
   const found = new Map<string, ProductionPackage>();
 
-  const needsOf = (path: string, { dependencies, optionalDependencies, ...locked }: LockedPackage): string[] => {
+  const needsOf = (
+    path: string,
+    { dependencies, optionalDependencies, ...locked }: LockedPackage,
+  ): string[] => {
     const peers = Object.keys(locked.peerDependencies ?? {});
     const wanted = [
       ...Object.keys(dependencies ?? {}),
@@ -59,10 +71,14 @@ export function readProductionTree(root: string, bundled: readonly string[] = BU
       ...wanted.map((name) => {
         const resolved = resolveFrom(lock.packages, path, name);
         if (resolved === null)
-          throw new Error(`package-lock.json: ${path || "the root"} needs ${name}, which is not locked`);
+          throw new Error(
+            `package-lock.json: ${path || "the root"} needs ${name}, which is not locked`,
+          );
         return resolved;
       }),
-      ...optional.map((name) => resolveFrom(lock.packages, path, name)).filter((resolved) => resolved !== null),
+      ...optional
+        .map((name) => resolveFrom(lock.packages, path, name))
+        .filter((resolved) => resolved !== null),
     ].toSorted();
   };
 
@@ -75,7 +91,9 @@ export function readProductionTree(root: string, bundled: readonly string[] = BU
       version: locked.version ?? "",
       path,
       licence: locked.license ?? "",
-      sha512: Buffer.from(locked.integrity?.replace(/^sha512-/, "") ?? "", "base64").toString("hex"),
+      sha512: Buffer.from(locked.integrity?.replace(/^sha512-/, "") ?? "", "base64").toString(
+        "hex",
+      ),
       hasInstallScript: locked.hasInstallScript === true,
       needs,
     });
@@ -83,8 +101,12 @@ export function readProductionTree(root: string, bundled: readonly string[] = BU
   };
 
   const top = lock.packages[""] ?? {};
-  const inlined = Object.entries(top.devDependencies ?? {}).filter(([name]) => bundled.includes(name));
-  const direct = needsOf("", { dependencies: { ...top.dependencies, ...Object.fromEntries(inlined) } });
+  const inlined = Object.entries(top.devDependencies ?? {}).filter(([name]) =>
+    bundled.includes(name),
+  );
+  const direct = needsOf("", {
+    dependencies: { ...top.dependencies, ...Object.fromEntries(inlined) },
+  });
   for (const path of direct) visit(path);
   return {
     version: top.version ?? "",
@@ -94,8 +116,16 @@ export function readProductionTree(root: string, bundled: readonly string[] = BU
 }
 
 /** The nearest `node_modules` upwards that has it. */
-function resolveFrom(packages: Readonly<Record<string, LockedPackage>>, from: string, name: string): string | null {
-  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
+function resolveFrom(
+  packages: Readonly<Record<string, LockedPackage>>,
+  from: string,
+  name: string,
+): string | null {
+  for (
+    let folder = from;
+    ;
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))
+  ) {
     const found = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;
     if (Object.hasOwn(packages, found)) return found;
     if (folder === "") return null;

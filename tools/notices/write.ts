@@ -1,4 +1,5 @@
-// Writes THIRD-PARTY-NOTICES and sbom.cdx.json from package-lock.json and node_modules. The size of an installation goes to standard error: `npm pack --json` prints JSON.
+// Writes THIRD-PARTY-NOTICES and sbom.cdx.json from package-lock.json and node_modules. The size of
+// an installation goes to standard error: `npm pack --json` prints JSON.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { formatBillOfMaterials } from "./bill-of-materials.ts";

@@ -1,4 +1,5 @@
-// Boxes, arrows and text of the drawings in docs/images: readable on light and dark pages, text as text.
+// Boxes, arrows and text of the drawings in docs/images: readable on light and dark pages, text as
+// text.
 
 const STYLE = `
     .page { fill: #ffffff; }
@@ -65,7 +66,8 @@ export function box({ x, y, width, title, notes, look = "box" }: Box): string {
     `<rect class="${look}" x="${x}" y="${y}" width="${width}" height="${boxHeight(notes.length)}" rx="8"/>`,
     `<text class="title" x="${middle}" y="${y + 25}">${escaped(title)}</text>`,
     ...notes.map(
-      (note, index) => `<text class="note" x="${middle}" y="${y + 46 + 18 * index}">${escaped(note)}</text>`,
+      (note, index) =>
+        `<text class="note" x="${middle}" y="${y + 46 + 18 * index}">${escaped(note)}</text>`,
     ),
   ].join("\n  ");
 }
@@ -78,10 +80,15 @@ export const band = (x: number, y: number, width: number, height: number, head: 
 export const arrow = (path: string): string => `<path class="line" d="${path}"/>`;
 
 /** For what happens apart from the requests, such as a simulation. */
-export const dashedArrow = (path: string): string => `<path class="line" stroke-dasharray="5 4" d="${path}"/>`;
+export const dashedArrow = (path: string): string =>
+  `<path class="line" stroke-dasharray="5 4" d="${path}"/>`;
 
-export const text = (look: "head" | "label" | "code" | "note", x: number, y: number, content: string): string =>
-  `<text class="${look}" x="${x}" y="${y}">${escaped(content)}</text>`;
+export const text = (
+  look: "head" | "label" | "code" | "note",
+  x: number,
+  y: number,
+  content: string,
+): string => `<text class="${look}" x="${x}" y="${y}">${escaped(content)}</text>`;
 
 function escaped(content: string): string {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");

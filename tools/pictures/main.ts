@@ -1,4 +1,5 @@
-// `npm run pictures`: the drawings of docs/images, and where Chromium is at hand the screenshots of a simulation's report and of the console.
+// `npm run pictures`: the drawings of docs/images, and where Chromium is at hand the screenshots of
+// a simulation's report and of the console.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,10 +23,19 @@ if (CHROMIUM === null) {
 async function reportScreenshot(executablePath: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-pictures-"));
   try {
-    const [base, head, page] = [join(folder, "main"), join(folder, "us-fallback"), join(folder, "report.html")];
-    for (const side of [base, head]) cpSync(join(ROOT, "docs/examples/eu-fallback"), side, { recursive: true });
+    const [base, head, page] = [
+      join(folder, "main"),
+      join(folder, "us-fallback"),
+      join(folder, "report.html"),
+    ];
+    for (const side of [base, head])
+      cpSync(join(ROOT, "docs/examples/eu-fallback"), side, { recursive: true });
     const routes = join(head, "routes.yaml");
-    execFileSync("sed", ["-i", "s/fallbacks: \\[mistral-large-eu\\]/fallbacks: [mistral-large-eu, gpt-5-us]/", routes]);
+    execFileSync("sed", [
+      "-i",
+      "s/fallbacks: \\[mistral-large-eu\\]/fallbacks: [mistral-large-eu, gpt-5-us]/",
+      routes,
+    ]);
     const command = [
       join(ROOT, "src/main.ts"),
       "simulate",
@@ -43,8 +53,14 @@ async function reportScreenshot(executablePath: string): Promise<void> {
     } catch (error) {
       if (!(error instanceof Error) || Reflect.get(error, "status") !== 3) throw error;
     }
-    const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-    const tab = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
+    const browser = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--disable-gpu"],
+    });
+    const tab = await browser.newPage({
+      viewport: { width: 1280, height: 900 },
+      colorScheme: "light",
+    });
     await tab.goto(`file://${page}`);
     await tab.screenshot({ path: join(IMAGES, "simulation-report.png"), animations: "disabled" });
     await browser.close();

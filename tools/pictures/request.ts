@@ -21,7 +21,14 @@ export function requestDrawing(): string {
     parts: [
       band(16, 16, 928, 222, "A request, from left to right; each step can end it"),
       ...steps.flatMap(([title, first, second], index) => [
-        box({ x: at(index), y: 56, width, title, notes: [first, second], look: title === "decision" ? "core" : "box" }),
+        box({
+          x: at(index),
+          y: 56,
+          width,
+          title,
+          notes: [first, second],
+          look: title === "decision" ? "core" : "box",
+        }),
         ...(index === 0 ? [] : [arrow(`M${at(index) - gap} 94 H${at(index) - 2}`)]),
         arrow(`M${at(index) + width / 2} 132 V174`),
         box({ x: at(index), y: 176, width, title: refusals[index] ?? "", notes: [], look: "stop" }),

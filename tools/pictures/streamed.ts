@@ -1,4 +1,5 @@
-// A short stream of the Messages protocol through the router's own translation into chat completions.
+// A short stream of the Messages protocol through the router's own translation into chat
+// completions.
 import { targetOf } from "../../test/dialects/laws/target.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { TranslatedStream } from "../../src/dialects/translated-stream.ts";
@@ -25,11 +26,18 @@ const EVENTS = [
   { type: "ping" },
   { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "morning." } },
   { type: "content_block_stop", index: 0 },
-  { type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 5 } },
+  {
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", stop_sequence: null },
+    usage: { output_tokens: 5 },
+  },
   { type: "message_stop" },
 ];
 
-/** Each event of the provider with the lines that the client gets for it. Ids, times and empty members are omitted. */
+/**
+ * Each event of the provider with the lines that the client gets for it. Ids, times and empty
+ * members are omitted.
+ */
 export function messagesUpstream(): readonly Translated[] {
   const body = {
     model: "chat",
@@ -39,9 +47,19 @@ export function messagesUpstream(): readonly Translated[] {
   };
   const request = chatSurface.parse(body, 100, { version: null, betas: [] });
   if ("code" in request) throw new Error(request.message);
-  const canonical = chatSurface.translation.toCanon(request, "reject", { maxOutputTokens: null, stripFields: [] });
+  const canonical = chatSurface.translation.toCanon(request, "reject", {
+    maxOutputTokens: null,
+    stripFields: [],
+  });
   if ("code" in canonical) throw new Error(canonical.message);
-  const context = { request, requestId: "r", answerId: "1", model: "chat", signatureFamily: null, now: () => 0 };
+  const context = {
+    request,
+    requestId: "r",
+    answerId: "1",
+    model: "chat",
+    signatureFamily: null,
+    now: () => 0,
+  };
   const parser = upstreamFor("generate", "anthropic-messages").parseStream(
     canonical.request,
     targetOf("anthropic-messages"),
@@ -54,8 +72,15 @@ export function messagesUpstream(): readonly Translated[] {
       .filter((line) => line !== "")
       .map(withoutEnvelope);
   const steps = EVENTS.map((event) => ({
-    received: [`event: ${event.type}`, withoutEnvelope(`data: ${JSON.stringify(withoutType(event))}`)],
-    sent: read(stream.push(new TextEncoder().encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))),
+    received: [
+      `event: ${event.type}`,
+      withoutEnvelope(`data: ${JSON.stringify(withoutType(event))}`),
+    ],
+    sent: read(
+      stream.push(
+        new TextEncoder().encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
+      ),
+    ),
   }));
   const { ending, events } = stream.end();
   if (ending.failure !== null) throw new Error(ending.failure.kind);
@@ -70,6 +95,9 @@ function withoutType(event: object): object {
 
 function withoutEnvelope(line: string): string {
   return line
-    .replaceAll(/"(?:id|object|created|model|system_fingerprint|provider)":(?:"[^"]*"|\d+|null),?/g, "")
+    .replaceAll(
+      /"(?:id|object|created|model|system_fingerprint|provider)":(?:"[^"]*"|\d+|null),?/g,
+      "",
+    )
     .replaceAll(/,?"(?:logprobs|stop_sequence)":null|"index":0,?/g, "");
 }

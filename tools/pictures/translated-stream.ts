@@ -4,14 +4,21 @@ import { arrow, band, svg, text } from "./draw.ts";
 const [LEFT, RIGHT, WIDTH] = [16, 496, 448];
 const SHOWN = 57;
 
-/** Events of a provider and what the client gets for each, made by the translation itself: docs/translation.md. */
+/**
+ * Events of a provider and what the client gets for each, made by the translation itself:
+ * docs/translation.md.
+ */
 export function translatedStreamDrawing(): string {
   let y = 62;
   const parts: string[] = [];
   for (const { received, sent } of messagesUpstream()) {
     const top = y;
-    parts.push(...received.map((line, index) => text("code", LEFT + 16, top + 18 * index, shortened(line))));
-    parts.push(...sent.map((line, index) => text("code", RIGHT + 16, top + 18 * index, shortened(line))));
+    parts.push(
+      ...received.map((line, index) => text("code", LEFT + 16, top + 18 * index, shortened(line))),
+    );
+    parts.push(
+      ...sent.map((line, index) => text("code", RIGHT + 16, top + 18 * index, shortened(line))),
+    );
     if (sent.length > 0) parts.push(arrow(`M${LEFT + WIDTH - 6} ${top - 4} H${RIGHT + 10}`));
     y += 18 * Math.max(received.length, sent.length) + 12;
   }

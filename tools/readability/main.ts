@@ -1,5 +1,5 @@
-// `npm run readability`: the figures of each page that people write, and of the decisions; with `-- COMMIT`, of the pages of a commit.
-// `-- --long PAGE` prints the long sentences of a page.
+// `npm run readability`: the figures of each page that people write, and of the decisions; with
+// `-- COMMIT`, of the pages of a commit. `-- --long PAGE` prints the long sentences of a page.
 import { LONG, measure, sentencesOf, shareOfLong, type Readability } from "./measure.ts";
 import { pagesAt } from "./pages.ts";
 
@@ -11,7 +11,8 @@ if (argument === "--long") {
   process.stdout.write(long.map((sentence) => `- ${sentence}\n`).join(""));
 } else {
   const measured = [...pagesAt(argument)].map(([path, text]) => [path, measure(text)] as const);
-  const isDecision = ([path]: readonly [string, Readability]): boolean => path.startsWith("docs/decisions/");
+  const isDecision = ([path]: readonly [string, Readability]): boolean =>
+    path.startsWith("docs/decisions/");
   const decisions = measured.filter((row) => isDecision(row));
   const pages = measured.filter((row) => !isDecision(row));
   const rows = [
@@ -35,7 +36,8 @@ if (argument === "--long") {
 }
 
 function together(rows: readonly (readonly [string, Readability])[]): Readability {
-  const add = (key: keyof Readability): number => rows.reduce((sum, [, value]) => sum + value[key], 0);
+  const add = (key: keyof Readability): number =>
+    rows.reduce((sum, [, value]) => sum + value[key], 0);
   return {
     words: add("words"),
     sentences: add("sentences"),

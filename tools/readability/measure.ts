@@ -1,4 +1,5 @@
-// What a reader of a page meets: its sentences, how many of them are long, and the words of its tables and code blocks.
+// What a reader of a page meets: its sentences, how many of them are long, and the words of its
+// tables and code blocks.
 
 /** A sentence with more words than this is long. */
 export const LONG = 25;
@@ -15,10 +16,15 @@ export interface Readability {
 }
 
 const CODE_BLOCK = /^( *)(`{3,})[^\n]*\n([^]*?)^\1\2 *$/gm;
-/** A part of a page that `npm run generate` writes: `<!-- metrics -->` to `<!-- end of metrics -->`. */
+/**
+ * A part of a page that `npm run generate` writes: `<!-- metrics -->` to `<!-- end of metrics -->`.
+ */
 const GENERATED = /<!-- ([a-z]+) -->\n[^]*?<!-- end of \1 -->/g;
 
-/** A span of code is one word; an item of a list ends a sentence. Headings and generated parts count nowhere. */
+/**
+ * A span of code is one word; an item of a list ends a sentence. Headings and generated parts count
+ * nowhere.
+ */
 export function measure(page: string): Readability {
   const text = page.replaceAll(GENERATED, "");
   const counts = sentencesOf(text).map((sentence) => wordsOf(sentence));

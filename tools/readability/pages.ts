@@ -7,14 +7,22 @@ const ROOT = resolve(import.meta.dirname, "../..");
 
 /** Reference that `npm run generate` writes. */
 const GENERATED: ReadonlySet<string> = new Set(
-  ["api", "builtins", "configuration", "diagnostics", "faults", "presets", "translation-matrix", "troubleshooting"].map(
-    (name) => `docs/${name}.md`,
-  ),
+  [
+    "api",
+    "builtins",
+    "configuration",
+    "diagnostics",
+    "faults",
+    "presets",
+    "translation-matrix",
+    "troubleshooting",
+  ].map((name) => `docs/${name}.md`),
 );
 const OUTSIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md"];
 
 const isPage = (path: string): boolean =>
-  OUTSIDE.includes(path) || (/^docs\/(?:decisions\/)?[^/]+\.md$/.test(path) && !GENERATED.has(path));
+  OUTSIDE.includes(path) ||
+  (/^docs\/(?:decisions\/)?[^/]+\.md$/.test(path) && !GENERATED.has(path));
 
 /** Path and text of each page, now or at a commit. */
 export function pagesAt(commit: string | null): ReadonlyMap<string, string> {

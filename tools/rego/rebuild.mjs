@@ -47,8 +47,10 @@ function run(program, args, toolchain) {
     encoding: "utf8",
     maxBuffer: 1 << 28,
   });
-  if (result.error !== undefined) throw new Error(`${program} cannot be run: ${result.error.message}`);
-  if (result.status !== 0) throw new Error(`${program} ${args.join(" ")} failed:\n${result.stderr}`);
+  if (result.error !== undefined)
+    throw new Error(`${program} cannot be run: ${result.error.message}`);
+  if (result.status !== 0)
+    throw new Error(`${program} ${args.join(" ")} failed:\n${result.stderr}`);
   return result.stdout;
 }
 
@@ -62,7 +64,17 @@ function buildModule(toolchain) {
     const target = join(scratch, "rego.wasm");
     run(
       "go",
-      ["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", target, "."],
+      [
+        "build",
+        "-mod=readonly",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        "-s -w -buildid=",
+        "-o",
+        target,
+        ".",
+      ],
       toolchain,
     );
     return readFileSync(target);
@@ -74,7 +86,9 @@ function buildModule(toolchain) {
 /** The modules that are linked in, with their folders in the module cache. */
 function linkedModules(toolchain) {
   const format = "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}";
-  const lines = run("go", ["list", "-mod=readonly", "-deps", "-f", format, "."], toolchain).split("\n");
+  const lines = run("go", ["list", "-mod=readonly", "-deps", "-f", format, "."], toolchain).split(
+    "\n",
+  );
   return [...new Set(lines)]
     .filter((line) => line !== "")
     .toSorted(byCodeUnit)
@@ -87,7 +101,8 @@ function licenceFiles(root, below = "") {
   for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
     if (entry.isDirectory()) {
-      if (!/^(testdata|docs|node_modules)$/.test(entry.name)) found.push(...licenceFiles(root, path));
+      if (!/^(testdata|docs|node_modules)$/.test(entry.name))
+        found.push(...licenceFiles(root, path));
     } else if (/^(licen[cs]e|copying|notice)([-._].*)?$/i.test(entry.name)) found.push(path);
   }
   return found.toSorted(byCodeUnit);
@@ -110,7 +125,9 @@ function licenceHeaders(root) {
 }
 
 function notices(toolchain, goVersion) {
-  const parts = ["Licences of what is linked into rego.wasm.br. Written by tools/rego/rebuild.mjs; do not edit."];
+  const parts = [
+    "Licences of what is linked into rego.wasm.br. Written by tools/rego/rebuild.mjs; do not edit.",
+  ];
   const goRoot = run("go", ["env", "GOROOT"], toolchain).trim();
   parts.push(
     `${"=".repeat(100)}\nThe Go standard library and runtime (${goVersion})\n${"=".repeat(100)}`,
@@ -148,16 +165,21 @@ function check() {
   const manifest = JSON.parse(readFileSync(manifestFile, "utf8"));
   const problems = [];
   const module = buildModule(manifest.go);
-  if (sha256(module) !== manifest.wasm_sha256) problems.push("the rebuilt module differs from wasm_sha256");
-  if (opaVersion(manifest.go) !== manifest.opa) problems.push("go.mod names another OPA version than the manifest");
+  if (sha256(module) !== manifest.wasm_sha256)
+    problems.push("the rebuilt module differs from wasm_sha256");
+  if (opaVersion(manifest.go) !== manifest.opa)
+    problems.push("go.mod names another OPA version than the manifest");
   if (notices(manifest.go, manifest.go) !== readFileSync(noticesFile, "utf8"))
     problems.push("NOTICES is not up to date");
   const compressed = readFileSync(artefactFile);
-  if (sha256(compressed) !== manifest.compressed_sha256) problems.push("rego.wasm.br differs from compressed_sha256");
+  if (sha256(compressed) !== manifest.compressed_sha256)
+    problems.push("rego.wasm.br differs from compressed_sha256");
   if (sha256(brotliDecompressSync(compressed)) !== manifest.wasm_sha256)
     problems.push("the contents of rego.wasm.br differ from wasm_sha256");
-  for (const problem of problems) console.error(`tools/rego/dist: ${problem}; run: node tools/rego/rebuild.mjs`);
-  if (problems.length === 0) console.log(`tools/rego/dist: byte-identical (${manifest.wasm_sha256})`);
+  for (const problem of problems)
+    console.error(`tools/rego/dist: ${problem}; run: node tools/rego/rebuild.mjs`);
+  if (problems.length === 0)
+    console.log(`tools/rego/dist: byte-identical (${manifest.wasm_sha256})`);
   return problems.length === 0 ? 0 : 1;
 }
 

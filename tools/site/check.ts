@@ -2,7 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
-/** Every link that leads nowhere, as `page: link`. @param base where the site is published; begins and ends with a slash. */
+/**
+ * Every link that leads nowhere, as `page: link`. @param base where the site is published; begins
+ * and ends with a slash.
+ */
 export function deadLinks(folder: string, base = "/"): readonly string[] {
   const pages = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".html") && name !== "404.html",
@@ -32,5 +35,7 @@ export function deadLinks(folder: string, base = "/"): readonly string[] {
 
 function valuesOf(text: string, attribute: string): ReadonlySet<string> {
   const pattern = new RegExp(`<[a-z][^>]*? ${attribute}="([^"]*)"`, "g");
-  return new Set([...text.matchAll(pattern)].map(([, value = ""]) => value.replaceAll("&amp;", "&")));
+  return new Set(
+    [...text.matchAll(pattern)].map(([, value = ""]) => value.replaceAll("&amp;", "&")),
+  );
 }

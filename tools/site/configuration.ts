@@ -1,5 +1,5 @@
-// The site's configuration: VitePress over the files of `docs/`. Sources that pages link to are part of the site, so that
-// a version's site shows the sources of that version.
+// The site's configuration: VitePress over the files of `docs/`. Sources that pages link to are
+// part of the site, so that a version's site shows the sources of that version.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readVersion } from "../../src/cli/terminal/package.ts";
@@ -25,7 +25,10 @@ type LinkRule = (
 ) => string;
 interface Markdown {
   readonly renderer: {
-    readonly rules: { link_open?: LinkRule; html_inline?: (tokens: readonly Token[], index: number) => string };
+    readonly rules: {
+      link_open?: LinkRule;
+      html_inline?: (tokens: readonly Token[], index: number) => string;
+    };
   };
 }
 interface DevelopmentServer {
@@ -34,7 +37,10 @@ interface DevelopmentServer {
       path: string,
       answer: (
         request: { readonly url?: string },
-        response: { setHeader(name: string, value: string): void; end(text: string | Buffer): void },
+        response: {
+          setHeader(name: string, value: string): void;
+          end(text: string | Buffer): void;
+        },
         next: () => void,
       ) => void,
     ): void;
@@ -51,7 +57,10 @@ const pages = (): readonly string[] => [
     .map((name) => `docs/${name}`),
 ];
 
-/** Links between files become links between addresses; links to sources lead to their copies in the site. */
+/**
+ * Links between files become links between addresses; links to sources lead to their copies in the
+ * site.
+ */
 function rewriteLinks(markdown: Markdown): void {
   const before = markdown.renderer.rules.link_open;
   markdown.renderer.rules.link_open = (tokens, index, options, environment, self) => {
@@ -64,8 +73,12 @@ function rewriteLinks(markdown: Markdown): void {
       token.attrSet("target", "_blank");
       return self.renderToken(tokens, index, options);
     }
-    if (destination !== null) token?.attrSet("href", `/${addressOf(destination.path)}${destination.anchor}`);
-    return before?.(tokens, index, options, environment, self) ?? self.renderToken(tokens, index, options);
+    if (destination !== null)
+      token?.attrSet("href", `/${addressOf(destination.path)}${destination.anchor}`);
+    return (
+      before?.(tokens, index, options, environment, self) ??
+      self.renderToken(tokens, index, options)
+    );
   };
 }
 
@@ -109,7 +122,9 @@ export function siteConfiguration() {
     vite: {
       // Pages are outside of this folder, and so are the imports of what they become.
       resolve: {
-        alias: [{ find: /^vue(?=$|\/)/, replacement: resolve(import.meta.dirname, "node_modules/vue") }],
+        alias: [
+          { find: /^vue(?=$|\/)/, replacement: resolve(import.meta.dirname, "node_modules/vue") },
+        ],
       },
       plugins: [
         {

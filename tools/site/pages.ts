@@ -1,11 +1,15 @@
-// What the site has: the same files that the repository has, with addresses and a side bar read from docs/README.md.
+// What the site has: the same files that the repository has, with addresses and a side bar read
+// from docs/README.md.
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { posix, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
 const INDEX = "docs/README.md";
 
-/** Pages outside of `docs/`, which pages in it link to, and their addresses: `docs/security.md` is another page. */
+/**
+ * Pages outside of `docs/`, which pages in it link to, and their addresses: `docs/security.md` is
+ * another page.
+ */
 export const OUTSIDE: ReadonlyMap<string, string> = new Map([
   ["README.md", "readme.md"],
   ["CONTRIBUTING.md", "contributing.md"],
@@ -38,19 +42,26 @@ export function sideBarOf(index: string): readonly Group[] {
     .map((section) => ({
       text: section.slice(0, section.indexOf("\n")).trim(),
       collapsed: false,
-      items: [...section.matchAll(/^- \[(.+?)\]\(([^)#]+\.md)\)/gm)].map(([, text = "", target = ""]) => ({
-        text,
-        link: `/${addressOf(posix.normalize(`docs/${target}`)).replace(/(index)?\.md$/, "")}`,
-      })),
+      items: [...section.matchAll(/^- \[(.+?)\]\(([^)#]+\.md)\)/gm)].map(
+        ([, text = "", target = ""]) => ({
+          text,
+          link: `/${addressOf(posix.normalize(`docs/${target}`)).replace(/(index)?\.md$/, "")}`,
+        }),
+      ),
     }))
     .filter(({ items }) => items.length > 0);
 }
 
-export const sideBar = (): readonly Group[] => sideBarOf(readFileSync(resolve(ROOT, INDEX), "utf8"));
+export const sideBar = (): readonly Group[] =>
+  sideBarOf(readFileSync(resolve(ROOT, INDEX), "utf8"));
 
-const isPage = (path: string): boolean => OUTSIDE.has(path) || /^docs\/(?!examples\/).*\.md$/.test(path);
+const isPage = (path: string): boolean =>
+  OUTSIDE.has(path) || /^docs\/(?!examples\/).*\.md$/.test(path);
 
-/** Where a relative link leads: a page of the site, another file of the repository, or `null` where it is neither. */
+/**
+ * Where a relative link leads: a page of the site, another file of the repository, or `null` where
+ * it is neither.
+ */
 export function destinationOf(
   page: string,
   target: string,

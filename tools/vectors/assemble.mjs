@@ -19,7 +19,8 @@ const work = mkdtempSync(join(tmpdir(), "signalbox-wat-"));
 try {
   const wasm = join(work, "count-numbers.wasm");
   const { status, error } = spawnSync("wat2wasm", [source, "-o", wasm], { stdio: "inherit" });
-  if (status !== 0) throw new Error("wat2wasm failed; run this file as its first lines say", { cause: error });
+  if (status !== 0)
+    throw new Error("wat2wasm failed; run this file as its first lines say", { cause: error });
   const lines =
     readFileSync(wasm)
       .toString("base64")

@@ -2,7 +2,14 @@
 // the token may not write, as in a run for a fork.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { annotate, commentMarker, LONGEST_COMMENT, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
+import {
+  annotate,
+  commentMarker,
+  LONGEST_COMMENT,
+  pullRequest,
+  reportsFolder,
+  runAddress,
+} from "./reports.mjs";
 
 const environment = process.env;
 const marker = commentMarker(environment.INPUT_CONFIG, environment.INPUT_ENVIRONMENT);
@@ -61,7 +68,8 @@ async function ownLogin() {
   try {
     return (await ask("GET", "/user")).login;
   } catch (error) {
-    if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return "github-actions[bot]";
+    if (error instanceof ApiError && [401, 403, 404].includes(error.status))
+      return "github-actions[bot]";
     throw error;
   }
 }
@@ -70,7 +78,10 @@ async function ownLogin() {
 function isOwn(comment, login) {
   if (typeof comment.body !== "string" || !comment.body.startsWith(marker)) return false;
   const isBot = login.toLowerCase().endsWith("[bot]");
-  return comment.user?.login?.toLowerCase() === login.toLowerCase() && (comment.user.type === "Bot") === isBot;
+  return (
+    comment.user?.login?.toLowerCase() === login.toLowerCase() &&
+    (comment.user.type === "Bot") === isBot
+  );
 }
 
 async function findOwn(issue, login) {
@@ -130,12 +141,16 @@ function artefactAddress() {
 async function keepComment(request) {
   const issue = `/repos/${environment.GITHUB_REPOSITORY}/issues/${request.number}`;
   const artefact = artefactAddress();
-  const link = artefact === null ? "" : `\n[All reports of this run](${artefact}): HTML, JSON, SARIF.\n`;
+  const link =
+    artefact === null ? "" : `\n[All reports of this run](${artefact}): HTML, JSON, SARIF.\n`;
   const body = shortened(`${reportText()}${link}`, runAddress(environment), artefact);
   try {
     const own = await findOwn(issue, await ownLogin());
     if (own === null) await ask("POST", `${issue}/comments`, { body });
-    else await ask("PATCH", `/repos/${environment.GITHUB_REPOSITORY}/issues/comments/${own.id}`, { body });
+    else
+      await ask("PATCH", `/repos/${environment.GITHUB_REPOSITORY}/issues/comments/${own.id}`, {
+        body,
+      });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const refused = error.status === 403 || error.status === 404;
@@ -157,5 +172,6 @@ async function keepComment(request) {
 }
 
 const request = pullRequest(environment);
-if (request === null) process.stdout.write("This run is for no pull request: there is nothing to comment on.\n");
+if (request === null)
+  process.stdout.write("This run is for no pull request: there is nothing to comment on.\n");
 else await keepComment(request);

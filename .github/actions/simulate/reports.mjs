@@ -20,7 +20,8 @@ export const LONGEST_COMMENT = 65_536;
 /** Outside of the workspace: nothing that is committed there can pass for a report or for a compiled policy. */
 export function reportsFolder(environment) {
   const temporary = environment.RUNNER_TEMP;
-  if (!temporary) throw new Error("RUNNER_TEMP is not set; this script runs in a step of GitHub Actions");
+  if (!temporary)
+    throw new Error("RUNNER_TEMP is not set; this script runs in a step of GitHub Actions");
   return join(temporary, "signalbox-simulation");
 }
 
@@ -32,11 +33,20 @@ export function pullRequest(environment) {
   if (!found) return null;
   // A fork that was deleted since has no repository any more.
   const isFork = found.head?.repo?.full_name !== environment.GITHUB_REPOSITORY;
-  return { number: Number(found.number), base: String(found.base?.sha), head: String(found.head?.sha), isFork };
+  return {
+    number: Number(found.number),
+    base: String(found.base?.sha),
+    head: String(found.head?.sha),
+    isFork,
+  };
 }
 
 /** Where the run's log and artefacts are; `null` outside of GitHub. */
-export function runAddress({ GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run }) {
+export function runAddress({
+  GITHUB_SERVER_URL: server,
+  GITHUB_REPOSITORY: repository,
+  GITHUB_RUN_ID: run,
+}) {
   return server && repository && run ? `${server}/${repository}/actions/runs/${run}` : null;
 }
 

@@ -2,10 +2,25 @@
 // comment and the uploads come after it, and the last step ends with the exit code that stands in its output.
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { annotate, commentMarker, fenced, MARKER, pullRequest, reportsFolder, runAddress } from "./reports.mjs";
+import {
+  annotate,
+  commentMarker,
+  fenced,
+  MARKER,
+  pullRequest,
+  reportsFolder,
+  runAddress,
+} from "./reports.mjs";
 
 const environment = process.env;
 const workspace = environment.GITHUB_WORKSPACE || process.cwd();
@@ -30,7 +45,9 @@ function input(name) {
 function flag(name) {
   const value = input(name);
   if (!["", "true", "false"].includes(value)) {
-    throw new SetupError(`The input ${name.toLowerCase().replaceAll("_", "-")} must be true or false`);
+    throw new SetupError(
+      `The input ${name.toLowerCase().replaceAll("_", "-")} must be true or false`,
+    );
   }
   return value === "true";
 }
@@ -46,7 +63,9 @@ function cacheFolders() {
   const fromWorkspace = relative(workspace, root);
   // What stands in the checkout may be the pull request's.
   if (!isAbsolute(root) || !(fromWorkspace.startsWith("..") || isAbsolute(fromWorkspace))) {
-    throw new SetupError("The input cache-folder must be an absolute path outside of the workspace");
+    throw new SetupError(
+      "The input cache-folder must be an absolute path outside of the workspace",
+    );
   }
   return { cache: join(root, "signalbox-cache"), caches: join(root, "signalbox-caches") };
 }
@@ -54,17 +73,29 @@ function cacheFolders() {
 /** Signalbox on the Node that its checkout brings, where it brings one. */
 function signalbox(...argv) {
   const main = environment.SIGNALBOX_MAIN;
-  if (!main) throw new SetupError("Signalbox is not installed; the log of the step before says why");
+  if (!main)
+    throw new SetupError("Signalbox is not installed; the log of the step before says why");
   const brought = resolve(dirname(main), "../node_modules/.bin/node");
   const node = existsSync(brought) ? brought : process.execPath;
   const { cache, caches } = cacheFolders();
   // A cache that a workflow restores into the home folder is not trusted.
   const own = { XDG_CACHE_HOME: caches, LOCALAPPDATA: caches };
-  const options = { cwd: workspace, encoding: "utf8", maxBuffer: MOST_OUTPUT, env: { ...environment, ...own } };
-  const { status, stdout, stderr, error } = spawnSync(node, [main, ...argv, "--cache", cache], options);
+  const options = {
+    cwd: workspace,
+    encoding: "utf8",
+    maxBuffer: MOST_OUTPUT,
+    env: { ...environment, ...own },
+  };
+  const { status, stdout, stderr, error } = spawnSync(
+    node,
+    [main, ...argv, "--cache", cache],
+    options,
+  );
   // Ended by a signal, or never started.
   const failure =
-    status === null ? `signalbox ${argv[0]} was ended before it was done${error ? ` (${error.code})` : ""}\n` : "";
+    status === null
+      ? `signalbox ${argv[0]} was ended before it was done${error ? ` (${error.code})` : ""}\n`
+      : "";
   return { code: status ?? 1, stdout: stdout ?? "", stderr: `${stderr ?? ""}${failure}` };
 }
 
@@ -92,7 +123,8 @@ function fetchHistory(base, head) {
   // A checkout that belongs to another user, as in some containers, answers nothing at all.
   isDone("rev-parse", "--git-dir");
   for (const commit of [base, head]) {
-    if (!isThere(commit)) fetch(...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
+    if (!isThere(commit))
+      fetch(...(isShallow() ? [`--depth=${FIRST_DEPTH}`] : []), "origin", commit);
   }
   for (let depth = FIRST_DEPTH; !meet() && isShallow() && depth < 100_000; depth *= 2) {
     if (!fetch(`--depth=${depth}`, "origin", base, head)) break;
@@ -109,8 +141,15 @@ function sides() {
   const request = pullRequest(environment);
   if (request === null) {
     const base = input("BASE");
-    if (base === "") throw new SetupError("This run is for no pull request: give the input base, such as origin/main");
-    return { flags: ["--base", base, "--merge-base", "--head", "HEAD"], said: "", commits: [base, "HEAD"] };
+    if (base === "")
+      throw new SetupError(
+        "This run is for no pull request: give the input base, such as origin/main",
+      );
+    return {
+      flags: ["--base", base, "--merge-base", "--head", "HEAD"],
+      said: "",
+      commits: [base, "HEAD"],
+    };
   }
   const { base, head, number } = request;
   if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit))) {
@@ -118,8 +157,13 @@ function sides() {
   }
   fetchHistory(base, head);
   const names = [`pull-request/${number}/base`, `pull-request/${number}/head`];
-  for (const [index, commit] of [base, head].entries()) git("update-ref", `refs/${names[index]}`, commit);
-  return { flags: ["--base", names[0], "--merge-base", "--head", names[1]], said: `Commit ${head}. `, commits: names };
+  for (const [index, commit] of [base, head].entries())
+    git("update-ref", `refs/${names[index]}`, commit);
+  return {
+    flags: ["--base", names[0], "--merge-base", "--head", names[1]],
+    said: `Commit ${head}. `,
+    commits: names,
+  };
 }
 
 function optional(name, value) {
@@ -135,7 +179,9 @@ function assertionChanges(config, [base, head]) {
   const path = posix.join(policiesFolder(config), "assertions.yaml");
   const from = git("merge-base", base, head).stdout.trim();
   const changed = git("diff", "--quiet", from, head, "--", `:(top,literal)${path}`).status === 1;
-  return changed ? [`This change is held against assertions that it changes itself: \`${path}\`.`] : [];
+  return changed
+    ? [`This change is held against assertions that it changes itself: \`${path}\`.`]
+    : [];
 }
 
 function policiesFolder(config) {
@@ -149,7 +195,8 @@ function checkAndTest(config) {
   const checked = signalbox("check", `--config=${config}`, ...environmentFlag, "--format=github");
   process.stdout.write(checked.stdout);
   show("signalbox check", checked.stderr);
-  if (checked.code !== 0) failures.push("`signalbox check` failed on the files that were checked out.");
+  if (checked.code !== 0)
+    failures.push("`signalbox check` failed on the files that were checked out.");
   const folder = policiesFolder(config);
   if (input("POLICIES") === "" && !existsSync(resolve(workspace, folder))) return failures;
   const tested = signalbox("policy", "test", `--dir=${folder}`);
@@ -217,7 +264,9 @@ function printed(text) {
   const plain = stripVTControlCharacters(text)
     .replace(/[^\P{Cc}\n\t]/gu, "�")
     .trim();
-  return plain.length > MOST_ERROR ? `${plain.slice(0, MOST_ERROR)}\n… cut; the log of the run has all of it` : plain;
+  return plain.length > MOST_ERROR
+    ? `${plain.slice(0, MOST_ERROR)}\n… cut; the log of the run has all of it`
+    : plain;
 }
 
 const VERDICTS = {
@@ -236,7 +285,9 @@ function finish({ code, markdown, failures, notes, said, error }) {
   const verdict = VERDICTS[code] ?? (code === 0 ? null : "an error");
   const failed = [
     ...failures,
-    ...(markdown !== null && verdict !== null ? [`The run fails with exit code ${code}: ${verdict}.`] : []),
+    ...(markdown !== null && verdict !== null
+      ? [`The run fails with exit code ${code}: ${verdict}.`]
+      : []),
     ...(markdown === null ? [] : failedAssertions()),
   ];
   const named = [
@@ -250,7 +301,9 @@ function finish({ code, markdown, failures, notes, said, error }) {
     markdown?.slice(MARKER.length).trim() ??
       `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
     "",
-    ...(named.length === 0 ? [] : [`For ${named.map(([what, name]) => `${what} ${inCode(name)}`).join(", ")}.`, ""]),
+    ...(named.length === 0
+      ? []
+      : [`For ${named.map(([what, name]) => `${what} ${inCode(name)}`).join(", ")}.`, ""]),
     `${said}${address === null ? "" : `All reports are artefacts of [the run](${address}).`}`,
     "",
   ].join("\n");
@@ -258,10 +311,15 @@ function finish({ code, markdown, failures, notes, said, error }) {
   if (environment.GITHUB_STEP_SUMMARY) appendFileSync(environment.GITHUB_STEP_SUMMARY, body);
   const json = join(reports, "simulation.json");
   const digest =
-    markdown !== null && existsSync(json) ? createHash("sha256").update(readFileSync(json)).digest("hex") : "";
+    markdown !== null && existsSync(json)
+      ? createHash("sha256").update(readFileSync(json)).digest("hex")
+      : "";
   const ends = code === 0 && failures.length > 0 ? 1 : code;
   if (environment.GITHUB_OUTPUT) {
-    appendFileSync(environment.GITHUB_OUTPUT, `exit-code=${ends}\nreports=${reports}\ndigest=${digest}\n`);
+    appendFileSync(
+      environment.GITHUB_OUTPUT,
+      `exit-code=${ends}\nreports=${reports}\ndigest=${digest}\n`,
+    );
   }
 }
 

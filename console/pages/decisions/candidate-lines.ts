@@ -27,12 +27,17 @@ export interface CandidateLine {
   readonly leftOutBy: readonly Verdict[];
 }
 
-/** The calls in the order of trying, then what the plan had besides, then the candidates that were passed over. */
+/**
+ * The calls in the order of trying, then what the plan had besides, then the candidates that were
+ * passed over.
+ */
 export function candidateLines(
   { plan, calls }: Pick<Decision, "plan" | "calls">,
   explanation: Explanation | null,
 ): readonly CandidateLine[] {
-  const facts = new Map((explanation === null ? [] : endpointsOf(explanation)).map((each) => [each.id, each]));
+  const facts = new Map(
+    (explanation === null ? [] : endpointsOf(explanation)).map((each) => [each.id, each]),
+  );
   const lineOf = (key: string, endpoint: string, call: DecisionCall | null): CandidateLine => {
     const at = plan.indexOf(endpoint);
     return {
@@ -48,8 +53,12 @@ export function candidateLines(
   const tried = new Set(calls.map(({ endpoint }) => endpoint));
   return [
     ...calls.map((call, at) => lineOf(`${at}`, call.endpoint, call)),
-    ...plan.filter((endpoint) => !tried.has(endpoint)).map((endpoint) => lineOf(endpoint, endpoint, null)),
-    ...[...facts.keys()].filter((endpoint) => !shown.has(endpoint)).map((endpoint) => lineOf(endpoint, endpoint, null)),
+    ...plan
+      .filter((endpoint) => !tried.has(endpoint))
+      .map((endpoint) => lineOf(endpoint, endpoint, null)),
+    ...[...facts.keys()]
+      .filter((endpoint) => !shown.has(endpoint))
+      .map((endpoint) => lineOf(endpoint, endpoint, null)),
   ];
 }
 
@@ -57,11 +66,16 @@ export function candidateLines(
 function verdictsOf(explanation: Explanation | null, endpoint: string): readonly Verdict[] {
   const candidate = explanation?.candidates.find((each) => each.endpoint === endpoint);
   return (candidate?.constraints ?? []).flatMap(({ slot, verdict, policy, constraint, reason }) =>
-    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") ? [{ policy, constraint, reason }] : [],
+    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate")
+      ? [{ policy, constraint, reason }]
+      : [],
   );
 }
 
-/** The enforced constraints of policies that left something out, each once; those of the table and of the caller have no text. */
+/**
+ * The enforced constraints of policies that left something out, each once; those of the table and
+ * of the caller have no text.
+ */
 export function failedRules(explanation: Explanation): readonly Verdict[] {
   const failed = explanation.constraints.flatMap(({ slot, verdict, policy, constraint, reason }) =>
     slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") && !isOfTable(policy)

@@ -18,7 +18,8 @@ export function CandidatesPanel({
   readonly explanation: Resource<DecisionExplanation>;
 }) {
   const explained = value?.explanation ?? null;
-  // Of another table, policies or result, the reasons of now may not be those of then: the record alone is shown.
+  // Of another table, policies or result, the reasons of now may not be those of then: the record
+  // alone is shown.
   const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
   return (
@@ -37,18 +38,29 @@ export function CandidatesPanel({
             { head: "Why", cell: (line) => <Why line={line} /> },
             { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
             { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
-            { head: "Provider", cell: ({ call, facts }) => <Name of={call?.provider ?? facts?.provider} /> },
-            { head: "Region", cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} /> },
+            {
+              head: "Provider",
+              cell: ({ call, facts }) => <Name of={call?.provider ?? facts?.provider} />,
+            },
+            {
+              head: "Region",
+              cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} />,
+            },
             { head: "Model", cell: ({ call, facts }) => <Name of={call?.model ?? facts?.model} /> },
           ]}
         />
       )}
-      {failure === null || isUnavailable(failure) ? null : <ErrorBox failure={failure} retry={reload} />}
+      {failure === null || isUnavailable(failure) ? null : (
+        <ErrorBox failure={failure} retry={reload} />
+      )}
       {value === null ? null : <Basis decision={decision} explained={value} />}
       {explanation === null
         ? null
         : failedRules(explanation)
-            .filter(({ policy, constraint }) => policy !== decision.policy || constraint !== decision.constraint)
+            .filter(
+              ({ policy, constraint }) =>
+                policy !== decision.policy || constraint !== decision.constraint,
+            )
             .map((rule) => (
               <RuleText
                 key={`${rule.policy} ${rule.constraint}`}
@@ -63,19 +75,34 @@ export function CandidatesPanel({
 }
 
 /** What the explanation was made from, and how far it can be trusted. */
-function Basis({ decision, explained }: { readonly decision: Decision; readonly explained: DecisionExplanation }) {
+function Basis({
+  decision,
+  explained,
+}: {
+  readonly decision: Decision;
+  readonly explained: DecisionExplanation;
+}) {
   const { same_table, same_policies, same_result, explanation } = explained;
   const rank =
-    decision.plan.length === 0 ? "" : " Rank is the order that was decided; balance and health choose the first call.";
+    decision.plan.length === 0
+      ? ""
+      : " Rank is the order that was decided; balance and health choose the first call.";
   if (explanation === null) {
-    return <p class="hint">The record does not say enough to explain what was passed over.{rank}</p>;
+    return (
+      <p class="hint">The record does not say enough to explain what was passed over.{rank}</p>
+    );
   }
   if (isExact(explained)) {
     return (
-      <p class="hint">Explained with the routing table and the policies that decided, with the same result.{rank}</p>
+      <p class="hint">
+        Explained with the routing table and the policies that decided, with the same result.{rank}
+      </p>
     );
   }
-  const changed = [same_table ? [] : ["routing table"], same_policies === false ? ["policies"] : []].flat();
+  const changed = [
+    same_table ? [] : ["routing table"],
+    same_policies === false ? ["policies"] : [],
+  ].flat();
   return (
     <>
       <p class="notice widen">
@@ -84,17 +111,26 @@ function Basis({ decision, explained }: { readonly decision: Decision; readonly 
             ? "The record does not name the policies that decided."
             : "Decided again, the result is another one."
           : `The ${changed.join(" and the ")} changed since the decision.`}{" "}
-        Above is what the record says; why other endpoints were passed over then is not shown, because it may be
-        different now.
-        {same_result === false && decision.token !== null ? " The limits of the caller’s token are not repeated." : ""}
+        Above is what the record says; why other endpoints were passed over then is not shown,
+        because it may be different now.
+        {same_result === false && decision.token !== null
+          ? " The limits of the caller’s token are not repeated."
+          : ""}
       </p>
       {rank === "" ? null : <p class="hint">{rank}</p>}
     </>
   );
 }
 
-/** The same request, decided with the table and policies of now; apart, so that it is not taken for what happened. */
-function DecidedNow({ answer }: { readonly answer: NonNullable<DecisionExplanation["explanation"]> }) {
+/**
+ * The same request, decided with the table and policies of now; apart, so that it is not taken for
+ * what happened.
+ */
+function DecidedNow({
+  answer,
+}: {
+  readonly answer: NonNullable<DecisionExplanation["explanation"]>;
+}) {
   return (
     <details>
       <summary>How the same request would be decided now</summary>
@@ -104,7 +140,8 @@ function DecidedNow({ answer }: { readonly answer: NonNullable<DecisionExplanati
 }
 
 function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
-  if (call === null) return rank === null ? <Badge tone="widen">passed over</Badge> : <Badge>not needed</Badge>;
+  if (call === null)
+    return rank === null ? <Badge tone="widen">passed over</Badge> : <Badge>not needed</Badge>;
   return (
     <>
       {call.failure === null ? (
@@ -120,7 +157,8 @@ function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
 }
 
 function Why({ line: { call, rank, leftOutBy } }: { readonly line: CandidateLine }) {
-  if (call !== null) return <>{rank === null ? "" : call.failure === null ? "eligible" : "eligible, failed"}</>;
+  if (call !== null)
+    return <>{rank === null ? "" : call.failure === null ? "eligible" : "eligible, failed"}</>;
   if (rank !== null) return <>eligible, its turn did not come</>;
   if (leftOutBy.length === 0) return <Name of={null} />;
   return (

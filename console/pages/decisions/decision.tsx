@@ -41,8 +41,8 @@ export function DecisionPage({ id }: { readonly id: string }) {
         <>
           <ErrorBox failure={failure} />
           <Empty title="This workspace has no such decision">
-            Check the id, or choose the workspace whose key sent the request. Evidence older than the retention is
-            deleted.
+            Check the id, or choose the workspace whose key sent the request. Evidence older than
+            the retention is deleted.
           </Empty>
         </>
       ) : (
@@ -58,7 +58,9 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const result = resultOf(decision);
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
   const explanation = useResource<DecisionExplanation>(
-    isDecided ? withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces()) : null,
+    isDecided
+      ? withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces())
+      : null,
   );
   return (
     <>
@@ -79,7 +81,10 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <Code key="key" of={decision.key} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
-            ["Finish reason", decision.finish === null ? <Name key="none" of={null} /> : humanise(decision.finish)],
+            [
+              "Finish reason",
+              decision.finish === null ? <Name key="none" of={null} /> : humanise(decision.finish),
+            ],
           ]}
         />
       </Panel>
@@ -98,11 +103,16 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Read from cache", whole(decision.cache_read_tokens)],
             ["Reasoning", whole(decision.reasoning_tokens)],
             ["Cost, by list price", costOf(decision)],
-            ["Prices of routing table", <Code key="prices" of={decision.table_revision} short={12} />],
+            [
+              "Prices of routing table",
+              <Code key="prices" of={decision.table_revision} short={12} />,
+            ],
           ]}
         />
         {decision.estimated ? (
-          <p class="hint">The provider did not count all tokens; limits were settled by an estimate.</p>
+          <p class="hint">
+            The provider did not count all tokens; limits were settled by an estimate.
+          </p>
         ) : null}
       </Panel>
       <ChangesPanel decision={decision} />
@@ -149,8 +159,10 @@ function ChangesPanel({ decision }: { readonly decision: Decision }) {
   const { edits, stripped, dropped, change, ended } = decision;
   const rows: (readonly [string, ComponentChildren])[] = [];
   if (edits.length > 0) rows.push(["Edited", <List key="edits" of={edits} />]);
-  if (stripped.length > 0) rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
-  if (dropped.length > 0) rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
+  if (stripped.length > 0)
+    rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
+  if (dropped.length > 0)
+    rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
   if (ended !== null) rows.push(["Ended by the router", humanise(ended)]);
   if (change !== null) rows.push([humanise(change.what), <Code key="change" of={change.id} />]);
   if (rows.length === 0) return null;

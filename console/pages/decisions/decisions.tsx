@@ -11,7 +11,17 @@ import { address, go, link, replaceQuery } from "../../router.ts";
 import { PAGE_SIZE, useSearch } from "./use-search.ts";
 import { costOf, KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
-const FILTERS = ["since", "kind", "route", "outcome", "terminal", "policy", "reason", "key", "provider"] as const;
+const FILTERS = [
+  "since",
+  "kind",
+  "route",
+  "outcome",
+  "terminal",
+  "policy",
+  "reason",
+  "key",
+  "provider",
+] as const;
 type Filters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 const SPANS = [
@@ -24,8 +34,9 @@ const SPANS = [
 
 export function DecisionsPage() {
   const { query } = address.value;
+  const entries = FILTERS.map((name) => [name, query.get(name) ?? ""]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one text for each name
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ""])) as Filters;
+  const filters = Object.fromEntries(entries) as Filters;
   const text = JSON.stringify(filters);
   return (
     <>
@@ -69,18 +80,33 @@ function LookUp() {
 }
 
 function FilterForm({ filters }: { readonly filters: Filters }) {
-  const set = (name: keyof Filters) => (value: string) => replaceQuery({ ...filters, [name]: value });
+  const set = (name: keyof Filters) => (value: string) =>
+    replaceQuery({ ...filters, [name]: value });
   const any = FILTERS.some((name) => filters[name] !== "");
   // On a narrow screen they would fill it, and the list would be below.
   const [isOpen] = useState(() => any || matchMedia("(min-width: 40rem)").matches);
   return (
     <details class="fold" open={isOpen}>
       <summary>Filters</summary>
-      <form class="filters" aria-label="Filter the decisions" onSubmit={(event) => event.preventDefault()}>
+      <form
+        class="filters"
+        aria-label="Filter the decisions"
+        onSubmit={(event) => event.preventDefault()}
+      >
         <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
         <Choice label="Requests" value={filters.kind} options={KINDS} onChange={set("kind")} />
-        <Choice label="Outcome" value={filters.outcome} options={OUTCOMES} onChange={set("outcome")} />
-        <Choice label="Ended" value={filters.terminal} options={TERMINALS} onChange={set("terminal")} />
+        <Choice
+          label="Outcome"
+          value={filters.outcome}
+          options={OUTCOMES}
+          onChange={set("outcome")}
+        />
+        <Choice
+          label="Ended"
+          value={filters.terminal}
+          options={TERMINALS}
+          onChange={set("terminal")}
+        />
         <TextFilter label="Route" value={filters.route} onChange={set("route")} />
         <TextFilter label="Provider" value={filters.provider} onChange={set("provider")} />
         <TextFilter label="Policy" value={filters.policy} onChange={set("policy")} />
@@ -99,10 +125,17 @@ const HOUR = 3_600_000;
 function DecisionPages({ filters }: { readonly filters: Filters }) {
   const { since, kind, ...rest } = filters;
   // Once: a start that moved would be another list with each poll.
-  const [start] = useState(() => (since === "" ? null : new Date(Date.now() - Number(since) * HOUR).toISOString()));
+  const [start] = useState(() =>
+    since === "" ? null : new Date(Date.now() - Number(since) * HOUR).toISOString(),
+  );
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
   const resource = useSearch(
-    { ...rest, kind: kind === "" ? "inference" : kind === "all" ? null : kind, start, ...inWorkspaces() },
+    {
+      ...rest,
+      kind: kind === "" ? "inference" : kind === "all" ? null : kind,
+      start,
+      ...inWorkspaces(),
+    },
     cursors.at(-1) ?? null,
   );
   const isFiltered = Object.values(filters).some((value) => value !== "");
@@ -118,17 +151,25 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
               keyOf={({ id }) => id}
             />
           ) : resource.loading ? null : (
-            <NoDecisions searchedTo={nextCursor === null ? null : searchedTo} filtered={isFiltered} />
+            <NoDecisions
+              searchedTo={nextCursor === null ? null : searchedTo}
+              filtered={isFiltered}
+            />
           )}
           <nav class="pager" aria-label="Pages of decisions">
-            <button type="button" disabled={cursors.length < 2} onClick={() => setCursors(cursors.slice(0, -1))}>
+            <button
+              type="button"
+              disabled={cursors.length < 2}
+              onClick={() => setCursors(cursors.slice(0, -1))}
+            >
               Newer
             </button>
             <span role="status">
               {counted(data.length, "decision")}, page {whole(cursors.length)}
               {nextCursor !== null && data.length < PAGE_SIZE ? (
                 <>
-                  , {resource.loading ? "searching; so far" : "searched"} back to <Time at={searchedTo} />
+                  , {resource.loading ? "searching; so far" : "searched"} back to{" "}
+                  <Time at={searchedTo} />
                 </>
               ) : null}
             </span>
@@ -146,11 +187,18 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
   );
 }
 
-function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | null; readonly filtered: boolean }) {
+function NoDecisions({
+  searchedTo,
+  filtered,
+}: {
+  readonly searchedTo: string | null;
+  readonly filtered: boolean;
+}) {
   if (searchedTo !== null) {
     return (
       <Empty title="No decision matches so far">
-        The search has reached <Time at={searchedTo} />. Search on for older ones, or choose a shorter time.
+        The search has reached <Time at={searchedTo} />. Search on for older ones, or choose a
+        shorter time.
       </Empty>
     );
   }
@@ -158,7 +206,8 @@ function NoDecisions({ searchedTo, filtered }: { readonly searchedTo: string | n
     <Empty title="No decision matches">Clear a filter, or choose a longer time.</Empty>
   ) : (
     <Empty title="No decisions yet">
-      Send a request with a key of this workspace; it appears here within seconds. The README has one to paste.
+      Send a request with a key of this workspace; it appears here within seconds. The README has
+      one to paste.
     </Empty>
   );
 }
@@ -211,7 +260,9 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
     head: "Tokens in / out",
     number: true,
     cell: ({ input_tokens, output_tokens }) =>
-      input_tokens === null && output_tokens === null ? ABSENT : `${compact(input_tokens)} / ${compact(output_tokens)}`,
+      input_tokens === null && output_tokens === null
+        ? ABSENT
+        : `${compact(input_tokens)} / ${compact(output_tokens)}`,
   },
   { head: "Cost", number: true, cell: costOf },
   { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },

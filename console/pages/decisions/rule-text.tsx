@@ -7,7 +7,10 @@ import { Code } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
 import { ruleLines } from "./rule-lines.ts";
 
-/** The lines of a policy that a constraint is made of, with the file and the line where they are; fetched when they are opened. */
+/**
+ * The lines of a policy that a constraint is made of, with the file and the line where they are;
+ * fetched when they are opened.
+ */
 export function RuleText(props: {
   readonly policy: string;
   readonly constraint: string;
@@ -17,7 +20,10 @@ export function RuleText(props: {
 }) {
   const { policy, constraint, content, open = false } = props;
   const [isOpen, setOpen] = useState(open);
-  const named = "revision" in content ? { revision: content.revision } : { digest: content.digest ?? "enforced" };
+  const named =
+    "revision" in content
+      ? { revision: content.revision }
+      : { digest: content.digest ?? "enforced" };
   const path = withQuery(`/v1/policies/${encodeURIComponent(policy)}/content`, named);
   const resource = useResource<PolicyContent>(isOpen ? path : null);
   return (
@@ -29,11 +35,17 @@ export function RuleText(props: {
         <Loaded of={resource} lines={3}>
           {({ sources, revision }) => {
             // A constraint is a rule of the policy's own module; the others are libraries.
-            const own = sources.find((each) => each.package.endsWith(`.policy.${policy.replaceAll("-", "_")}`));
+            const own = sources.find((each) =>
+              each.package.endsWith(`.policy.${policy.replaceAll("-", "_")}`),
+            );
             const lines = ruleLines(own?.source ?? "", constraint);
             const [first] = lines;
             if (first === undefined) {
-              return <p class="hint">The text has no rule of this name; the policy’s page has all of it.</p>;
+              return (
+                <p class="hint">
+                  The text has no rule of this name; the policy’s page has all of it.
+                </p>
+              );
             }
             return (
               <>

@@ -5,9 +5,13 @@ import { counted, humanise } from "../../format/amounts.ts";
 export function sentenceOf(decision: Decision): string {
   const { outcome, terminal, reason, calls, endpoint, finish } = decision;
   const failed = calls.filter(({ failure }) => failure !== null);
-  const failures = [...new Set(failed.map((call) => `${call.endpoint}: ${humanise(call.failure ?? "")}`))].join("; ");
-  if (outcome === "deny") return `Denied before any provider was called: ${reason ?? "no reason is on record"}.`;
-  if (outcome === "refuse") return `Refused before a decision: ${reason ?? "no reason is on record"}.`;
+  const failures = [
+    ...new Set(failed.map((call) => `${call.endpoint}: ${humanise(call.failure ?? "")}`)),
+  ].join("; ");
+  if (outcome === "deny")
+    return `Denied before any provider was called: ${reason ?? "no reason is on record"}.`;
+  if (outcome === "refuse")
+    return `Refused before a decision: ${reason ?? "no reason is on record"}.`;
   if (outcome === "answer") return "The router answered by itself; no provider was called.";
   switch (terminal) {
     case null:

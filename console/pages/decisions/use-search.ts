@@ -6,7 +6,10 @@ import { SHORTEST_POLL, type Resource } from "../../api/use-resource.ts";
 /** Decisions of a page. */
 export const PAGE_SIZE = 50;
 
-/** Calls of one page: the server bounds each of them, and a rare filter would need thousands for the whole log. */
+/**
+ * Calls of one page: the server bounds each of them, and a rare filter would need thousands for the
+ * whole log.
+ */
 const MOST_CALLS = 20;
 
 /** Milliseconds between two readings of the newest page. */
@@ -21,8 +24,9 @@ export interface Found {
 }
 
 /**
- * The decisions after a cursor. Each call of the API looks at a bounded part of the log; this goes on until the page is full, the log ends, or
- * {@link MOST_CALLS} were made. Shows what has been found so far. The newest page is read again while it is seen, unless it took several calls.
+ * The decisions after a cursor. Each call of the API looks at a bounded part of the log; this goes
+ * on until the page is full, the log ends, or {@link MOST_CALLS} were made. Shows what has been
+ * found so far. The newest page is read again while it is seen, unless it took several calls.
  *
  * @param query without cursor and limit.
  */
@@ -47,7 +51,11 @@ export function useSearch(
       const data: DecisionLine[] = [];
       let next = cursor;
       for (let calls = 1; calls <= MOST_CALLS; calls += 1) {
-        const path = withQuery("/v1/decisions", { ...query, cursor: next, limit: PAGE_SIZE - data.length });
+        const path = withQuery("/v1/decisions", {
+          ...query,
+          cursor: next,
+          limit: PAGE_SIZE - data.length,
+        });
         const result = await call<DecisionList>(path, { signal: controller.signal });
         if (controller.signal.aborted) return;
         if (!result.ok) {
@@ -60,7 +68,8 @@ export function useSearch(
         const isOver = next === null || data.length >= PAGE_SIZE || calls === MOST_CALLS;
         const value = { data: [...data], nextCursor: next, searchedTo: result.value.searched_to };
         setState({ value, failure: null, etag: null, loading: !isOver });
-        if (isOver && calls === 1 && cursor === null) timer = setTimeout(() => void whenSeen(), EVERY);
+        if (isOver && calls === 1 && cursor === null)
+          timer = setTimeout(() => void whenSeen(), EVERY);
         if (isOver) return;
       }
     };

@@ -8,7 +8,10 @@ import { link } from "../../router.ts";
 import { isExact, isOfTable } from "./candidate-lines.ts";
 import { RuleText } from "./rule-text.tsx";
 
-/** Which constraint denied the request, with the policy's lines as they were then; or why it was refused. */
+/**
+ * Which constraint denied the request, with the policy's lines as they were then; or why it was
+ * refused.
+ */
 export function VerdictPanel({
   decision,
   explained,
@@ -17,11 +20,19 @@ export function VerdictPanel({
   readonly explained: DecisionExplanation | null;
 }) {
   const { policy, policy_revision, constraint, reason, outcome } = decision;
-  const title = outcome === "deny" ? "Why it was denied" : outcome === "refuse" ? "Why it was refused" : "Reason";
+  const title =
+    outcome === "deny"
+      ? "Why it was denied"
+      : outcome === "refuse"
+        ? "Why it was refused"
+        : "Reason";
   // The sentence that the client got, where the same was decided again.
   const message =
-    explained !== null && isExact(explained) ? member(member(explained.explanation, "error"), "message") : null;
-  const hasRule = policy !== null && policy_revision !== null && constraint !== null && !isOfTable(policy);
+    explained !== null && isExact(explained)
+      ? member(member(explained.explanation, "error"), "message")
+      : null;
+  const hasRule =
+    policy !== null && policy_revision !== null && constraint !== null && !isOfTable(policy);
   return (
     <Panel title={title}>
       {typeof message === "string" ? (
@@ -36,11 +47,18 @@ export function VerdictPanel({
           ...(policy === null
             ? []
             : [["Decided by", <Decider key="policy" of={policy} at={policy_revision} />] as const]),
-          ...(constraint === null ? [] : [["Constraint", <Code key="constraint" of={constraint} />] as const]),
+          ...(constraint === null
+            ? []
+            : [["Constraint", <Code key="constraint" of={constraint} />] as const]),
         ]}
       />
       {hasRule ? (
-        <RuleText policy={policy} constraint={constraint} content={{ revision: policy_revision }} open />
+        <RuleText
+          policy={policy}
+          constraint={constraint}
+          content={{ revision: policy_revision }}
+          open
+        />
       ) : null}
     </Panel>
   );

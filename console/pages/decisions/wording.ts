@@ -3,7 +3,10 @@ import type { DecisionLine } from "../../api/types.ts";
 import { ABSENT, dollars, humanise } from "../../format/amounts.ts";
 
 /** The result of a request, for a cell of a table. */
-export function resultOf({ outcome, terminal }: Pick<DecisionLine, "outcome" | "terminal">): string {
+export function resultOf({
+  outcome,
+  terminal,
+}: Pick<DecisionLine, "outcome" | "terminal">): string {
   if (outcome === "deny") return "denied";
   if (outcome === "refuse") return "refused";
   if (terminal === null) return "running";

@@ -31,7 +31,12 @@ export function RotateDialog({ of: key, onClose, onDone }: Props<RotatedKey>) {
         <Code of={key.id} /> of <Name of={key.owner} /> gets a successor with the same grants.
       </p>
       {failure === null ? null : <ErrorBox failure={failure} />}
-      <Choice label="The old key still works for" value={overlap} options={OVERLAPS} onChange={setOverlap} />
+      <Choice
+        label="The old key still works for"
+        value={overlap}
+        options={OVERLAPS}
+        onChange={setOverlap}
+      />
       <div class="actions">
         <button
           type="button"
@@ -62,8 +67,8 @@ export function RevokeDialog({ of: key, onClose, onDone }: Props<ServiceKey>) {
   return (
     <Dialog title="Revoke the key" onClose={onClose}>
       <p>
-        <Code of={key.id} /> of <Name of={key.owner} /> ends within a second, with its tokens and running requests. This
-        cannot be undone.
+        <Code of={key.id} /> of <Name of={key.owner} /> ends within a second, with its tokens and
+        running requests. This cannot be undone.
       </p>
       {failure === null ? null : <ErrorBox failure={failure} />}
       <div class="actions">

@@ -36,7 +36,10 @@ const PERIODS = [
   ["hour", "hour"],
 ] as const;
 
-export function CreateKeyDialog(props: { readonly onClose: () => void; readonly onDone: (key: CreatedKey) => void }) {
+export function CreateKeyDialog(props: {
+  readonly onClose: () => void;
+  readonly onDone: (key: CreatedKey) => void;
+}) {
   const [days, setDays] = useState<string>(DAYS[0][0]);
   const [per, setPer] = useState<string>(PERIODS[0][0]);
   const [scopes, setScopes] = useState<readonly Scope[]>(["inference", "catalogue:read"]);
@@ -76,7 +79,11 @@ export function CreateKeyDialog(props: { readonly onClose: () => void; readonly 
                 type="checkbox"
                 checked={scopes.includes(scope)}
                 onChange={(event) =>
-                  setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
+                  setScopes(
+                    event.currentTarget.checked
+                      ? [...scopes, scope]
+                      : scopes.filter((each) => each !== scope),
+                  )
                 }
               />
               <span>
@@ -149,4 +156,5 @@ function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: str
   };
 }
 
-const periodOf = (per: string): "hour" | "day" | "month" => PERIODS.find(([value]) => value === per)?.[0] ?? "month";
+const periodOf = (per: string): "hour" | "day" | "month" =>
+  PERIODS.find(([value]) => value === per)?.[0] ?? "month";

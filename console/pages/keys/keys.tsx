@@ -29,7 +29,9 @@ const SHOWN = [
   ["expiring", "Expiring soon"],
 ] as const;
 
-type Requested = { readonly what: "create" } | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
+type Requested =
+  | { readonly what: "create" }
+  | { readonly what: "rotate" | "revoke"; readonly key: ServiceKey };
 
 export function KeysPage() {
   const show = address.value.query.get("show") === "expiring" ? "expiring" : "";
@@ -62,7 +64,12 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     <>
       <div class="title">
         <h1>Keys</h1>
-        <Segments label="Keys shown" value={show} options={SHOWN} onChange={(value) => replaceQuery({ show: value })} />
+        <Segments
+          label="Keys shown"
+          value={show}
+          options={SHOWN}
+          onChange={(value) => replaceQuery({ show: value })}
+        />
         {mayManageKeys() ? (
           <button type="button" class="primary" onClick={() => setRequested({ what: "create" })}>
             Create a key
@@ -74,14 +81,20 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
         {({ data, has_more, last_id }) => (
           <>
             {data.length === 0 && isExpiring ? (
-              <Empty title={`No active key expires within ${SOON_DAYS} days`}>Replaced keys are not shown here.</Empty>
+              <Empty title={`No active key expires within ${SOON_DAYS} days`}>
+                Replaced keys are not shown here.
+              </Empty>
             ) : data.length === 0 ? (
               <Empty title="This workspace has no keys">Create one; its text is shown once.</Empty>
             ) : (
               <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
             )}
             <nav class="pager" aria-label="Pages of keys">
-              <button type="button" disabled={pages.length < 2} onClick={() => setPages(pages.slice(0, -1))}>
+              <button
+                type="button"
+                disabled={pages.length < 2}
+                onClick={() => setPages(pages.slice(0, -1))}
+              >
                 {isExpiring ? "Sooner" : "Newer"}
               </button>
               <span>
@@ -99,7 +112,9 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
         )}
       </Loaded>
       {requested?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
-      {requested?.what === "rotate" ? <RotateDialog of={requested.key} onClose={close} onDone={done} /> : null}
+      {requested?.what === "rotate" ? (
+        <RotateDialog of={requested.key} onClose={close} onDone={done} />
+      ) : null}
       {requested?.what === "revoke" ? (
         <RevokeDialog of={requested.key} onClose={close} onDone={() => done(null)} />
       ) : null}
@@ -111,7 +126,8 @@ function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of:
   if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
   if (status === "expired") return <Badge>expired</Badge>;
   if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
-  if (Date.parse(expires_at) - Date.now() < SOON_DAYS * DAY) return <Badge tone="widen">expires soon</Badge>;
+  if (Date.parse(expires_at) - Date.now() < SOON_DAYS * DAY)
+    return <Badge tone="widen">expires soon</Badge>;
   return <Badge tone="good">{status}</Badge>;
 }
 
@@ -157,7 +173,8 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
   { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} day /> },
   {
     head: "Last used",
-    cell: ({ last_used_at }) => (last_used_at === null ? <small>never</small> : <Time at={last_used_at} short />),
+    cell: ({ last_used_at }) =>
+      last_used_at === null ? <small>never</small> : <Time at={last_used_at} short />,
   },
   {
     head: "Scopes and limits",
@@ -176,8 +193,18 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
 
 /** Those of the key, which apply beside its workspace's; `null` where it has none. */
 function limitsOf(limits: ServiceKey["limits"]): string | null {
-  const { requests_per_minute: requests, tokens_per_minute: tokens, concurrency, budget } = limits ?? {};
-  const money = budget == null ? "" : "usd" in budget ? dollars(budget.usd) : `${compact(budget.tokens)} tokens`;
+  const {
+    requests_per_minute: requests,
+    tokens_per_minute: tokens,
+    concurrency,
+    budget,
+  } = limits ?? {};
+  const money =
+    budget == null
+      ? ""
+      : "usd" in budget
+        ? dollars(budget.usd)
+        : `${compact(budget.tokens)} tokens`;
   const parts = [
     ...(budget == null ? [] : [`${money} a ${budget.per}`]),
     ...(requests == null ? [] : [`${whole(requests)} requests a minute`]),

@@ -2,8 +2,17 @@ import { useEffect, useRef } from "preact/hooks";
 import type { CreatedKey } from "../../api/types.ts";
 import { Code, CopyButton } from "../../components/text.tsx";
 
-/** The text of a new key, which is shown once: it is in no other answer and is gone when this is closed. */
-export function NewKey({ made, onClose }: { readonly made: CreatedKey; readonly onClose: () => void }) {
+/**
+ * The text of a new key, which is shown once: it is in no other answer and is gone when this is
+ * closed.
+ */
+export function NewKey({
+  made,
+  onClose,
+}: {
+  readonly made: CreatedKey;
+  readonly onClose: () => void;
+}) {
   const container = useRef<HTMLElement>(null);
   useEffect(() => container.current?.focus(), []);
   return (

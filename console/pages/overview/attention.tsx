@@ -18,7 +18,10 @@ export interface Concern {
   readonly text: ComponentChildren;
 }
 
-/** Failed requests of a route in an hour that a person should see: fewer, or a smaller share, are for the charts. */
+/**
+ * Failed requests of a route in an hour that a person should see: fewer, or a smaller share, are
+ * for the charts.
+ */
 const MANY_FAILED = 3;
 const MUCH_FAILED = 0.05;
 
@@ -38,7 +41,14 @@ export interface Known {
 }
 
 /** The worst first. */
-export function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): readonly Concern[] {
+export function concernsOf({
+  status,
+  health,
+  summary,
+  lastHour,
+  spend,
+  keys,
+}: Known): readonly Concern[] {
   return [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
@@ -51,12 +61,14 @@ export function concernsOf({ status, health, summary, lastHour, spend, keys }: K
 
 /** What a degraded part means, and where to look. */
 const PARTS: Readonly<Record<string, string>> = {
-  evidence: "The evidence store does not take records: requests may be refused with 503. Its log line names the cause.",
+  evidence:
+    "The evidence store does not take records: requests may be refused with 503. Its log line names the cause.",
   evidence_retention: "Old evidence could not be deleted; the next attempt follows.",
   limits: "Limits cannot be counted in the store.",
   policies: "The policy log cannot be read: policies stay as they were last known.",
   policy_modules: "The compiled module of a policy could not be kept.",
-  reload_failed: "The newest configuration was not loaded; `signalbox check` says why. The one before decides.",
+  reload_failed:
+    "The newest configuration was not loaded; `signalbox check` says why. The one before decides.",
   suspended_policies: "A policy is suspended: its content is not at hand.",
   workers: "A worker process is down and is being started again.",
 };
@@ -78,8 +90,8 @@ function ofReplica({ seen_at }: NonNullable<Health["replicas"]>[number]): Concer
     kind: "replica lost",
     text: (
       <>
-        A process that wrote evidence ended without closing, last seen <Time at={seen_at} />. Its running requests are
-        recorded as unknown.
+        A process that wrote evidence ended without closing, last seen <Time at={seen_at} />. Its
+        running requests are recorded as unknown.
       </>
     ),
   };
@@ -114,7 +126,8 @@ function ofRoute({ group, requests, ended }: Summary["groups"][number]): readonl
       kind: "failing",
       text: (
         <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
-          <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed in the last hour
+          <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed in the last
+          hour
         </a>
       ),
     },
@@ -154,7 +167,12 @@ function ofBudget(budget: Spend["budgets"][number], now: number): readonly Conce
   ];
 }
 
-function ofShadow({ policy, revision, newly_denied, judged }: Summary["shadows"][number]): readonly Concern[] {
+function ofShadow({
+  policy,
+  revision,
+  newly_denied,
+  judged,
+}: Summary["shadows"][number]): readonly Concern[] {
   if (newly_denied === 0) return [];
   return [
     {
@@ -163,7 +181,8 @@ function ofShadow({ policy, revision, newly_denied, judged }: Summary["shadows"]
       kind: "candidate",
       text: (
         <a href={link(["policies", policy])}>
-          <Name of={policy} /> {revision} would newly deny {whole(newly_denied)} of {counted(judged, "request")}
+          <Name of={policy} /> {revision} would newly deny {whole(newly_denied)} of{" "}
+          {counted(judged, "request")}
         </a>
       ),
     },
@@ -206,10 +225,15 @@ export function AttentionPanel({
   readonly known: boolean;
 }) {
   return (
-    <Panel title="Needs attention" aside={concerns.length === 0 ? undefined : whole(concerns.length)}>
+    <Panel
+      title="Needs attention"
+      aside={concerns.length === 0 ? undefined : whole(concerns.length)}
+    >
       {concerns.length === 0 ? (
         <p class="hint">
-          {known ? "Nothing: no endpoint is out, no budget near its end, no key about to expire." : " "}
+          {known
+            ? "Nothing: no endpoint is out, no budget near its end, no key about to expire."
+            : " "}
         </p>
       ) : (
         <ul class="concerns">

@@ -9,11 +9,18 @@ import { Time } from "../../format/time.tsx";
 export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
 
 /** What is wrong with an endpoint, and when it gets calls again. */
-export function troubleOf({ state, failure, consecutive_failures, retry_in_ms }: EndpointHealth): string {
+export function troubleOf({
+  state,
+  failure,
+  consecutive_failures,
+  retry_in_ms,
+}: EndpointHealth): string {
   const times = consecutive_failures > 1 ? ` ${whole(consecutive_failures)} times in a row` : "";
   const parts = [
     ...(failure === null ? [] : [`${humanise(failure)}${times}`]),
-    ...(retry_in_ms !== null && retry_in_ms > 0 ? [`tried again in ${milliseconds(retry_in_ms)}`] : []),
+    ...(retry_in_ms !== null && retry_in_ms > 0
+      ? [`tried again in ${milliseconds(retry_in_ms)}`]
+      : []),
     ...(state === "half_open" ? ["the next call tries it again"] : []),
   ];
   return parts.join(", ");
@@ -26,21 +33,34 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
       <Loaded of={health} lines={6}>
         {({ endpoints }) =>
           endpoints.length === 0 ? (
-            <Empty title="This workspace reaches no endpoint">Approve a route for it in routes.yaml.</Empty>
+            <Empty title="This workspace reaches no endpoint">
+              Approve a route for it in routes.yaml.
+            </Empty>
           ) : (
             <Table
               label="Health of endpoints"
-              rows={endpoints.toSorted((left, right) => Number(isWell(left)) - Number(isWell(right)))}
+              rows={endpoints.toSorted(
+                (left, right) => Number(isWell(left)) - Number(isWell(right)),
+              )}
               keyOf={({ id }) => id}
               columns={[
                 { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
                 {
                   head: "State",
-                  cell: (each) => <Badge tone={isWell(each) ? "good" : "stop"}>{humanise(each.state)}</Badge>,
+                  cell: (each) => (
+                    <Badge tone={isWell(each) ? "good" : "stop"}>{humanise(each.state)}</Badge>
+                  ),
                 },
-                { head: "Why", cell: (each) => (isWell(each) ? <Name of={null} /> : troubleOf(each)) },
+                {
+                  head: "Why",
+                  cell: (each) => (isWell(each) ? <Name of={null} /> : troubleOf(each)),
+                },
                 { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
-                { head: "First token", number: true, cell: ({ latency_ms }) => milliseconds(latency_ms.p50) },
+                {
+                  head: "First token",
+                  number: true,
+                  cell: ({ latency_ms }) => milliseconds(latency_ms.p50),
+                },
                 { head: "Region", cell: ({ region }) => <Name of={region} /> },
                 { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
                 { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
@@ -74,16 +94,25 @@ export function ServerPanel({
                 ["Running for", span(uptime_seconds)],
                 [
                   "Workers",
-                  workers === undefined ? "1" : `${whole(workers.ready)} of ${whole(workers.configured)} ready`,
+                  workers === undefined
+                    ? "1"
+                    : `${whole(workers.ready)} of ${whole(workers.configured)} ready`,
                 ],
                 [
                   "Evidence store",
                   <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
-                    {evidence.cause === undefined ? humanise(evidence.state) : humanise(evidence.cause)}
+                    {evidence.cause === undefined
+                      ? humanise(evidence.state)
+                      : humanise(evidence.cause)}
                   </Badge>,
                 ],
                 ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(humanise).join(", ")],
-                ["Replicas", replicas === null ? "unknown" : counted(running(replicas), "process", "processes")],
+                [
+                  "Replicas",
+                  replicas === null
+                    ? "unknown"
+                    : counted(running(replicas), "process", "processes"),
+                ],
               ]}
             />
             {replicas === null || replicas.length < 2 ? null : <Replicas of={replicas} />}
@@ -96,9 +125,13 @@ export function ServerPanel({
 
 type Replica = NonNullable<Health["replicas"]>[number];
 
-const running = (replicas: readonly Replica[]): number => replicas.filter(({ state }) => state === "running").length;
+const running = (replicas: readonly Replica[]): number =>
+  replicas.filter(({ state }) => state === "running").length;
 
-/** Processes that write the shared store; figures of endpoints and workers are those of the one that answers. */
+/**
+ * Processes that write the shared store; figures of endpoints and workers are those of the one that
+ * answers.
+ */
 function Replicas({ of }: { readonly of: readonly Replica[] }) {
   return (
     <Table
@@ -109,7 +142,9 @@ function Replicas({ of }: { readonly of: readonly Replica[] }) {
         { head: "Replica since", cell: ({ started_at }) => <Time at={started_at} /> },
         {
           head: "State",
-          cell: ({ state }) => <Badge tone={state === "running" ? "good" : "stop"}>{humanise(state)}</Badge>,
+          cell: ({ state }) => (
+            <Badge tone={state === "running" ? "good" : "stop"}>{humanise(state)}</Badge>
+          ),
         },
         { head: "Last seen", cell: ({ seen_at }) => <Time at={seen_at} /> },
       ]}

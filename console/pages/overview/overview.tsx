@@ -24,7 +24,9 @@ export function OverviewPage() {
     15_000,
   );
   const spend = useResource<Spend>(
-    hasScope("spend:read") ? withQuery("/v1/spend", { start: chosen.start, ...inWorkspaces() }) : null,
+    hasScope("spend:read")
+      ? withQuery("/v1/spend", { start: chosen.start, ...inWorkspaces() })
+      : null,
     60_000,
   );
   const keys = useResource<KeyList>(
@@ -36,7 +38,11 @@ export function OverviewPage() {
   const lastHour = useResource<Summary>(
     summary.value === null
       ? null
-      : withQuery("/v1/governance/summary", { start: windowOf("1h", now).start, group_by: "route", ...inWorkspaces() }),
+      : withQuery("/v1/governance/summary", {
+          start: windowOf("1h", now).start,
+          group_by: "route",
+          ...inWorkspaces(),
+        }),
     30_000,
   );
   const status = useResource<ServerStatus>("/status", 10_000);
@@ -86,7 +92,13 @@ export function OverviewPage() {
   );
 }
 
-function Totals({ totals, cost }: { readonly totals: Summary["totals"]; readonly cost: number | null | undefined }) {
+function Totals({
+  totals,
+  cost,
+}: {
+  readonly totals: Summary["totals"];
+  readonly cost: number | null | undefined;
+}) {
   const { requests, denied, refused, ended } = totals;
   const latency = ended?.latency_ms.total;
   const tokens = ended?.tokens;
@@ -98,9 +110,14 @@ function Totals({ totals, cost }: { readonly totals: Summary["totals"]; readonly
         ["Refused", `${whole(refused)} (${share(refused, requests)})`],
         [
           "Failed",
-          ended === null ? "–" : `${whole(ended.terminals.failed)} (${share(ended.terminals.failed, requests)})`,
+          ended === null
+            ? "–"
+            : `${whole(ended.terminals.failed)} (${share(ended.terminals.failed, requests)})`,
         ],
-        ["With a fallback", ended === null ? "–" : `${whole(ended.fallbacks)} (${share(ended.fallbacks, requests)})`],
+        [
+          "With a fallback",
+          ended === null ? "–" : `${whole(ended.fallbacks)} (${share(ended.fallbacks, requests)})`,
+        ],
         [
           "Median, p95, p99",
           `${milliseconds(latency?.p50)}, ${milliseconds(latency?.p95)}, ${milliseconds(latency?.p99)}`,

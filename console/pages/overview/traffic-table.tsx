@@ -30,7 +30,9 @@ export function TrafficTable({ window }: { readonly window: Window }) {
   return (
     <Panel
       title={`By ${dimension}`}
-      aside={<Segments label="Grouped by" value={dimension} options={options} onChange={setDimension} />}
+      aside={
+        <Segments label="Grouped by" value={dimension} options={options} onChange={setDimension} />
+      }
     >
       <Rows key={dimension} dimension={dimension} window={window} />
     </Panel>
@@ -38,7 +40,11 @@ export function TrafficTable({ window }: { readonly window: Window }) {
 }
 
 function Rows({ dimension, window }: { readonly dimension: string; readonly window: Window }) {
-  const path = withQuery("/v1/governance/summary", { start: window.start, group_by: dimension, ...inWorkspaces() });
+  const path = withQuery("/v1/governance/summary", {
+    start: window.start,
+    group_by: dimension,
+    ...inWorkspaces(),
+  });
   const resource = useResource<Summary>(path, 30_000);
   const title = [...DIMENSIONS, WORKSPACE].find(([value]) => value === dimension)?.[1] ?? dimension;
   const canFilter = dimension !== "operation";
@@ -71,13 +77,37 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                 },
                 { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
                 { head: "Denied", number: true, cell: ({ denied }) => whole(denied) },
-                { head: "Failed", number: true, cell: ({ ended }) => whole(ended?.terminals.failed) },
+                {
+                  head: "Failed",
+                  number: true,
+                  cell: ({ ended }) => whole(ended?.terminals.failed),
+                },
                 { head: "Fallbacks", number: true, cell: ({ ended }) => whole(ended?.fallbacks) },
-                { head: "Attempts", number: true, cell: ({ ended }) => whole(ended?.attempts.total) },
-                { head: "Median", number: true, cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p50) },
-                { head: "p95", number: true, cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p95) },
-                { head: "Tokens in", number: true, cell: ({ ended }) => compact(ended?.tokens.input) },
-                { head: "Tokens out", number: true, cell: ({ ended }) => compact(ended?.tokens.output) },
+                {
+                  head: "Attempts",
+                  number: true,
+                  cell: ({ ended }) => whole(ended?.attempts.total),
+                },
+                {
+                  head: "Median",
+                  number: true,
+                  cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p50),
+                },
+                {
+                  head: "p95",
+                  number: true,
+                  cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p95),
+                },
+                {
+                  head: "Tokens in",
+                  number: true,
+                  cell: ({ ended }) => compact(ended?.tokens.input),
+                },
+                {
+                  head: "Tokens out",
+                  number: true,
+                  cell: ({ ended }) => compact(ended?.tokens.output),
+                },
               ]}
             />
             {truncated ? <p class="hint">There are more; these have the most requests.</p> : null}

@@ -6,12 +6,19 @@ import { Code } from "../../components/text.tsx";
 import { counted, whole, humanise } from "../../format/amounts.ts";
 import { ChangeDialog, type ChangeProps } from "./change.tsx";
 
-/** What an approval states of the report that the approver has read; the members of `report` in the API. */
+/**
+ * What an approval states of the report that the approver has read; the members of `report` in the
+ * API.
+ */
 interface ReportFacts {
   readonly sha256: string;
   readonly table_revision: string;
   readonly complete: boolean;
-  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+  readonly assertions: {
+    readonly passed: number;
+    readonly failed: number;
+    readonly waived: number;
+  };
 }
 
 interface Read {
@@ -36,9 +43,12 @@ export function ApproveDialog(change: ChangeProps) {
       unconditional
     >
       <p>
-        You approve the content <Code of={candidate.digest} short={12} /> under your own name. It is recorded for good.
+        You approve the content <Code of={candidate.digest} short={12} /> under your own name. It is
+        recorded for good.
       </p>
-      {needsReport ? <p>A promotion needs an approval with the simulation report that this server makes.</p> : null}
+      {needsReport ? (
+        <p>A promotion needs an approval with the simulation report that this server makes.</p>
+      ) : null}
       <ReportReader id={change.policy.id} digest={candidate.digest} read={read} onRead={setRead} />
     </ChangeDialog>
   );
@@ -60,7 +70,11 @@ function ReportReader({
   const [failure, setFailure] = useState<Failure | null>(null);
   // Without TLS, except on this machine, browsers have no digests.
   if (globalThis.crypto?.subtle === undefined) {
-    return <p class="hint">This browser signs reports only over TLS. Use signalbox policy approve with a report.</p>;
+    return (
+      <p class="hint">
+        This browser signs reports only over TLS. Use signalbox policy approve with a report.
+      </p>
+    );
   }
   const load = async (): Promise<void> => {
     setBusy(true);
@@ -77,7 +91,10 @@ function ReportReader({
         rows={[
           ["Access, if promoted", humanise(read.access)],
           ["Changed", counted(read.changed, "request class", "request classes")],
-          ["Assertions", `${whole(passed)} passed, ${whole(failed)} failed, ${whole(waived)} waived`],
+          [
+            "Assertions",
+            `${whole(passed)} passed, ${whole(failed)} failed, ${whole(waived)} waived`,
+          ],
           ["Report", <Code key="report" of={read.facts.sha256} short={12} />],
         ]}
       />
@@ -96,7 +113,9 @@ function ReportReader({
 async function readReport(text: string): Promise<Read> {
   const report: unknown = JSON.parse(text);
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  const sha256 = [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const sha256 = [...new Uint8Array(bytes)]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
   const assertions = member(report, "assertions");
   const promoted = member(report, "promoted");
   return {

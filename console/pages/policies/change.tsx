@@ -10,7 +10,10 @@ import { Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 
-/** What a dialog about a policy gets: the state that the reader has seen, and what to do when it is over. */
+/**
+ * What a dialog about a policy gets: the state that the reader has seen, and what to do when it is
+ * over.
+ */
 export interface ChangeProps {
   readonly policy: Policy;
   readonly etag: string;
@@ -33,8 +36,9 @@ export function MissingList({ of }: { readonly of: readonly MissingRequirement[]
 }
 
 /**
- * A question about a policy. The change applies to the state that the reader has seen and to no other: where it has changed meanwhile, the
- * server answers 412, and the dialog shows the difference and changes nothing.
+ * A question about a policy. The change applies to the state that the reader has seen and to no
+ * other: where it has changed meanwhile, the server answers 412, and the dialog shows the
+ * difference and changes nothing.
  */
 export function ChangeDialog(props: {
   readonly change: ChangeProps;
@@ -167,7 +171,8 @@ function factsOf({
       approvals.length === 0
         ? "none"
         : approvals.map(({ by }) => by.person?.name ?? by.person?.subject ?? by.key_id).join(", "),
-    "Missing requirements": missing === null ? "no candidate" : counted(missing.length, "requirement"),
+    "Missing requirements":
+      missing === null ? "no candidate" : counted(missing.length, "requirement"),
     Held: held.map(({ revision }) => revision).join(", ") || "none",
     Withdrawn: withdrawn.map(({ revision }) => revision).join(", ") || "none",
   };

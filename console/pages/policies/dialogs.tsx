@@ -7,7 +7,10 @@ import { ROLLBACK_REASONS } from "./wording.ts";
 export function PromoteDialog(change: ChangeProps) {
   const { candidate, enforced, missing, id } = change.policy;
   if (candidate === null) return null;
-  const expected = { candidate_revision: candidate.revision, enforced_revision: enforced?.revision ?? null };
+  const expected = {
+    candidate_revision: candidate.revision,
+    enforced_revision: enforced?.revision ?? null,
+  };
   return (
     <ChangeDialog
       change={change}
@@ -17,9 +20,13 @@ export function PromoteDialog(change: ChangeProps) {
       verb="Promote"
     >
       <p>
-        {candidate.content === "removal" ? "The policy ends: " : "It decides every request from now on: "}
+        {candidate.content === "removal"
+          ? "The policy ends: "
+          : "It decides every request from now on: "}
         <Name of={candidate.revision} /> of <Name of={id} />
-        {enforced === null ? ". Nothing was enforced before." : `, instead of ${enforced.revision}.`}
+        {enforced === null
+          ? ". Nothing was enforced before."
+          : `, instead of ${enforced.revision}.`}
       </p>
       {missing === null || missing.length === 0 ? null : (
         <div class="notice widen">
@@ -46,10 +53,17 @@ export function RollBackDialog(change: ChangeProps) {
       danger
     >
       <p>
-        {rollback_to === null ? "Nothing is enforced afterwards" : `${rollback_to.revision} is enforced again`}, and{" "}
-        {enforced.revision} is held: it cannot be promoted before it is released.
+        {rollback_to === null
+          ? "Nothing is enforced afterwards"
+          : `${rollback_to.revision} is enforced again`}
+        , and {enforced.revision} is held: it cannot be promoted before it is released.
       </p>
-      <Choice label="Reason, for the log" value={reason} options={ROLLBACK_REASONS} onChange={setReason} />
+      <Choice
+        label="Reason, for the log"
+        value={reason}
+        options={ROLLBACK_REASONS}
+        onChange={setReason}
+      />
     </ChangeDialog>
   );
 }
@@ -67,7 +81,9 @@ export function WithdrawCandidateDialog(change: ChangeProps) {
       verb="Withdraw"
       danger
     >
-      <p>It leaves shadow and is not judged any more. It cannot be promoted before it is released.</p>
+      <p>
+        It leaves shadow and is not judged any more. It cannot be promoted before it is released.
+      </p>
     </ChangeDialog>
   );
 }
@@ -85,7 +101,9 @@ export function WithdrawApprovalDialog(change: ChangeProps) {
       verb="Withdraw"
       unconditional
     >
-      <p>Your approval of {candidate.revision} does not count any more. You may approve it again.</p>
+      <p>
+        Your approval of {candidate.revision} does not count any more. You may approve it again.
+      </p>
     </ChangeDialog>
   );
 }
@@ -96,7 +114,13 @@ export function ReleaseDialog({
   ...change
 }: ChangeProps & { readonly digest: string; readonly revision: string }) {
   return (
-    <ChangeDialog change={change} title={`Release ${revision}`} path="releases" body={{ digest }} verb="Release">
+    <ChangeDialog
+      change={change}
+      title={`Release ${revision}`}
+      path="releases"
+      body={{ digest }}
+      verb="Release"
+    >
       <p>
         Content <Code of={digest} short={12} /> can be promoted again.
       </p>

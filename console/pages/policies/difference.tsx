@@ -5,8 +5,15 @@ import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
 import { printable } from "../../format/printable.ts";
 
-/** The policy's text: what the candidate changes of it, or the enforced text where there is no candidate. */
-export function DifferencePanel({ policy: { id, enforced, candidate } }: { readonly policy: Policy }) {
+/**
+ * The policy's text: what the candidate changes of it, or the enforced text where there is no
+ * candidate.
+ */
+export function DifferencePanel({
+  policy: { id, enforced, candidate },
+}: {
+  readonly policy: Policy;
+}) {
   if (candidate !== null && enforced !== null) {
     return (
       <Panel title={`What ${candidate.revision} changes of ${enforced.revision}`}>
@@ -23,8 +30,17 @@ export function DifferencePanel({ policy: { id, enforced, candidate } }: { reado
   );
 }
 
-function Difference({ id, from, to }: { readonly id: string; readonly from: string | null; readonly to: string }) {
-  const pathOf = (digest: string): string => withQuery(`/v1/policies/${encodeURIComponent(id)}/content`, { digest });
+function Difference({
+  id,
+  from,
+  to,
+}: {
+  readonly id: string;
+  readonly from: string | null;
+  readonly to: string;
+}) {
+  const pathOf = (digest: string): string =>
+    withQuery(`/v1/policies/${encodeURIComponent(id)}/content`, { digest });
   const before = useResource<PolicyContent>(from === null ? null : pathOf(from));
   const after = useResource<PolicyContent>(pathOf(to));
   if (from === null) {
@@ -54,7 +70,9 @@ function Difference({ id, from, to }: { readonly id: string; readonly from: stri
 /** All sources in one text, each below the name of its package. */
 function textOf({ sources, content }: PolicyContent): string {
   if (content === "removal") return "";
-  return sources.map((each) => (sources.length === 1 ? each.source : `# ${each.package}\n${each.source}`)).join("\n");
+  return sources
+    .map((each) => (sources.length === 1 ? each.source : `# ${each.package}\n${each.source}`))
+    .join("\n");
 }
 
 interface Line {

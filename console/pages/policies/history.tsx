@@ -11,7 +11,10 @@ import { RECORD_TITLES } from "./wording.ts";
 
 type Row = PolicyTransitions["data"][number];
 
-/** Who did what, when and why, the newest first. @param etag of the policy: another one means that there is more history. */
+/**
+ * Who did what, when and why, the newest first. @param etag of the policy: another one means that
+ * there is more history.
+ */
 export function HistoryPanel({ id, etag }: { readonly id: string; readonly etag: string }) {
   const [after, setAfter] = useState<readonly number[]>([0]);
   const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/transitions`, {
@@ -42,10 +45,19 @@ function Rows({
           <Empty title="The log has nothing about this policy yet" />
         ) : (
           <>
-            <Table label="History" rows={data.toReversed()} keyOf={({ hash }) => hash} columns={COLUMNS} />
+            <Table
+              label="History"
+              rows={data.toReversed()}
+              keyOf={({ hash }) => hash}
+              columns={COLUMNS}
+            />
             {has_more || after.length > 1 ? (
               <nav class="pager" aria-label="Pages of the history">
-                <button type="button" disabled={after.length < 2} onClick={() => onPage(after.slice(0, -1))}>
+                <button
+                  type="button"
+                  disabled={after.length < 2}
+                  onClick={() => onPage(after.slice(0, -1))}
+                >
                   Earlier
                 </button>
                 <button
@@ -83,7 +95,8 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     head: "Revision",
-    cell: ({ record: { revision } }) => (typeof revision === "number" ? `r${whole(revision)}` : <Name of={null} />),
+    cell: ({ record: { revision } }) =>
+      typeof revision === "number" ? `r${whole(revision)}` : <Name of={null} />,
   },
   { head: "Who", cell: ({ record: { by } }) => <Who of={by} /> },
   {

@@ -29,8 +29,8 @@ export function PoliciesPage() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="This server has no policies">
-              Put a .rego file into <code>policies/</code>; it starts in shadow. <code>signalbox policy new</code>{" "}
-              writes one.
+              Put a .rego file into <code>policies/</code>; it starts in shadow.{" "}
+              <code>signalbox policy new</code> writes one.
             </Empty>
           ) : (
             <Table
@@ -43,8 +43,8 @@ export function PoliciesPage() {
         }
       </Loaded>
       <p class="hint">
-        Shadow figures are of the last 24 hours, in all workspaces of this session. A policy’s page counts from its
-        first hour in shadow, in every workspace.
+        Shadow figures are of the last 24 hours, in all workspaces of this session. A policy’s page
+        counts from its first hour in shadow, in every workspace.
       </p>
     </>
   );
@@ -87,7 +87,11 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
   {
     head: "Drift",
     cell: ({ drift }) =>
-      drift.length === 0 ? <Name of={null} /> : <Badge tone="widen">{drift.map(humanise).join(", ")}</Badge>,
+      drift.length === 0 ? (
+        <Name of={null} />
+      ) : (
+        <Badge tone="widen">{drift.map(humanise).join(", ")}</Badge>
+      ),
   },
 ];
 
@@ -96,7 +100,9 @@ function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
     head: "Would newly deny",
     number: true,
     cell: ({ id, candidate }) => {
-      const found = shadows.find(({ policy, revision }) => policy === id && revision === candidate?.revision);
+      const found = shadows.find(
+        ({ policy, revision }) => policy === id && revision === candidate?.revision,
+      );
       if (candidate === null || found === undefined) return "–";
       return (
         <>

@@ -32,14 +32,27 @@ export function PolicyPage({ id }: { readonly id: string }) {
         <a href={link(["policies"])}>Policies</a>
       </p>
       <Loaded of={resource} lines={10}>
-        {(policy) => <PolicyDetails policy={policy} etag={resource.etag ?? policy.etag} onChanged={resource.reload} />}
+        {(policy) => (
+          <PolicyDetails
+            policy={policy}
+            etag={resource.etag ?? policy.etag}
+            onChanged={resource.reload}
+          />
+        )}
       </Loaded>
     </>
   );
 }
 
 type Question =
-  | { readonly what: "approve" | "promote" | "roll back" | "withdraw approval" | "withdraw candidate" }
+  | {
+      readonly what:
+        | "approve"
+        | "promote"
+        | "roll back"
+        | "withdraw approval"
+        | "withdraw candidate";
+    }
   | { readonly what: "release"; readonly digest: string; readonly revision: string };
 
 interface DetailProps {
@@ -49,10 +62,12 @@ interface DetailProps {
 }
 
 function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
-  // The state that the reader saw when the question opened: a poll must not change what is answered.
-  const [requested, setRequested] = useState<{ readonly question: Question; readonly change: ChangeProps } | null>(
-    null,
-  );
+  // The state that the reader saw when the question opened: a poll must not change what is
+  // answered.
+  const [requested, setRequested] = useState<{
+    readonly question: Question;
+    readonly change: ChangeProps;
+  } | null>(null);
   const ask = (question: Question): void => {
     const onClose = (): void => setRequested(null);
     setRequested({ question, change: { policy, etag, onClose, onChanged } });
@@ -90,13 +105,19 @@ function NotManagedHere() {
   if (current?.signed_in !== true || current.policies !== null) return null;
   return (
     <p class="hint">
-      Workspaces of this session do not manage policies (<code>policies.managed_by</code> in routes.yaml): you see what
-      concerns them, and change nothing here.
+      Workspaces of this session do not manage policies (<code>policies.managed_by</code> in
+      routes.yaml): you see what concerns them, and change nothing here.
     </p>
   );
 }
 
-function Requested({ question, change }: { readonly question: Question; readonly change: ChangeProps }) {
+function Requested({
+  question,
+  change,
+}: {
+  readonly question: Question;
+  readonly change: ChangeProps;
+}) {
   switch (question.what) {
     case "approve":
       return <ApproveDialog {...change} />;
@@ -113,7 +134,13 @@ function Requested({ question, change }: { readonly question: Question; readonly
   }
 }
 
-function Actions({ policy, ask }: { readonly policy: Policy; readonly ask: (question: Question) => void }) {
+function Actions({
+  policy,
+  ask,
+}: {
+  readonly policy: Policy;
+  readonly ask: (question: Question) => void;
+}) {
   const { candidate, approvals, can_roll_back } = policy;
   return (
     <div class="actions">
@@ -154,7 +181,9 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
   return (
     <Panel
       title={`Promotion of ${candidate?.revision ?? ""}`}
-      aside={ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>}
+      aside={
+        ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>
+      }
     >
       {missing === null || ready ? (
         <p>Nothing is missing: a person with policy management can promote it.</p>
@@ -176,7 +205,10 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
             { head: "Workspace", cell: ({ by }) => <Name of={by.workspace} /> },
             { head: "Roles", cell: ({ by }) => <Name of={by.roles.join(", ")} /> },
             { head: "When", cell: ({ at }) => <Time at={at} /> },
-            { head: "Report", cell: ({ report }) => (report === null ? "none" : humanise(report.status)) },
+            {
+              head: "Report",
+              cell: ({ report }) => (report === null ? "none" : humanise(report.status)),
+            },
           ]}
         />
       )}
@@ -189,7 +221,13 @@ function Approver({ of: { person, key_id } }: { readonly of: Policy["approvals"]
   return person === undefined ? <Code of={key_id} /> : <Name of={person.name ?? person.subject} />;
 }
 
-function HeldPanel({ policy, ask }: { readonly policy: Policy; readonly ask: (question: Question) => void }) {
+function HeldPanel({
+  policy,
+  ask,
+}: {
+  readonly policy: Policy;
+  readonly ask: (question: Question) => void;
+}) {
   const rows = [
     ...policy.held.map((each) => ({ ...each, why: "rolled back" })),
     ...policy.withdrawn.map((each) => ({ ...each, why: "withdrawn" })),
@@ -207,7 +245,11 @@ function HeldPanel({ policy, ask }: { readonly policy: Policy; readonly ask: (qu
             ]}
           />
           {mayManagePolicies() ? (
-            <button type="button" class="small" onClick={() => ask({ what: "release", digest, revision })}>
+            <button
+              type="button"
+              class="small"
+              onClick={() => ask({ what: "release", digest, revision })}
+            >
               Release {revision}
             </button>
           ) : null}

@@ -9,7 +9,10 @@ import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 
 type Example = PolicyShadow["witnesses"][number];
-type Figures = Pick<PolicyShadow, "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate">;
+type Figures = Pick<
+  PolicyShadow,
+  "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate"
+>;
 
 /** What a candidate would have done to the requests since it is in shadow. */
 export function ShadowPanel({ id, revision }: { readonly id: string; readonly revision: string }) {
@@ -21,7 +24,8 @@ export function ShadowPanel({ id, revision }: { readonly id: string; readonly re
         {(shadow) =>
           shadow.judged === 0 ? (
             <Empty title="No request has been judged yet">
-              Requests of any workspace that the policy concerns are counted here while it is in shadow.
+              Requests of any workspace that the policy concerns are counted here while it is in
+              shadow.
             </Empty>
           ) : (
             <ShadowFigures shadow={shadow} />
@@ -37,14 +41,25 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
   return (
     <>
       <ul class="tiles">
-        <Tile title="Newly denied" amount={newly_denied} of={judged} tone={newly_denied > 0 ? "stop" : "good"} />
+        <Tile
+          title="Newly denied"
+          amount={newly_denied}
+          of={judged}
+          tone={newly_denied > 0 ? "stop" : "good"}
+        />
         <Tile title="Denied in all" amount={would_deny} of={judged} />
         <Tile title="With fewer candidates" amount={would_narrow} of={judged} />
-        <Tile title="Not judged" amount={indeterminate} of={judged} tone={indeterminate > 0 ? "widen" : undefined} />
+        <Tile
+          title="Not judged"
+          amount={indeterminate}
+          of={judged}
+          tone={indeterminate > 0 ? "widen" : undefined}
+        />
       </ul>
       <p class="hint">
-        Of {counted(judged, "request")}, all that it has judged; in shadow since <Time at={since} />, counted until{" "}
-        <Time at={until} />. Newly denied: the request was let through, and a promotion would break it.
+        Of {counted(judged, "request")}, all that it has judged; in shadow since <Time at={since} />
+        , counted until <Time at={until} />. Newly denied: the request was let through, and a
+        promotion would break it.
       </p>
       <h3>By constraint and reason</h3>
       <Table
@@ -58,7 +73,11 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
         ]}
       />
       <div class="columns">
-        <Breakdown title="By workspace" rows={shadow.by_workspace} nameOf={({ workspace }) => workspace} />
+        <Breakdown
+          title="By workspace"
+          rows={shadow.by_workspace}
+          nameOf={({ workspace }) => workspace}
+        />
         <Breakdown title="By route" rows={shadow.by_route} nameOf={({ route }) => route} />
       </div>
       <h3>Example requests</h3>
@@ -142,7 +161,10 @@ function Breakdown<Row extends Figures>({
         rows={rows}
         keyOf={(row) => nameOf(row) ?? ""}
         columns={[
-          { head: "Name", cell: (row) => (nameOf(row) === null ? "others" : <Name of={nameOf(row)} />) },
+          {
+            head: "Name",
+            cell: (row) => (nameOf(row) === null ? "others" : <Name of={nameOf(row)} />),
+          },
           { head: "Judged", number: true, cell: ({ judged }) => whole(judged) },
           ...verdictColumns.slice(0, 2),
         ]}

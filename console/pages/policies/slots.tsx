@@ -11,7 +11,11 @@ export function SlotsPanel({ policy }: { readonly policy: Policy }) {
   return (
     <>
       <div class="columns">
-        <Slot title="Enforced" slot={enforced} none="Nothing is enforced: requests are not held against this policy." />
+        <Slot
+          title="Enforced"
+          slot={enforced}
+          none="Nothing is enforced: requests are not held against this policy."
+        />
         <Slot
           title="Candidate, in shadow"
           slot={candidate}

@@ -17,7 +17,9 @@ export function ReportPage() {
     setName(null);
     if (container.current === null) return;
     if (file.size > LARGEST) {
-      setProblem("The file is too large to be read here. Make HTML of it: signalbox simulate --format html.");
+      setProblem(
+        "The file is too large to be read here. Make HTML of it: signalbox simulate --format html.",
+      );
       return;
     }
     // Apart: only who opens a report needs what draws it.
@@ -71,12 +73,17 @@ export function ReportPage() {
 }
 
 /** Hides changes that do not have the text. */
-function ChangeFilter({ container }: { readonly container: { readonly current: HTMLElement | null } }) {
+function ChangeFilter({
+  container,
+}: {
+  readonly container: { readonly current: HTMLElement | null };
+}) {
   const [text, setText] = useState("");
   useEffect(() => {
     const changes = container.current?.shadowRoot?.querySelectorAll<HTMLElement>(".block") ?? [];
     const wanted = text.trim().toLowerCase();
-    for (const change of changes) change.hidden = !(change.textContent ?? "").toLowerCase().includes(wanted);
+    for (const change of changes)
+      change.hidden = !(change.textContent ?? "").toLowerCase().includes(wanted);
   }, [text]);
   return (
     <input

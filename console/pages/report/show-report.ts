@@ -6,7 +6,8 @@ import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { isObject } from "../../api/client.ts";
 
 /**
- * Draws a report with the markup and style of the HTML report, in a shadow tree, so that neither page changes the other.
+ * Draws a report with the markup and style of the HTML report, in a shadow tree, so that neither
+ * page changes the other.
  *
  * @returns what is wrong with the text; `null` where the report is shown.
  */
@@ -17,12 +18,15 @@ export function showReport(text: string, container: HTMLElement): string | null 
   if (typeof report === "string") return report;
   let markup: string;
   try {
-    markup = reportMarkup(documentOf(modelOf(report), { colour: false, width: 80, reportDigest: null })).toString();
+    markup = reportMarkup(
+      documentOf(modelOf(report), { colour: false, width: 80, reportDigest: null }),
+    ).toString();
   } catch {
     return "The report is damaged: it lacks something that every report has. Make it again with signalbox simulate.";
   }
   root.adoptedStyleSheets = [styleSheet()];
-  // The markup escapes every text that it is given; what it parses to runs no script, and the content policy allows none.
+  // The markup escapes every text that it is given; what it parses to runs no script, and the
+  // content policy allows none.
   const parsed = new DOMParser().parseFromString(markup, "text/html");
   const page = document.createElement("div");
   page.className = "page";
@@ -58,7 +62,9 @@ function readReport(text: string): SimulationReport | string {
 /** The style of a page of its own, for a part of this one. The palette is this page's. */
 function styleSheet(): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(PAGE_STYLE.replaceAll(/^( *)html \{/gm, "$1:host {").replaceAll(/^( *)body \{/gm, "$1.page {"));
+  sheet.replaceSync(
+    PAGE_STYLE.replaceAll(/^( *)html \{/gm, "$1:host {").replaceAll(/^( *)body \{/gm, "$1.page {"),
+  );
   return sheet;
 }
 

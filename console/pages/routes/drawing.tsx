@@ -27,11 +27,16 @@ export function Drawing({
   /** Endpoints that are called without TLS. */
   readonly plain: ReadonlySet<string>;
 }) {
-  const endpoints = [...new Map(routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one]))).values()];
+  const endpoints = [
+    ...new Map(
+      routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one])),
+    ).values(),
+  ];
   const rows = Math.max(routes.length, endpoints.length, 1);
   const height = rows * (NODE.height + NODE.gap);
   const middle = (count: number, at: number): number => ((at + 0.5) * height) / count;
-  const leads = (endpoint: RouteEndpoint): boolean => endpoint.inPlan && (region === "" || endpoint.region === region);
+  const leads = (endpoint: RouteEndpoint): boolean =>
+    endpoint.inPlan && (region === "" || endpoint.region === region);
   const edges = routes.flatMap((route, from) =>
     (route.endpoints ?? []).map((endpoint) => ({
       key: `${route.model.id} ${endpoint.id}`,
@@ -43,7 +48,9 @@ export function Drawing({
       kind: leads(endpoint) ? "open" : endpoint.inPlan ? "faint" : "shut",
     })),
   );
-  const reached = new Set(routes.flatMap((route) => (route.endpoints ?? []).filter(leads).map(({ id }) => id)));
+  const reached = new Set(
+    routes.flatMap((route) => (route.endpoints ?? []).filter(leads).map(({ id }) => id)),
+  );
   return (
     <div class="scroll drawing" role="region" aria-label="Drawing of the routes" tabIndex={0}>
       <svg
@@ -149,5 +156,7 @@ const GRAPHEMES = new Intl.Segmenter();
 
 function fitting(text: string, most: number): string {
   const characters = Array.from(GRAPHEMES.segment(printable(text)), ({ segment }) => segment);
-  return characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("")}…`;
+  return characters.length <= most
+    ? characters.join("")
+    : `${characters.slice(0, most - 1).join("")}…`;
 }

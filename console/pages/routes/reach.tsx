@@ -20,7 +20,9 @@ export function ReachPanel() {
   const current = session.value;
   const workspaces = current?.signed_in === true ? current.workspaces : [];
   const lines = useReach(workspaces);
-  const regions = [...new Set(lines.flatMap(({ models }) => (models ?? []).flatMap((model) => model.regions)))];
+  const regions = [
+    ...new Set(lines.flatMap(({ models }) => (models ?? []).flatMap((model) => model.regions))),
+  ];
   const failed = lines.find(({ failure }) => failure !== null && failure.status !== 403);
   const columns: readonly Column<Line>[] = [
     {
@@ -35,7 +37,15 @@ export function ReachPanel() {
       head: "Routes",
       number: true,
       cell: ({ models, failure }) =>
-        failure === null ? models === null ? "…" : whole(models.length) : <small>not yours to see</small>,
+        failure === null ? (
+          models === null ? (
+            "…"
+          ) : (
+            whole(models.length)
+          )
+        ) : (
+          <small>not yours to see</small>
+        ),
     },
     ...regions.toSorted().map((region): Column<Line> => ({
       head: region,
@@ -45,17 +55,28 @@ export function ReachPanel() {
   ];
   return (
     <Panel title="Which workspace reaches which region">
-      <Table label="Regions by workspace" rows={lines} keyOf={({ workspace }) => workspace} columns={columns} />
+      <Table
+        label="Regions by workspace"
+        rows={lines}
+        keyOf={({ workspace }) => workspace}
+        columns={columns}
+      />
       {failed?.failure == null ? null : <ErrorBox failure={failed.failure} />}
       <p class="hint">
-        How many routes may lead a plain request of this session there, fallbacks too. Choose a workspace for its
-        routes, endpoints and prices.
+        How many routes may lead a plain request of this session there, fallbacks too. Choose a
+        workspace for its routes, endpoints and prices.
       </p>
     </Panel>
   );
 }
 
-function Reaching({ models, region }: { readonly models: readonly Model[]; readonly region: string }) {
+function Reaching({
+  models,
+  region,
+}: {
+  readonly models: readonly Model[];
+  readonly region: string;
+}) {
   const reaching = models.filter(({ available, regions }) => available && regions.includes(region));
   return reaching.length === 0 ? <Name of={null} /> : <>{whole(reaching.length)}</>;
 }
@@ -66,7 +87,10 @@ function useReach(workspaces: readonly string[]): readonly Line[] {
     const controller = new AbortController();
     const askAll = async (): Promise<void> => {
       for (const workspace of workspaces) {
-        const result = await call<ModelList>("/v1/models?all=true", { workspace, signal: controller.signal });
+        const result = await call<ModelList>("/v1/models?all=true", {
+          workspace,
+          signal: controller.signal,
+        });
         if (controller.signal.aborted) return;
         const line = result.ok
           ? { workspace, models: result.value.data, failure: null }
@@ -77,5 +101,7 @@ function useReach(workspaces: readonly string[]): readonly Line[] {
     void askAll();
     return () => controller.abort();
   }, [JSON.stringify(workspaces)]);
-  return workspaces.map((workspace) => found.get(workspace) ?? { workspace, models: null, failure: null });
+  return workspaces.map(
+    (workspace) => found.get(workspace) ?? { workspace, models: null, failure: null },
+  );
 }

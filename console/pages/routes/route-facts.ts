@@ -28,7 +28,9 @@ export interface RouteFacts {
 export function endpointsOf({ candidates, plan }: RouteSimulation): readonly RouteEndpoint[] {
   return candidates.map((candidate) => {
     const planned: unknown = plan.find((each) => each["endpoint"] === candidate.endpoint);
-    const failed = candidate.constraints.find(({ verdict }) => verdict === "fail" || verdict === "indeterminate");
+    const failed = candidate.constraints.find(
+      ({ verdict }) => verdict === "fail" || verdict === "indeterminate",
+    );
     const price = member(candidate, "price");
     return {
       id: candidate.endpoint,
@@ -37,10 +39,14 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
       region: textOf(member(candidate, "region")),
       dialect: textOf(member(candidate, "dialect")),
       capabilities: textsOf(member(candidate, "capabilities")),
-      price: isObject(price) ? { input: numberOf(price["input"]), output: numberOf(price["output"]) } : null,
+      price: isObject(price)
+        ? { input: numberOf(price["input"]), output: numberOf(price["output"]) }
+        : null,
       inPlan: candidate.in_plan,
-      leftOutBy: candidate.in_plan || failed === undefined ? null : `${failed.policy}/${failed.constraint}`,
-      health: planned === undefined ? null : textOf(member(member(planned, "standing"), "state")) || null,
+      leftOutBy:
+        candidate.in_plan || failed === undefined ? null : `${failed.policy}/${failed.constraint}`,
+      health:
+        planned === undefined ? null : textOf(member(member(planned, "standing"), "state")) || null,
     };
   });
 }

@@ -54,7 +54,9 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   const [shown, setShown] = useState(PAGE);
   const { routes, failure } = useRoutes(models, shown);
   const health = useResource<Health>(hasScope("governance:read") ? "/v1/health" : null);
-  const plain = new Set((health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id));
+  const plain = new Set(
+    (health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id),
+  );
   const region = address.value.query.get("region") ?? "";
   const regions = [
     ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
@@ -82,8 +84,8 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
           plain={plain}
         />
         <p class="hint">
-          A line is where a plain request of this session may go now; a dashed one is shut by an approval or a policy.
-          Prices are US dollars for a million tokens, input / output.
+          A line is where a plain request of this session may go now; a dashed one is shut by an
+          approval or a policy. Prices are US dollars for a million tokens, input / output.
         </p>
         {models.length > shown ? (
           <button type="button" onClick={() => setShown(shown + PAGE)}>
@@ -100,9 +102,17 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
 }
 
 /** The answer to "who may reach the US?" in a sentence. */
-function Reach({ routes, region }: { readonly routes: readonly RouteFacts[]; readonly region: string }) {
+function Reach({
+  routes,
+  region,
+}: {
+  readonly routes: readonly RouteFacts[];
+  readonly region: string;
+}) {
   if (region === "") return null;
-  const reaching = routes.filter(({ endpoints }) => endpoints?.some((each) => each.inPlan && each.region === region));
+  const reaching = routes.filter(({ endpoints }) =>
+    endpoints?.some((each) => each.inPlan && each.region === region),
+  );
   return (
     <p role="status">
       {reaching.length === 0 ? (

@@ -22,16 +22,23 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
     const text = form.get("request");
     const whole = typeof text === "string" ? text.trim() : "";
     const request = whole === "" ? null : readJson(whole);
-    setProblem(request === undefined ? "The request is not JSON. Correct it, or leave the field empty." : null);
+    setProblem(
+      request === undefined
+        ? "The request is not JSON. Correct it, or leave the field empty."
+        : null,
+    );
     if (request === undefined) return;
     const region = form.get("region");
     const body = {
       model,
-      ...(typeof region === "string" && region.trim() !== "" && { provider: { region: region.trim() } }),
+      ...(typeof region === "string" &&
+        region.trim() !== "" && { provider: { region: region.trim() } }),
       ...(request === null ? { needs, stream: form.get("stream") !== null } : { request }),
       ...(form.get("promoted") !== null && { promoted: true }),
     };
-    void run(() => call<RouteSimulation>(`/v1/route/simulate?operation=${operation}`, { method: "POST", body }));
+    void run(() =>
+      call<RouteSimulation>(`/v1/route/simulate?operation=${operation}`, { method: "POST", body }),
+    );
   };
 
   return (
@@ -51,7 +58,12 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
             options={OPERATIONS.map((each) => [each, each])}
             onChange={setOperation}
           />
-          <Choice label="Model" value={model} options={models.map(({ id }) => [id, id])} onChange={setModel} />
+          <Choice
+            label="Model"
+            value={model}
+            options={models.map(({ id }) => [id, id])}
+            onChange={setModel}
+          />
           <Field label="Preferred region">
             <input name="region" autocomplete="off" />
           </Field>
@@ -79,7 +91,10 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
             <span>decided as if candidates of policies were promoted</span>
           </label>
         </fieldset>
-        <Field label="Or a whole request, as JSON" hint="Replaces the fields above. It is not stored.">
+        <Field
+          label="Or a whole request, as JSON"
+          hint="Replaces the fields above. It is not stored."
+        >
           <textarea
             name="request"
             rows={3}
@@ -108,7 +123,9 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
 function readJson(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && member(value, "length") === undefined ? value : undefined;
+    return typeof value === "object" && value !== null && member(value, "length") === undefined
+      ? value
+      : undefined;
   } catch {
     return undefined;
   }

@@ -18,7 +18,11 @@ export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation 
   return (
     <div class="stack wide" role="status">
       <p>
-        {outcome === "route" ? <Badge tone="good">routed</Badge> : <Badge tone="stop">denied</Badge>}{" "}
+        {outcome === "route" ? (
+          <Badge tone="good">routed</Badge>
+        ) : (
+          <Badge tone="stop">denied</Badge>
+        )}{" "}
         {typeof message === "string" ? <bdi>{printable(message)}</bdi> : null}
         {arrangement?.by_chance === true
           ? "Equals share the calls at random; the next call may have another order."
@@ -26,7 +30,9 @@ export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation 
       </p>
       <Table
         label="Candidates of the simulation"
-        rows={endpointsOf(answer).toSorted((left, right) => (order.get(left.id) ?? 99) - (order.get(right.id) ?? 99))}
+        rows={endpointsOf(answer).toSorted(
+          (left, right) => (order.get(left.id) ?? 99) - (order.get(right.id) ?? 99),
+        )}
         keyOf={({ id }) => id}
         columns={[
           { head: "Order", number: true, cell: ({ id }) => order.get(id) ?? "–" },
@@ -55,8 +61,14 @@ const CONSTRAINTS = [
   { head: "Policy", cell: ({ policy }: Constraint) => <Name of={policy} /> },
   { head: "Slot", cell: ({ slot }: Constraint) => (slot === "candidate" ? "in shadow" : slot) },
   { head: "Constraint", cell: ({ constraint }: Constraint) => <Code of={constraint} /> },
-  { head: "Verdict", cell: ({ verdict }: Constraint) => <Badge tone="widen">{humanise(verdict)}</Badge> },
-  { head: "Effect", cell: ({ effect }: Constraint) => (effect === undefined ? "" : humanise(effect)) },
+  {
+    head: "Verdict",
+    cell: ({ verdict }: Constraint) => <Badge tone="widen">{humanise(verdict)}</Badge>,
+  },
+  {
+    head: "Effect",
+    cell: ({ effect }: Constraint) => (effect === undefined ? "" : humanise(effect)),
+  },
   { head: "Reason", cell: ({ reason }: Constraint) => <Code of={reason} /> },
   { head: "Endpoints", cell: ({ failing }: Constraint) => <Name of={failing?.join(", ")} /> },
 ];

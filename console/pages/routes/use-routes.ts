@@ -14,7 +14,10 @@ export const OPERATIONS = [
   "moderations",
 ] as const;
 
-/** Routes that are simulated at a time: each is one simulation, of which a workspace has so many a minute. */
+/**
+ * Routes that are simulated at a time: each is one simulation, of which a workspace has so many a
+ * minute.
+ */
 export const PAGE = 12;
 
 /**
@@ -56,6 +59,8 @@ export function useRoutes(
     void askAll();
     return () => controller.abort();
   }, [JSON.stringify(ids)]);
-  const routes = models.slice(0, shown).map((model) => found.get(model.id) ?? { model, endpoints: null });
+  const routes = models
+    .slice(0, shown)
+    .map((model) => found.get(model.id) ?? { model, endpoints: null });
   return { routes, failure };
 }

@@ -15,7 +15,8 @@ export const lasts = (budget: Amounts): boolean =>
   !isSpent(budget) && (budget.projected_usd === null || budget.projected_usd <= budget.limit_usd);
 
 /**
- * When a budget that does not last is spent, at the pace so far; `null` where that is not known, as by a clock that differs from the server's.
+ * When a budget that does not last is spent, at the pace so far; `null` where that is not known, as
+ * by a clock that differs from the server's.
  *
  * @param now milliseconds since the epoch. @returns the same.
  */
@@ -27,7 +28,13 @@ export function runsOutAt(budget: Amounts, now: number): number | null {
 }
 
 /** Budgets, those that end first at the top. @param now milliseconds since the epoch. */
-export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budget[]; readonly now: number }) {
+export function BudgetsPanel({
+  budgets,
+  now,
+}: {
+  readonly budgets: readonly Budget[];
+  readonly now: number;
+}) {
   const rank = (budget: Budget): number =>
     isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
   const columns: readonly Column<Budget>[] = [
@@ -35,7 +42,11 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
       head: "State",
       cell: (budget) => {
         if (isSpent(budget)) return <Badge tone="stop">spent</Badge>;
-        return lasts(budget) ? <Badge tone="good">lasts</Badge> : <Badge tone="widen">will not last</Badge>;
+        return lasts(budget) ? (
+          <Badge tone="good">lasts</Badge>
+        ) : (
+          <Badge tone="widen">will not last</Badge>
+        );
       },
     },
     { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
@@ -60,7 +71,8 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
     {
       head: "Projected",
       number: true,
-      cell: ({ projected_usd }) => (projected_usd === null ? <small>too early</small> : dollars(projected_usd)),
+      cell: ({ projected_usd }) =>
+        projected_usd === null ? <small>too early</small> : dollars(projected_usd),
     },
     {
       head: "Stops requests",
@@ -82,7 +94,10 @@ export function BudgetsPanel({ budgets, now }: { readonly budgets: readonly Budg
   return (
     <Panel title="Budgets">
       {budgets.length === 0 ? (
-        <p class="hint">No budget in dollars applies. Set one in routes.yaml under limits, or when a key is created.</p>
+        <p class="hint">
+          No budget in dollars applies. Set one in routes.yaml under limits, or when a key is
+          created.
+        </p>
       ) : (
         <Table
           label="Budgets"

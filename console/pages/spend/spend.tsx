@@ -33,10 +33,15 @@ export function SpendPage() {
   const offered = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
   const wanted = (query.get("by") ?? "route").split(",");
   const chosenOnes = offered.filter(([value]) => wanted.includes(value));
-  const dimensions = chosenOnes.length === 0 ? DIMENSIONS.filter(([value]) => value === "route") : chosenOnes;
+  const dimensions =
+    chosenOnes.length === 0 ? DIMENSIONS.filter(([value]) => value === "route") : chosenOnes;
   const by = dimensions.map(([value]) => value);
   const chosen = useWindow(name);
-  const path = withQuery("/v1/spend", { start: chosen.start, group_by: by.join(","), ...inWorkspaces() });
+  const path = withQuery("/v1/spend", {
+    start: chosen.start,
+    group_by: by.join(","),
+    ...inWorkspaces(),
+  });
   const resource = useResource<Spend>(path, 30_000);
   return (
     <>
@@ -67,8 +72,8 @@ export function SpendPage() {
               />
               {spend.total.unpriced_requests > 0 ? (
                 <p class="hint">
-                  {counted(spend.total.unpriced_requests, "request")} had no known cost: the endpoint has no price, or
-                  its provider did not count. They are not in the sum.
+                  {counted(spend.total.unpriced_requests, "request")} had no known cost: the
+                  endpoint has no price, or its provider did not count. They are not in the sum.
                 </p>
               ) : null}
             </Panel>
@@ -79,7 +84,9 @@ export function SpendPage() {
                   label="Grouped by; several can be chosen"
                   value={by}
                   options={offered}
-                  onChange={(value) => replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })}
+                  onChange={(value) =>
+                    replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })
+                  }
                 />
               }
             >
@@ -92,7 +99,8 @@ export function SpendPage() {
   );
 }
 
-const nameOf = (label: string | null) => (label === null ? <small>none</small> : <Name of={label} />);
+const nameOf = (label: string | null) =>
+  label === null ? <small>none</small> : <Name of={label} />;
 
 /** Providers are not counted by key and route. */
 const APART: Readonly<Record<string, readonly string[]>> = {
@@ -103,7 +111,8 @@ const APART: Readonly<Record<string, readonly string[]>> = {
 
 /** At least one stays chosen. */
 function toggled(by: readonly string[], value: string): readonly string[] {
-  if (!by.includes(value)) return [...by.filter((one) => APART[value]?.includes(one) !== true), value];
+  if (!by.includes(value))
+    return [...by.filter((one) => APART[value]?.includes(one) !== true), value];
   return by.length === 1 ? by : by.filter((one) => one !== value);
 }
 
@@ -111,10 +120,13 @@ type Dimensions = readonly (typeof DIMENSIONS)[number][];
 
 function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensions: Dimensions }) {
   const { groups, total, truncated } = spend;
-  if (groups.length === 0) return <Empty title="Nothing was spent in this time span">Choose a longer one.</Empty>;
+  if (groups.length === 0)
+    return <Empty title="Nothing was spent in this time span">Choose a longer one.</Empty>;
   const by = dimensions.map(([value]) => value).join(", ");
   const isDay = by === "day" && spend.group_by.includes("day");
-  const rows = isDay ? groups : groups.toSorted((left, right) => (right.cost_usd ?? -1) - (left.cost_usd ?? -1));
+  const rows = isDay
+    ? groups
+    : groups.toSorted((left, right) => (right.cost_usd ?? -1) - (left.cost_usd ?? -1));
   const shown = rows.slice(0, MOST_ROWS);
   return (
     <>
@@ -145,19 +157,32 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
           {
             head: "Share",
             number: true,
-            cell: ({ cost_usd }) => (cost_usd === null ? "–" : share(cost_usd, total.cost_usd ?? 0)),
+            cell: ({ cost_usd }) =>
+              cost_usd === null ? "–" : share(cost_usd, total.cost_usd ?? 0),
           },
           { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
-          { head: "Without a price", number: true, cell: ({ unpriced_requests }) => whole(unpriced_requests) },
+          {
+            head: "Without a price",
+            number: true,
+            cell: ({ unpriced_requests }) => whole(unpriced_requests),
+          },
           { head: "Input tokens", number: true, cell: ({ input_tokens }) => compact(input_tokens) },
-          { head: "From cache", number: true, cell: ({ cache_read_tokens }) => compact(cache_read_tokens) },
-          { head: "Output tokens", number: true, cell: ({ output_tokens }) => compact(output_tokens) },
+          {
+            head: "From cache",
+            number: true,
+            cell: ({ cache_read_tokens }) => compact(cache_read_tokens),
+          },
+          {
+            head: "Output tokens",
+            number: true,
+            cell: ({ output_tokens }) => compact(output_tokens),
+          },
         ]}
       />
       {truncated || shown.length < rows.length ? (
         <p class="hint">
-          There are more groups; these {truncated ? "have the most requests" : "cost most"}. The CSV has up to{" "}
-          {whole(10_000)}.
+          There are more groups; these {truncated ? "have the most requests" : "cost most"}. The CSV
+          has up to {whole(10_000)}.
         </p>
       ) : null}
     </>

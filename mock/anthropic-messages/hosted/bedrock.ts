@@ -1,7 +1,12 @@
 import { isJsonObject, parseObject, type JsonObject, type JsonValue } from "../../json.ts";
 import { objectAt } from "../../members.ts";
 import type { Answer, Framing, StreamEvent } from "../../answer.ts";
-import { CONVERSE_FAILURE, refuseConverse, requestIdentity, unauthorised } from "../../bedrock-converse/error.ts";
+import {
+  CONVERSE_FAILURE,
+  refuseConverse,
+  requestIdentity,
+  unauthorised,
+} from "../../bedrock-converse/error.ts";
 import { EVENT_STREAM } from "../../bedrock-converse/framing.ts";
 import { bedrockCountTokens, modelIn } from "../../bedrock-converse/protocol.ts";
 import { invalid, type Problem } from "../../problem.ts";
@@ -24,10 +29,16 @@ const SHARED: Omit<Simulation, "complete"> = {
 };
 
 /** Bedrock's InvokeModel, for Anthropic's models. */
-export const bedrockInvoke: Protocol = protocolOf({ ...SHARED, complete: (call) => invoke(call, false) });
+export const bedrockInvoke: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => invoke(call, false),
+});
 
 /** Bedrock's InvokeModelWithResponseStream, for Anthropic's models. */
-export const bedrockInvokeStream: Protocol = protocolOf({ ...SHARED, complete: (call) => invoke(call, true) });
+export const bedrockInvokeStream: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => invoke(call, true),
+});
 
 const invokeCount: Protocol = protocolOf({ ...SHARED, complete: countInvoked });
 
@@ -59,7 +70,9 @@ const MEASUREMENTS = {
 };
 
 function measured(event: StreamEvent): StreamEvent {
-  return event.purpose === "done" ? { ...event, data: JSON.stringify({ type: event.name, ...MEASUREMENTS }) } : event;
+  return event.purpose === "done"
+    ? { ...event, data: JSON.stringify({ type: event.name, ...MEASUREMENTS }) }
+    : event;
 }
 
 /** Each event of the protocol goes inside a frame of its own; what fails is a frame itself. */
@@ -74,15 +87,21 @@ function chunkOf(event: StreamEvent): StreamEvent {
   return { ...event, name: "chunk", data };
 }
 
-/** The member of a count that holds the body to be counted; `undefined` where it is a conversation that is counted. */
+/**
+ * The member of a count that holds the body to be counted; `undefined` where it is a conversation
+ * that is counted.
+ */
 function invokedBody({ input }: JsonObject): JsonValue | undefined {
   return isJsonObject(input) ? objectAt(input, "invokeModel")["body"] : undefined;
 }
 
 function countInvoked(call: Call): Answer | Problem {
   const written = invokedBody(call.body);
-  const body = parseObject(Buffer.from(typeof written === "string" ? written : "", "base64").toString());
-  if (body === null) return invalid("input.invokeModel.body", "Member must be a JSON object in base64");
+  const body = parseObject(
+    Buffer.from(typeof written === "string" ? written : "", "base64").toString(),
+  );
+  if (body === null)
+    return invalid("input.invokeModel.body", "Member must be a JSON object in base64");
   const request = readMessagesRequest(body);
   if ("status" in request) return request;
   return {

@@ -19,20 +19,33 @@ const SHARED: Omit<Simulation, "complete"> = {
 };
 
 /** Vertex AI's rawPredict, for Anthropic's models. */
-export const vertexRawPredict: Protocol = protocolOf({ ...SHARED, complete: (call) => predict(call, false) });
+export const vertexRawPredict: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => predict(call, false),
+});
 
 /** Vertex AI's streamRawPredict, for Anthropic's models. */
-export const vertexStreamRawPredict: Protocol = protocolOf({ ...SHARED, complete: (call) => predict(call, true) });
+export const vertexStreamRawPredict: Protocol = protocolOf({
+  ...SHARED,
+  complete: (call) => predict(call, true),
+});
 
-/** Vertex AI's count of the tokens of a request to one of Anthropic's models, which the body names. */
-export const vertexCountTokens: Protocol = protocolOf({ ...withModelInBody(), complete: countTokens });
+/**
+ * Vertex AI's count of the tokens of a request to one of Anthropic's models, which the body names.
+ */
+export const vertexCountTokens: Protocol = protocolOf({
+  ...withModelInBody(),
+  complete: countTokens,
+});
 
 function withModelInBody(): Omit<Simulation, "complete"> {
   const { modelIn: _path, ...rest } = SHARED;
   return rest;
 }
 
-/** Errors of the model's server have Anthropic's shape; errors of Google before it have Google's. */
+/**
+ * Errors of the model's server have Anthropic's shape; errors of Google before it have Google's.
+ */
 function refuse(problem: Problem, sequence: number): JsonAnswer {
   return problem.status === 400 ? refuseAnthropic(problem, sequence) : refuseGemini(problem);
 }

@@ -27,11 +27,19 @@ function render(batch: CohereBatch, call: Call): Rendered | Problem {
   const vectors = embed(batch, behaviour);
   if ("status" in vectors) return vectors;
   const embeddings = vectors.map((vector) => vector.item);
-  const body = { id: `mock-${sequence}`, texts: batch.texts, embeddings, response_type: "embeddings_floats" };
+  const body = {
+    id: `mock-${sequence}`,
+    texts: batch.texts,
+    embeddings,
+    response_type: "embeddings_floats",
+  };
   return { body, headers };
 }
 
-/** The third generation answers with plain vectors where no types are requested; later ones never do. */
+/**
+ * The third generation answers with plain vectors where no types are requested; later ones never
+ * do.
+ */
 function answersByType(model: string): boolean {
   return !/embed-\w+-v3/.test(model);
 }

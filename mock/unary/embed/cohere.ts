@@ -35,19 +35,35 @@ export interface CohereBatch extends EmbedBatch {
 export function readCohereEmbed({ body }: Call): CohereBatch | Problem {
   const inputs = textInputs(textsOf(body["texts"]));
   if (inputs.count === 0) return invalid("texts", "invalid request: the member is required");
-  const types = textsOf(body["embedding_types"]).map((type) => (type === "base64" ? type : "float"));
-  return { ...inputs, types: types.length === 0 ? null : types, dimensions: dimensionsAt(body, "output_dimension") };
+  const types = textsOf(body["embedding_types"]).map((type) =>
+    type === "base64" ? type : "float",
+  );
+  return {
+    ...inputs,
+    types: types.length === 0 ? null : types,
+    dimensions: dimensionsAt(body, "output_dimension"),
+  };
 }
 
 /** The vectors by their types and the texts again, as Cohere answers. */
-export function renderByType(batch: CohereBatch, { behaviour, sequence }: Call): Rendered | Problem {
+export function renderByType(
+  batch: CohereBatch,
+  { behaviour, sequence }: Call,
+): Rendered | Problem {
   const embeddings: Record<string, readonly unknown[]> = {};
   for (const type of batch.types ?? (["float"] as const)) {
     const vectors = embed(batch, behaviour, type);
     if ("status" in vectors) return vectors;
     embeddings[type] = vectors.map((vector) => vector.item);
   }
-  return { body: { id: `mock-${sequence}`, texts: batch.texts, embeddings, response_type: "embeddings_by_type" } };
+  return {
+    body: {
+      id: `mock-${sequence}`,
+      texts: batch.texts,
+      embeddings,
+      response_type: "embeddings_by_type",
+    },
+  };
 }
 
 function render(batch: CohereBatch, call: Call): Rendered | Problem {

@@ -23,13 +23,22 @@ export const GOOGLE = {
 };
 
 /** Google's batchEmbedContents. */
-export const geminiEmbed: Protocol = unaryProtocol({ ...GOOGLE, list: "requests", most: 100, read, render });
+export const geminiEmbed: Protocol = unaryProtocol({
+  ...GOOGLE,
+  list: "requests",
+  most: 100,
+  read,
+  render,
+});
 
 function read({ body }: Call): EmbedBatch | Problem {
   const requests = messagesAt(message(body), "requests");
   if (requests.length === 0) return invalid("requests", "required field is not set");
   const [first = {}] = requests;
-  return { ...textInputs(requests.map(textOf)), dimensions: dimensionsAt(first, "outputDimensionality") };
+  return {
+    ...textInputs(requests.map(textOf)),
+    dimensions: dimensionsAt(first, "outputDimensionality"),
+  };
 }
 
 /** The text of a request; several parts make one vector. */
@@ -43,6 +52,8 @@ function render(batch: EmbedBatch, { behaviour }: Call): Rendered | Problem {
   const vectors = embed(batch, behaviour);
   if ("status" in vectors) return vectors;
   const counted = { promptTokenDetails: [{ modality: "TEXT", tokenCount: batch.tokens }] };
-  const usage = behaviour.noUsage ? {} : { usageMetadata: { promptTokenCount: batch.tokens, ...counted } };
+  const usage = behaviour.noUsage
+    ? {}
+    : { usageMetadata: { promptTokenCount: batch.tokens, ...counted } };
   return { body: { embeddings: vectors.map((vector) => ({ values: vector.item })), ...usage } };
 }

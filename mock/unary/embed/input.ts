@@ -11,7 +11,10 @@ export function textInputs(texts: readonly string[]): Inputs {
   return { count: texts.length, texts, sources: texts, tokens: tokensOf(texts) };
 }
 
-/** Reads `input` as OpenAI takes it: a text, a list of texts, a list of token numbers, or a list of such lists. */
+/**
+ * Reads `input` as OpenAI takes it: a text, a list of texts, a list of token numbers, or a list of
+ * such lists.
+ */
 export function readInput(value: unknown): Inputs {
   const list: readonly unknown[] = Array.isArray(value) && !value.every(isNumber) ? value : [value];
   const tokens = list.filter((item) => Array.isArray(item));

@@ -43,7 +43,11 @@ function read({ body }: Call): OpenaiBatch | Problem {
 function render(batch: OpenaiBatch, { model, behaviour }: Call): Rendered | Problem {
   const vectors = embed(batch, behaviour, batch.encoding);
   if ("status" in vectors) return vectors;
-  const data = vectors.map((vector) => ({ object: "embedding", ...indexMember(vector), embedding: vector.item }));
+  const data = vectors.map((vector) => ({
+    object: "embedding",
+    ...indexMember(vector),
+    embedding: vector.item,
+  }));
   const usage = { prompt_tokens: batch.tokens, total_tokens: batch.tokens };
   return { body: { object: "list", data, model, ...(behaviour.noUsage ? {} : { usage }) } };
 }

@@ -6,12 +6,15 @@ export const USUAL_LENGTH = 1536;
 /** Longest vector that can be requested. */
 export const LONGEST_VECTOR = 16_384;
 
-/** Numbers are multiples of a millionth: at most six digits, so that single precision and decimal text are the same number to the digit. */
+/**
+ * Numbers are multiples of a millionth: at most six digits, so that single precision and decimal
+ * text are the same number to the digit.
+ */
 const STEPS = 1e6;
 
 /**
- * The vector of a text: the same one in every protocol and in every simulated provider, of unit length to within a ten-thousandth. A shorter
- * one points where the beginning of a longer one does.
+ * The vector of a text: the same one in every protocol and in every simulated provider, of unit
+ * length to within a ten-thousandth. A shorter one points where the beginning of a longer one does.
  */
 export function vectorOf(text: string, length: number): number[] {
   const next = numbersFrom(text);
@@ -28,7 +31,10 @@ export function base64Of(vector: readonly number[]): string {
   return bytes.toString("base64");
 }
 
-/** Numbers from -1 to 1 that follow from a text: Marsaglia's generator xorshift128, seeded with the text's SHA-256. */
+/**
+ * Numbers from -1 to 1 that follow from a text: Marsaglia's generator xorshift128, seeded with the
+ * text's SHA-256.
+ */
 function numbersFrom(text: string): () => number {
   const seed = hash("sha256", text, "buffer");
   let a = seed.readInt32LE(0);

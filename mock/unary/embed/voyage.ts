@@ -25,7 +25,12 @@ export const voyageEmbeddings: Protocol = unaryProtocol({
 });
 
 /** Members that Voyage has and OpenAI does not. */
-const OWN_MEMBERS: readonly string[] = ["input_type", "truncation", "output_dimension", "output_dtype"];
+const OWN_MEMBERS: readonly string[] = [
+  "input_type",
+  "truncation",
+  "output_dimension",
+  "output_dtype",
+];
 
 /** Whether a request for embeddings has Voyage's members. */
 export function speaksVoyage(body: JsonObject): boolean {
@@ -46,7 +51,11 @@ function read({ body }: Call): VoyageBatch | Problem {
 function render(batch: VoyageBatch, { model, behaviour }: Call): Rendered | Problem {
   const vectors = embed(batch, behaviour, batch.encoding);
   if ("status" in vectors) return vectors;
-  const data = vectors.map((vector) => ({ object: "embedding", embedding: vector.item, ...indexMember(vector) }));
+  const data = vectors.map((vector) => ({
+    object: "embedding",
+    embedding: vector.item,
+    ...indexMember(vector),
+  }));
   const usage = behaviour.noUsage ? {} : { usage: { total_tokens: batch.tokens } };
   return { body: { object: "list", data, model, ...usage } };
 }

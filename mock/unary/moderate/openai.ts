@@ -28,7 +28,8 @@ export const openaiModerations: Protocol = unaryProtocol({
   failure: CHUNK_FAILURE,
   identity: requestIdentity,
   read,
-  render: (batch, call) => (call.behaviour.categories === null ? render(batch, call) : renderOther(batch.judged, call)),
+  render: (batch, call) =>
+    call.behaviour.categories === null ? render(batch, call) : renderOther(batch.judged, call),
 });
 
 interface ModerationBatch extends Batch {
@@ -57,24 +58,38 @@ function read({ body }: Call): ModerationBatch | Problem {
   const { input } = body;
   const list: readonly unknown[] = Array.isArray(input) ? input : [input];
   const texts = list.filter((item) => typeof item === "string");
-  if (texts.length > 0) return { count: texts.length, texts, judged: texts.map((text) => ({ text, images: [] })) };
+  if (texts.length > 0)
+    return { count: texts.length, texts, judged: texts.map((text) => ({ text, images: [] })) };
   const parts = list.filter(isJsonObject);
   if (parts.length === 0) return missingParameter("input");
   const said = parts.filter(({ type }) => type === "text").map((part) => textAt(part, "text"));
-  const images = parts.filter(({ type }) => type !== "text").map((part) => textAt(objectAt(part, "image_url"), "url"));
+  const images = parts
+    .filter(({ type }) => type !== "text")
+    .map((part) => textAt(objectAt(part, "image_url"), "url"));
   const judged = [{ text: said.length === 0 ? null : said.join(" "), images }];
   return { count: 1, texts: [...said, ...images], judged };
 }
 
-function render({ judged }: ModerationBatch, { model, behaviour, sequence }: Call): Rendered | Problem {
+function render(
+  { judged }: ModerationBatch,
+  { model, behaviour, sequence }: Call,
+): Rendered | Problem {
   const listed = listResults(
     judged.map((item, index) => ({ index, item })),
     judged.length,
     behaviour,
   );
   if ("status" in listed) return listed;
-  const results = listed.map(({ item }, position) => verdict(item, behaviour.nan && position === 0));
-  return { body: { id: `modr-mock-${sequence}`, model: model === "" ? "omni-moderation-latest" : model, results } };
+  const results = listed.map(({ item }, position) =>
+    verdict(item, behaviour.nan && position === 0),
+  );
+  return {
+    body: {
+      id: `modr-mock-${sequence}`,
+      model: model === "" ? "omni-moderation-latest" : model,
+      results,
+    },
+  };
 }
 
 function verdict({ text, images }: Judged, isBroken: boolean): object {
@@ -85,7 +100,10 @@ function verdict({ text, images }: Judged, isBroken: boolean): object {
     const parts = text === null ? seen : [text, ...seen];
     kinds[category] = [...(text === null ? [] : ["text"]), ...(seen.length === 0 ? [] : ["image"])];
     // What no part of the input is judged in has the score 0.
-    judged.push([category, parts.length === 0 ? { flagged: false, score: 0 } : judge(parts.join(" "), category)]);
+    judged.push([
+      category,
+      parts.length === 0 ? { flagged: false, score: 0 } : judge(parts.join(" "), category),
+    ]);
   }
   return {
     flagged: judged.some(([, { flagged }]) => flagged),

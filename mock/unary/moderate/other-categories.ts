@@ -20,9 +20,13 @@ const CATEGORIES: readonly string[] = [
 ];
 
 /** Verdicts in Mistral's shape: its own categories, nothing over all of them, and texts only. */
-export function renderOther(batch: readonly Judged[], { model, behaviour, sequence }: Call): Rendered | Problem {
+export function renderOther(
+  batch: readonly Judged[],
+  { model, behaviour, sequence }: Call,
+): Rendered | Problem {
   if (model === "") return invalid("model", "Field required", "missing_required_parameter");
-  if (batch.some(({ images }) => images.length > 0)) return invalid("input", "Input should be a valid string");
+  if (batch.some(({ images }) => images.length > 0))
+    return invalid("input", "Input should be a valid string");
   const listed = listResults(
     batch.map(({ text }, index) => ({ index, item: text ?? "" })),
     batch.length,
@@ -31,7 +35,10 @@ export function renderOther(batch: readonly Judged[], { model, behaviour, sequen
   if ("status" in listed) return listed;
   const results = listed.map(({ item }, position) => {
     const judged = CATEGORIES.map((category) => [category, judge(item, category)] as const);
-    return { categories: flagsOf(judged), category_scores: scoresOf(judged, behaviour.nan && position === 0) };
+    return {
+      categories: flagsOf(judged),
+      category_scores: scoresOf(judged, behaviour.nan && position === 0),
+    };
   });
   return { body: { id: `mod-mock-${sequence}`, model, results } };
 }

@@ -22,8 +22,9 @@ const FLAGGED_SCORE = 0.98;
 const LARGEST_HARMLESS = 0.0005;
 
 /**
- * Judges a text in a category. It is flagged where the text has the word `simulated-` with the category's name after it, a hyphen instead of
- * every other sign: `simulated-self-harm-intent`. The score of any other text follows from the text, so that results differ.
+ * Judges a text in a category. It is flagged where the text has the word `simulated-` with the
+ * category's name after it, a hyphen instead of every other sign: `simulated-self-harm-intent`. The
+ * score of any other text follows from the text, so that results differ.
  */
 export function judge(text: string, category: string): Judgement {
   const word = `simulated-${category.replaceAll(/[^a-z]/g, "-")}`;
@@ -39,7 +40,10 @@ export function scoresOf(
   isBroken: boolean,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    judged.map(([category, { score }], position) => [category, isBroken && position === 0 ? overflow() : score]),
+    judged.map(([category, { score }], position) => [
+      category,
+      isBroken && position === 0 ? overflow() : score,
+    ]),
   );
 }
 

@@ -11,7 +11,8 @@ import { rank, RANK_MEMBERS, rankBatch, type RankBatch } from "./rank.ts";
 /** Rerank of Bedrock's agent runtime. The model is named by its ARN, deep in the body. */
 export const bedrockRerank: Protocol = unaryProtocol({
   ...INVOKED,
-  modelIn: (_target, body) => textAt(objectAt(configurationOf(body), "modelConfiguration"), "modelArn"),
+  modelIn: (_target, body) =>
+    textAt(objectAt(configurationOf(body), "modelConfiguration"), "modelArn"),
   results: RANK_MEMBERS,
   reportsUsage: false,
   list: "sources",
@@ -40,6 +41,9 @@ function configurationOf(body: JsonObject): JsonObject {
 function render(batch: RankBatch, { behaviour }: Call): Rendered | Problem {
   const ranked = rank(batch, behaviour);
   if ("status" in ranked) return ranked;
-  const results = ranked.map((result) => ({ ...indexMember(result), relevanceScore: result.item.score }));
+  const results = ranked.map((result) => ({
+    ...indexMember(result),
+    relevanceScore: result.item.score,
+  }));
   return { body: { results } };
 }

@@ -21,6 +21,9 @@ export const cohereRerankInvoked: Protocol = unaryProtocol({
 function render(batch: RankBatch, { behaviour }: Call): Rendered | Problem {
   const ranked = rank(batch, behaviour);
   if ("status" in ranked) return ranked;
-  const results = ranked.map((result) => ({ ...indexMember(result), relevance_score: result.item.score }));
+  const results = ranked.map((result) => ({
+    ...indexMember(result),
+    relevance_score: result.item.score,
+  }));
   return { body: { results } };
 }

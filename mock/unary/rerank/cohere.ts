@@ -29,9 +29,14 @@ const DOCUMENTS_OF_A_SEARCH = 100;
 function render(batch: RankBatch, { behaviour, sequence }: Call): Rendered | Problem {
   const ranked = rank(batch, behaviour);
   if ("status" in ranked) return ranked;
-  const results = ranked.map((result) => ({ ...indexMember(result), relevance_score: result.item.score }));
+  const results = ranked.map((result) => ({
+    ...indexMember(result),
+    relevance_score: result.item.score,
+  }));
   const version = { api_version: { version: "2" } };
   const searches = Math.ceil(batch.count / DOCUMENTS_OF_A_SEARCH);
-  const meta = behaviour.noUsage ? version : { ...version, billed_units: { search_units: searches } };
+  const meta = behaviour.noUsage
+    ? version
+    : { ...version, billed_units: { search_units: searches } };
   return { body: { id: `mock-${sequence}`, results, meta } };
 }

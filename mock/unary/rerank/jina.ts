@@ -1,6 +1,12 @@
 import { isJsonObject } from "../../json.ts";
 import { listAt, textAt } from "../../members.ts";
-import { CHUNK_FAILURE, OPENAI_CODES, refuseOpenai, requestIdentity, unauthorisedBearer } from "../../openai/error.ts";
+import {
+  CHUNK_FAILURE,
+  OPENAI_CODES,
+  refuseOpenai,
+  requestIdentity,
+  unauthorisedBearer,
+} from "../../openai/error.ts";
 import type { Problem } from "../../problem.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { Call } from "../../simulate.ts";
@@ -8,7 +14,10 @@ import { unaryProtocol, type Rendered } from "../protocol.ts";
 import { indexMember } from "../results.ts";
 import { rank, RANK_MEMBERS, rankTokens, readRank, type RankBatch } from "./rank.ts";
 
-/** Rerank as Jina speaks it and most servers for open models do; errors are theirs, in OpenAI's shape. */
+/**
+ * Rerank as Jina speaks it and most servers for open models do; errors are theirs, in OpenAI's
+ * shape.
+ */
 export const jinaRerank: Protocol = unaryProtocol({
   results: RANK_MEMBERS,
   reportsUsage: true,
@@ -33,7 +42,9 @@ function read({ body }: Call): JinaBatch | Problem {
   );
   const batch = readRank(body, documents, "top_n");
   // Documents come back unless they are declined.
-  return "status" in batch ? batch : { ...batch, repeatsDocuments: body["return_documents"] !== false };
+  return "status" in batch
+    ? batch
+    : { ...batch, repeatsDocuments: body["return_documents"] !== false };
 }
 
 function render(batch: JinaBatch, { model, behaviour }: Call): Rendered | Problem {

@@ -21,7 +21,10 @@ export function matchesClaims(claims: JsonObject, rules: readonly ClaimRule[]): 
   );
 }
 
-/** The claim of a name, or where a JSON pointer leads (RFC 6901); `undefined` where there is none. A pointer leads through objects only. */
+/**
+ * The claim of a name, or where a JSON pointer leads (RFC 6901); `undefined` where there is none. A
+ * pointer leads through objects only.
+ */
 function claimAt(claims: JsonObject, claim: string): JsonValue | undefined {
   const names = claim.startsWith("/")
     ? claim
@@ -42,20 +45,26 @@ function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"]
 }
 
 /**
- * Whether a text is exactly what a pattern says. `*` stands for at least one character other than `/` and `:`, which separate the parts of names: one for
- * a part does not match across parts.
+ * Whether a text is exactly what a pattern says. `*` stands for at least one character other than
+ * `/` and `:`, which separate the parts of names: one for a part does not match across parts.
  */
 export function matchesPattern(text: string, pattern: string): boolean {
   if (!pattern.includes("*")) return text === pattern;
   const parts = text.split(SEPARATOR);
   const patterns = pattern.split(SEPARATOR);
-  return parts.length === patterns.length && parts.every((part, index) => matchesPart(part, patterns[index] ?? ""));
+  return (
+    parts.length === patterns.length &&
+    parts.every((part, index) => matchesPart(part, patterns[index] ?? ""))
+  );
 }
 
 /** With its separators, which stand for themselves. */
 const SEPARATOR = /([/:])/;
 
-/** The first fit of each piece between stars leaves most for those after it, so nothing has to be tried twice. */
+/**
+ * The first fit of each piece between stars leaves most for those after it, so nothing has to be
+ * tried twice.
+ */
 function matchesPart(part: string, pattern: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
   const last = pieces.pop();
@@ -71,7 +80,10 @@ function matchesPart(part: string, pattern: string): boolean {
   return part.length > at + last.length && part.endsWith(last);
 }
 
-/** Whether every token that the second list lets through is let through by the first one too. May say no where it is so; never says yes where it is not. */
+/**
+ * Whether every token that the second list lets through is let through by the first one too. May
+ * say no where it is so; never says yes where it is not.
+ */
 export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimRule[]): boolean {
   return wide.every(({ claim, values }) => {
     const own = narrow.find((rule) => rule.claim === claim);
@@ -80,6 +92,11 @@ export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimR
 }
 
 /** A `*` of the narrow pattern is a character that only a `*` of the wide one matches. */
-function coversValue(wide: ClaimRule["values"][number], narrow: ClaimRule["values"][number]): boolean {
-  return typeof wide === "string" && typeof narrow === "string" ? matchesPattern(narrow, wide) : wide === narrow;
+function coversValue(
+  wide: ClaimRule["values"][number],
+  narrow: ClaimRule["values"][number],
+): boolean {
+  return typeof wide === "string" && typeof narrow === "string"
+    ? matchesPattern(narrow, wide)
+    : wide === narrow;
 }

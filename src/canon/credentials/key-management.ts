@@ -34,12 +34,17 @@ export interface NewKey {
 export interface Rotation {
   /** How long the replaced key still works, milliseconds; 0: not at all. Default: a day. */
   readonly overlap?: number;
-  /** Milliseconds since the epoch. Default: the new key lives as long as the old one was to live. */
+  /**
+   * Milliseconds since the epoch. Default: the new key lives as long as the old one was to live.
+   */
   readonly expiresAt?: number;
   readonly createdBy: string;
 }
 
-/** Why a key could not be made, read or changed. `fix` is a sentence without any value that was given. */
+/**
+ * Why a key could not be made, read or changed. `fix` is a sentence without any value that was
+ * given.
+ */
 export type KeyFault =
   | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
   | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "taken" | "unavailable" };
@@ -57,7 +62,10 @@ export interface PreparedKey {
 
 interface KeyPage {
   readonly workspace: string;
-  /** Only active keys without a replacement that expire between these times, milliseconds since the epoch; `null`: all keys. */
+  /**
+   * Only active keys without a replacement that expire between these times, milliseconds since the
+   * epoch; `null`: all keys.
+   */
   readonly expiring: { readonly after: number; readonly before: number } | null;
   /** The last key of the page before; `null` for the first page. */
   readonly after: ServiceKey | null;
@@ -76,17 +84,28 @@ export interface ExistingKey {
   } | null;
 }
 
-/** The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or rejects but for a bug. */
+/**
+ * The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or
+ * rejects but for a bug.
+ */
 export interface KeyManagement {
   readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
-  /** At most `limit` keys: newest first, or those that expire soonest where only expiring ones are wanted. */
+  /**
+   * At most `limit` keys: newest first, or those that expire soonest where only expiring ones are
+   * wanted.
+   */
   readonly page: (query: KeyPage) => Promise<readonly ServiceKey[] | KeyFault>;
   readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
-  /** The key of a name after those that rotations have replaced; none where the workspace has never had the name. */
+  /**
+   * The key of a name after those that rotations have replaced; none where the workspace has never
+   * had the name.
+   */
   readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
   /** The key of a name as it is wanted: the one that is there, or one that is not stored yet. */
   readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
-  /** Durable, and refused by this process, when it resolves. Revoking twice keeps the first time. */
+  /**
+   * Durable, and refused by this process, when it resolves. Revoking twice keeps the first time.
+   */
   readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;
 }

@@ -3,7 +3,10 @@ import { OPERATIONS, isOperation, type Operation } from "../operation.ts";
 import type { Scope } from "../scope.ts";
 import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
 
-/** Scopes that the token of a key can have: it manages, simulates and reads nothing of the operator's. */
+/**
+ * Scopes that the token of a key can have: it manages, simulates and reads nothing of the
+ * operator's.
+ */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
 
 /** What a backend requests of a token; `null`: what the grant says. */
@@ -26,7 +29,14 @@ export interface TokenGrant extends Omit<Narrowing, "tokenId"> {
 
 export interface TokenRefusal {
   /** The member of the request. */
-  readonly field: "scope" | "operations" | "routes" | "origin" | "lifetime" | "max_requests" | "max_tokens";
+  readonly field:
+    | "scope"
+    | "operations"
+    | "routes"
+    | "origin"
+    | "lifetime"
+    | "max_requests"
+    | "max_tokens";
   /** What to ask instead; no value that was given. */
   readonly fix: string;
 }
@@ -43,7 +53,10 @@ interface ScopeBounds {
 
 const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, usual: ["inference"] };
 
-/** The token that a key with this grant gets for a request, or why it gets none. Nothing that is requested is left out in silence. */
+/**
+ * The token that a key with this grant gets for a request, or why it gets none. Nothing that is
+ * requested is left out in silence.
+ */
 export function narrow(
   parent: Pick<Identity, "scopes">,
   grant: ExchangeGrant,
@@ -59,7 +72,10 @@ export function narrow(
   const operations = within(grant.operations, requested.operations, isOperation);
   if (operations === undefined) {
     const possible = grant.operations ?? OPERATIONS;
-    return { field: "operations", fix: `request one or more of ${possible.join(" ")}, or leave it out` };
+    return {
+      field: "operations",
+      fix: `request one or more of ${possible.join(" ")}, or leave it out`,
+    };
   }
   const routes = within(grant.routes, requested.routes, isRouteName);
   if (routes === undefined) {
@@ -76,7 +92,10 @@ export function narrow(
   const lifetime = requested.lifetime ?? grant.maximumLifetime;
   const { minimum } = TOKEN_LIFETIME;
   if (!Number.isSafeInteger(lifetime) || lifetime < minimum || lifetime > grant.maximumLifetime) {
-    return { field: "lifetime", fix: `request whole seconds from ${minimum} to ${grant.maximumLifetime}` };
+    return {
+      field: "lifetime",
+      fix: `request whole seconds from ${minimum} to ${grant.maximumLifetime}`,
+    };
   }
   if (!isCeiling(requested.ceilings.requests)) return { field: "max_requests", fix: CEILING_FIX };
   if (!isCeiling(requested.ceilings.tokens)) return { field: "max_tokens", fix: CEILING_FIX };
@@ -85,15 +104,22 @@ export function narrow(
 
 const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
 
-/** The list requested where all of it is granted; the granted one where none is requested; `undefined` where neither. */
+/**
+ * The list requested where all of it is granted; the granted one where none is requested;
+ * `undefined` where neither.
+ */
 function within<Item extends string>(
   granted: readonly Item[] | null,
   requested: readonly string[] | null,
   isItem: (text: string) => text is Item,
 ): readonly Item[] | null | undefined {
   if (requested === null) return granted;
-  const items = [...new Set(requested)].filter(isItem).filter((item) => granted === null || granted.includes(item));
-  return items.length > 0 && items.length === new Set(requested).size ? items.toSorted() : undefined;
+  const items = [...new Set(requested)]
+    .filter(isItem)
+    .filter((item) => granted === null || granted.includes(item));
+  return items.length > 0 && items.length === new Set(requested).size
+    ? items.toSorted()
+    : undefined;
 }
 
 function isCeiling(count: number | null): boolean {
@@ -112,18 +138,27 @@ export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
   return routes === null || routes.includes(route);
 }
 
-/** Whether the request comes from where it must. @param origin the `Origin` header, where there is one. */
+/**
+ * Whether the request comes from where it must. @param origin the `Origin` header, where there is
+ * one.
+ */
 export function mayComeFrom({ narrowed }: Identity, origin: string | undefined): boolean {
   const bound = narrowed?.origin ?? null;
   return bound === null || bound === origin;
 }
 
-/** A name that a route may have; whether there is such a route is for the table of each moment to say. */
+/**
+ * A name that a route may have; whether there is such a route is for the table of each moment to
+ * say.
+ */
 export function isRouteName(name: string): name is string {
   return /^[\x21-\x7e]{1,256}$/.test(name);
 }
 
-/** A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path, no default port. */
+/**
+ * A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path,
+ * no default port.
+ */
 export function isOrigin(text: string): boolean {
   if (text.length > 255 || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
   return new URL(text).origin === text;

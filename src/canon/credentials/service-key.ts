@@ -11,7 +11,8 @@ export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;
 export const DEFAULT_KEY_ENVIRONMENT = "production";
 
 /**
- * Leave for a key to trade itself for tokens (RFC 8693) that can do less than it, for minutes. What a list does not name, no token of the key gets.
+ * Leave for a key to trade itself for tokens (RFC 8693) that can do less than it, for minutes. What
+ * a list does not name, no token of the key gets.
  */
 export interface ExchangeGrant {
   /** Longest life of a token, seconds; {@link TOKEN_LIFETIME}. */
@@ -20,11 +21,17 @@ export interface ExchangeGrant {
   readonly operations: readonly Operation[] | null;
   /** Routes that tokens may be for; `null`: any that the workspace may use. */
   readonly routes: readonly string[] | null;
-  /** Web origins, one of which every token must be bound to; `null`: a token may be bound to any origin, or to none. */
+  /**
+   * Web origins, one of which every token must be bound to; `null`: a token may be bound to any
+   * origin, or to none.
+   */
   readonly origins: readonly string[] | null;
 }
 
-/** A service key as its owner may see it: no part of the secret, and no digest of it. All times are milliseconds since the epoch. */
+/**
+ * A service key as its owner may see it: no part of the secret, and no digest of it. All times are
+ * milliseconds since the epoch.
+ */
 export interface ServiceKey {
   /** Public id; may be logged. */
   readonly id: string;
@@ -44,7 +51,10 @@ export interface ServiceKey {
   readonly rotatedFrom: string | null;
   /** Public id of the key that a rotation has replaced it by; a key is rotated once. */
   readonly replacedBy: string | null;
-  /** Public id of the first key of the row of rotations that this one is in; `null` where it replaces none. */
+  /**
+   * Public id of the first key of the row of rotations that this one is in; `null` where it
+   * replaces none.
+   */
   readonly lineage: string | null;
   readonly status: KeyStatus;
   readonly revokedAt: number | null;

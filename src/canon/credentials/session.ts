@@ -6,7 +6,10 @@ interface KeyHolder {
   readonly key: string;
 }
 
-/** A person, as a provider of OpenID Connect names them. Issuer and subject together say who it is; the rest is as it was at the sign-in. */
+/**
+ * A person, as a provider of OpenID Connect names them. Issuer and subject together say who it is;
+ * the rest is as it was at the sign-in.
+ */
 export interface Person {
   readonly issuer: string;
   readonly subject: string;
@@ -33,12 +36,16 @@ export interface SignInCheck {
 }
 
 /**
- * `refused`: by the provider. `invalid`: the return does not belong to the sign-in that began. `unverified`: the
- * provider's ID token does not verify. `unavailable`: the provider cannot be reached, or fails.
+ * `refused`: by the provider. `invalid`: the return does not belong to the sign-in that began.
+ * `unverified`: the provider's ID token does not verify. `unavailable`: the provider cannot be
+ * reached, or fails.
  */
 export type SignInFault = { readonly fault: "refused" | "invalid" | "unverified" | "unavailable" };
 
-/** What evidence and keys call a person: equal for the same issuer and subject, and it names neither. @param digest SHA-256 of {@link personText}, hexadecimal. */
+/**
+ * What evidence and keys call a person: equal for the same issuer and subject, and it names
+ * neither. @param digest SHA-256 of {@link personText}, hexadecimal.
+ */
 export function personId(digest: string): string {
   return `person_${digest.slice(0, 24)}`;
 }

@@ -15,7 +15,10 @@ export interface PreparedToken {
   readonly sign: () => Promise<{ readonly token: string } | ExchangeFault>;
 }
 
-/** `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that has ended. */
+/**
+ * `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that
+ * has ended.
+ */
 export type TokenVerification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key"; readonly identity?: Identity };
@@ -28,9 +31,18 @@ export interface Tokens {
   readonly verify: (text: string, now: number) => Promise<TokenVerification>;
   /** The ceiling of the token that is reached already; counts nothing. */
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
-  /** Counts requests against the token's ceilings; gives the one that does not allow them. @param requests 1 where absent. */
-  readonly take: (identity: Identity, now: number, requests?: number) => "requests" | "tokens" | null;
+  /**
+   * Counts requests against the token's ceilings; gives the one that does not allow them. @param
+   * requests 1 where absent.
+   */
+  readonly take: (
+    identity: Identity,
+    now: number,
+    requests?: number,
+  ) => "requests" | "tokens" | null;
   readonly prepare: (identity: Identity, requested: TokenRequest) => PreparedToken | ExchangeFault;
-  /** Whether an active key may be exchanged for tokens that are bound to this web origin by name. */
+  /**
+   * Whether an active key may be exchanged for tokens that are bound to this web origin by name.
+   */
   readonly allowsOrigin: (origin: string, now: number) => boolean;
 }

@@ -1,7 +1,10 @@
 import { nearestName } from "../nearest-name.ts";
 import type { RoutingTable } from "../table.ts";
 
-/** What of a new key is compared with names that routes.yaml declares. Absent: the default, which needs no declaration. */
+/**
+ * What of a new key is compared with names that routes.yaml declares. Absent: the default, which
+ * needs no declaration.
+ */
 export interface DeclaredValues {
   readonly environment?: string;
   readonly workload?: string;
@@ -23,8 +26,9 @@ const LIST_OF = {
 } as const satisfies Record<UndeclaredValue["field"], string>;
 
 /**
- * Why a key cannot have its environment, workload, labels or routes: policies are compiled against `vocabulary` of routes.yaml, so a value outside it
- * opens or closes nothing, and tokens that may use only a route that does not exist are refused everywhere.
+ * Why a key cannot have its environment, workload, labels or routes: policies are compiled against
+ * `vocabulary` of routes.yaml, so a value outside it opens or closes nothing, and tokens that may
+ * use only a route that does not exist are refused everywhere.
  *
  * @returns `null` where all values are declared
  */
@@ -34,14 +38,19 @@ export function undeclaredValue(
 ): UndeclaredValue | null {
   const { environment, workload = "", labels = [], exchange } = key;
   const { environments, workloads } = vocabulary;
-  // Where no list stands, no policy can name a value of it: teams that only report by workload declare none.
+  // Where no list stands, no policy can name a value of it: teams that only report by workload
+  // declare none.
   return (
     undeclared(
       "environment",
       environment === undefined || environments.length === 0 ? [] : [environment],
       environments,
     ) ??
-    undeclared("workload", workload === "" || workloads.length === 0 ? [] : [workload], workloads) ??
+    undeclared(
+      "workload",
+      workload === "" || workloads.length === 0 ? [] : [workload],
+      workloads,
+    ) ??
     undeclared("labels", labels, vocabulary.labels) ??
     undeclared("exchange.routes", exchange?.routes ?? [], Object.keys(routes))
   );

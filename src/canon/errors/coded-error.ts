@@ -20,7 +20,10 @@ function failureAnswer(kind: FailureKind): ErrorAnswer {
 type FailureCode = `upstream_${FailureKind}`;
 
 const FAILURE_ANSWERS: ReadonlyMap<string, ErrorAnswer> = new Map(
-  FAILURE_KINDS.map((kind): [FailureCode, ErrorAnswer] => [`upstream_${kind}`, failureAnswer(kind)]),
+  FAILURE_KINDS.map((kind): [FailureCode, ErrorAnswer] => [
+    `upstream_${kind}`,
+    failureAnswer(kind),
+  ]),
 );
 
 /** Every error code of the router's own, by group, in the order of docs/troubleshooting.md. */
@@ -55,8 +58,9 @@ export const LONGEST_WAIT = 60_000;
 /**
  * Makes the error that {@link ERROR_ANSWERS} has for a code.
  *
- * @param more `code` where a more precise value of a closed list is known; `retryAfter` in milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and
- * forbids retries instead. The message has to say the time then.
+ * @param more `code` where a more precise value of a closed list is known; `retryAfter` in
+ * milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and forbids retries instead. The
+ * message has to say the time then.
  */
 export function codedError(
   code: AnswerCode,
@@ -66,7 +70,8 @@ export function codedError(
   const row = ERROR_ANSWERS.get(code);
   if (row === undefined) throw new Error(`no answer for the code ${code}`);
   const retryAfter = more.retryAfter ?? row.retryAfter;
-  const mayPass = (more.mayPass ?? row.mayPass) && (retryAfter === null || retryAfter <= LONGEST_WAIT);
+  const mayPass =
+    (more.mayPass ?? row.mayPass) && (retryAfter === null || retryAfter <= LONGEST_WAIT);
   return {
     status: row.status,
     kind: row.kind,
@@ -80,7 +85,13 @@ export function codedError(
   };
 }
 
-/** The answer to an allowed request without a usable endpoint: 503, because it may pass, and no denial. */
+/**
+ * The answer to an allowed request without a usable endpoint: 503, because it may pass, and no
+ * denial.
+ */
 export function noHealthyEndpoint(): ServiceError {
-  return codedError("no_healthy_endpoint", "The request is allowed, but no endpoint that may serve it is usable now.");
+  return codedError(
+    "no_healthy_endpoint",
+    "The request is allowed, but no endpoint that may serve it is usable now.",
+  );
 }

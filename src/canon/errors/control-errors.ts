@@ -93,7 +93,8 @@ export const CONTROL_ERRORS = {
   precondition_failed: {
     ...final(412, "precondition"),
     at: ["if_match"],
-    meaning: "The policy has changed since the caller read it; `current` of the error has its state.",
+    meaning:
+      "The policy has changed since the caller read it; `current` of the error has its state.",
     example: "Two people promote at once.",
     fix: LOOK,
   },
@@ -164,7 +165,8 @@ export const CONTROL_ERRORS = {
   assertions_invalid: {
     ...final(409, "precondition"),
     at: ["retrievePolicySimulation"],
-    meaning: "The assertions file beside the server's policies has errors, so the server cannot simulate a promotion.",
+    meaning:
+      "The assertions file beside the server's policies has errors, so the server cannot simulate a promotion.",
     example: "An assertion that names a route that `routes.yaml` does not have.",
     fix: "Run `signalbox check`, correct the file, and let the server read its files again.",
   },

@@ -1,4 +1,7 @@
-/** The kind of an error; each family of protocols has its own `type` for each (docs/protocols.md#error-bodies). */
+/**
+ * The kind of an error; each family of protocols has its own `type` for each
+ * (docs/protocols.md#error-bodies).
+ */
 export const ERROR_KINDS = [
   "invalid_request",
   "authentication",
@@ -18,7 +21,8 @@ export const ERROR_KINDS = [
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 /**
- * Which endpoints answer with an error: a class of endpoints (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower
+ * Which endpoints answer with an error: a class of endpoints
+ * (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower
  * camel case, classes have underscores or one word.
  */
 type ErrorAudience = string;
@@ -28,14 +32,21 @@ export interface ErrorAnswer {
   /** HTTP status, 400 to 599. */
   readonly status: number;
   readonly kind: ErrorKind;
-  /** The same request may succeed when it is sent again. Where not, the answer has `x-should-retry: false` and no `retry-after`. */
+  /**
+   * The same request may succeed when it is sent again. Where not, the answer has
+   * `x-should-retry: false` and no `retry-after`.
+   */
   readonly mayPass: boolean;
-  /** Milliseconds for `retry-after` where the error does not bring its own, at most 60,000; `null`: no header. */
+  /**
+   * Milliseconds for `retry-after` where the error does not bring its own, at most 60,000; `null`:
+   * no header.
+   */
   readonly retryAfter: number | null;
 }
 
 /**
- * One error code. Answers, `/openapi.json`, `signalbox check --explain` and `docs/troubleshooting.md` are made from this row.
+ * One error code. Answers, `/openapi.json`, `signalbox check --explain` and
+ * `docs/troubleshooting.md` are made from this row.
  */
 export interface ErrorRow extends ErrorAnswer {
   /** Empty: answered before an endpoint is known. */

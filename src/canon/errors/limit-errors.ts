@@ -30,7 +30,8 @@ export const LIMIT_ERRORS = {
   budget_reserved: {
     ...passing(429, "rate_limit", 1000),
     at: ["inference"],
-    meaning: "The rest of the budget is reserved by requests under way, which may not need all of it.",
+    meaning:
+      "The rest of the budget is reserved by requests under way, which may not need all of it.",
     example: "Four requests at once near the end of a budget.",
     fix: "Try again after `retry-after`. A smaller `max_tokens` reserves less.",
   },

@@ -13,7 +13,8 @@ export const PROMOTION_ERRORS = {
   },
   soak_not_met: {
     ...LACKING,
-    meaning: "The candidate has not been in shadow for as long as `soak` requires; `missing` has the rest.",
+    meaning:
+      "The candidate has not been in shadow for as long as `soak` requires; `missing` has the rest.",
     example: "`soak: 24h`, an hour after the change.",
     fix: "Wait for the rest of the time.",
   },
@@ -26,7 +27,8 @@ export const PROMOTION_ERRORS = {
   },
   indeterminate_seen: {
     ...LACKING,
-    meaning: "The candidate was indeterminate for some requests in shadow; the promotion allows none.",
+    meaning:
+      "The candidate was indeterminate for some requests in shadow; the promotion allows none.",
     example: "A rule that reads a member that some requests lack.",
     fix: "Fix the policy; `signalbox policy show ID` has examples.",
   },
@@ -34,7 +36,8 @@ export const PROMOTION_ERRORS = {
     ...LACKING,
     meaning:
       "The promotion requires an approval that names the simulation report of exactly this promotion, as the server computes it.",
-    example: "An approval without `--report` where `report: true`, or a change of `routes.yaml` since the approval.",
+    example:
+      "An approval without `--report` where `report: true`, or a change of `routes.yaml` since the approval.",
     fix: "`signalbox policy simulate ID --format json=report.json`, then approve with `--report report.json`.",
   },
   assertions_not_passed: {

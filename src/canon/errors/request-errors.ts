@@ -47,14 +47,16 @@ export const REQUEST_ERRORS = {
   unknown_field: {
     ...final(400, "invalid_request"),
     at: ["with_body"],
-    meaning: "The body has a member that the contract does not have; `param` names it where it looks like a name.",
+    meaning:
+      "The body has a member that the contract does not have; `param` names it where it looks like a name.",
     example: '`"max_token": 100`.',
     fix: "Correct its spelling or leave it out.",
   },
   unknown_parameter: {
     ...final(400, "invalid_request"),
     at: ["reading"],
-    meaning: "The endpoint does not have this query parameter; or a provider refused a member of the body as unknown.",
+    meaning:
+      "The endpoint does not have this query parameter; or a provider refused a member of the body as unknown.",
     example: "`GET /v1/governance/summary?groupby=key`.",
     fix: "Correct its spelling or leave it out.",
   },
@@ -82,7 +84,8 @@ export const REQUEST_ERRORS = {
   client_closed: {
     ...final(400, "invalid_request"),
     at: [],
-    meaning: "The caller closed the connection before the answer. Only the evidence shows this code.",
+    meaning:
+      "The caller closed the connection before the answer. Only the evidence shows this code.",
     example: "A client whose own timeout was shorter than the provider's answer.",
     fix: "Wait longer in the client, or set `x-request-timeout-ms`.",
   },
@@ -142,21 +145,24 @@ export const REQUEST_ERRORS = {
   unsupported_region_field: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The request names a region of the provider. In Signalbox, routes and `provider` choose regions.",
+    meaning:
+      "The request names a region of the provider. In Signalbox, routes and `provider` choose regions.",
     example: '`"inference_geo": "us"`.',
     fix: "Leave it out; use a route with the required region.",
   },
   unsupported_parameter: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The provider's protocol has no field for a member; or the provider refused the member.",
+    meaning:
+      "The provider's protocol has no field for a member; or the provider refused the member.",
     example: "A sampling parameter for a model that has none.",
     fix: "Leave it out, or use another route.",
   },
   unsupported_value: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The provider's protocol cannot express the value of a member; or the provider refused the value.",
+    meaning:
+      "The provider's protocol cannot express the value of a member; or the provider refused the value.",
     example: "A penalty below zero for a protocol that starts at zero.",
     fix: "Use another value, or another route.",
   },
@@ -184,7 +190,8 @@ export const REQUEST_ERRORS = {
   missing_output_limit: {
     ...final(400, "invalid_request"),
     at: ["inference", "simulateRoute"],
-    meaning: "The provider's protocol demands an output limit, and neither the request nor routes.yaml has one.",
+    meaning:
+      "The provider's protocol demands an output limit, and neither the request nor routes.yaml has one.",
     example: "A request without `max_tokens` to a model without `default_max_output_tokens`.",
     fix: "Send a limit; operators set `default_max_output_tokens` on the model.",
   },

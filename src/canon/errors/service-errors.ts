@@ -61,7 +61,8 @@ export const SERVICE_ERRORS = {
   server_overloaded: {
     ...passing(503, "unavailable", 1000),
     at: ["with_body"],
-    meaning: "The process has as many requests under way, or as many bytes of bodies in memory, as it allows.",
+    meaning:
+      "The process has as many requests under way, or as many bytes of bodies in memory, as it allows.",
     example: "More requests at once than `--max-in-flight` allows.",
     fix: "Try again after `retry-after`; operators add memory or replicas, or raise `--max-in-flight`.",
   },
@@ -118,7 +119,8 @@ export const SERVICE_ERRORS = {
   invalid_api_key: {
     ...final(401, "authentication"),
     at: ["keyed"],
-    meaning: "The service key is missing, mistyped, unknown or revoked; or the token is no longer valid.",
+    meaning:
+      "The service key is missing, mistyped, unknown or revoked; or the token is no longer valid.",
     example: "A request without `Authorization`.",
     fix: "Send `Authorization: Bearer sbx_…`; make keys with `signalbox keys create`.",
   },
@@ -155,7 +157,8 @@ export const SERVICE_ERRORS = {
     ...final(403, "insufficient_scope"),
     at: ["policy_change"],
     meaning: "The chain of keys that created this key is too long to identify its owner.",
-    example: "A promotion with a key that was made by a key that was made by another, many times over.",
+    example:
+      "A promotion with a key that was made by a key that was made by another, many times over.",
     fix: "Create a key at the terminal, for a workspace that manages policies.",
   },
   exchange_not_granted: {
@@ -168,35 +171,41 @@ export const SERVICE_ERRORS = {
   subject_token_invalid: {
     ...final(400, "invalid_request"),
     at: ["exchangeKey"],
-    meaning: "The JWT of a workload is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
+    meaning:
+      "The JWT of a workload is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
     example: "A JWT of another cluster, or one that was cut off.",
     fix: "Compare the claim `iss` with `workload_identity.issuers`, and the header `kid` with the issuer's keys.",
   },
   subject_token_expired: {
     ...final(400, "invalid_request"),
     at: ["exchangeKey"],
-    meaning: "The JWT of a workload has expired, or is not valid yet. Clocks may differ by 30 seconds.",
+    meaning:
+      "The JWT of a workload has expired, or is not valid yet. Clocks may differ by 30 seconds.",
     example: "A projected token of Kubernetes that was read once, when the pod started.",
     fix: "Read the token from its file for each exchange. If it is new, compare the clocks.",
   },
   workload_not_granted: {
     ...final(400, "insufficient_scope"),
     at: ["exchangeKey"],
-    meaning: "The JWT of a workload is genuine, but no rule of routes.yaml has its audience and its claims.",
-    example: "A service account of another namespace, or a token for the audience of the Kubernetes API.",
+    meaning:
+      "The JWT of a workload is genuine, but no rule of routes.yaml has its audience and its claims.",
+    example:
+      "A service account of another namespace, or a token for the audience of the Kubernetes API.",
     fix: "Compare `aud` and the claims with `workload_identity.rules`.",
   },
   workload_ambiguous: {
     ...final(400, "insufficient_scope"),
     at: ["exchangeKey"],
     meaning: "Several rules of routes.yaml match the JWT of a workload, so none of them is used.",
-    example: "One rule for `system:serviceaccount:shop:*`, and one for the namespace `shop` by another claim.",
+    example:
+      "One rule for `system:serviceaccount:shop:*`, and one for the namespace `shop` by another claim.",
     fix: "Make the claims of the rules that the message names exclude each other.",
   },
   issuer_unavailable: {
     ...passing(503, "unavailable", 5_000),
     at: ["exchangeKey"],
-    meaning: "The keys of the issuer of a JWT cannot be fetched, and those that were fetched are older than an hour.",
+    meaning:
+      "The keys of the issuer of a JWT cannot be fetched, and those that were fetched are older than an hour.",
     example: "An issuer behind a firewall, or a private address without `network: private`.",
     fix: "Operators: the log event `issuer_keys_unavailable` has the cause; an issuer that cannot be reached needs `jwks_file`.",
   },

@@ -5,14 +5,16 @@ export const SESSION_ERRORS = {
   session_ended: {
     ...final(401, "authentication"),
     at: ["by_session"],
-    meaning: "The console's session was ended, was not used for too long, or its key is revoked or expired.",
+    meaning:
+      "The console's session was ended, was not used for too long, or its key is revoked or expired.",
     example: "A request of the console's page, half an hour after the last one.",
     fix: "Sign in again.",
   },
   csrf_failed: {
     ...final(403, "insufficient_scope"),
     at: ["by_session"],
-    meaning: "A request with a session does not come from a page of the console, or lacks the header of its session.",
+    meaning:
+      "A request with a session does not come from a page of the console, or lacks the header of its session.",
     example: "A form of another site, sent by a browser that is signed in.",
     fix: "Send `x-signalbox-csrf` as `GET /console/session` answers it, from the console's own origin; scripts use a key.",
   },

@@ -4,7 +4,12 @@ import type { TokenUsage } from "./usage.ts";
 
 /** A block whose deltas have been joined. */
 export type AnswerBlock =
-  | { readonly kind: "text"; text: string; readonly logprobs: TokenLogprob[]; readonly citations: Citation[] }
+  | {
+      readonly kind: "text";
+      text: string;
+      readonly logprobs: TokenLogprob[];
+      readonly citations: Citation[];
+    }
   | { readonly kind: "refusal"; text: string }
   | {
       readonly kind: "reasoning";

@@ -1,8 +1,9 @@
 import type { DroppedField } from "./dropped-field.ts";
 
 /**
- * What the router changed in a request or an answer without changing what it says, beside the members that it took out and what a translation dropped
- * (`DROPPED_FIELDS`). The values stand in the header `x-signalbox-edits`, in the evidence and in the contract.
+ * What the router changed in a request or an answer without changing what it says, beside the
+ * members that it took out and what a translation dropped (`DROPPED_FIELDS`). The values stand in
+ * the header `x-signalbox-edits`, in the evidence and in the contract.
  */
 export const EDITS = {
   model_replaced: "`model` was sent as the provider's name of the model",
@@ -10,11 +11,15 @@ export const EDITS = {
   usage_requested:
     "`stream_options.include_usage: true` was sent; the chunk that holds only the counts, and `usage: null` in others, is not passed on",
   output_limit_set: "A policy set or lowered the output limit",
-  member_rewritten: "A member was sent under the name or in the form that the provider takes; it means the same",
-  signatures_restored: "Signatures of reasoning in the history were sent as their provider wrote them",
-  signatures_marked: "Signatures of reasoning in the answer were marked with the family that can read them",
+  member_rewritten:
+    "A member was sent under the name or in the form that the provider takes; it means the same",
+  signatures_restored:
+    "Signatures of reasoning in the history were sent as their provider wrote them",
+  signatures_marked:
+    "Signatures of reasoning in the answer were marked with the family that can read them",
   version_replaced: "Another protocol version than the caller's was sent in a header",
-  answer_members_filled: "The provider left members of the answer out; they were added with their defaults",
+  answer_members_filled:
+    "The provider left members of the answer out; they were added with their defaults",
   finish_reason_mapped: "The provider's finish reason was given as the protocol's own value for it",
   answer_rewritten:
     "The answer was read and written anew (flag `rewritten_answers`), with an id of the router's and its members in the protocol's form",
@@ -32,7 +37,10 @@ export const EDIT_NAMES: readonly Edit[] = Object.keys(EDITS).filter((name): nam
   Object.hasOwn(EDITS, name),
 );
 
-/** A set of edits, one bit for each. A request whose edits are common ones allocates nothing for them. */
+/**
+ * A set of edits, one bit for each. A request whose edits are common ones allocates nothing for
+ * them.
+ */
 export type EditSet = number;
 
 export const NO_EDITS: EditSet = 0;
@@ -48,8 +56,9 @@ export const SIGNATURES_MARKED: EditSet = editSet("signatures_marked");
 const LISTS = new Map<EditSet, readonly Edit[]>();
 
 /**
- * The edits of a set, in the order of {@link EDITS}. The same list for the same set; not frozen, because it stands in records, and the engine serialises an
- * object with a frozen list in twice the time.
+ * The edits of a set, in the order of {@link EDITS}. The same list for the same set; not frozen,
+ * because it stands in records, and the engine serialises an object with a frozen list in twice the
+ * time.
  */
 export function editsIn(set: EditSet): readonly Edit[] {
   const known = LISTS.get(set);
@@ -69,7 +78,9 @@ export interface AnswerEdits {
 
 const TEXTS = new Map<EditSet, string>();
 
-/** The value of `x-signalbox-edits` (a list of tokens, RFC 9651); `null` where nothing was changed. */
+/**
+ * The value of `x-signalbox-edits` (a list of tokens, RFC 9651); `null` where nothing was changed.
+ */
 export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string | null {
   const text = textOf(edits);
   if (stripped.length === 0 && dropped.length === 0) return text === "" ? null : text;

@@ -4,8 +4,9 @@ import type { DroppedField } from "./dropped-field.ts";
 import type { TokenUsage } from "./usage.ts";
 
 /**
- * Why an answer ended properly (docs/protocols.md#finish-reasons). Every other reason of a provider is a failure, on every surface. `pause` (the client is to
- * send the same request again) and `other` exist on native relays only.
+ * Why an answer ended properly (docs/protocols.md#finish-reasons). Every other reason of a provider
+ * is a failure, on every surface. `pause` (the client is to send the same request again) and
+ * `other` exist on native relays only.
  */
 const FINISH_REASONS = [
   "stop",
@@ -21,8 +22,8 @@ const FINISH_REASONS = [
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /**
- * Finish reasons after which the answer is shorter than it would have been, or may be: the provider's finish reason is unknown, or
- * there was none.
+ * Finish reasons after which the answer is shorter than it would have been, or may be: the
+ * provider's finish reason is unknown, or there was none.
  */
 export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set([
   "length",
@@ -32,18 +33,29 @@ export const INCOMPLETE_REASONS: ReadonlySet<FinishReason> = new Set([
 ]);
 
 /**
- * One thing that happened while an answer was made. Laws, for every dialect: `start` first; blocks have contiguous indices from 0 and do not
- * overlap (each is closed before the next is opened); deltas come between `open` and `close` of their block and are of its kind; exactly one of
+ * One thing that happened while an answer was made. Laws, for every dialect: `start` first; blocks
+ * have contiguous indices from 0 and do not overlap (each is closed before the next is opened);
+ * deltas come between `open` and `close` of their block and are of its kind; exactly one of
  * `finish` and `failure`, last; no block is open at a `finish`.
  */
 export type InferenceEvent =
   | { readonly type: "start"; readonly model: string | null }
   | { readonly type: "open"; readonly index: number; readonly block: OpenBlock }
-  | { readonly type: "text"; readonly index: number; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
+  | {
+      readonly type: "text";
+      readonly index: number;
+      readonly text: string;
+      readonly logprobs: readonly TokenLogprob[];
+    }
   | { readonly type: "refusal"; readonly index: number; readonly text: string }
   | { readonly type: "reasoning"; readonly index: number; readonly text: string }
   /** At most one a reasoning block, after its text. */
-  | { readonly type: "signature"; readonly index: number; readonly signature: string; readonly family: string }
+  | {
+      readonly type: "signature";
+      readonly index: number;
+      readonly signature: string;
+      readonly family: string;
+    }
   /** A fragment of the JSON text of a tool call's arguments. */
   | { readonly type: "arguments"; readonly index: number; readonly json: string }
   | { readonly type: "citation"; readonly index: number; readonly citation: Citation }
@@ -69,7 +81,10 @@ export interface TokenLogprob {
   readonly top: readonly JsonObject[];
 }
 
-/** Where a piece of text comes from. Positions are code points into the block's text, `null` where the provider gives none. */
+/**
+ * Where a piece of text comes from. Positions are code points into the block's text, `null` where
+ * the provider gives none.
+ */
 export interface Citation {
   readonly url: string | null;
   readonly title: string | null;

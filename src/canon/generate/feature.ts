@@ -1,7 +1,8 @@
 /**
- * What a request requires of a wire protocol, beyond what it requires of a model (`capability.ts`). An endpoint has the features of its dialect without those
- * that its provider's flags and its model take away. A request that uses another one is refused before anything is sent, with the member's name
- * (docs/translation.md#nothing-disappears). Messages write the text after "the request uses".
+ * What a request requires of a wire protocol, beyond what it requires of a model (`capability.ts`).
+ * An endpoint has the features of its dialect without those that its provider's flags and its model
+ * take away. A request that uses another one is refused before anything is sent, with the member's
+ * name (docs/translation.md#nothing-disappears). Messages write the text after "the request uses".
  */
 export const FEATURES = {
   native_chat: "a member or value that cannot be translated to another protocol",
@@ -54,8 +55,9 @@ export const FEATURES = {
 export type Feature = keyof typeof FEATURES;
 
 /**
- * Features that requests may use at every endpoint. One that lacks them gets no seed, which is best effort by its own documentation
- * (https://platform.openai.com/docs/api-reference/chat/create), and the router itself ends answers at stop sequences.
+ * Features that requests may use at every endpoint. One that lacks them gets no seed, which is best
+ * effort by its own documentation (https://platform.openai.com/docs/api-reference/chat/create), and
+ * the router itself ends answers at stop sequences.
  */
 export const ROUTER_FEATURES: ReadonlySet<Feature> = new Set<Feature>([
   "seed",

@@ -3,8 +3,9 @@ import type { ReasoningEffort } from "../request.ts";
 import type { Tool, ToolChoice, Turn } from "./message.ts";
 
 /**
- * A request for generation in no vendor's format. Made from a surface's body only where an endpoint of another dialect may get it; everything
- * that two dialects express has a member here, and everything else has been refused by name or recorded as dropped.
+ * A request for generation in no vendor's format. Made from a surface's body only where an endpoint
+ * of another dialect may get it; everything that two dialects express has a member here, and
+ * everything else has been refused by name or recorded as dropped.
  */
 export interface GenerateRequest {
   /** `count`: how many tokens the request would have; nothing is generated. */

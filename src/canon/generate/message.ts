@@ -1,6 +1,9 @@
 import type { JsonObject } from "../json.ts";
 
-/** One turn of a conversation. Tool results are turns of their own; dialects that put them into user messages join and part them. */
+/**
+ * One turn of a conversation. Tool results are turns of their own; dialects that put them into user
+ * messages join and part them.
+ */
 export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
 
 export interface SystemTurn {
@@ -32,7 +35,10 @@ export interface ToolTurn {
 export type InputPart = TextPart | ImagePart | FilePart | AudioPart;
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
-/** A mark that a provider may keep everything up to here; `ttl` as the caller wrote it, `null` for the provider's default. */
+/**
+ * A mark that a provider may keep everything up to here; `ttl` as the caller wrote it, `null` for
+ * the provider's default.
+ */
 export interface CacheMark {
   readonly ttl: "5m" | "1h" | null;
 }
@@ -77,7 +83,9 @@ export interface RefusalPart {
   readonly text: string;
 }
 
-/** Reasoning of an earlier answer. `signature` belongs to `family` and is worthless to any other. */
+/**
+ * Reasoning of an earlier answer. `signature` belongs to `family` and is worthless to any other.
+ */
 export interface ReasoningPart {
   readonly kind: "reasoning";
   /** Empty where the provider hid it (redacted or encrypted reasoning). */
@@ -119,5 +127,8 @@ export interface Tool {
 export type ToolChoice =
   | { readonly mode: "auto" | "none" | "required" }
   | { readonly mode: "named"; readonly name: string }
-  /** Only tools of these names; `required` where one of them must be called. Names are among the request's tools. */
+  /**
+   * Only tools of these names; `required` where one of them must be called. Names are among the
+   * request's tools.
+   */
   | { readonly mode: "allowed"; readonly names: readonly string[]; readonly required: boolean };

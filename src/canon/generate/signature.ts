@@ -1,21 +1,31 @@
 /**
- * Signed reasoning travels through clients as text that they give back unchanged. Every signature that leaves the router says which family
- * can read it: by a tag, or by having none, which means the family that the protocol itself stands for (decision 7).
+ * Signed reasoning travels through clients as text that they give back unchanged. Every signature
+ * that leaves the router says which family can read it: by a tag, or by having none, which means
+ * the family that the protocol itself stands for (decision 7).
  */
 const TAG = "sbx1.";
 
 /** Family names as routes.yaml may write them; a tag with anything else is not ours. */
 const FAMILY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** The family of models that name none. Policies read the same value as `input.candidates[_].signature_family`. */
+/**
+ * The family of models that name none. Policies read the same value as
+ * `input.candidates[_].signature_family`.
+ */
 export const NO_FAMILY = "none";
 
 export function tagSignature(family: string, signature: string): string {
   return `${TAG}${family}.${signature}`;
 }
 
-/** The family and the bare signature. Base64 has no full stop, so no provider's signature is taken for a tagged one. */
-export function readSignature(text: string, untagged: string): { readonly family: string; readonly signature: string } {
+/**
+ * The family and the bare signature. Base64 has no full stop, so no provider's signature is taken
+ * for a tagged one.
+ */
+export function readSignature(
+  text: string,
+  untagged: string,
+): { readonly family: string; readonly signature: string } {
   if (!text.startsWith(TAG)) return { family: untagged, signature: text };
   const end = text.indexOf(".", TAG.length);
   const family = end === -1 ? "" : text.slice(TAG.length, end);
@@ -24,12 +34,17 @@ export function readSignature(text: string, untagged: string): { readonly family
 }
 
 /**
- * A provider's signature as clients of the same protocol get it: tagged, unless its family is what a signature without a tag means there. A
- * provider that is itself such a router may have tagged it already: without our tag, the provider's would be read as ours.
+ * A provider's signature as clients of the same protocol get it: tagged, unless its family is what
+ * a signature without a tag means there. A provider that is itself such a router may have tagged it
+ * already: without our tag, the provider's would be read as ours.
  *
  * @param untagged family of the protocol's signatures without a tag.
  */
-export function relayedSignature(signature: string, family: string | null, untagged: string): string {
+export function relayedSignature(
+  signature: string,
+  family: string | null,
+  untagged: string,
+): string {
   const signer = family ?? NO_FAMILY;
   if (signature === "" || (signer === untagged && !signature.startsWith(TAG))) return signature;
   return tagSignature(signer, signature);

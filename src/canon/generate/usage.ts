@@ -1,6 +1,6 @@
 /**
- * Token counts of the provider (docs/protocols.md#usage); `null`, and never 0, where it gave none. `input` includes cached tokens and `output` includes
- * reasoning.
+ * Token counts of the provider (docs/protocols.md#usage); `null`, and never 0, where it gave none.
+ * `input` includes cached tokens and `output` includes reasoning.
  */
 export interface TokenUsage {
   readonly input: number | null;
@@ -11,6 +11,9 @@ export interface TokenUsage {
   readonly cacheWrite: number | null;
   /** Part of `output` that was reasoning. */
   readonly reasoning: number | null;
-  /** Part of `cacheWrite` that was written for an hour; absent where there was none, or where the provider does not report it. */
+  /**
+   * Part of `cacheWrite` that was written for an hour; absent where there was none, or where the
+   * provider does not report it.
+   */
   readonly cacheWriteHour?: number;
 }

@@ -1,13 +1,19 @@
 import type { JsonObject, JsonValue } from "../json.ts";
 
 /**
- * The type of the values that a JSON Schema (2020-12) allows, where the schema has been written `as const`. Members that it does not require are
- * optional. Understands what the schemas of this repository use; anything else is any JSON.
+ * The type of the values that a JSON Schema (2020-12) allows, where the schema has been written
+ * `as const`. Members that it does not require are optional. Understands what the schemas of this
+ * repository use; anything else is any JSON.
  *
  * @typeParam Definitions what references to `#/$defs/…` mean.
- * @typeParam Enums `open` where the value may come from a newer server, whose enums have more values.
+ * @typeParam Enums `open` where the value may come from a newer server, whose enums have more
+ * values.
  */
-export type ValueOf<Schema, Definitions = object, Enums extends "closed" | "open" = "closed"> = Schema extends {
+export type ValueOf<
+  Schema,
+  Definitions = object,
+  Enums extends "closed" | "open" = "closed",
+> = Schema extends {
   readonly $ref: `#/$defs/${infer Name}`;
 }
   ? ValueOf<Definitions[Name & keyof Definitions], Definitions, Enums>
@@ -17,7 +23,11 @@ export type ValueOf<Schema, Definitions = object, Enums extends "closed" | "open
       ? Enums extends "closed"
         ? Value
         : string | Extract<Value, null>
-      : Schema extends { readonly if: { readonly type: string }; readonly then: infer Then; readonly else: infer Else }
+      : Schema extends {
+            readonly if: { readonly type: string };
+            readonly then: infer Then;
+            readonly else: infer Else;
+          }
         ? ValueOf<Then, Definitions, Enums> | ValueOf<Else, Definitions, Enums>
         : Schema extends { readonly type: infer Type }
           ? TypedValue<Type extends readonly (infer One)[] ? One : Type, Schema, Definitions, Enums>
@@ -42,7 +52,9 @@ type ObjectValue<Schema, Definitions, Enums extends "closed" | "open"> = Schema 
 }
   ? Schema extends { readonly minProperties: 1; readonly maxProperties: 1 }
     ? {
-        [Name in keyof Members]: { readonly [Only in Name]: ValueOf<Members[Name], Definitions, Enums> };
+        [Name in keyof Members]: {
+          readonly [Only in Name]: ValueOf<Members[Name], Definitions, Enums>;
+        };
       }[keyof Members]
     : MembersValue<
         Members,
@@ -55,9 +67,17 @@ type ObjectValue<Schema, Definitions, Enums extends "closed" | "open"> = Schema 
     : JsonObject;
 
 type MembersValue<Members, Required, Definitions, Enums extends "closed" | "open"> = {
-  readonly [Name in keyof Members as Name extends Required ? Name : never]: ValueOf<Members[Name], Definitions, Enums>;
+  readonly [Name in keyof Members as Name extends Required ? Name : never]: ValueOf<
+    Members[Name],
+    Definitions,
+    Enums
+  >;
 } & {
-  readonly [Name in keyof Members as Name extends Required ? never : Name]?: ValueOf<Members[Name], Definitions, Enums>;
+  readonly [Name in keyof Members as Name extends Required ? never : Name]?: ValueOf<
+    Members[Name],
+    Definitions,
+    Enums
+  >;
 };
 
 /** By names of a closed list not all need to be there. */

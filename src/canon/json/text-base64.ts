@@ -14,7 +14,10 @@ export function textToBase64(text: string): string {
   return btoa(characters);
 }
 
-/** The text whose UTF-8 bytes are given; `null` where the data is not base64 or the bytes are not UTF-8. */
+/**
+ * The text whose UTF-8 bytes are given; `null` where the data is not base64 or the bytes are not
+ * UTF-8.
+ */
 export function base64ToText(data: string): string | null {
   try {
     return strict.decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));

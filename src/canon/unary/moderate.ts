@@ -19,8 +19,9 @@ export const MODERATION_CATEGORIES = [
 export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
 
 /**
- * A model's own categories → those of callers that they count for; an empty list: callers do not see the category. Declared in
- * routes.yaml (`moderation_categories`): what one vendor's category means in another's is for an operator to say, not for code.
+ * A model's own categories → those of callers that they count for; an empty list: callers do not
+ * see the category. Declared in routes.yaml (`moderation_categories`): what one vendor's category
+ * means in another's is for an operator to say, not for code.
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
 
@@ -29,7 +30,10 @@ export type ModerationPart = (
   /** An address or a data URL, as the caller wrote it. */
   | { readonly type: "image"; readonly url: string }
 ) & {
-  /** The part as it came, where it has members that only an endpoint of the surface's own protocol is sent; `null` where it has none. */
+  /**
+   * The part as it came, where it has members that only an endpoint of the surface's own protocol
+   * is sent; `null` where it has none.
+   */
   readonly forwarded: JsonObject | null;
 };
 
@@ -71,7 +75,10 @@ export interface ModerateResult {
   readonly id: string | null;
   readonly model: string | null;
   readonly inputTokens: number | null;
-  /** Some category of callers was not judged by the model, and reads as not flagged where the answer is printed anew. */
+  /**
+   * Some category of callers was not judged by the model, and reads as not flagged where the answer
+   * is printed anew.
+   */
   readonly hasUnjudged: boolean;
   /** The answer is already what the caller's protocol says, to the byte. */
   readonly isVerbatim: boolean;

@@ -8,9 +8,15 @@ export interface RerankRequest {
   readonly topN: number | null;
   /** Longer documents are cut to this by the provider; `null` where the caller did not say. */
   readonly maxTokensPerDocument: number | null;
-  /** Whether the provider may cut what is too long for the model; `null`: the caller did not say, and it may not, where the provider's protocol can express that. */
+  /**
+   * Whether the provider may cut what is too long for the model; `null`: the caller did not say,
+   * and it may not, where the provider's protocol can express that.
+   */
   readonly mayTruncate: boolean | null;
-  /** How early a provider should handle the request, from 0, the first; `null` where the caller did not say. Only helps. */
+  /**
+   * How early a provider should handle the request, from 0, the first; `null` where the caller did
+   * not say. Only helps.
+   */
   readonly priority: number | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
   readonly extras: JsonObject;
@@ -23,7 +29,10 @@ export interface RankedDocument {
   readonly score: number;
 }
 
-/** One endpoint's answer, checked: as many results as were requested, best first, ties by index, every index once. */
+/**
+ * One endpoint's answer, checked: as many results as were requested, best first, ties by index,
+ * every index once.
+ */
 export interface RerankResult {
   readonly operation: "rerank";
   readonly results: readonly RankedDocument[];

@@ -1,4 +1,10 @@
-import { FAILURE_KINDS, FAILURES, OPERATOR_FIX, RETRY_FIX, type FailureKind } from "../../canon/failure.ts";
+import {
+  FAILURE_KINDS,
+  FAILURES,
+  OPERATOR_FIX,
+  RETRY_FIX,
+  type FailureKind,
+} from "../../canon/failure.ts";
 import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
 import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 import { ROUTE_CODES } from "../../compile/findings/codes.ts";
@@ -18,7 +24,12 @@ interface AnswerCode {
   readonly fix: string;
 }
 
-function answer(status: AnswerCode["status"], meaning: string, example: string, fix: string): AnswerCode {
+function answer(
+  status: AnswerCode["status"],
+  meaning: string,
+  example: string,
+  fix: string,
+): AnswerCode {
   return { status, meaning, example, fix };
 }
 
@@ -50,7 +61,10 @@ const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   ]),
 );
 
-/** Codes of providers that are passed on, because they are enum values: what each means, and what to do. */
+/**
+ * Codes of providers that are passed on, because they are enum values: what each means, and what to
+ * do.
+ */
 const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string])[] = [
   [
     "context_length_exceeded",
@@ -58,7 +72,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "Send less, or use a route with a larger window.",
   ],
   ["max_tokens_exceeded", "The output limit is above the model's.", "Request less output."],
-  ["missing_required_parameter", "A member that the provider requires is absent.", "Add it, or use another route."],
+  [
+    "missing_required_parameter",
+    "A member that the provider requires is absent.",
+    "Add it, or use another route.",
+  ],
   ["string_above_max_length", "A text is longer than the provider takes.", "Shorten it."],
   ["invalid_image", "The provider cannot read an image.", "Send another file or format."],
   ["invalid_image_format", "The provider does not take the image's format.", "Send PNG or JPEG."],
@@ -70,16 +88,29 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     (code) => [code, "The provider cannot read an image.", "Send another file or format."] as const,
   ),
   ...["invalid_image_url", "failed_to_download_image", "image_file_not_found"].map(
-    (code) => [code, "The provider cannot fetch an image.", "Send its bytes, or another URL."] as const,
+    (code) =>
+      [code, "The provider cannot fetch an image.", "Send its bytes, or another URL."] as const,
   ),
-  ["unsupported_image_media_type", "The provider does not take the image's format.", "Send PNG or JPEG."],
-  ["invalid_image_mode", "The provider does not take the image's color mode.", "Send an RGB image."],
+  [
+    "unsupported_image_media_type",
+    "The provider does not take the image's format.",
+    "Send PNG or JPEG.",
+  ],
+  [
+    "invalid_image_mode",
+    "The provider does not take the image's color mode.",
+    "Send an RGB image.",
+  ],
   ["image_not_supported", "The model takes no images.", "Send text only, or use another route."],
   ...["bio_policy", "misalignment_policy_violation", "image_content_policy_violation"].map(
     (code) => [code, "The provider's rules forbid the request.", "Change the request."] as const,
   ),
   ["vector_store_timeout", "The provider's file search took too long.", RETRY_FIX],
-  ["request_too_large", "The request is larger than the provider takes at once.", "Send less in one request."],
+  [
+    "request_too_large",
+    "The request is larger than the provider takes at once.",
+    "Send less in one request.",
+  ],
   [
     "content_filter",
     "The provider's filter stopped the request or the answer.",
@@ -91,23 +122,55 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The key's project is not in the region of the host.",
     "For the operator: use a key of a project with data residency there.",
   ],
-  ["insufficient_quota", "The account at the provider has no credit left.", "For the operator: add credit."],
-  ["rate_limit_exceeded", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
-  ["json_validate_failed", "The model wrote no JSON that fits the schema.", "Try again, or simplify the schema."],
-  ["tool_use_failed", "The model wrote a tool call that cannot be read.", "Try again, or simplify the tool's schema."],
-  ["rate_limit_error", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
+  [
+    "insufficient_quota",
+    "The account at the provider has no credit left.",
+    "For the operator: add credit.",
+  ],
+  [
+    "rate_limit_exceeded",
+    "The provider's own rate limit is exhausted.",
+    "Try again after `retry-after`.",
+  ],
+  [
+    "json_validate_failed",
+    "The model wrote no JSON that fits the schema.",
+    "Try again, or simplify the schema.",
+  ],
+  [
+    "tool_use_failed",
+    "The model wrote a tool call that cannot be read.",
+    "Try again, or simplify the tool's schema.",
+  ],
+  [
+    "rate_limit_error",
+    "The provider's own rate limit is exhausted.",
+    "Try again after `retry-after`.",
+  ],
   ["overloaded_error", "The provider is overloaded.", RETRY_FIX],
   ["timeout_error", "The provider took too long.", RETRY_FIX],
   ["api_error", "The provider failed.", RETRY_FIX],
-  ["billing_error", "The account at the provider cannot be charged.", "For the operator: check the account's billing."],
+  [
+    "billing_error",
+    "The account at the provider cannot be charged.",
+    "For the operator: check the account's billing.",
+  ],
   [
     "not_found_error",
     "The provider does not have the model or path.",
     "For the operator: correct `upstream_model` or `base_url`.",
   ],
-  ["available_tools_limit_exceeded", "There are more tools than the provider takes.", "Send fewer."],
+  [
+    "available_tools_limit_exceeded",
+    "There are more tools than the provider takes.",
+    "Send fewer.",
+  ],
   ["tool_name_conflict", "Two tools have one name.", "Rename one."],
-  ["tool_reference_unresolved", "The request refers to a tool that it does not define.", "Define it."],
+  [
+    "tool_reference_unresolved",
+    "The request refers to a tool that it does not define.",
+    "Define it.",
+  ],
   ["compaction_unavailable", "The model cannot compact conversations.", "Leave compaction out."],
   [
     "compaction_block_ambiguous",
@@ -119,8 +182,16 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "A compaction block is at a position where none is allowed.",
     "Send the conversation unchanged, as the answers contained it.",
   ],
-  ["compaction_content_mismatch", "A compaction block is not what the provider wrote.", "Send it unchanged."],
-  ["compaction_incomplete_turn", "A compaction was requested in the middle of a turn.", "Request it after the turn."],
+  [
+    "compaction_content_mismatch",
+    "A compaction block is not what the provider wrote.",
+    "Send it unchanged.",
+  ],
+  [
+    "compaction_incomplete_turn",
+    "A compaction was requested in the middle of a turn.",
+    "Request it after the turn.",
+  ],
   ["compaction_nothing_to_summarize", "There is nothing to compact.", "Leave compaction out."],
   [
     "compaction_signature_invalid",
@@ -132,7 +203,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider answered with an item that the request did not require.",
     "For the operator: report it.",
   ],
-  ["malformed_model_output", "The provider reports that its model wrote no readable output.", RETRY_FIX],
+  [
+    "malformed_model_output",
+    "The provider reports that its model wrote no readable output.",
+    RETRY_FIX,
+  ],
   [
     "malformed_tool_use",
     "The provider's model wrote an unreadable tool call.",
@@ -143,7 +218,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider reports that its model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
   ],
-  ["malformed_response", "The provider reports that its model wrote no readable output.", RETRY_FIX],
+  [
+    "malformed_response",
+    "The provider reports that its model wrote no readable output.",
+    RETRY_FIX,
+  ],
   [
     "unexpected_tool_call",
     "The model called a tool although none was allowed.",
@@ -176,7 +255,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider does not serve the request for this account or region.",
     "For the operator: check the account's region and billing.",
   ],
-  ["out_of_range", "A number is out of the range that the provider accepts.", "Use another number."],
+  [
+    "out_of_range",
+    "A number is out of the range that the provider accepts.",
+    "Use another number.",
+  ],
   ["already_exists", "An object of this name or id exists already at the provider.", RETRY_FIX],
   ["aborted", "The provider aborted the call.", RETRY_FIX],
   ["cancelled", "The provider aborted the call.", RETRY_FIX],
@@ -253,7 +336,10 @@ const error = (meaning: string, example: readonly string[], fix: string): Furthe
 const START_CODES: Readonly<Record<string, FurtherCode>> = {
   SECRET_NOT_SET: error(
     "The secret of a provider is not set, and its row has no `on_missing_secret` that allows this.",
-    ["auth: { bearer: { env: OPENAI_API_KEY } }", "# and OPENAI_API_KEY is not set where signalbox serve runs"],
+    [
+      "auth: { bearer: { env: OPENAI_API_KEY } }",
+      "# and OPENAI_API_KEY is not set where signalbox serve runs",
+    ],
     "Set it, or write `on_missing_secret: disable` (leave the provider out) or `simulate` (the simulated upstream answers).",
   ),
   SECRET_UNUSABLE: error(
@@ -267,7 +353,9 @@ const START_CODES: Readonly<Record<string, FurtherCode>> = {
 const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
   POLICY_TEST_FAILED: error(
     "A test of a policy failed.",
-    ['test_others_are_denied if not policy.pass.gate with input as {"workspace": {"tier": "standard"}}'],
+    [
+      'test_others_are_denied if not policy.pass.gate with input as {"workspace": {"tier": "standard"}}',
+    ],
     "Look at what the test printed; correct the policy, or the test if its expectation is wrong.",
   ),
   POLICY_TEST_ERROR: error(
@@ -323,13 +411,19 @@ interface Finding {
 }
 
 /** Answers of the HTTP API by group, in the order of docs/troubleshooting.md. */
-export const ANSWER_GROUPS: readonly (readonly [title: string, codes: Readonly<Record<string, AnswerCode>>])[] = [
+export const ANSWER_GROUPS: readonly (readonly [
+  title: string,
+  codes: Readonly<Record<string, AnswerCode>>,
+])[] = [
   ["The request", ERROR_GROUPS["The request"]],
   ["What the workspace may use", { ...REASONS, EVALUATION_INDETERMINATE }],
   ["The connection, keys and the server", ERROR_GROUPS["The connection, keys and the server"]],
   ["Limits", ERROR_GROUPS.Limits],
   ["The provider", { ...UPSTREAM_CODES, ...ERROR_GROUPS["The provider"] }],
-  ["Keys, the catalogue and changes of policies", ERROR_GROUPS["Keys, the catalogue and changes of policies"]],
+  [
+    "Keys, the catalogue and changes of policies",
+    ERROR_GROUPS["Keys, the catalogue and changes of policies"],
+  ],
 ];
 
 const EXAMPLES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = examples;
@@ -357,7 +451,13 @@ export function explainCode(code: string): readonly ExplainedCode[] {
   );
   const answers = ANSWER_GROUPS.flatMap(([, codes]) =>
     rowsOf(codes, code).map(({ status, meaning, example, fix }) => {
-      return { kind: "answers" as const, weight: statusesOf(status), meaning, example: [example], fix };
+      return {
+        kind: "answers" as const,
+        weight: statusesOf(status),
+        meaning,
+        example: [example],
+        fix,
+      };
     }),
   );
   return [...findings, ...further, ...answers];
@@ -383,7 +483,9 @@ export function explainedCodes(): readonly string[] {
 export function unknownCode(code: string): string {
   const hint = suggest(code, explainedCodes());
   // A list of the first few of several hundred codes would look like an answer.
-  const nearest = hint.startsWith("did you mean") ? `; ${hint}` : "; docs/troubleshooting.md lists those of answers";
+  const nearest = hint.startsWith("did you mean")
+    ? `; ${hint}`
+    : "; docs/troubleshooting.md lists those of answers";
   return `--explain: no code of that name is known${nearest}. The code of a 403 \`policy_denied\` is a reason of the policy that the error names: read the policy's file`;
 }
 

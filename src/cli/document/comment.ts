@@ -13,8 +13,9 @@ function cut(text: string, longest: number = LONGEST): string {
 }
 
 /**
- * Text from files as a code span, in which nothing is markup, a mention, a link or a reference. A pipe is escaped for tables, which GitHub splits
- * before it looks for code; a backslash in front of it would undo that, so it is replaced.
+ * Text from files as a code span, in which nothing is markup, a mention, a link or a reference. A
+ * pipe is escaped for tables, which GitHub splits before it looks for code; a backslash in front of
+ * it would undo that, so it is replaced.
  */
 export function code(text: string): string {
   const shown = cut(text)
@@ -34,13 +35,20 @@ export function codes(items: readonly string[], most: number, write = code): str
 }
 
 /** Lines as they are, each cut after `longest` characters, in a block that none of them can end. */
-export function codeBlock(language: string, lines: readonly string[], longest: number): readonly string[] {
+export function codeBlock(
+  language: string,
+  lines: readonly string[],
+  longest: number,
+): readonly string[] {
   const shown = lines.map((text) => cut(text, longest));
   const fence = "`".repeat(Math.max(3, longestRun(shown.join("\n")) + 1));
   return [`${fence}${language}`, ...shown, fence];
 }
 
-/** Text from files inside of an HTML block, where GitHub reads no markdown; in a code element it looks for no mentions either. */
+/**
+ * Text from files inside of an HTML block, where GitHub reads no markdown; in a code element it
+ * looks for no mentions either.
+ */
 export function htmlCode(text: string): string {
   return `<code>${withEntities(cut(text))}</code>`;
 }
@@ -54,7 +62,10 @@ const LONGEST_COMMENT = 60_000;
 /** Longest line with the number of omitted items. */
 const MORE = 120;
 
-/** Lines that are written while the budget lasts. Only whole blocks are written, so that no element stays open. */
+/**
+ * Lines that are written while the budget lasts. Only whole blocks are written, so that no element
+ * stays open.
+ */
 export class Comment {
   readonly #lines: string[] = [];
   #room = LONGEST_COMMENT;
@@ -66,12 +77,17 @@ export class Comment {
   }
 
   /**
-   * As many of the blocks as fit while `reserved` characters stay free for what comes after, and a line about the rest. A block that does not fit ends
-   * the list: the most important comes first.
+   * As many of the blocks as fit while `reserved` characters stay free for what comes after, and a
+   * line about the rest. A block that does not fit ends the list: the most important comes first.
    *
    * @param omitted items besides the blocks, which are not written.
    */
-  list(blocks: readonly (() => readonly string[])[], singular: string, omitted: number, reserved: number): void {
+  list(
+    blocks: readonly (() => readonly string[])[],
+    singular: string,
+    omitted: number,
+    reserved: number,
+  ): void {
     let written = 0;
     for (const block of blocks) {
       const lines = block();

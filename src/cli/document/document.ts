@@ -1,17 +1,26 @@
 import { listText, numberText } from "../terminal/amounts.ts";
 
-/** How much a reviewer should mind: requests that stop, data that goes somewhere new, fewer destinations, the same in another way. */
+/**
+ * How much a reviewer should mind: requests that stop, data that goes somewhere new, fewer
+ * destinations, the same in another way.
+ */
 export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 export type Mark = "+" | "-" | "~" | "!";
 
 /**
- * A piece of text. Strings and `strong` are texts of ours; `quoted` is a sentence with names from files and `names` are such names, of which every printer
- * takes care that they are no markup. `null` is not printed.
+ * A piece of text. Strings and `strong` are texts of ours; `quoted` is a sentence with names from
+ * files and `names` are such names, of which every printer takes care that they are no markup.
+ * `null` is not printed.
  */
 type Inline =
   | string
   | null
-  | { readonly kind: "strong"; readonly text: string; readonly tone: Tone | null; readonly href: string | null }
+  | {
+      readonly kind: "strong";
+      readonly text: string;
+      readonly tone: Tone | null;
+      readonly href: string | null;
+    }
   | { readonly kind: "quoted" | "location"; readonly text: string }
   | { readonly kind: "names"; readonly names: readonly string[]; readonly most: number | null };
 export type Text = Inline | readonly Inline[];
@@ -37,11 +46,19 @@ export function name(text: string): Inline {
 
 /** `routes.yaml:12:5 in base` */
 export function at(
-  location: { readonly file: string; readonly line: number; readonly column: number; readonly side?: string } | null,
+  location: {
+    readonly file: string;
+    readonly line: number;
+    readonly column: number;
+    readonly side?: string;
+  } | null,
 ): Inline {
   if (location === null) return null;
   const { file, line, column, side } = location;
-  return { kind: "location", text: `${file}:${line}:${column}${side === "base" ? " in base" : ""}` };
+  return {
+    kind: "location",
+    text: `${file}:${line}:${column}${side === "base" ? " in base" : ""}`,
+  };
 }
 
 /** A line of a comparison; `null`: the same on both sides. */
@@ -68,7 +85,10 @@ export interface Item {
   /** Anchor in the page, and by what the page filters. */
   readonly id?: string;
   readonly facets?: Facets;
-  /** `page`: only there. `repeated`: an earlier view has it, so that only the page, which shows one view, repeats it. `variant`: behind `--all`. */
+  /**
+   * `page`: only there. `repeated`: an earlier view has it, so that only the page, which shows one
+   * view, repeats it. `variant`: behind `--all`.
+   */
   readonly shown?: "page" | "repeated" | "variant";
   /** Printed however many there are. */
   readonly kept?: boolean;
@@ -136,7 +156,10 @@ interface CutSection extends Omit<Section, "blocks"> {
 
 const MOST_ITEMS = 20;
 
-/** What a format without views and folds prints: every item once, long lists cut. @param all with variants and sections of details. */
+/**
+ * What a format without views and folds prints: every item once, long lists cut. @param all with
+ * variants and sections of details.
+ */
 export function cutSections(sections: readonly Section[], all: boolean): readonly CutSection[] {
   return sections.flatMap((section): readonly CutSection[] => {
     if (section.empty !== undefined || (section.detail === true && !all)) return [];
@@ -150,7 +173,12 @@ export function cutSections(sections: readonly Section[], all: boolean): readonl
     const { title, titleOfRest = title } = section;
     const count = lists.reduce((sum, { items, left }) => sum + items.length + left, 0);
     return [
-      { ...section, title: titleOfRest, note: section.note ?? (lists.length === 0 ? "" : numberText(count)), blocks },
+      {
+        ...section,
+        title: titleOfRest,
+        note: section.note ?? (lists.length === 0 ? "" : numberText(count)),
+        blocks,
+      },
     ];
   });
 }
@@ -163,14 +191,24 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
     const items = all ? known : known.filter(({ shown }) => shown !== "variant");
     const most = Math.max(block.most ?? MOST_ITEMS, items.filter(({ kept }) => kept).length);
     const cut = items.slice(0, most);
-    return [{ ...block, items: cut, left: items.length - cut.length, variants: known.length - items.length }];
+    return [
+      {
+        ...block,
+        items: cut,
+        left: items.length - cut.length,
+        variants: known.length - items.length,
+      },
+    ];
   });
 }
 
 const MOST_LINES = 12;
 
 /** As many lines as a reader takes in at once: a long comparison loses equal lines first. */
-export function shortLines(all: readonly DiffLine[]): { readonly lines: readonly DiffLine[]; readonly left: number } {
+export function shortLines(all: readonly DiffLine[]): {
+  readonly lines: readonly DiffLine[];
+  readonly left: number;
+} {
   if (all.length <= MOST_LINES + 1) return { lines: all, left: 0 };
   const lines = all.filter(({ mark }) => mark !== null).slice(0, MOST_LINES);
   return { lines, left: all.length - lines.length };

@@ -24,7 +24,13 @@ const MOST_NAMES = 6;
 /** What stays free for the sections after one that does not state it. */
 const RESERVE = 4_500;
 
-const SIGNS: Readonly<Record<Tone, string>> = { stop: "❌ ", widen: "⚠️ ", narrow: "⚠️ ", quiet: "", good: "✅ " };
+const SIGNS: Readonly<Record<Tone, string>> = {
+  stop: "❌ ",
+  widen: "⚠️ ",
+  narrow: "⚠️ ",
+  quiet: "",
+  good: "✅ ",
+};
 
 const MARKDOWN: InlineWriter<string> = {
   plain: (text) => text,
@@ -68,7 +74,11 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
   const { items, noun, fold, headings, left } = block;
   if (items.length === 0) return;
   if (headings !== undefined) {
-    comment.write("", row(headings.map((text) => text.replace(/#$/, ""))), row(headings.map(() => "---")));
+    comment.write(
+      "",
+      row(headings.map((text) => text.replace(/#$/, ""))),
+      row(headings.map(() => "---")),
+    );
   } else if (fold !== true) comment.write("");
   const write = headings !== undefined ? tableRow : fold === true ? folded : bullet;
   comment.list(
@@ -88,8 +98,13 @@ function tableRow({ cells }: Item): readonly string[] {
 }
 
 function headText({ mark, cells }: Item, writer: InlineWriter<string>): string {
-  const shown = cells.filter((cell) => !isEmptyText(cell)).map((cell) => writeText(cell, writer).join(""));
-  return [...(mark === undefined ? [] : writeText({ kind: "quoted", text: mark }, writer)), ...shown].join(" ");
+  const shown = cells
+    .filter((cell) => !isEmptyText(cell))
+    .map((cell) => writeText(cell, writer).join(""));
+  return [
+    ...(mark === undefined ? [] : writeText({ kind: "quoted", text: mark }, writer)),
+    ...shown,
+  ].join(" ");
 }
 
 function detailLines({ details = [] }: Item, indent: string): readonly string[] {
@@ -104,7 +119,10 @@ function bullet(item: Item): readonly string[] {
   return [`- ${headText(item, MARKDOWN)}`, ...detailLines(item, "  ")];
 }
 
-/** The blank line after the summary lets GitHub read Markdown again; the one before the end lets it stop. */
+/**
+ * The blank line after the summary lets GitHub read Markdown again; the one before the end lets it
+ * stop.
+ */
 function folded(item: Item): readonly string[] {
   const { lines = [], command = "" } = item;
   const { lines: short, left } = shortLines(lines);
@@ -115,7 +133,9 @@ function folded(item: Item): readonly string[] {
     `<summary>${headText(item, SUMMARY)}</summary>`,
     "",
     ...detailLines(item, ""),
-    ...(lines.length === 0 ? [] : ["", ...codeBlock("diff", [...short.map(diffText), ...more], LONGEST_LINE)]),
+    ...(lines.length === 0
+      ? []
+      : ["", ...codeBlock("diff", [...short.map(diffText), ...more], LONGEST_LINE)]),
     ...commandLines(command),
     "",
     "</details>",
@@ -124,5 +144,7 @@ function folded(item: Item): readonly string[] {
 
 /** A block of code; nothing of a command that would be cut. */
 function commandLines(command: string): readonly string[] {
-  return command === "" || command.length > LONGEST_COMMAND ? [] : ["", ...codeBlock("sh", [command], LONGEST_COMMAND)];
+  return command === "" || command.length > LONGEST_COMMAND
+    ? []
+    : ["", ...codeBlock("sh", [command], LONGEST_COMMAND)];
 }

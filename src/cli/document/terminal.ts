@@ -36,7 +36,12 @@ export const TONE_STYLES: Readonly<Record<Tone, Style>> = {
   good: "green",
 };
 
-const MARK_STYLES: Readonly<Record<Mark, Style>> = { "+": "green", "-": "red", "~": "yellow", "!": "yellow" };
+const MARK_STYLES: Readonly<Record<Mark, Style>> = {
+  "+": "green",
+  "-": "red",
+  "~": "yellow",
+  "!": "yellow",
+};
 
 const SPANS: InlineWriter<Span> = {
   plain: (text) => span(text),
@@ -73,7 +78,10 @@ function printBlock(block: CutBlock, indent: number): readonly Line[] {
   if (!fold) {
     for (const row of rows) {
       for (const [column, cell] of row.slice(0, -1).entries())
-        widths.set(column, Math.min(WIDEST_COLUMN, Math.max(widths.get(column) ?? 0, columnsOf(textOf(cell)))));
+        widths.set(
+          column,
+          Math.min(WIDEST_COLUMN, Math.max(widths.get(column) ?? 0, columnsOf(textOf(cell)))),
+        );
     }
   }
   return [
@@ -100,9 +108,13 @@ function itemHead(
   const spans = cells.flatMap((cell, column) =>
     column === cells.length - 1
       ? cell
-      : [...cell, span(`${padded(textOf(cell), widths.get(column) ?? 0).slice(textOf(cell).length)}  `)],
+      : [
+          ...cell,
+          span(`${padded(textOf(cell), widths.get(column) ?? 0).slice(textOf(cell).length)}  `),
+        ],
   );
-  const style = tone === undefined ? (mark === undefined ? null : MARK_STYLES[mark]) : TONE_STYLES[tone];
+  const style =
+    tone === undefined ? (mark === undefined ? null : MARK_STYLES[mark]) : TONE_STYLES[tone];
   const head = line(
     indent,
     ...(mark === undefined ? [] : [span(`${mark} `, ...(style === null ? [] : [style]), "bold")]),
@@ -114,21 +126,34 @@ function itemHead(
 
 function itemBody({ details = [], lines = [], command }: Item, indent: number): readonly Line[] {
   const shown = details.filter(([, text, only]) => only === undefined && !isEmptyText(text));
-  const columns = Math.max(0, ...shown.map(([label]) => columnsOf(label)), ...(lines.length > 0 ? [6] : []));
+  const columns = Math.max(
+    0,
+    ...shown.map(([label]) => columnsOf(label)),
+    ...(lines.length > 0 ? [6] : []),
+  );
   const { lines: short, left } = shortLines(lines);
   return [
     ...shown.map(([label, text]) => nameLine(indent, label, columns, ...writeText(text, SPANS))),
     ...short.map((each, index) => {
-      const row = nameLine(indent, index === 0 ? "result" : "", columns, span(diffText(each), TONE_STYLES[each.tone]));
+      const row = nameLine(
+        indent,
+        index === 0 ? "result" : "",
+        columns,
+        span(diffText(each), TONE_STYLES[each.tone]),
+      );
       return { ...row, hang: row.hang + 2 };
     }),
-    ...(left === 0 ? [] : [nameLine(indent, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
+    ...(left === 0
+      ? []
+      : [nameLine(indent, "", columns, span(`  … ${amountText(left, "more line")}`, "dim"))]),
     ...(command === undefined ? [] : [commandLine(indent, "try", Math.max(3, columns), command)]),
   ];
 }
 
 function moreLine(left: number, noun: string, where: string): readonly Line[] {
-  return left <= 0 ? [] : [BLANK, line(2, span(`… ${amountText(left, `more ${noun}`)}${where}`, "dim"))];
+  return left <= 0
+    ? []
+    : [BLANK, line(2, span(`… ${amountText(left, `more ${noun}`)}${where}`, "dim"))];
 }
 
 export function inlineLine(text: Text): Line {

@@ -69,7 +69,17 @@ Exit codes: 0 done, 1 not done or not verified, 2 the command line cannot be use
 `;
 
 const FLAGS = {
-  ...textFlags("format", "database", "workspace", "limit", "after", "until", "before", "output", "file"),
+  ...textFlags(
+    "format",
+    "database",
+    "workspace",
+    "limit",
+    "after",
+    "until",
+    "before",
+    "output",
+    "file",
+  ),
   follow: { type: "boolean", short: "f" },
   ...switches("yes", "policies"),
   ...listFlags("expect-head", "policy-head", "anchor"),
@@ -79,13 +89,21 @@ type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
 
 const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
   tail: { flags: ["limit", "workspace", "follow", "format"], run: withoutArguments(runTail) },
-  verify: { flags: ["expect-head", "anchor", "policy-head", "file", "format"], run: withoutArguments(runVerify) },
-  export: { flags: ["after", "until", "workspace", "policies", "output"], run: withoutArguments(runExport) },
+  verify: {
+    flags: ["expect-head", "anchor", "policy-head", "file", "format"],
+    run: withoutArguments(runVerify),
+  },
+  export: {
+    flags: ["after", "until", "workspace", "policies", "output"],
+    run: withoutArguments(runExport),
+  },
   anchor: { flags: [], run: withoutArguments(runAnchor) },
   prune: { flags: ["before", "yes"], run: withoutArguments(runPrune) },
 };
 
-function withoutArguments(run: (values: Values, io: CommandIo) => Promise<number>): Subcommand<Values>["run"] {
+function withoutArguments(
+  run: (values: Values, io: CommandIo) => Promise<number>,
+): Subcommand<Values>["run"] {
   return (values, positionals, io) => {
     noArguments(positionals);
     return run(values, io);
@@ -93,7 +111,13 @@ function withoutArguments(run: (values: Values, io: CommandIo) => Promise<number
 }
 
 export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = { name: "evidence", help: HELP, flags: FLAGS, common: ["database"], commands: COMMANDS };
+  const line = {
+    name: "evidence",
+    help: HELP,
+    flags: FLAGS,
+    common: ["database"],
+    commands: COMMANDS,
+  };
   return runSubcommand(line, argv, io);
 }
 
@@ -130,7 +154,11 @@ async function runVerify(values: Values, io: CommandIo): Promise<number> {
   }
   return withStore(databasePath(values.database, io), "read", async (store) => {
     const log = await verifyLog(store.evidence, noted);
-    return printVerified({ log, policies: await verifyPolicyLog(store.policyLog, policies) }, json, io);
+    return printVerified(
+      { log, policies: await verifyPolicyLog(store.policyLog, policies) },
+      json,
+      io,
+    );
   });
 }
 
@@ -160,7 +188,8 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
 
 async function runAnchor(values: Values, io: CommandIo): Promise<number> {
   const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()), false);
-  if (anchor === null) io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
+  if (anchor === null)
+    io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
   return anchor === null ? EXIT.failed : EXIT.ok;
 }
@@ -173,7 +202,12 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
       `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} would be deleted for good`,
     );
   }
-  const { anchor, rows } = await withEvidence(values, io, (store) => store.prune(before, now), false);
+  const { anchor, rows } = await withEvidence(
+    values,
+    io,
+    (store) => store.prune(before, now),
+    false,
+  );
   io.stdout(
     anchor === null
       ? "nothing to delete\n"
@@ -184,7 +218,8 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
 
 function readBefore(text: string, now: number): number {
   const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
-  if (before === null) throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
+  if (before === null)
+    throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
   if (before > now) throw new UsageError("--before: is in the future; give a time in the past");
   return before;
 }
@@ -192,6 +227,7 @@ function readBefore(text: string, now: number): number {
 function readLimit(text: string | undefined): number {
   if (text === undefined) return 20;
   const limit = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > 10_000) throw new UsageError("--limit: give a whole number from 1 to 10000");
+  if (limit < 1 || limit > 10_000)
+    throw new UsageError("--limit: give a whole number from 1 to 10000");
   return limit;
 }

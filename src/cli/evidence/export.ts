@@ -20,9 +20,14 @@ interface ExportOptions {
 /**
  * Writes rows of the log, a line each, below a header line.
  *
- * @throws {UsageError} for positions that the log does not have. @throws {CommandError} when it cannot be written.
+ * @throws {UsageError} for positions that the log does not have. @throws {CommandError} when it
+ * cannot be written.
  */
-export async function exportLog(log: EvidenceLog, options: ExportOptions, io: CommandIo): Promise<void> {
+export async function exportLog(
+  log: EvidenceLog,
+  options: ExportOptions,
+  io: CommandIo,
+): Promise<void> {
   const from = await exportStart(log, options.after);
   const to = await exportEnd(log, options.until, from);
   const { output, workspace } = options;
@@ -52,15 +57,23 @@ async function exportStart(log: EvidenceLog, after: number | null): Promise<Chai
   const { from } = await startOf(log);
   if (after === null || after === from.position) return from;
   if (after < from.position) {
-    throw new UsageError(`--after: rows up to ${from.position} were pruned; give that position, or leave it out`);
+    throw new UsageError(
+      `--after: rows up to ${from.position} were pruned; give that position, or leave it out`,
+    );
   }
   return rowAt(log, after, "--after");
 }
 
-async function exportEnd(log: EvidenceLog, until: number | null, from: ChainLink): Promise<ChainLink> {
+async function exportEnd(
+  log: EvidenceLog,
+  until: number | null,
+  from: ChainLink,
+): Promise<ChainLink> {
   if (until === null) return log.head();
   if (until < from.position)
-    throw new UsageError(`--until: is before ${from.position}, where the export begins; give a later position`);
+    throw new UsageError(
+      `--until: is before ${from.position}, where the export begins; give a later position`,
+    );
   return until === from.position ? from : rowAt(log, until, "--until");
 }
 
@@ -68,11 +81,16 @@ async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<
   if (position === 0) return GENESIS;
   const [row] = await log.log({ after: position - 1, limit: 1 });
   if (row?.position !== position)
-    throw new UsageError(`${flag}: the log has no row ${position}; see the newest row with: signalbox evidence verify`);
+    throw new UsageError(
+      `${flag}: the log has no row ${position}; see the newest row with: signalbox evidence verify`,
+    );
   return row;
 }
 
-/** Rows of one workspace; an outcome belongs to its decision's workspace, which it does not name itself. */
+/**
+ * Rows of one workspace; an outcome belongs to its decision's workspace, which it does not name
+ * itself.
+ */
 class Selection {
   readonly #workspace: string | null;
   readonly #running = new Set<JsonValue | undefined>();
@@ -104,9 +122,11 @@ function interrupted(position: number): CommandError {
 }
 
 /**
- * Writes to a new file, or to stdout where `path` is `null`; the file has its name only once it is whole and on disk.
+ * Writes to a new file, or to stdout where `path` is `null`; the file has its name only once it is
+ * whole and on disk.
  *
- * @throws {CommandError} where a file of this name exists, or it cannot be written; then nothing is left behind
+ * @throws {CommandError} where a file of this name exists, or it cannot be written; then nothing is
+ * left behind
  */
 export async function writeExport(
   path: string | null,

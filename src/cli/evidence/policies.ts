@@ -18,7 +18,14 @@ import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-st
 import type { StoredContent } from "../../canon/policy.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
+import {
+  formatLink,
+  describeEnd,
+  endJson,
+  notVerified,
+  type LogEnd,
+  type Verified,
+} from "./verified.ts";
 import { refuseUncovered, rowsOf, verifyRows, walk } from "./verify.ts";
 
 const PAGE = 1_000;
@@ -28,14 +35,21 @@ const PAGE = 1_000;
  *
  * @param noted positions in the log that were noted elsewhere
  */
-export async function verifyPolicyLog(log: PolicyLogStore, noted: readonly ChainLink[]): Promise<Verified> {
-  // The head that the store names is a promise that the rows reach it; others may be added meanwhile.
+export async function verifyPolicyLog(
+  log: PolicyLogStore,
+  noted: readonly ChainLink[],
+): Promise<Verified> {
+  // The head that the store names is a promise that the rows reach it; others may be added
+  // meanwhile.
   const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
   if (fault !== null) return failed("the policy log", fault);
   for (const spoken of verifier.contents) {
-    const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) => digestOf(kept, spoken.module));
-    if (cause !== null) return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
+    const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) =>
+      digestOf(kept, spoken.module),
+    );
+    if (cause !== null)
+      return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
   }
   const end: LogEnd = { head: verifier.head, noted, flag: "--policy-head", server: null };
   return {
@@ -65,7 +79,8 @@ export async function verifiedContents(log: PolicyLogStore): Promise<readonly Sp
 /**
  * Verifies an export of the policy log; contents are not in it.
  *
- * @param lines those after the header. @throws {CommandError} for a line that is no row, and a noted position that the export does not reach
+ * @param lines those after the header. @throws {CommandError} for a line that is no row, and a
+ * noted position that the export does not reach
  */
 export async function verifyPolicyFile(
   { to }: PolicyExportHeader,
@@ -94,7 +109,10 @@ export async function verifyPolicyFile(
  *
  * @throws {CommandError} when it cannot be written, or is not whole
  */
-export async function exportPolicyLog(log: PolicyLogStore, write: (text: string) => void): Promise<void> {
+export async function exportPolicyLog(
+  log: PolicyLogStore,
+  write: (text: string) => void,
+): Promise<void> {
   const to = await log.head();
   write(`${formatPolicyHeader({ to })}\n`);
   let position = 0;

@@ -21,7 +21,11 @@ interface TailOptions {
 }
 
 /** Prints the newest entries. */
-export async function tail(store: EvidenceStore, options: TailOptions, io: CommandIo): Promise<void> {
+export async function tail(
+  store: EvidenceStore,
+  options: TailOptions,
+  io: CommandIo,
+): Promise<void> {
   const print = (entry: EvidenceEntry): void =>
     io.stdout(options.json ? `${JSON.stringify(entry)}\n` : `${formatEntry(entry)}\n`);
   const entries = await store.read({ after: 0, limit: options.limit, ...options.workspace });
@@ -57,9 +61,11 @@ async function follow(
   };
   take(first);
   while (io.signal?.aborted !== true) {
-    await delay(FOLLOW_INTERVAL, undefined, io.signal === undefined ? {} : { signal: io.signal }).catch(
-      () => undefined,
-    );
+    await delay(
+      FOLLOW_INTERVAL,
+      undefined,
+      io.signal === undefined ? {} : { signal: io.signal },
+    ).catch(() => undefined);
     for (const { decision } of running.values()) {
       take(await store.read({ after: 0, limit: 1, requestId: decision.requestId }));
     }

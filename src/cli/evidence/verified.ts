@@ -14,8 +14,14 @@ export function notVerified(sentence: string, details: JsonObject): Verified {
   return { ok: false, sentence, json: { verified: false, ...details, message: sentence } };
 }
 
-/** Prints the results by name, as lines for people or as one JSON object, and gives the exit code. */
-export function printVerified(results: Readonly<Record<string, Verified>>, json: boolean, io: CommandIo): number {
+/**
+ * Prints the results by name, as lines for people or as one JSON object, and gives the exit code.
+ */
+export function printVerified(
+  results: Readonly<Record<string, Verified>>,
+  json: boolean,
+  io: CommandIo,
+): number {
   const all = Object.values(results);
   if (json) {
     const members = Object.entries(results).map(([name, result]) => [name, result.json]);
@@ -44,7 +50,8 @@ export interface LogEnd {
 export function describeEnd({ head, noted, flag, server }: LogEnd): string {
   const position = witnessedTo(noted);
   const after = head.position - position;
-  if (position > 0 && after <= 0) return `end: nothing is missing up to ${position}, as a head noted elsewhere proves`;
+  if (position > 0 && after <= 0)
+    return `end: nothing is missing up to ${position}, as a head noted elsewhere proves`;
   const beyond =
     position > 0
       ? `proven up to ${position} by a head noted elsewhere; the ${after} rows after it are not`
@@ -99,7 +106,9 @@ export function readAnchors(text: string, cwd: string): readonly ChainLink[] {
       .map((line) => line.trim())
       .filter((line) => line !== "");
   } catch {
-    throw new UsageError(`--anchor: ${SUCH}, or a file of such lines; there is no such file that can be read`);
+    throw new UsageError(
+      `--anchor: ${SUCH}, or a file of such lines; there is no such file that can be read`,
+    );
   }
   if (lines.length === 0) throw new UsageError(`--anchor: the file is empty; ${SUCH}`);
   return lines.map((line) => readLink(line, "--anchor"));
@@ -107,6 +116,7 @@ export function readAnchors(text: string, cwd: string): readonly ChainLink[] {
 
 /** Reads a position. @throws {UsageError} naming the flag. */
 export function readPosition(text: string, flag: string): number {
-  if (!/^[0-9]{1,15}$/.test(text)) throw new UsageError(`${flag}: give a position, a whole number from 0`);
+  if (!/^[0-9]{1,15}$/.test(text))
+    throw new UsageError(`${flag}: give a position, a whole number from 0`);
   return Number(text);
 }

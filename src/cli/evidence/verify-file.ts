@@ -2,8 +2,20 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { chainHash, ChainVerifier, type ChainFault, type ChainLink } from "../../evidence/chain.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { readHeader, readRow, type ExportHeader, readPolicyHeader } from "../../evidence/export-line.ts";
-import { formatLink, notVerified, describeEnd, endJson, type LogEnd, type Verified } from "./verified.ts";
+import {
+  readHeader,
+  readRow,
+  type ExportHeader,
+  readPolicyHeader,
+} from "../../evidence/export-line.ts";
+import {
+  formatLink,
+  notVerified,
+  describeEnd,
+  endJson,
+  type LogEnd,
+  type Verified,
+} from "./verified.ts";
 import { verifyPolicyFile } from "./policies.ts";
 import { describeCutEnd, describeFault, refuseUncovered, rowsOf, verifyRows } from "./verify.ts";
 
@@ -14,7 +26,8 @@ interface NotedPositions {
 }
 
 /**
- * Verifies an export, without a database: of a whole log its chain, of a selection each row by itself.
+ * Verifies an export, without a database: of a whole log its chain, of a selection each row by
+ * itself.
  *
  * @throws {CommandError} for a file that cannot be read or is no export
  */
@@ -24,7 +37,10 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
   const text = first.done === true ? "" : first.value;
   const policyHeader = readPolicyHeader(text);
   if (policyHeader !== null) {
-    refuse(positions.evidence, "of policies; --expect-head and --anchor are for evidence, --policy-head is for these");
+    refuse(
+      positions.evidence,
+      "of policies; --expect-head and --anchor are for evidence, --policy-head is for these",
+    );
     return verifyPolicyFile(policyHeader, lines, positions.policies);
   }
   const header = readHeader(text);
@@ -39,7 +55,9 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
       "--file: holds a selection; positions in the chain can only be checked against a whole export",
     );
   }
-  return header.workspace === null ? await verifyChain(header, lines, noted) : await verifySelection(lines);
+  return header.workspace === null
+    ? await verifyChain(header, lines, noted)
+    : await verifySelection(lines);
 }
 
 function failed(fault: ChainFault, sentence = describeFault(fault)): Verified {
@@ -59,11 +77,16 @@ async function verifyChain(
   const verifier = new ChainVerifier({ from, remembered: [to, ...noted] });
   const fault = await verifyRows(verifier, rowsOf(lines, readRow, "an export"));
   const { head } = verifier;
-  if (fault !== null) return failed(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
+  if (fault !== null)
+    return failed(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
   const end: LogEnd = { head, noted, flag: "--anchor", server: null };
   return {
     ok: true,
-    lines: [`verified ${verifier.rows} rows after ${formatLink(from)}`, `last ${formatLink(head)}`, describeEnd(end)],
+    lines: [
+      `verified ${verifier.rows} rows after ${formatLink(from)}`,
+      `last ${formatLink(head)}`,
+      describeEnd(end),
+    ],
     json: {
       verified: true,
       rows: verifier.rows,
@@ -77,9 +100,14 @@ async function verifyChain(
 async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> {
   let rows = 0;
   let last = 0;
-  for await (const { position, previous, kind, record, hash } of rowsOf(lines, readRow, "an export")) {
+  for await (const { position, previous, kind, record, hash } of rowsOf(
+    lines,
+    readRow,
+    "an export",
+  )) {
     if (position <= last) return failed({ position, cause: "gap" });
-    if (chainHash(previous, position, kind, record) !== hash) return failed({ position, cause: "hash" });
+    if (chainHash(previous, position, kind, record) !== hash)
+      return failed({ position, cause: "hash" });
     last = position;
     rows += 1;
   }

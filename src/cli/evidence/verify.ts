@@ -9,12 +9,20 @@ import {
 import type { EvidenceAnchor, EvidenceLog, MissingBatches } from "../../evidence/evidence-store.ts";
 import { listText } from "../terminal/amounts.ts";
 import { CommandError } from "../terminal/command-io.ts";
-import { formatLink, describeEnd, endJson, notVerified, type LogEnd, type Verified } from "./verified.ts";
+import {
+  formatLink,
+  describeEnd,
+  endJson,
+  notVerified,
+  type LogEnd,
+  type Verified,
+} from "./verified.ts";
 
 const CAUSES: Readonly<Record<ChainCause, string>> = {
   gap: "a row is missing here, or is at another position",
   hash: "the row, or the one before it, was changed after it was written",
-  column: "the index columns of the row differ from its record, or a finished request is listed as running",
+  column:
+    "the index columns of the row differ from its record, or a finished request is listed as running",
   unreadable: "the row has no record with a request id",
   duplicate: "the request has such a row already",
   outcome_before_decision: "an outcome without a decision before it",
@@ -29,18 +37,26 @@ export function describeFault({ position, cause }: ChainFault): string {
 
 function describeMissing(missing: readonly MissingBatches[]): readonly string[] {
   if (missing.length === 0) return [];
-  const names = missing.map(({ process, first, last }) => `${first} to ${last} of process ${process}`);
+  const names = missing.map(
+    ({ process, first, last }) => `${first} to ${last} of process ${process}`,
+  );
   return [
     `lacks batches of records that were written: ${listText(names)} (missing); look for them in the former primary, or in a later backup`,
   ];
 }
 
-/** A prune while the log is read takes rows away in front of the reader; it then begins again behind them. */
+/**
+ * A prune while the log is read takes rows away in front of the reader; it then begins again behind
+ * them.
+ */
 const RESTARTS = 5;
 
 /** The message for a log that ends too early. */
 export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
-  const furthest = remembered.reduce((far, link) => (link.position > far.position ? link : far), head);
+  const furthest = remembered.reduce(
+    (far, link) => (link.position > far.position ? link : far),
+    head,
+  );
   return (
     `does not verify at position ${head.position + 1}: it ends at ${formatLink(head)}, before ${formatLink(furthest)}, ` +
     `which was noted; records are missing at its end (end)`
@@ -51,7 +67,8 @@ export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]
  * Verifies the whole log.
  *
  * @param noted positions in the chain that were noted elsewhere
- * @throws {CommandError} when a noted position was pruned and is not among the anchors, so that it cannot be checked
+ * @throws {CommandError} when a noted position was pruned and is not among the anchors, so that it
+ * cannot be checked
  */
 export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): Promise<Verified> {
   // Read before the rows: a server may go on writing and noting.
@@ -65,7 +82,8 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
       (await verifyRows(verifier, walkLog(log, from.position))) ??
       (await verifyOpen(verifier, log));
     const missing = await log.missing();
-    if (fault === null && missing.length === 0) return summary(from, verifier, anchors, { noted, server });
+    if (fault === null && missing.length === 0)
+      return summary(from, verifier, anchors, { noted, server });
     const wasPruned = fault?.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
       const details = fault === null ? {} : { position: fault.position, cause: fault.cause };
@@ -79,7 +97,10 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
   }
 }
 
-/** Whether the store has the decisions without an outcome as running, and no others, while requests come and end. */
+/**
+ * Whether the store has the decisions without an outcome as running, and no others, while requests
+ * come and end.
+ */
 async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<ChainFault | null> {
   const seen = verifier.head.position;
   const before = verifier.runningPositions();
@@ -97,7 +118,8 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
     if (running.has(requestId) && !listed.has(requestId)) return wrong(position);
   }
   for (const requestId of listed) {
-    if (!running.has(requestId) && verifier.endOf(requestId) === null) return wrong(verifier.head.position);
+    if (!running.has(requestId) && verifier.endOf(requestId) === null)
+      return wrong(verifier.head.position);
   }
   return null;
 }
@@ -146,11 +168,14 @@ function summary(
   known: Pick<LogEnd, "noted" | "server">,
 ): Verified {
   const end: LogEnd = { head: verifier.head, flag: "--anchor", ...known };
-  const begins = from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
+  const begins =
+    from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
   const lines = [
     `verified ${verifier.rows} rows ${begins}`,
     `without an outcome yet: ${verifier.running}`,
-    ...anchors.map((anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`),
+    ...anchors.map(
+      (anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`,
+    ),
     `head ${formatLink(verifier.head)}`,
     describeEnd(end),
   ];
@@ -187,7 +212,10 @@ export async function* walk<Row extends { readonly position: number }>(
   }
 }
 
-/** Rows of an export. @param lines those after the header. @throws {CommandError} for a line that is no row */
+/**
+ * Rows of an export. @param lines those after the header. @throws {CommandError} for a line that is
+ * no row
+ */
 export async function* rowsOf<Row>(
   lines: AsyncIterable<string>,
   read: (line: string) => Row | null,
@@ -206,7 +234,9 @@ export async function* rowsOf<Row>(
 export function refuseUncovered(noted: readonly ChainLink[], from: number, to: number): void {
   const position = noted.map((link) => link.position).find((one) => one < from || one > to);
   if (position === undefined) return;
-  throw new CommandError(`position ${position} cannot be checked: the export covers ${from} to ${to}`);
+  throw new CommandError(
+    `position ${position} cannot be checked: the export covers ${from} to ${to}`,
+  );
 }
 
 interface LogStart {
@@ -215,7 +245,10 @@ interface LogStart {
   readonly anchors: readonly EvidenceAnchor[];
 }
 
-/** Where the log begins now. Where its first rows are gone without an anchor, the newest anchor before them. */
+/**
+ * Where the log begins now. Where its first rows are gone without an anchor, the newest anchor
+ * before them.
+ */
 export async function startOf(log: EvidenceLog): Promise<LogStart> {
   const [first] = await log.log({ after: 0, limit: 1 });
   const anchors = await log.anchors();

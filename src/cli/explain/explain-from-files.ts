@@ -45,7 +45,8 @@ export interface Answer {
 }
 
 /**
- * Decides as a server with these files would that has never seen another, or has seen base: no store, no key, no network.
+ * Decides as a server with these files would that has never seen another, or has seen base: no
+ * store, no key, no network.
  *
  * @param body of `--request`; `null` where the sample is the whole request.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
@@ -63,16 +64,28 @@ export async function explainFromFiles(
   const following =
     source.base === null
       ? null
-      : await followingPolicies({ table, policies: compiled }, source.base, { config, cache, environment }, io);
+      : await followingPolicies(
+          { table, policies: compiled },
+          source.base,
+          { config, cache, environment },
+          io,
+        );
   const set =
-    following?.set ?? (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
+    following?.set ??
+    (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
   const { identity, question, at } = sampleQuestionOf(sample);
   const operation = operationOf(sample.operation);
   const simulated: SimulatedQuestion =
     body === null ? { question, request: null } : readRequest(options, operation, body);
   const view = { time: sample.time, promoted: options.promoted };
   const decider = createDecider(table, set, () => at);
-  const { policies, decision: decided } = decideFrom(decider, identity, simulated.question, view, () => at);
+  const { policies, decision: decided } = decideFrom(
+    decider,
+    identity,
+    simulated.question,
+    view,
+    () => at,
+  );
   const decision = simulatedDecision(simulated.request, operation, table, decided);
   if ("code" in decision) throw refusedRequest(decision);
   const explained = {
@@ -85,25 +98,43 @@ export async function explainFromFiles(
   const explanation = explain({ ...explained, ...view }, decision, null);
   const locations = locationsOf(files);
   return {
-    explanation: withLocations(explanation, locations, options.promoted ? null : (following?.kept ?? null)),
+    explanation: withLocations(
+      explanation,
+      locations,
+      options.promoted ? null : (following?.kept ?? null),
+    ),
     notes: notesOf({ table, locations, options, question: simulated.question }),
   };
 }
 
-/** The files of `--head`, or of the current folder. @throws {CommandError} where they do not compile. */
-async function compiledFiles({ config, environment, head }: FilesSource, cache: CompileCache | null, io: CommandIo) {
+/**
+ * The files of `--head`, or of the current folder. @throws {CommandError} where they do not
+ * compile.
+ */
+async function compiledFiles(
+  { config, environment, head }: FilesSource,
+  cache: CompileCache | null,
+  io: CommandIo,
+) {
   const side =
-    head === null ? null : await compileSide(await openTree(head, "--head", io), { config, environment, cache });
+    head === null
+      ? null
+      : await compileSide(await openTree(head, "--head", io), { config, environment, cache });
   if (side !== null && "table" in side) return side;
   const path = resolve(io.cwd, config);
-  const files = side?.files ?? (await loadConfiguration(path, shownPath(io.cwd, path), environment));
+  const files =
+    side?.files ?? (await loadConfiguration(path, shownPath(io.cwd, path), environment));
   const { table, policies, diagnostics } = await compileConfiguration(files, { cache });
   if (table !== null && policies !== null) return { files, table, policies };
   printFindings(diagnostics, io, allSources(files));
   throw new CommandError("the files have errors, so nothing can be decided with them");
 }
 
-function readRequest(options: ExplainOptions, operation: SimulatedOperation, body: JsonObject): SimulatedQuestion {
+function readRequest(
+  options: ExplainOptions,
+  operation: SimulatedOperation,
+  body: JsonObject,
+): SimulatedQuestion {
   const read = simulationQuestion(simulationBody(options, body), operation);
   if ("code" in read) throw refusedRequest(read);
   return read;
@@ -165,25 +196,33 @@ interface Noted {
 }
 
 /**
- * For readers of the files only, never for callers: which of the requested names do not exist. Such a request can be sent, so it is
- * decided and not refused as a mistake of the command line.
+ * For readers of the files only, never for callers: which of the requested names do not exist. Such
+ * a request can be sent, so it is decided and not refused as a mistake of the command line.
  */
 function notesOf(noted: Noted): readonly string[] {
   return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
 }
 
 function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
-  const workspace = Object.hasOwn(table.workspaces, sample.workspace) ? table.workspaces[sample.workspace] : undefined;
+  const workspace = Object.hasOwn(table.workspaces, sample.workspace)
+    ? table.workspaces[sample.workspace]
+    : undefined;
   if (workspace === undefined) {
-    return [`there is no workspace with this name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`];
+    return [
+      `there is no workspace with this name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`,
+    ];
   }
   if (question.model === "") return [];
   if (!Object.hasOwn(table.routes, question.model)) {
-    return [`there is no route with this name; ${suggest(question.model, Object.keys(table.routes))}`];
+    return [
+      `there is no route with this name; ${suggest(question.model, Object.keys(table.routes))}`,
+    ];
   }
   if (workspace.approve.routes.includes(question.model)) return [];
   const location = formatLocation(locations.approval(workspace.id, "routes"));
-  return [`the route exists, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`];
+  return [
+    `the route exists, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`,
+  ];
 }
 
 function preferenceNotes({ table, question }: Noted): readonly string[] {
@@ -192,11 +231,16 @@ function preferenceNotes({ table, question }: Noted): readonly string[] {
   const providers = Object.keys(table.providers);
   const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
     const name = preferences[member]?.find((provider) => !Object.hasOwn(table.providers, provider));
-    return name === undefined ? [] : [`${member} names a provider that does not exist; ${suggest(name, providers)}`];
+    return name === undefined
+      ? []
+      : [`${member} names a provider that does not exist; ${suggest(name, providers)}`];
   });
   const region = preferences.region?.find((name) => regionsNamed(table, name) === null);
   if (region === undefined) return unknown;
-  const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]);
+  const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [
+    group,
+    ...regions,
+  ]);
   return [...unknown, `region names a region that does not exist; ${suggest(region, groups)}`];
 }
 
@@ -205,17 +249,25 @@ function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
   const { environments, workloads, owners = [], labels } = table.vocabulary;
   const { key } = sample;
   const label = key.labels.find((one) => !labels.includes(one));
-  const seen = (what: string, value: string | undefined, known: readonly string[]): readonly string[] =>
+  const seen = (
+    what: string,
+    value: string | undefined,
+    known: readonly string[],
+  ): readonly string[] =>
     value === undefined || known.includes(value)
       ? []
-      : [`policies see the key's ${what} as "other": the vocabulary does not have it; ${suggest(value, known)}`];
+      : [
+          `policies see the key's ${what} as "other": the vocabulary does not have it; ${suggest(value, known)}`,
+        ];
   return [
     ...seen("environment", key.environment, environments),
     ...seen("workload", key.workload === "" ? undefined : key.workload, workloads),
     ...seen("owner", key.owner, owners),
     ...(label === undefined
       ? []
-      : [`policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`]),
+      : [
+          `policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`,
+        ]),
   ].map((note) => note.replace(/; $/, ""));
 }
 
@@ -225,5 +277,7 @@ export function refusedRequest({
   code,
   message,
 }: Pick<ServiceError, "status" | "code" | "message">): CommandError {
-  return new CommandError(`--request: refused before any decision, with ${status} ${code}: ${message}`);
+  return new CommandError(
+    `--request: refused before any decision, with ${status} ${code}: ${message}`,
+  );
 }

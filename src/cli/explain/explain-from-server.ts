@@ -29,7 +29,9 @@ export async function explainFromServer(
   const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
   if (status !== 200) throw refusal(status, answer);
   if (answer?.["object"] !== "route.simulation") {
-    throw new CommandError("--server: the answer is not an explanation of Signalbox; check the address");
+    throw new CommandError(
+      "--server: the answer is not an explanation of Signalbox; check the address",
+    );
   }
   const { workspace } = options.sample;
   if (options.isCallerGiven && answer["workspace"] !== workspace) {
@@ -37,7 +39,10 @@ export async function explainFromServer(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
     );
   }
-  return { explanation: answer, notes: options.isCallerGiven ? keyNotes(answer, options.sample) : [] };
+  return {
+    explanation: answer,
+    notes: options.isCallerGiven ? keyNotes(answer, options.sample) : [],
+  };
 }
 
 /** A server decides for the caller's key; a sample may be of another. */
@@ -53,7 +58,9 @@ function keyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly 
       : [
           "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
         ]),
-    ...(isAsLeft ? [] : [`the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`]),
+    ...(isAsLeft
+      ? []
+      : [`the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`]),
   ];
 }
 
@@ -67,16 +74,22 @@ function simulateUrl(server: string, operation: string): URL {
 function sampleBody(options: ExplainOptions): JsonObject {
   const { sample } = options;
   // The server adds what every request of the operation uses.
-  const features = sample.features.filter((feature) => ALWAYS_USED[sample.operation]?.includes(feature) !== true);
+  const features = sample.features.filter(
+    (feature) => ALWAYS_USED[sample.operation]?.includes(feature) !== true,
+  );
   return {
     ...(sample.model === "" ? {} : { model: sample.model }),
     ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
     ...(sample.needs.length === 0 ? {} : { needs: sample.needs }),
     ...(features.length === 0 ? {} : { features }),
     ...Object.fromEntries(
-      perScalar((member, { name, plain }) => (sample[member] === plain ? [] : [[name, sample[member]]])).flat(),
+      perScalar((member, { name, plain }) =>
+        sample[member] === plain ? [] : [[name, sample[member]]],
+      ).flat(),
     ),
-    ...(sample.signatureFamilies.length === 0 ? {} : { signature_families: sample.signatureFamilies }),
+    ...(sample.signatureFamilies.length === 0
+      ? {}
+      : { signature_families: sample.signatureFamilies }),
     ...(sample.dimensions === null ? {} : { dimensions: sample.dimensions }),
     ...viewBody(options),
   };
@@ -87,7 +100,10 @@ function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
 }
 
 function viewBody({ time, promoted }: ExplainOptions): JsonObject {
-  return { ...(time === null ? {} : { time: { ...time } }), ...(promoted ? { promoted: true } : {}) };
+  return {
+    ...(time === null ? {} : { time: { ...time } }),
+    ...(promoted ? { promoted: true } : {}),
+  };
 }
 
 /** What a server that answers anything but 200 means for the caller. */
@@ -96,7 +112,9 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
   const { code, param, message } = error;
   if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
   if (status === 403) {
-    return new CommandError("SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate");
+    return new CommandError(
+      "SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate",
+    );
   }
   if (status === 404 || status === 405) {
     return new CommandError(
@@ -109,7 +127,11 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
     );
   }
   if (status === 400 && typeof code === "string" && typeof message === "string") {
-    return refusedRequest({ status, code: printable(code).slice(0, 64), message: printable(message).slice(0, 500) });
+    return refusedRequest({
+      status,
+      code: printable(code).slice(0, 64),
+      message: printable(message).slice(0, 500),
+    });
   }
   return new CommandError(`--server: answered with ${status}`);
 }

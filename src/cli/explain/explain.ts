@@ -68,8 +68,15 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
   });
 }
 
-function print({ format }: ExplainOptions, explanation: JsonObject, notes: readonly string[], colour: boolean): string {
-  return format === "json" ? jsonText({ ...explanation, notes }) : formatExplanation(explanation, notes, colour);
+function print(
+  { format }: ExplainOptions,
+  explanation: JsonObject,
+  notes: readonly string[],
+  colour: boolean,
+): string {
+  return format === "json"
+    ? jsonText({ ...explanation, notes })
+    : formatExplanation(explanation, notes, colour);
 }
 
 async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
@@ -78,7 +85,8 @@ async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
     throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
   }
   const body = parseJsonObject(text);
-  if (body === null) throw new UsageError("--request: must hold a JSON object, the body of a request");
+  if (body === null)
+    throw new UsageError("--request: must hold a JSON object, the body of a request");
   return body;
 }
 
@@ -94,6 +102,8 @@ async function readText(path: string): Promise<string | null> {
     const bytes = await readNamedFile(path, 4 * LONGEST_BODY);
     return bytes === "too_large" ? null : Buffer.from(bytes).toString("utf8");
   } catch {
-    throw new UsageError("--request: the file cannot be read; name a file, or - for standard input");
+    throw new UsageError(
+      "--request: the file cannot be read; name a file, or - for standard input",
+    );
   }
 }

@@ -53,7 +53,10 @@ export interface ExplainOptions {
   readonly request: string | null;
   /** The request of `--point`, with defaults for absent members. */
   readonly sample: SampleRequest;
-  /** Whether `--point` names the workspace, and so a caller that may differ from the key of a server. */
+  /**
+   * Whether `--point` names the workspace, and so a caller that may differ from the key of a
+   * server.
+   */
   readonly isCallerGiven: boolean;
 }
 
@@ -72,7 +75,10 @@ export function readOptions(
 ): ExplainOptions {
   const { values, positionals } = readArguments(argv, FLAGS);
   noArguments(positionals, "name the file of a request's body with --request");
-  const { given, sample } = readSampleJson(required(values.point, "--point", `'${POINT_EXAMPLE}'`), timeWindow(now));
+  const { given, sample } = readSampleJson(
+    required(values.point, "--point", `'${POINT_EXAMPLE}'`),
+    timeWindow(now),
+  );
   requireMembers(values, given);
   return {
     source: readSource(values, io),
@@ -90,10 +96,13 @@ function readSource(values: Values, io: Pick<CommandIo, "environment">): Explain
   if (server !== undefined) {
     const second = Object.keys(FILES_FLAGS).find((name) => Reflect.get(values, name) !== undefined);
     if (second === undefined) return { server };
-    throw new UsageError(`--server, --${second}: the decision comes from files or from a server; give one of them`);
+    throw new UsageError(
+      `--server, --${second}: the decision comes from files or from a server; give one of them`,
+    );
   }
   const environment = readEnvironment(values.environment, io);
-  if (base === undefined && head === undefined) return { config, environment, cache, base: null, head: null };
+  if (base === undefined && head === undefined)
+    return { config, environment, cache, base: null, head: null };
   return {
     // Both have it at the same path.
     config: readPath(config, "--config"),
@@ -107,11 +116,19 @@ function readSource(values: Values, io: Pick<CommandIo, "environment">): Explain
 /** A server knows the workspace by its key, a body has its own model and shape. */
 function requireMembers({ server, request }: Values, given: JsonObject): void {
   const isModelOptional = request !== undefined || given["operation"] === "moderations";
-  const members = ["operation", ...(server === undefined ? ["workspace"] : []), ...(isModelOptional ? [] : ["model"])];
+  const members = [
+    "operation",
+    ...(server === undefined ? ["workspace"] : []),
+    ...(isModelOptional ? [] : ["model"]),
+  ];
   const missing = members.find((name) => !Object.hasOwn(given, name));
-  if (missing !== undefined) throw new UsageError(`--point: ${missing} is required; give it as in ${POINT_EXAMPLE}`);
-  const second = request === undefined ? undefined : SHAPE_MEMBERS.find((name) => Object.hasOwn(given, name));
+  if (missing !== undefined)
+    throw new UsageError(`--point: ${missing} is required; give it as in ${POINT_EXAMPLE}`);
+  const second =
+    request === undefined ? undefined : SHAPE_MEMBERS.find((name) => Object.hasOwn(given, name));
   if (second !== undefined) {
-    throw new UsageError(`--request, --point: the body in --request has ${second}; remove it from --point`);
+    throw new UsageError(
+      `--request, --point: the body in --request has ${second}; remove it from --point`,
+    );
   }
 }

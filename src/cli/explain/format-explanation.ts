@@ -4,8 +4,15 @@ import { objectOf, objectsOf, textOf, stringsOf } from "../terminal/read-answer.
 import type { SourceLocation } from "../../simulate/report/location.ts";
 import { painter, type Paint, type Style } from "../terminal/layout.ts";
 
-/** An explanation as a tree: the outcome, then every candidate with every constraint, then the other facts. */
-export function formatExplanation(explanation: JsonObject, notes: readonly string[], colour: boolean): string {
+/**
+ * An explanation as a tree: the outcome, then every candidate with every constraint, then the other
+ * facts.
+ */
+export function formatExplanation(
+  explanation: JsonObject,
+  notes: readonly string[],
+  colour: boolean,
+): string {
   const paint = painter(colour);
   const isDenied = explanation["outcome"] === "deny";
   const promoted = promotedLine(explanation);
@@ -22,7 +29,11 @@ export function formatExplanation(explanation: JsonObject, notes: readonly strin
       paint,
     ),
     ...section("on its way to the provider", edits === "" ? [] : [edits], paint),
-    ...section("if every candidate policy were promoted", promoted === null ? [] : [promoted], paint),
+    ...section(
+      "if every candidate policy were promoted",
+      promoted === null ? [] : [promoted],
+      paint,
+    ),
     ...section("notes", [...ownNotes(explanation), ...notes.map((note) => printable(note))], paint),
     "",
     paint(
@@ -42,7 +53,10 @@ function requestLines(explanation: JsonObject, paint: Paint): readonly string[] 
   const model = textOf(explanation, "model");
   const time = objectOf(explanation, "time");
   const rows: readonly (readonly [string, string])[] = [
-    ["request", [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", ")],
+    [
+      "request",
+      [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", "),
+    ],
     ["route", withLocation(route === "" ? model : route, explanation["route_place"], paint)],
     ["workspace", withLocation(workspace, explanation["workspace_place"], paint)],
     ["key", keyText(objectOf(explanation, "key"))],
@@ -50,7 +64,9 @@ function requestLines(explanation: JsonObject, paint: Paint): readonly string[] 
     ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
     ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
   ];
-  return rows.filter(([, value]) => value !== "").map(([name, value]) => `${paint("bold", name.padEnd(10))}${value}`);
+  return rows
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${paint("bold", name.padEnd(10))}${value}`);
 }
 
 function shapeTexts(shape: JsonObject | null): readonly string[] {
@@ -103,7 +119,8 @@ function candidateLines(explanation: JsonObject, paint: Paint): readonly string[
   return ordered.flatMap((candidate, index) => {
     const isLast = index === ordered.length - 1;
     const rank = rankOf(candidate);
-    const number = rank < plan.length ? `${rank + 1}.` : explanation["outcome"] === "deny" ? "–" : "– left out:";
+    const number =
+      rank < plan.length ? `${rank + 1}.` : explanation["outcome"] === "deny" ? "–" : "– left out:";
     const verdicts = objectsOf(candidate, "constraints");
     const lines = verdicts.map((verdict, entry) => {
       const branch = entry === verdicts.length - 1 ? "└─" : "├─";
@@ -149,7 +166,8 @@ function verdictLine(verdict: JsonObject, effect: string, paint: Paint): string 
 function obligationLine(obligation: JsonObject, paint: Paint): string {
   const what = `${textOf(obligation, "policy")}/${textOf(obligation, "obligation")} (${textOf(obligation, "slot")})`;
   const effect = textOf(obligation, "effect");
-  const followed = effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
+  const followed =
+    effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
   const text = `${what}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
   return withLocation(text, obligation["place"], paint);
 }
@@ -171,8 +189,12 @@ function measuredNote(candidate: JsonObject): readonly string[] {
 /** Facts of the call that a plan does not show. */
 function ownNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
-  const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(({ length }) => length > 1);
-  const atDispatch = objectsOf(explanation, "constraints").filter(({ reason }) => reason === "ORDERED_AT_DISPATCH");
+  const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(
+    ({ length }) => length > 1,
+  );
+  const atDispatch = objectsOf(explanation, "constraints").filter(
+    ({ reason }) => reason === "ORDERED_AT_DISPATCH",
+  );
   const error = explanation["outcome"] === "route" ? objectOf(explanation, "error") : null;
   return [
     ...(explanation["max_places"] === 1
@@ -185,7 +207,9 @@ function ownNotes(explanation: JsonObject): readonly string[] {
         ? `${names} have equal rank: in the order of a call that began now (balance: ${balance})`
         : `${names} have equal rank: ordered at dispatch (balance: ${balance})`;
     }),
-    ...atDispatch.map((entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`),
+    ...atDispatch.map(
+      (entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`,
+    ),
     ...plan.flatMap((candidate) => measuredNote(candidate)),
     ...plan
       .filter(({ available }) => available === false)
@@ -193,7 +217,9 @@ function ownNotes(explanation: JsonObject): readonly string[] {
         (candidate) =>
           `${textOf(candidate, "endpoint")}: the server has no access to ${textOf(candidate, "provider")} now`,
       ),
-    ...(error === null ? [] : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
+    ...(error === null
+      ? []
+      : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
   ];
 }
 
@@ -215,7 +241,10 @@ function denialText(denial: JsonObject): string {
   return `${policy}/${textOf(denial, "failed_constraint")}: ${textOf(denial, "reason_code")}`;
 }
 
-/** A server has put the plan in the order in which a call would try it now, and chance has no part in it. */
+/**
+ * A server has put the plan in the order in which a call would try it now, and chance has no part
+ * in it.
+ */
 function isArranged(explanation: JsonObject): boolean {
   return objectOf(explanation, "arrangement")?.["by_chance"] === false;
 }

@@ -12,7 +12,11 @@ import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { UsageError } from "../terminal/command-io.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 
-const setOf = (names: readonly string[]): JsonObject => ({ type: "array", items: { enum: names }, uniqueItems: true });
+const setOf = (names: readonly string[]): JsonObject => ({
+  type: "array",
+  items: { enum: names },
+  uniqueItems: true,
+});
 const texts = { type: "array", items: { type: "string" } } as const;
 
 const MEMBERS: JsonObject = {
@@ -32,7 +36,9 @@ const MEMBERS: JsonObject = {
   needs: setOf(CAPABILITY_NAMES),
   features: setOf(FEATURE_NAMES),
   signatureFamilies: texts,
-  ...mapScalars((_, { plain, values }) => (typeof plain === "boolean" ? { type: "boolean" } : { enum: values })),
+  ...mapScalars((_, { plain, values }) =>
+    typeof plain === "boolean" ? { type: "boolean" } : { enum: values },
+  ),
   dimensions: { type: ["number", "null"] },
   preferences: { $ref: "#/components/schemas/ProviderPreferences" },
   budget: { enum: BUDGET_STEPS },
@@ -56,7 +62,8 @@ export const SHAPE_MEMBERS = [
 const SAMPLE: JsonObject = { type: "object", additionalProperties: false, properties: MEMBERS };
 
 /**
- * The request of `--point`: all of a sample as a report prints it, or some members, the others with their defaults.
+ * The request of `--point`: all of a sample as a report prints it, or some members, the others with
+ * their defaults.
  *
  * @param now the time of a sample without one.
  * @throws {UsageError} that names the member and the rule.
@@ -66,9 +73,13 @@ export function readSampleJson(
   now: PolicyTime,
 ): { readonly given: JsonObject; readonly sample: SampleRequest } {
   const given = parseJsonObject(text);
-  if (given === null) throw new UsageError("--point: must be a JSON object, in one argument (put it in single quotes)");
+  if (given === null)
+    throw new UsageError(
+      "--point: must be a JSON object, in one argument (put it in single quotes)",
+    );
   const invalid = bodyValidator(SAMPLE)(given);
-  if (invalid !== null) throw new UsageError(`--point: ${invalid.message.replace("The body", "it")}`);
+  if (invalid !== null)
+    throw new UsageError(`--point: ${invalid.message.replace("The body", "it")}`);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema above describes it
   const members = given as unknown as Partial<SampleRequest>;
   const defaults = sampleDefaults(members.operation ?? "chat.completions");

@@ -9,22 +9,39 @@ import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../compile-cache.ts";
 import { readPreset } from "../init/plan.ts";
 import { createFiles, fileBelow } from "../policy/write-file.ts";
-import { noSuchCommand, onlyArgument, readWorkspaceName, wantsJson } from "../terminal/arguments.ts";
+import {
+  noSuchCommand,
+  onlyArgument,
+  readWorkspaceName,
+  wantsJson,
+} from "../terminal/arguments.ts";
 import { shownPath } from "../terminal/as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { packagedText } from "../terminal/package.ts";
 import { jsonText } from "../terminal/printing.ts";
 import { printFindings } from "../terminal/report.ts";
 import { runFlagCommand } from "../terminal/run.ts";
-import { type ImportAnswers, ImportedConfiguration } from "./configuration/imported-configuration.ts";
+import {
+  type ImportAnswers,
+  ImportedConfiguration,
+} from "./configuration/imported-configuration.ts";
 import type { PlannedPolicy } from "./configuration/rows.ts";
 import { importFiles, isSelfHosted, reachable, SIMULATED } from "./routes-file.ts";
-import { type ImportedFile, modelLines, type Outcome, OUTCOMES, readImportedText, type ReportEntry } from "./source.ts";
+import {
+  type ImportedFile,
+  modelLines,
+  type Outcome,
+  OUTCOMES,
+  readImportedText,
+  type ReportEntry,
+} from "./source.ts";
 
 interface ImportSource {
   /** One line of the help. */
   readonly summary: string;
-  readonly load: () => Promise<(file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void>;
+  readonly load: () => Promise<
+    (file: ImportedFile, imported: ImportedConfiguration) => Promise<void> | void
+  >;
 }
 
 /** Gateways whose configurations can be read, by their name on the command line. */
@@ -97,7 +114,12 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
     };
     const text = await readImportedText(path, shown);
     if (typeof text === "string") throw new CommandError(`${shown}: ${text}`);
-    const outcome = await runImport(source, { ...text, path }, answers, await openCache(values.cache, io));
+    const outcome = await runImport(
+      source,
+      { ...text, path },
+      answers,
+      await openCache(values.cache, io),
+    );
     if (!("files" in outcome)) {
       // Without the lines of the file: they may hold keys in forms that no mask knows.
       printFindings(outcome, io);
@@ -112,7 +134,8 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
 async function readModels(given: string, io: CommandIo): Promise<readonly string[]> {
   const path = resolve(io.cwd, given);
   const text = await readImportedText(path, shownPath(io.cwd, path));
-  if (typeof text === "string") throw new CommandError(`--models: ${shownPath(io.cwd, path)} ${text}`);
+  if (typeof text === "string")
+    throw new CommandError(`--models: ${shownPath(io.cwd, path)} ${text}`);
   const lines = modelLines(text);
   if (lines === null) throw new UsageError("--models: the file must have one model id a line");
   return lines.flatMap(({ node }) => (node.kind === "scalar" ? [String(node.value)] : []));
@@ -130,7 +153,12 @@ function readProviders(given: readonly string[]): ReadonlyMap<string, string> {
   );
 }
 
-async function write({ files, result }: Imported, out: string, io: CommandIo, json: boolean): Promise<void> {
+async function write(
+  { files, result }: Imported,
+  out: string,
+  io: CommandIo,
+  json: boolean,
+): Promise<void> {
   const path = resolve(io.cwd, out);
   const shown = shownPath(io.cwd, path);
   const all = new Map([...files, [REPORT, formatImportMarkdown(result)]]);
@@ -138,12 +166,15 @@ async function write({ files, result }: Imported, out: string, io: CommandIo, js
   const present = rows.filter((row) => existsSync(row.path)).map((row) => row.shown);
   if (present.length > 0) {
     const what =
-      present.length === 1 ? "exists already and is left as it is" : "exist already and are left as they are";
+      present.length === 1
+        ? "exists already and is left as it is"
+        : "exist already and are left as they are";
     throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
   }
   await createFiles(rows);
   if (json) io.stdout(formatImportJson(result));
-  else io.stdout(`${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`);
+  else
+    io.stdout(`${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`);
 }
 
 const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
@@ -155,10 +186,14 @@ const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
 
 function summaryOf({ entries, check, secrets }: ImportResult, shown: string): string {
   const counts = OUTCOMES.map(
-    (outcome) => `${entries.filter((entry) => entry.outcome === outcome).length} ${OUTCOME_TEXTS[outcome]}`,
+    (outcome) =>
+      `${entries.filter((entry) => entry.outcome === outcome).length} ${OUTCOME_TEXTS[outcome]}`,
   );
   const literal = secrets.filter(({ literals }) => literals.length > 0).length;
-  const keys = literal === 0 ? "" : `${literal} keys are in the source itself; IMPORT.md names a variable for each\n`;
+  const keys =
+    literal === 0
+      ? ""
+      : `${literal} keys are in the source itself; IMPORT.md names a variable for each\n`;
   const checked = `check: ${check.errors.length} errors, ${check.warnings.length} warnings${check.errors.length === 0 ? "" : "; IMPORT.md lists them"}\n`;
   const config = shown === "." ? "" : ` --config ${shown}/routes.yaml`;
   return `values of the source: ${counts.join(", ")}
@@ -173,7 +208,10 @@ export interface Imported {
   readonly result: ImportResult;
 }
 
-/** Reads a configuration of another gateway and makes ours of it. @returns what is wrong with the file where nothing can be made of it. */
+/**
+ * Reads a configuration of another gateway and makes ours of it. @returns what is wrong with the
+ * file where nothing can be made of it.
+ */
 export async function runImport(
   source: string,
   file: ImportedFile,
@@ -209,17 +247,29 @@ export async function runImport(
 /** The policy that comes with Signalbox, with its tests. */
 async function residencyPolicy(): Promise<PlannedPolicy> {
   const names = ["eu-residency.rego", "eu-residency_test.rego", "lib/workspace.rego"];
-  const texts = await Promise.all(names.map(async (name) => [name, await packagedText(`policies/${name}`)] as const));
+  const texts = await Promise.all(
+    names.map(async (name) => [name, await packagedText(`policies/${name}`)] as const),
+  );
   return { id: "eu-residency", mode: "enforce", files: new Map(texts) };
 }
 
 function reportNothing({ findings, report }: ImportedConfiguration): void {
   for (const { outcome, source, line, file, text } of report.list()) {
     if (outcome !== "left_out" && outcome !== "decide") continue;
-    findings.add("WRONG_VALUE", { line, column: 1, file }, `${source}: not carried over: ${text}`, "");
+    findings.add(
+      "WRONG_VALUE",
+      { line, column: 1, file },
+      `${source}: not carried over: ${text}`,
+      "",
+    );
   }
   const hint = "an import needs one model that is called for text, vectors or rerank";
-  findings.add("WRONG_VALUE", { line: 1, column: 1 }, "the file contains nothing that can become a route", hint);
+  findings.add(
+    "WRONG_VALUE",
+    { line: 1, column: 1 },
+    "the file contains nothing that can become a route",
+    hint,
+  );
 }
 
 function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration): void {
@@ -245,10 +295,13 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
 
 function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstRequest"] {
   for (const { id, routes } of imported.workspaces) {
-    const route = imported.routes.find((row) => routes.includes(row.id) && row.primary.model.operation === "generate");
+    const route = imported.routes.find(
+      (row) => routes.includes(row.id) && row.primary.model.operation === "generate",
+    );
     if (route === undefined) continue;
     const trained =
-      imported.answers.trainsOnData && reachable(imported, [route.id]).some(({ provider }) => !isSelfHosted(provider));
+      imported.answers.trainsOnData &&
+      reachable(imported, [route.id]).some(({ provider }) => !isSelfHosted(provider));
     const body = {
       model: route.id,
       messages: [{ role: "user", content: "Hello" }],
@@ -259,17 +312,24 @@ function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstReq
   return null;
 }
 
-/** Checks the files of an import before they are written, also in the environment of the simulated provider. */
+/**
+ * Checks the files of an import before they are written, also in the environment of the simulated
+ * provider.
+ */
 async function checkFiles(
   files: ReadonlyMap<string, string>,
   cache: CompileCache | null,
 ): Promise<ImportResult["check"]> {
   const tree = memoryTree(files);
-  const plain = await compileConfiguration(await loadFromTree(tree, "routes.yaml", "routes.yaml"), { cache });
+  const plain = await compileConfiguration(await loadFromTree(tree, "routes.yaml", "routes.yaml"), {
+    cache,
+  });
   const overlaid = await loadFromTree(tree, "routes.yaml", "routes.yaml", SIMULATED);
   const simulated = await compileConfiguration({ ...overlaid, policies: [] }, { cache });
   const isError = ({ severity }: Diagnostic): boolean => severity === "error";
-  const ofOverlay = simulated.diagnostics.filter((one) => isError(one) && one.file.includes(SIMULATED));
+  const ofOverlay = simulated.diagnostics.filter(
+    (one) => isError(one) && one.file.includes(SIMULATED),
+  );
   const sorted = [...plain.diagnostics, ...ofOverlay].toSorted(compareDiagnostics);
   return {
     errors: sorted.filter(isError),
@@ -322,7 +382,11 @@ export function formatImportJson({ check, ...result }: ImportResult): string {
   const [shownErrors, shownWarnings] = [errors, warnings].map((findings) =>
     findings.map(({ column: _column, hint: _hint, ...finding }) => finding),
   );
-  return jsonText({ format: 1, ...result, check: { revision, errors: shownErrors, warnings: shownWarnings } });
+  return jsonText({
+    format: 1,
+    ...result,
+    check: { revision, errors: shownErrors, warnings: shownWarnings },
+  });
 }
 
 const TITLES: Readonly<Record<Outcome, string>> = {
@@ -343,10 +407,13 @@ export function formatImportMarkdown(result: ImportResult): string {
     const rows = entries.map(
       ({ file, line, source, text }) => `| ${file}:${line} | ${codeSpan(source)} | ${cell(text)} |`,
     );
-    return [`## ${TITLES[outcome]}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`];
+    return [
+      `## ${TITLES[outcome]}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`,
+    ];
   });
   const counts = ORDER.map(
-    (outcome) => `| ${TITLES[outcome]} | ${result.entries.filter((entry) => entry.outcome === outcome).length} |`,
+    (outcome) =>
+      `| ${TITLES[outcome]} | ${result.entries.filter((entry) => entry.outcome === outcome).length} |`,
   );
   return `# Import of ${result.file}
 
@@ -367,7 +434,8 @@ Files: ${result.files.map(codeSpan).join(", ")}.
 function checkText({ check }: ImportResult): string {
   const { errors, warnings, revision } = check;
   const rows = [...errors, ...warnings].map(
-    ({ severity, file, line, code: name, message }) => `- ${severity} ${file}:${line} ${name}: ${cell(message)}`,
+    ({ severity, file, line, code: name, message }) =>
+      `- ${severity} ${file}:${line} ${name}: ${cell(message)}`,
   );
   const verdict =
     revision === null || errors.length > 0

@@ -5,7 +5,14 @@ import { presetOf } from "../../compile/presets.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { placeProvider } from "./configuration/provider-location.ts";
 import { asName, perMillion } from "./configuration/rows.ts";
-import { Fields, type ImportedText, type Item, itemsIn, modelLines, parseImported } from "./source.ts";
+import {
+  Fields,
+  type ImportedText,
+  type Item,
+  itemsIn,
+  modelLines,
+  parseImported,
+} from "./source.ts";
 
 const PRESET = "openrouter";
 const ID = /^[A-Za-z0-9~@][\w.~@-]*\/[\w.:~@/-]+$/;
@@ -25,13 +32,21 @@ const MODALITIES: Readonly<Record<string, Capability>> = {
   video: "video_input",
 };
 
-/** A list of ids, one a line; or a list in YAML or JSON; or the answer of OpenRouter's list of models. */
+/**
+ * A list of ids, one a line; or a list in YAML or JSON; or the answer of OpenRouter's list of
+ * models.
+ */
 export function importOpenRouter(source: ImportedText, imported: ImportedConfiguration): void {
   const { findings, report, routes } = imported;
   const items = modelLines(source) ?? rowsOf(source, imported);
   if (items.length === 0 && !findings.failed) {
     const hint = "write one id a line, such as `anthropic/claude-sonnet-4.5`";
-    findings.add("MISSING_KEY", { line: 1, column: 1, file: source.shown }, "there is no model id in the file", hint);
+    findings.add(
+      "MISSING_KEY",
+      { line: 1, column: 1, file: source.shown },
+      "there is no model id in the file",
+      hint,
+    );
   }
   for (const item of items) addModel(item, imported);
   for (const { node, path } of items) report.addRest(node, path);
@@ -42,16 +57,26 @@ function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly
   const { findings } = imported;
   const tree = parseImported(source, findings);
   if (tree === null) return [];
-  const list = tree.kind === "map" ? new Fields(tree, [], imported).item("data") : { path: [], node: tree };
+  const list =
+    tree.kind === "map" ? new Fields(tree, [], imported).item("data") : { path: [], node: tree };
   if (list?.node.kind === "list") return itemsIn(list.path, list.node);
-  findings.add("WRONG_TYPE", tree.at, "the file must be a list of model ids", "write one id a line");
+  findings.add(
+    "WRONG_TYPE",
+    tree.at,
+    "the file must be a list of model ids",
+    "write one id a line",
+  );
   return [];
 }
 
 function addModel(item: Item, imported: ImportedConfiguration): void {
   const { findings, report, routes } = imported;
   const { node, ...spot } = item;
-  const fields = new Fields(node.kind === "map" ? node : { at: node.at, members: new Map() }, item.path, imported);
+  const fields = new Fields(
+    node.kind === "map" ? node : { at: node.at, members: new Map() },
+    item.path,
+    imported,
+  );
   const id = node.kind === "scalar" ? String(node.value) : fields.text("id");
   if (id === null || !ID.test(id)) {
     const hint = "write it as OpenRouter does, `maker/model`";
@@ -63,7 +88,14 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     return;
   }
   const { region } = placeProvider(presetOf(PRESET), null, null, spot, imported);
-  const provider = imported.provider({ preset: PRESET, name: PRESET, row: {}, region, missing: null, spot });
+  const provider = imported.provider({
+    preset: PRESET,
+    name: PRESET,
+    row: {},
+    region,
+    missing: null,
+    spot,
+  });
   imported.secrets.named("OPENROUTER_API_KEY");
   const architecture = fields.fields("architecture");
   const top = fields.fields("top_provider");
@@ -108,14 +140,21 @@ const RATES = {
   internal_reasoning: "reasoning",
 } as const;
 
-/** `price` of an endpoint; `null` where the list has none, or a negative one, which means that the price varies. */
+/**
+ * `price` of an endpoint; `null` where the list has none, or a negative one, which means that the
+ * price varies.
+ */
 function priceOf(pricing: Fields): JsonObject | null {
   const read = (name: string): number => pricing.number(name) ?? -1;
   const input = read("prompt");
   const output = read("completion");
   const names = ["prompt", "completion"];
   if (input < 0 || output < 0) {
-    pricing.note("decide", names, "no fixed price: write `price` of the endpoint, or no cost is counted");
+    pricing.note(
+      "decide",
+      names,
+      "no fixed price: write `price` of the endpoint, or no cost is counted",
+    );
     return null;
   }
   const further = ["request", ...Object.keys(RATES)];
@@ -139,11 +178,16 @@ function priceOf(pricing: Fields): JsonObject | null {
 
 function capabilitiesOf(fields: Fields, architecture: Fields): ReadonlyMap<Capability, boolean> {
   const stated = new Map<Capability, boolean>();
-  const read = (from: Fields, name: string, capabilities: Readonly<Record<string, Capability>>): void => {
+  const read = (
+    from: Fields,
+    name: string,
+    capabilities: Readonly<Record<string, Capability>>,
+  ): void => {
     if (!from.has(name)) return;
     from.note("carried", name, "`capabilities` of the model, as far as there are such");
     const listed = from.texts(name).map(({ text }) => text);
-    for (const [value, capability] of Object.entries(capabilities)) stated.set(capability, listed.includes(value));
+    for (const [value, capability] of Object.entries(capabilities))
+      stated.set(capability, listed.includes(value));
   };
   read(fields, "supported_parameters", PARAMETERS);
   read(architecture, "input_modalities", MODALITIES);

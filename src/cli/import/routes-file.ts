@@ -53,7 +53,10 @@ export function importFiles(
         `parts/${part[0]}.yaml`,
         documentText([part], ` Part of routes.yaml, by \`${command}\`.`, shown),
       ]),
-    ["routes.yaml", documentText([...start, ...sections.filter((section) => !isPart(section))], head, shown)],
+    [
+      "routes.yaml",
+      documentText([...start, ...sections.filter((section) => !isPart(section))], head, shown),
+    ],
     [`routes.${SIMULATED}.yaml`, overlayText(found.providers.value)],
     ...imported.policies.flatMap(({ files }) =>
       [...files].map(([path, text]): [string, string] => [`policies/${path}`, text]),
@@ -68,7 +71,10 @@ interface Section {
   readonly origins?: readonly (readonly Spot[])[];
 }
 
-type Row = { readonly id: string } & ({ readonly spots: readonly Spot[] } | { readonly spot: Spot | null });
+type Row = { readonly id: string } & (
+  | { readonly spots: readonly Spot[] }
+  | { readonly spot: Spot | null }
+);
 
 /** Rows by id. A map keeps their order where ids are numbers. */
 function rowSection<Of extends Row>(rows: Iterable<Of>, rowOf: (row: Of) => JsonObject) {
@@ -79,7 +85,9 @@ function rowSection<Of extends Row>(rows: Iterable<Of>, rowOf: (row: Of) => Json
 
 function sectionsOf(imported: ImportedConfiguration) {
   const { routes, workspaces, policies } = imported;
-  const labels = [...new Set([...imported.labels, ...workspaces.flatMap((workspace) => workspace.labels)])];
+  const labels = [
+    ...new Set([...imported.labels, ...workspaces.flatMap((workspace) => workspace.labels)]),
+  ];
   const endpoints = reachable(
     imported,
     routes.map(({ id }) => id),
@@ -88,7 +96,9 @@ function sectionsOf(imported: ImportedConfiguration) {
   const modes = Object.fromEntries(policies.map(({ id, mode }) => [id, mode]));
   return {
     regions: { value: Object.fromEntries(Map.groupBy(regions, groupOf)) },
-    providers: rowSection(new Set(endpoints.map(({ provider }) => provider)), (row) => providerRow(imported, row)),
+    providers: rowSection(new Set(endpoints.map(({ provider }) => provider)), (row) =>
+      providerRow(imported, row),
+    ),
     models: rowSection(new Set(endpoints.map(({ model }) => model)), modelRow),
     endpoints: { ...rowSection(endpoints, endpointRow), value: endpoints.map(endpointRow) },
     routes: rowSection(routes, routeRow),
@@ -103,12 +113,18 @@ const LONGEST = 86_400;
 const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
-/** Whether the source names a model server in a network of one's own: no other address shows who keeps requests. */
+/**
+ * Whether the source names a model server in a network of one's own: no other address shows who
+ * keeps requests.
+ */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
   return region === OWN && preset !== null && presetOf(preset)?.provider["network"] === "private";
 }
 
-function providerRow({ endpoints, answers, health }: ImportedConfiguration, provider: PlannedProvider): JsonObject {
+function providerRow(
+  { endpoints, answers, health }: ImportedConfiguration,
+  provider: PlannedProvider,
+): JsonObject {
   const own = isSelfHosted(provider);
   const most = endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0));
   const { totals, firstTokens } = provider;
@@ -117,7 +133,8 @@ function providerRow({ endpoints, answers, health }: ImportedConfiguration, prov
     ? Math.max(...[...totals].map((one) => one ?? DEFAULT_TOTAL))
     : null;
   // No limit within an attempt is longer than the attempt.
-  const first = firstTokens.size === 0 ? null : Math.min(Math.max(...firstTokens), total ?? LONGEST);
+  const first =
+    firstTokens.size === 0 ? null : Math.min(Math.max(...firstTokens), total ?? LONGEST);
   const times = {
     total: total === null ? null : duration(total),
     first_token: first === null ? null : duration(first),
@@ -134,7 +151,10 @@ function providerRow({ endpoints, answers, health }: ImportedConfiguration, prov
   });
 }
 
-/** Seconds as routes.yaml writes them: at least a millisecond, at most a day, to the second where milliseconds have more than seven digits. */
+/**
+ * Seconds as routes.yaml writes them: at least a millisecond, at most a day, to the second where
+ * milliseconds have more than seven digits.
+ */
 export function duration(seconds: number): string {
   const rounded = Math.round(1000 * Math.min(LONGEST, Math.max(0.001, seconds)));
   const isWhole = rounded % 1000 === 0 || rounded > 9_999_999;
@@ -144,7 +164,9 @@ export function duration(seconds: number): string {
 function modelRow(model: PlannedModel): JsonObject {
   const { contextWindow, maxOutput, defaultMaxOutput } = model;
   const usual =
-    defaultMaxOutput === null || maxOutput === null ? defaultMaxOutput : Math.min(defaultMaxOutput, maxOutput);
+    defaultMaxOutput === null || maxOutput === null
+      ? defaultMaxOutput
+      : Math.min(defaultMaxOutput, maxOutput);
   return present({
     operations: [model.operation],
     capabilities: filled([...model.capabilities]),
@@ -188,7 +210,9 @@ function routeRow(route: PlannedRoute): JsonObject {
 function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspace): JsonObject {
   const endpoints = reachable(imported, workspace.routes);
   const dimensions = [...new Set(endpoints.flatMap(({ model }) => model.dimensions))];
-  const windows = endpoints.flatMap(({ model }) => (model.operation === "embed" ? [model.contextWindow ?? 0] : []));
+  const windows = endpoints.flatMap(({ model }) =>
+    model.operation === "embed" ? [model.contextWindow ?? 0] : [],
+  );
   const moderation = imported.routes.find(
     ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
   );
@@ -224,7 +248,10 @@ function filled<Value extends object>(value: Value): Value | null {
 }
 
 /** Endpoints of routes, those of routes among their fallbacks too. */
-export function reachable(imported: ImportedConfiguration, ids: readonly string[]): readonly PlannedEndpoint[] {
+export function reachable(
+  imported: ImportedConfiguration,
+  ids: readonly string[],
+): readonly PlannedEndpoint[] {
   const found = new Set<PlannedEndpoint>();
   const opened = new Set<string>();
   const open = (id: string): void => {
@@ -240,14 +267,23 @@ export function reachable(imported: ImportedConfiguration, ids: readonly string[
   return [...found];
 }
 
-function documentText(sections: readonly (readonly [string, Section])[], head: string, shown: string): string {
+function documentText(
+  sections: readonly (readonly [string, Section])[],
+  head: string,
+  shown: string,
+): string {
   const document = new Document({});
   document.commentBefore = head;
   for (const [name, section] of sections) document.add(sectionPair(document, name, section, shown));
   return document.toString(STYLE);
 }
 
-function sectionPair(document: Document, name: string, { value, origins }: Section, shown: string): Pair {
+function sectionPair(
+  document: Document,
+  name: string,
+  { value, origins }: Section,
+  shown: string,
+): Pair {
   const key = document.createNode(name);
   key.spaceBefore = true;
   const node = document.createNode(value, PLAIN);

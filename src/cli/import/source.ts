@@ -19,14 +19,18 @@ export interface ImportedFile extends ImportedText {
 }
 
 /** Reads a file that the user named. @returns the reason as a sentence, where it cannot be read. */
-export async function readImportedText(path: string, shown: string): Promise<ImportedText | string> {
+export async function readImportedText(
+  path: string,
+  shown: string,
+): Promise<ImportedText | string> {
   let bytes: Uint8Array | "too_large";
   try {
     bytes = await readNamedFile(path, LARGEST_FILE);
   } catch {
     return "cannot be read; check the path and its permissions";
   }
-  if (bytes === "too_large") return `has more than ${LARGEST_FILE} bytes; split it, or leave out what is not routing`;
+  if (bytes === "too_large")
+    return `has more than ${LARGEST_FILE} bytes; split it, or leave out what is not routing`;
   try {
     return { shown, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch {
@@ -35,19 +39,35 @@ export async function readImportedText(path: string, shown: string): Promise<Imp
 }
 
 /** The tree of YAML or JSON, which is a subset of YAML; `null` after a reported error. */
-export function parseImported({ shown, text }: ImportedText, findings: Findings): ConfigNode | null {
+export function parseImported(
+  { shown, text }: ImportedText,
+  findings: Findings,
+): ConfigNode | null {
   const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
   // The compiler's own hint for an empty file is about routes.yaml.
   if (lines.replaceAll(/^\s*#.*$/gm, "").trim() === "") {
-    findings.add("WRONG_TYPE", { line: 1, column: 1, file: shown }, "the file is empty", "name the right file");
+    findings.add(
+      "WRONG_TYPE",
+      { line: 1, column: 1, file: shown },
+      "the file is empty",
+      "name the right file",
+    );
     return null;
   }
   const tree = readDocument(lines, findings, shown, "1.1");
   return findings.failed ? null : tree;
 }
 
-/** The tree of a file that must be a mapping. @param rule the message otherwise. @param fix how to begin it. */
-export function parseMapping(file: ImportedText, findings: Findings, rule: string, fix?: string): MapNode | null {
+/**
+ * The tree of a file that must be a mapping. @param rule the message otherwise. @param fix how to
+ * begin it.
+ */
+export function parseMapping(
+  file: ImportedText,
+  findings: Findings,
+  rule: string,
+  fix?: string,
+): MapNode | null {
   const tree = parseImported(file, findings);
   if (tree === null || tree.kind === "map") return tree;
   findings.add("WRONG_TYPE", tree.at, rule, fix);
@@ -57,8 +77,9 @@ export function parseMapping(file: ImportedText, findings: Findings, rule: strin
 const MODEL_ID = /^[A-Za-z0-9~@][\w.:~@/+-]{0,255}$/;
 
 /**
- * The ids of a plain list, one a line, `#` before remarks; `null` for any other text. After an id with a maker, a line without an id is an item
- * too, so that it is reported and the file is not taken for broken YAML.
+ * The ids of a plain list, one a line, `#` before remarks; `null` for any other text. After an id
+ * with a maker, a line without an id is an item too, so that it is reported and the file is not
+ * taken for broken YAML.
  */
 export function modelLines({ shown, text }: ImportedText): readonly Item[] | null {
   const items: Item[] = [];
@@ -101,7 +122,9 @@ export const REFERENCE = "os.environ/";
 
 /** Whether LiteLLM reads the value from the environment, which an import does not know. */
 export function isReference(node: ConfigNode): boolean {
-  return node.kind === "scalar" && typeof node.value === "string" && node.value.startsWith(REFERENCE);
+  return (
+    node.kind === "scalar" && typeof node.value === "string" && node.value.startsWith(REFERENCE)
+  );
 }
 
 /** PyYAML reads YAML 1.1. */
@@ -115,8 +138,9 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * The members of one mapping of the source; an absent mapping is an empty one. It records which members were read, so that unread members can be
- * reported: nothing is dropped silently. A value of the wrong type is a finding, and reads as absent.
+ * The members of one mapping of the source; an absent mapping is an empty one. It records which
+ * members were read, so that unread members can be reported: nothing is dropped silently. A value
+ * of the wrong type is a finding, and reads as absent.
  */
 export class Fields implements Spot {
   readonly path: Path;
@@ -151,8 +175,15 @@ export class Fields implements Spot {
     return member !== undefined && !isNull(member.node);
   }
 
-  /** `null` where it is absent or a reference to the environment, and after a finding where `read` gives `null`. */
-  #scalar<Value>(name: string, expected: string, read: (value: unknown) => Value | null): Value | null {
+  /**
+   * `null` where it is absent or a reference to the environment, and after a finding where `read`
+   * gives `null`.
+   */
+  #scalar<Value>(
+    name: string,
+    expected: string,
+    read: (value: unknown) => Value | null,
+  ): Value | null {
     const item = this.item(name);
     if (item === null) return null;
     const value = item.node.kind === "scalar" ? read(item.node.value) : null;
@@ -160,12 +191,17 @@ export class Fields implements Spot {
     return value;
   }
 
-  /** A number or a boolean reads as its text, because YAML makes numbers of names such as `2024`. */
+  /**
+   * A number or a boolean reads as its text, because YAML makes numbers of names such as `2024`.
+   */
   text(name: string): string | null {
     return this.#scalar(name, "text", String);
   }
 
-  /** Text for routes.yaml; `null` also, with a line of the report, for a reference and for a probable credential. @param what for the report. */
+  /**
+   * Text for routes.yaml; `null` also, with a line of the report, for a reference and for a
+   * probable credential. @param what for the report.
+   */
   plain(name: string, what: string): string | null {
     const item = this.item(name);
     const text = this.text(name);
@@ -187,7 +223,11 @@ export class Fields implements Spot {
   }
 
   flag(name: string): boolean | null {
-    return this.#scalar(name, "true or false", (value) => BOOLEANS.get(String(value).toLowerCase()) ?? null);
+    return this.#scalar(
+      name,
+      "true or false",
+      (value) => BOOLEANS.get(String(value).toLowerCase()) ?? null,
+    );
   }
 
   fields(name: string): Fields {
@@ -198,7 +238,11 @@ export class Fields implements Spot {
 
   fieldsOf({ node, ...spot }: Item): Fields {
     if (node.kind !== "map") this.#wrong(spot, "a mapping");
-    return new Fields(node.kind === "map" ? node : { at: node.at, members: new Map() }, spot.path, this.#reading);
+    return new Fields(
+      node.kind === "map" ? node : { at: node.at, members: new Map() },
+      spot.path,
+      this.#reading,
+    );
   }
 
   /** The items of a list; empty where it is absent. */
@@ -227,7 +271,8 @@ export class Fields implements Spot {
   textsOf(item: Item): readonly SourceText[] {
     const items = item.node.kind === "scalar" ? [item] : this.itemsOf(item);
     return items.flatMap((one) => {
-      if (one.node.kind === "scalar" && one.node.value !== null) return [{ text: String(one.node.value), spot: one }];
+      if (one.node.kind === "scalar" && one.node.value !== null)
+        return [{ text: String(one.node.value), spot: one }];
       this.#wrong(one, "text");
       return [];
     });
@@ -259,7 +304,10 @@ export class Fields implements Spot {
     return changed;
   }
 
-  /** Reports those of these members that are there, with everything below them, and marks them as read. */
+  /**
+   * Reports those of these members that are there, with everything below them, and marks them as
+   * read.
+   */
   note(outcome: Outcome, names: string | readonly string[], text: string): void {
     for (const item of [names].flat().flatMap((name) => this.item(name) ?? []))
       this.#reading.report.add(outcome, item, text, "whole");
@@ -268,15 +316,25 @@ export class Fields implements Spot {
   /**
    * Reports every member that has not been read. A value is never repeated.
    *
-   * @param others for keys that `known` does not have; by default they are reported as unknown, so that a person looks them up.
+   * @param others for keys that `known` does not have; by default they are reported as unknown, so
+   * that a person looks them up.
    */
   noteUnread(known: KnownKeys, others?: KnownKeys[string]): void {
     for (const name of [...this.#members.keys()].filter((one) => !this.#read.has(one))) {
-      const [outcome, text] = (Object.hasOwn(known, name) ? known[name] : undefined) ?? others ?? UNKNOWN;
+      const [outcome, text] =
+        (Object.hasOwn(known, name) ? known[name] : undefined) ?? others ?? UNKNOWN;
       const item = this.item(name);
       this.note(outcome, name, text);
-      if (text === UNKNOWN[1] && item?.node.kind === "scalar" && looksLikeSecret(String(item.node.value)))
-        this.note("decide", name, "this value looks like a credential: put it into the environment");
+      if (
+        text === UNKNOWN[1] &&
+        item?.node.kind === "scalar" &&
+        looksLikeSecret(String(item.node.value))
+      )
+        this.note(
+          "decide",
+          name,
+          "this value looks like a credential: put it into the environment",
+        );
     }
   }
 
@@ -334,7 +392,10 @@ export class ImportReport {
   readonly #file: string;
   /** By their JSON: an alias shows one value many times. */
   readonly #entries = new Map<string, ReportEntry>();
-  /** Values that have a line, by position and name: a value of a merged mapping or a stored credential has several paths. */
+  /**
+   * Values that have a line, by position and name: a value of a merged mapping or a stored
+   * credential has several paths.
+   */
   readonly #covered = new Map<string, "whole" | "itself">();
 
   /** @param file of values whose position names none. */
@@ -342,12 +403,25 @@ export class ImportReport {
     this.#file = file;
   }
 
-  /** @param reach `whole`: the line is also about all members of a mapping, as `left_out` always is. */
-  add(outcome: Outcome, { path, at }: Spot, text: string, reach: "whole" | "itself" = "itself"): void {
+  /**
+   * @param reach `whole`: the line is also about all members of a mapping, as `left_out` always is.
+   */
+  add(
+    outcome: Outcome,
+    { path, at }: Spot,
+    text: string,
+    reach: "whole" | "itself" = "itself",
+  ): void {
     const value = valueKey(path, at);
     if (outcome === "left_out" || reach === "whole") this.#covered.set(value, "whole");
     else if (!this.#covered.has(value)) this.#covered.set(value, "itself");
-    const entry = { outcome, source: describeSafely(path), file: at.file ?? this.#file, line: at.line, text };
+    const entry = {
+      outcome,
+      source: describeSafely(path),
+      file: at.file ?? this.#file,
+      line: at.line,
+      text,
+    };
     this.#entries.set(JSON.stringify(entry), entry);
   }
 
@@ -360,12 +434,14 @@ export class ImportReport {
     const covered = this.#covered.get(valueKey(path, keyAt));
     if (covered === "whole") return;
     if (tree.kind === "map") {
-      for (const [name, { node, keyAt: at }] of tree.members) this.addRest(node, [...path, name], at);
+      for (const [name, { node, keyAt: at }] of tree.members)
+        this.addRest(node, [...path, name], at);
     } else if (tree.kind === "list") {
       const isNamed = covered !== undefined && path.length > 0;
       for (const { path: below, node } of itemsIn(path, tree))
         if (!isNamed || node.kind !== "scalar") this.addRest(node, below);
-    } else if (tree.value !== null && covered === undefined) this.add("decide", { path, at: keyAt }, REST);
+    } else if (tree.value !== null && covered === undefined)
+      this.add("decide", { path, at: keyAt }, REST);
   }
 
   /** Sorted by outcome, the imported file before its includes, and line. */

@@ -41,31 +41,44 @@ const FLAGS = {
 /** Puts one question on the terminal; gives the line. */
 export type Ask = (question: string) => Promise<string>;
 
-/** `signalbox init`; gives the exit code. @param ask how questions are put on a terminal (`io.terminal`). */
-export function init(argv: readonly string[], io: CommandIo, ask: Ask = askOnTerminal): Promise<number> {
-  return runFlagCommand({ name: "init", help: INIT_HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    const [directory = ".", ...others] = positionals;
-    if (others.length > 0) throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
-    const isInteractive = io.terminal === true && !values.yes;
-    const answer = async (given: string | undefined, question: string): Promise<string> =>
-      given ?? (isInteractive ? (await ask(question)).trim() : "");
-    const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
-    const plan = planInit(
-      readAnswers({
-        providers: await answer(values.providers, known),
-        workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
-        regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
-        noTraining: await answer(
-          values["no-training"] ? "yes" : undefined,
-          "Do your contracts exclude that they train on requests? yes or no (no): ",
-        ),
-      }),
-    );
-    const folder = resolve(io.cwd, directory);
-    await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
-    if (plan.trainsOnData) io.stdout(TRAINING);
-    return EXIT.ok;
-  });
+/**
+ * `signalbox init`; gives the exit code. @param ask how questions are put on a terminal
+ * (`io.terminal`).
+ */
+export function init(
+  argv: readonly string[],
+  io: CommandIo,
+  ask: Ask = askOnTerminal,
+): Promise<number> {
+  return runFlagCommand(
+    { name: "init", help: INIT_HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      const [directory = ".", ...others] = positionals;
+      if (others.length > 0)
+        throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
+      const isInteractive = io.terminal === true && !values.yes;
+      const answer = async (given: string | undefined, question: string): Promise<string> =>
+        given ?? (isInteractive ? (await ask(question)).trim() : "");
+      const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
+      const plan = planInit(
+        readAnswers({
+          providers: await answer(values.providers, known),
+          workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
+          regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
+          noTraining: await answer(
+            values["no-training"] ? "yes" : undefined,
+            "Do your contracts exclude that they train on requests? yes or no (no): ",
+          ),
+        }),
+      );
+      const folder = resolve(io.cwd, directory);
+      await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
+      if (plan.trainsOnData) io.stdout(TRAINING);
+      return EXIT.ok;
+    },
+  );
 }
 
 async function askOnTerminal(question: string): Promise<string> {
@@ -92,11 +105,15 @@ function readAnswers(given: Given): InitAnswers {
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
   }
   const noTraining = given.noTraining.toLowerCase();
-  if (!["", "no", "n", "yes", "y"].includes(noTraining)) throw new UsageError("--no-training: answer yes or no");
+  if (!["", "no", "n", "yes", "y"].includes(noTraining))
+    throw new UsageError("--no-training: answer yes or no");
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
-/** Schemas for editors (docs/editor.md). Outside of `policies`, where `opa` would take them for data. */
+/**
+ * Schemas for editors (docs/editor.md). Outside of `policies`, where `opa` would take them for
+ * data.
+ */
 const EDITOR_SCHEMAS = ["routes", "routes-part", "routes-overlay", "assertions", "input"].map(
   (name) => `${name}.schema.json`,
 );
@@ -107,17 +124,21 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
-  const fileAt = (name: string, text: string): FileToWrite => fileBelow({ path: folder, shown }, name, text);
+  const fileAt = (name: string, text: string): FileToWrite =>
+    fileBelow({ path: folder, shown }, name, text);
   const hasIgnore = existsSync(join(folder, ".gitignore"));
   const files = [
     fileAt("routes.yaml", routes),
-    ...(await Promise.all(EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packagedText(`schemas/${name}`))))),
+    ...(await Promise.all(
+      EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packagedText(`schemas/${name}`))),
+    )),
     ...(await Promise.all(copies.map(async (name) => fileAt(name, await packagedText(name))))),
     ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
   ];
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
-  if (hasIgnore) io.stdout("add .signalbox/ to .gitignore: it has the store and compiled policies\n");
+  if (hasIgnore)
+    io.stdout("add .signalbox/ to .gitignore: it has the store and compiled policies\n");
   const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
   io.stdout(`
 Next:

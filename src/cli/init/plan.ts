@@ -46,11 +46,21 @@ export interface InitPlan {
 export function readPreset(flag: string, name: string): Preset {
   const preset = presetOf(name);
   if (preset !== undefined) return preset;
-  throw new UsageError(`${flag}: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`);
+  throw new UsageError(
+    `${flag}: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`,
+  );
 }
 
-/** @throws {UsageError} that names what there is, for a preset that is not, and for a region where a provider has no address. */
-export function planInit({ providers: names, workspace, regions, trainsOnData }: InitAnswers): InitPlan {
+/**
+ * @throws {UsageError} that names what there is, for a preset that is not, and for a region where a
+ * provider has no address.
+ */
+export function planInit({
+  providers: names,
+  workspace,
+  regions,
+  trainsOnData,
+}: InitAnswers): InitPlan {
   const models = new Map<string, JsonObject>();
   const providers: PlannedProvider[] = [];
   const endpoints: PlannedEndpoint[] = [];
@@ -83,12 +93,15 @@ function regionsFor(
   { regions, address = "", region: fixed = "global" }: Preset,
   wanted: readonly string[],
 ): readonly string[] {
-  const fits = (region: string): boolean => wanted.includes(region) || wanted.includes(areaOf(region));
+  const fits = (region: string): boolean =>
+    wanted.includes(region) || wanted.includes(areaOf(region));
   if (regions === undefined) {
     // Such a host has its region in its name, or none at all.
     if (wanted.length === 0 || fits(fixed)) return [fixed];
     if (!address.includes(fixed)) return wanted.slice(0, 1);
-    throw new UsageError(`--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`);
+    throw new UsageError(
+      `--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`,
+    );
   }
   const known = Object.keys(regions);
   if (wanted.length === 0) return ["global" in regions ? "global" : (known[0] ?? "global")];
@@ -126,7 +139,12 @@ function endpointOf(
     name,
     region,
     preset,
-  }: { readonly id: string; readonly name: string; readonly region: string; readonly preset: Preset },
+  }: {
+    readonly id: string;
+    readonly name: string;
+    readonly region: string;
+    readonly preset: Preset;
+  },
   models: Map<string, JsonObject>,
 ): PlannedEndpoint {
   const { sample } = preset;

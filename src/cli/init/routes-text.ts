@@ -20,7 +20,9 @@ export function routesText(plan: InitPlan): string {
     providers: plan.providers.map(({ id }) => id),
     capabilities: listed("capabilities"),
     ...(dimensions.length === 0 ? {} : { dimensions }),
-    ...(dimensions.length === 0 || windows.length === 0 ? {} : { context_window: Math.max(...windows) }),
+    ...(dimensions.length === 0 || windows.length === 0
+      ? {}
+      : { context_window: Math.max(...windows) }),
   };
   return `# yaml-language-server: $schema=./routes.schema.json
 #
@@ -78,17 +80,34 @@ vocabulary:
 `;
 }
 
-function providerText({ id, preset, title, region, baseUrl, auth }: PlannedProvider, trainsOnData: boolean): string {
-  const lines = [`  # ${title}`, `  ${flow(id)}:`, `    preset: ${preset}`, `    region: ${region}`];
+function providerText(
+  { id, preset, title, region, baseUrl, auth }: PlannedProvider,
+  trainsOnData: boolean,
+): string {
+  const lines = [
+    `  # ${title}`,
+    `  ${flow(id)}:`,
+    `    preset: ${preset}`,
+    `    region: ${region}`,
+  ];
   if (baseUrl !== null)
-    lines.push("    # Replace the parts in capitals by the names of your account.", `    base_url: ${baseUrl}`);
+    lines.push(
+      "    # Replace the parts in capitals by the names of your account.",
+      `    base_url: ${baseUrl}`,
+    );
   lines.push(`    trains_on_data: ${trainsOnData}`);
   if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
   return lines.join("\n");
 }
 
-/** One route for all generating models; one for each other model, since only models of its kind can replace it. */
-function routesOf({ endpoints, models }: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
+/**
+ * One route for all generating models; one for each other model, since only models of its kind can
+ * replace it.
+ */
+function routesOf({
+  endpoints,
+  models,
+}: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
   const generates = ({ model }: PlannedEndpoint): boolean =>
     listOf(models.get(model)?.["operations"]).includes("generate");
   const groups = new Map<string, PlannedEndpoint[]>();
@@ -100,13 +119,17 @@ function routesOf({ endpoints, models }: InitPlan): readonly { readonly name: st
     name,
     row: {
       primary: primary?.row["id"] ?? "",
-      ...(fallbacks.length === 0 ? {} : { fallbacks: fallbacks.map(({ row }) => row["id"] ?? ""), on_gap: "narrow" }),
+      ...(fallbacks.length === 0
+        ? {}
+        : { fallbacks: fallbacks.map(({ row }) => row["id"] ?? ""), on_gap: "narrow" }),
     },
   }));
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? value.flatMap((item: JsonValue | undefined) => (item === undefined ? [] : [item])) : [];
+  return Array.isArray(value)
+    ? value.flatMap((item: JsonValue | undefined) => (item === undefined ? [] : [item]))
+    : [];
 }
 
 /** Text that needs no quotes in YAML. */
@@ -115,9 +138,12 @@ const NOT_TEXT: ReadonlySet<string> = new Set(["true", "false", "null", "yes", "
 
 /** A value in YAML's flow style, on one line: `{ bearer: { env: NAME } }`. */
 function flow(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map((item: JsonValue | undefined) => flow(item ?? null)).join(", ")}]`;
+  if (Array.isArray(value))
+    return `[${value.map((item: JsonValue | undefined) => flow(item ?? null)).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value).map(([name, member]) => `${flow(name)}: ${flow(member ?? null)}`);
+    const members = Object.entries(value).map(
+      ([name, member]) => `${flow(name)}: ${flow(member ?? null)}`,
+    );
     return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
   }
   if (typeof value !== "string") return String(value);

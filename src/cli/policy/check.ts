@@ -40,9 +40,16 @@ export function checkPolicies(argv: readonly string[], io: CommandIo): Promise<n
       const { shown, sources } = await readPolicyFolder(io, values.dir);
       const cache = await openCache(values.cache, io);
       const { policies, diagnostics } = await compilePolicies(sources, { cache });
-      io.stdout(formatDiagnostics(format, diagnostics, { sources, revision: null, colour: wantsColour(io) }));
+      io.stdout(
+        formatDiagnostics(format, diagnostics, {
+          sources,
+          revision: null,
+          colour: wantsColour(io),
+        }),
+      );
       const failed =
-        diagnostics.some(({ severity }) => severity === "error") || (values.strict && diagnostics.length > 0);
+        diagnostics.some(({ severity }) => severity === "error") ||
+        (values.strict && diagnostics.length > 0);
       if (format === "terminal" && !diagnostics.some(({ severity }) => severity === "error")) {
         const constraints = policies.flatMap(({ contract }) => contract.constraints).length;
         const tested = classifySources(sources).files.filter(({ kind }) => kind === "test").length;

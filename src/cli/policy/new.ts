@@ -35,21 +35,34 @@ const FLAGS = {
 } as const;
 
 export function newPolicy(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand({ name: "policy new", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    const id = readId(positionals);
-    const effect = readEffect(values.effect);
-    const owners = readOwners(values.owner);
-    const { policy, test } = policyTexts({ id, effect, owners, title: readTitle(values.title, effect) });
-    const folder = directoryOf(io, values.dir);
-    const { shown } = folder;
-    const files = [fileBelow(folder, `${id}.rego`, policy), fileBelow(folder, `${id}_test.rego`, test)];
-    await createFiles(files);
-    const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
-    io.stdout(files.map((written) => `${written.shown}\n`).join(""));
-    io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
-    io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
-    return EXIT.ok;
-  });
+  return runFlagCommand(
+    { name: "policy new", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      const id = readId(positionals);
+      const effect = readEffect(values.effect);
+      const owners = readOwners(values.owner);
+      const { policy, test } = policyTexts({
+        id,
+        effect,
+        owners,
+        title: readTitle(values.title, effect),
+      });
+      const folder = directoryOf(io, values.dir);
+      const { shown } = folder;
+      const files = [
+        fileBelow(folder, `${id}.rego`, policy),
+        fileBelow(folder, `${id}_test.rego`, test),
+      ];
+      await createFiles(files);
+      const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
+      io.stdout(files.map((written) => `${written.shown}\n`).join(""));
+      io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
+      io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
+      return EXIT.ok;
+    },
+  );
 }
 
 /** The rule for file names is the rule for ids. */
@@ -85,7 +98,11 @@ const LONGEST_TITLE = 200;
 function readTitle(value: string | undefined, effect: ConstraintEffect): string {
   if (value === undefined) return exampleTitle(effect);
   const title = value.trim();
-  if (title === "" || title.length > LONGEST_TITLE || /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(title)) {
+  if (
+    title === "" ||
+    title.length > LONGEST_TITLE ||
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(title)
+  ) {
     throw new UsageError(
       `--title: must be one line of 1 to ${LONGEST_TITLE} printable characters, such as "Requests stay in the European Union"`,
     );
@@ -109,7 +126,10 @@ interface Template {
   readonly constraint: string;
   readonly reasons: readonly string[];
   readonly rules: string;
-  /** The policy is imported as `policy`: under its own name it could hide a rule of the test or a built-in. */
+  /**
+   * The policy is imported as `policy`: under its own name it could hide a rule of the test or a
+   * built-in.
+   */
   readonly tests: string;
 }
 
@@ -149,7 +169,10 @@ test_unlimited_retention_has_a_reason_of_its_own if {
 }
 `;
 
-/** One example for each effect. All are formatted, pass their tests, and leave no gap in their coverage. */
+/**
+ * One example for each effect. All are formatted, pass their tests, and leave no gap in their
+ * coverage.
+ */
 const TEMPLATES: Readonly<Record<ConstraintEffect, Template>> = {
   gate: {
     title: "Keys of production and staging only",
@@ -198,7 +221,10 @@ export function exampleTitle(effect: ConstraintEffect): string {
   return TEMPLATES[effect].title;
 }
 
-/** Both texts of a new policy. Only the title may hold any character of one line; the rest must be valid in a contract. */
+/**
+ * Both texts of a new policy. Only the title may hold any character of one line; the rest must be
+ * valid in a contract.
+ */
 export function policyTexts({ id, title, owners, effect }: NewPolicy): {
   readonly policy: string;
   readonly test: string;

@@ -10,15 +10,26 @@ export const DEFAULT_DIRECTORY = "policies";
 
 /** A folder of policies as one command sees it. */
 export interface PolicyFolder {
-  /** As messages print it: relative and with `/` where it lies in the working directory; `.` for that itself. */
+  /**
+   * As messages print it: relative and with `/` where it lies in the working directory; `.` for
+   * that itself.
+   */
   readonly shown: string;
-  /** Policies, tests and libraries as they stand on disk, sorted by path; paths begin with `shown`. */
+  /**
+   * Policies, tests and libraries as they stand on disk, sorted by path; paths begin with `shown`.
+   */
   readonly sources: readonly Source[];
 }
 
 /** @throws {UsageError} when the flag is empty. */
-export function directoryOf(io: CommandIo, flag: string): { readonly path: string; readonly shown: string } {
-  if (flag === "") throw new UsageError("--dir: is empty; give the folder of the policies, such as --dir policies");
+export function directoryOf(
+  io: CommandIo,
+  flag: string,
+): { readonly path: string; readonly shown: string } {
+  if (flag === "")
+    throw new UsageError(
+      "--dir: is empty; give the folder of the policies, such as --dir policies",
+    );
   const path = resolve(io.cwd, flag);
   return { path, shown: shownPath(io.cwd, path) };
 }
@@ -26,7 +37,8 @@ export function directoryOf(io: CommandIo, flag: string): { readonly path: strin
 /**
  * Reads the files that a start reads: `*.rego` of the folder and of its `lib`.
  *
- * @throws {CommandError} when the folder or a file cannot be read: what is left out would be neither checked nor tested.
+ * @throws {CommandError} when the folder or a file cannot be read: what is left out would be
+ * neither checked nor tested.
  */
 export async function readPolicyFolder(io: CommandIo, flag: string): Promise<PolicyFolder> {
   const { path, shown } = directoryOf(io, flag);
@@ -57,7 +69,10 @@ export async function readPolicyFolder(io: CommandIo, flag: string): Promise<Pol
   return { shown, sources };
 }
 
-/** The folder, where it is written below the working directory, or its `lib`, if it is a link that leads out. */
+/**
+ * The folder, where it is written below the working directory, or its `lib`, if it is a link that
+ * leads out.
+ */
 async function linkOutside(io: CommandIo, path: string): Promise<string | null> {
   const here = directoryTree(io.cwd);
   const isBelow = !isAbsolute(shownPath(io.cwd, path));
@@ -77,7 +92,8 @@ export async function usingToolchain<Result>(work: () => Promise<Result>): Promi
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ToolchainError) throw new CommandError(`the policy toolchain: ${error.message}`);
+    if (error instanceof ToolchainError)
+      throw new CommandError(`the policy toolchain: ${error.message}`);
     throw error;
   }
 }

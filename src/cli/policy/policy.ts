@@ -52,12 +52,17 @@ export async function policy(argv: readonly string[], io: CommandIo): Promise<nu
   const rows = local.some((row) => row.name === name) ? local : [...local, ...(await ofAServer())];
   const row = rows.find((one) => one.name === name);
   if (row !== undefined) return row.run(rest, io);
-  return runCommand({ name: "policy", help }, name?.startsWith("-") === true ? argv : [], io, () => {
-    throw noSuchCommand(
-      name,
-      rows.map((one) => one.name),
-    );
-  });
+  return runCommand(
+    { name: "policy", help },
+    name?.startsWith("-") === true ? argv : [],
+    io,
+    () => {
+      throw noSuchCommand(
+        name,
+        rows.map((one) => one.name),
+      );
+    },
+  );
 }
 
 async function help(): Promise<string> {
@@ -74,5 +79,7 @@ signalbox policy COMMAND --help explains a command.
 }
 
 function linesOf(rows: readonly Row[]): string {
-  return rows.map(({ name, argument = "", summary }) => `  ${`${name} ${argument}`.padEnd(15)}${summary}\n`).join("");
+  return rows
+    .map(({ name, argument = "", summary }) => `  ${`${name} ${argument}`.padEnd(15)}${summary}\n`)
+    .join("");
 }

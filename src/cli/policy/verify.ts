@@ -60,7 +60,11 @@ export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<
         verifyAll(policyLog),
       );
       io.stdout(json ? formatJson(verified) : formatVerified(verified));
-      const failing = new Set(["differs", "damaged", ...(values.strict === true ? ["other_compiler"] : [])]);
+      const failing = new Set([
+        "differs",
+        "damaged",
+        ...(values.strict === true ? ["other_compiler"] : []),
+      ]);
       return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
     },
   );
@@ -76,13 +80,20 @@ async function verifyAll(log: PolicyLogStore): Promise<readonly Verified[]> {
   return verified;
 }
 
-async function verifyOne(content: SpokenContent, log: PolicyLogStore, toolchain: Toolchain): Promise<Verified> {
+async function verifyOne(
+  content: SpokenContent,
+  log: PolicyLogStore,
+  toolchain: Toolchain,
+): Promise<Verified> {
   try {
     const stored = await log.content(content.digest);
     if (stored === null || stored.policy !== content.policy) {
       throw new KeptContentError("nothing is stored under its digest");
     }
-    const { agreement } = await recompileContent(readStoredContent(stored, content.module), toolchain);
+    const { agreement } = await recompileContent(
+      readStoredContent(stored, content.module),
+      toolchain,
+    );
     return { content, result: RESULTS[agreement], reason: null };
   } catch (error) {
     if (!(error instanceof KeptContentError)) throw error;
@@ -110,7 +121,14 @@ function formatVerified(verified: readonly Verified[]): string {
 function formatJson(verified: readonly Verified[]): string {
   const contents = verified.map(({ content, result, reason }) => {
     const { policy, revision, digest, module } = content;
-    return { policy, revision: formatRevision(revision), digest, module_sha256: module, result, reason };
+    return {
+      policy,
+      revision: formatRevision(revision),
+      digest,
+      module_sha256: module,
+      result,
+      reason,
+    };
   });
   return jsonText({ version: 1, contents });
 }

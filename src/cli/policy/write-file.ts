@@ -12,13 +12,17 @@ export interface FileToWrite {
 }
 
 /** A file of a folder. @param name below it, with `/`. */
-export function fileBelow(folder: Pick<FileToWrite, "path" | "shown">, name: string, text: string): FileToWrite {
+export function fileBelow(
+  folder: Pick<FileToWrite, "path" | "shown">,
+  name: string,
+  text: string,
+): FileToWrite {
   return { path: join(folder.path, name), shown: posix.join(folder.shown, name), text };
 }
 
 /**
- * Replaces a file's text whole: a reader, also after a crash, finds the old text or the new one. Mode and
- * symbolic links stay.
+ * Replaces a file's text whole: a reader, also after a crash, finds the old text or the new one.
+ * Mode and symbolic links stay.
  *
  * @throws {CommandError} when it cannot be written.
  */
@@ -34,7 +38,8 @@ export async function replaceFile({ path, shown, text }: FileToWrite): Promise<v
 /**
  * Makes files that did not exist, all of them or none. Folders are made where they are missing.
  *
- * @throws {CommandError} when one exists already, which is then left as it is, or cannot be written.
+ * @throws {CommandError} when one exists already, which is then left as it is, or cannot be
+ * written.
  */
 export async function createFiles(files: readonly FileToWrite[]): Promise<void> {
   const claimed: string[] = [];
@@ -43,7 +48,8 @@ export async function createFiles(files: readonly FileToWrite[]): Promise<void> 
     for (const { path, shown } of files) {
       current = shown;
       await makeFolder(dirname(path), dirname(shown));
-      // Claims the name before anything is written: between a check and a write another process could create the file.
+      // Claims the name before anything is written: between a check and a write another process
+      // could create the file.
       await (await open(path, "wx")).close();
       claimed.push(path);
     }
@@ -62,7 +68,9 @@ async function makeFolder(path: string, shown: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch {
-    throw new CommandError(`${shown}: the folder cannot be created; check what is at this path, and the permissions`);
+    throw new CommandError(
+      `${shown}: the folder cannot be created; check what is at this path, and the permissions`,
+    );
   }
 }
 
@@ -80,7 +88,11 @@ async function writeWhole(target: string, text: string, mode: number): Promise<v
 function notWritten(shown: string, error: unknown): CommandError {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code === "EEXIST")
-    return new CommandError(`${shown}: exists already and is left as it is; choose another name or folder`);
+    return new CommandError(
+      `${shown}: exists already and is left as it is; choose another name or folder`,
+    );
   const detail = typeof code === "string" ? ` (${code})` : "";
-  return new CommandError(`${shown}: cannot be written${detail}; check the folder and its permissions`);
+  return new CommandError(
+    `${shown}: cannot be written${detail}; check the folder and its permissions`,
+  );
 }

@@ -12,21 +12,27 @@ interface DemoRequest {
 }
 
 /** Preferred first: most people begin with a chat. */
-const REQUESTS: readonly (readonly [ModelOperation, string, Readonly<Record<string, unknown>>])[] = [
-  ["generate", "/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
-  ["embed", "/v1/embeddings", { input: "Hello" }],
-  ["rerank", "/v1/rerank", { query: "Hello", documents: ["Hello.", "Goodbye."] }],
-  ["moderate", "/v1/moderations", { input: "Hello" }],
-];
+const REQUESTS: readonly (readonly [ModelOperation, string, Readonly<Record<string, unknown>>])[] =
+  [
+    ["generate", "/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
+    ["embed", "/v1/embeddings", { input: "Hello" }],
+    ["rerank", "/v1/rerank", { query: "Hello", documents: ["Hello.", "Goodbye."] }],
+    ["moderate", "/v1/moderations", { input: "Hello" }],
+  ];
 
-/** A request of the workspace `demo`, else of the first workspace that approves a route; `null` where none does. */
+/**
+ * A request of the workspace `demo`, else of the first workspace that approves a route; `null`
+ * where none does.
+ */
 export function demoRequest(table: RoutingTable): DemoRequest | null {
   const others = Object.keys(table.workspaces).filter((id) => id !== "demo");
   for (const workspace of ["demo", ...others]) {
     const routes = table.workspaces[workspace]?.approve.routes ?? [];
     for (const [operation, path, body] of REQUESTS) {
       const route = routes.find((id) =>
-        endpointsOf(table, id).some(({ model }) => table.models[model]?.operations.includes(operation)),
+        endpointsOf(table, id).some(({ model }) =>
+          table.models[model]?.operations.includes(operation),
+        ),
       );
       if (route === undefined) continue;
       const allow = isTrainedOn(table, route) ? { provider: { data_collection: "allow" } } : {};
@@ -42,9 +48,14 @@ function endpointsOf({ routes, endpoints }: RoutingTable, route: string): readon
   return ids.flatMap((id) => endpoints[id] ?? []);
 }
 
-/** Whether every provider of a route may train on what it is sent, so that requests have to allow it. */
+/**
+ * Whether every provider of a route may train on what it is sent, so that requests have to allow
+ * it.
+ */
 function isTrainedOn(table: RoutingTable, route: string): boolean {
-  return endpointsOf(table, route).every(({ provider }) => table.providers[provider]?.trainsOnData !== false);
+  return endpointsOf(table, route).every(
+    ({ provider }) => table.providers[provider]?.trainsOnData !== false,
+  );
 }
 
 export function demoText(url: string, key: string, { workspace, path, body }: DemoRequest): string {
@@ -59,7 +70,11 @@ try it:
 }
 
 /** The code stands behind `#`: browsers do not send it. */
-export function consoleText({ console }: ServeOptions, { url, adminUrl }: RunningServer, code: string): string {
+export function consoleText(
+  { console }: ServeOptions,
+  { url, adminUrl }: RunningServer,
+  code: string,
+): string {
   const origin = console === "public" ? url : adminUrl;
   return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
 }

@@ -25,10 +25,12 @@ export function checkBootstrapKey(given: string | undefined): void {
 }
 
 /**
- * Gives a store without keys one `operations:manage` key (docs/deployment.md#one-machine): the one in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is
- * returned to be shown once. `null` where there is no text to show.
+ * Gives a store without keys one `operations:manage` key (docs/deployment.md#one-machine): the one
+ * in `SIGNALBOX_BOOTSTRAP_KEY`, or a new one whose text is returned to be shown once. `null` where
+ * there is no text to show.
  *
- * @param file where its text is written before the key exists, so that the text of no key is missing; `null` where a terminal shows it.
+ * @param file where its text is written before the key exists, so that the text of no key is
+ * missing; `null` where a terminal shows it.
  * @throws {CommandError} where the file cannot be written, or exists already: then no key is made.
  */
 export async function bootstrapKey(
@@ -83,7 +85,9 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
   } catch (error) {
     if (isOurs) await rm(file, { force: true });
     const isThere =
-      error instanceof Error && Reflect.get(error, "code") === "EEXIST" && Reflect.get(error, "syscall") === "open";
+      error instanceof Error &&
+      Reflect.get(error, "code") === "EEXIST" &&
+      Reflect.get(error, "syscall") === "open";
     throw new CommandError(
       `--first-key-file: ${file} ${isThere ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +
         `name a new file in a folder that can be written, or give a key of your own as ${BOOTSTRAP_VARIABLE}`,

@@ -109,19 +109,31 @@ function readSeconds(given: string, flag: string): number {
 }
 
 /** @throws {UsageError} where there is one without the other. */
-function readTlsFiles(certFlag: string | undefined, keyFlag: string | undefined, io: CommandIo): TlsFiles | undefined {
+function readTlsFiles(
+  certFlag: string | undefined,
+  keyFlag: string | undefined,
+  io: CommandIo,
+): TlsFiles | undefined {
   const cert = certFlag ?? io.environment["SIGNALBOX_TLS_CERT"] ?? "";
   const key = keyFlag ?? io.environment["SIGNALBOX_TLS_KEY"] ?? "";
   if (cert === "" && key === "") return undefined;
-  if (cert === "") throw new UsageError("--tls-cert: is needed where --tls-key (SIGNALBOX_TLS_KEY) is given");
-  if (key === "") throw new UsageError("--tls-key: is needed where --tls-cert (SIGNALBOX_TLS_CERT) is given");
+  if (cert === "")
+    throw new UsageError("--tls-cert: is needed where --tls-key (SIGNALBOX_TLS_KEY) is given");
+  if (key === "")
+    throw new UsageError("--tls-key: is needed where --tls-cert (SIGNALBOX_TLS_CERT) is given");
   return { cert: resolve(io.cwd, cert), key: resolve(io.cwd, key) };
 }
 
 /** @throws {UsageError} naming the flag. */
 function readWorkers(given: string): number {
-  const count = given === "auto" ? Math.min(64, availableParallelism()) : /^\d{1,2}$/.test(given) ? Number(given) : 0;
-  if (count < 1 || count > 64) throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
+  const count =
+    given === "auto"
+      ? Math.min(64, availableParallelism())
+      : /^\d{1,2}$/.test(given)
+        ? Number(given)
+        : 0;
+  if (count < 1 || count > 64)
+    throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
   return count;
 }
 
@@ -129,8 +141,10 @@ function readWorkers(given: string): number {
 const LARGEST_BODY = 512 * 1024 * 1024;
 
 /**
- * Bytes of request bodies in memory at once in each process: a quarter of the machine's or container's memory, divided by the workers. A request takes several
- * times its body's bytes while the body is parsed and sent on. The largest body has to fit into the third that one key gets at most ({@link FairShare}).
+ * Bytes of request bodies in memory at once in each process: a quarter of the machine's or
+ * container's memory, divided by the workers. A request takes several times its body's bytes while
+ * the body is parsed and sent on. The largest body has to fit into the third that one key gets at
+ * most ({@link FairShare}).
  */
 function bodyMemoryOf(bodyBytes: number, workers: number): number {
   // Without a limit it is 0, or more than the machine has; by kernel and version.
@@ -152,14 +166,19 @@ export function readRetention(text: string | undefined, source: string): number 
   if (text === undefined || text === "") return null;
   const days = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
   if (days < 1 || days > LONGEST) {
-    throw new UsageError(`${source}: give whole days, from 1 to ${LONGEST}; leave it out to keep evidence for ever`);
+    throw new UsageError(
+      `${source}: give whole days, from 1 to ${LONGEST}; leave it out to keep evidence for ever`,
+    );
   }
   return days * DAY;
 }
 
 const CONSOLE_LISTENERS = ["admin", "public", "off"] as const;
 
-/** @throws {UsageError} naming the flag; and where keys would be pasted into a page that comes over a network in clear. */
+/**
+ * @throws {UsageError} naming the flag; and where keys would be pasted into a page that comes over
+ * a network in clear.
+ */
 function readConsole(
   given: string | undefined,
   adminHost: string,
@@ -178,7 +197,16 @@ function readConsole(
 /** Reads the arguments. @throws {UsageError} naming the flag. */
 export function parseServeOptions(argv: readonly string[], io: CommandIo): ServeOptions {
   const { values, positionals } = readArguments(argv, {
-    ...textFlags("config", "environment", "database", "port", "first-key-file", "console", "admin-port", "workers"),
+    ...textFlags(
+      "config",
+      "environment",
+      "database",
+      "port",
+      "first-key-file",
+      "console",
+      "admin-port",
+      "workers",
+    ),
     ...textFlags("tls-cert", "tls-key", "cache", "evidence-retention", "log-format", "log-level"),
     host: { type: "string", default: "127.0.0.1" },
     "behind-proxy": { type: "boolean", default: false },
@@ -235,8 +263,18 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     watch: !values["no-watch"],
     cache: compileCacheAt(values.cache, io.cwd, io.environment),
     evidence: {
-      delay: readNumber("--evidence-delay", values["evidence-delay"], { least: 0, most: 1_000, unit: "milliseconds" }),
-      maxWait: 1000 * readNumber("--evidence-wait", values["evidence-wait"], { least: 0.1, most: 60, unit: "seconds" }),
+      delay: readNumber("--evidence-delay", values["evidence-delay"], {
+        least: 0,
+        most: 1_000,
+        unit: "milliseconds",
+      }),
+      maxWait:
+        1000 *
+        readNumber("--evidence-wait", values["evidence-wait"], {
+          least: 0.1,
+          most: 60,
+          unit: "seconds",
+        }),
     },
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??
@@ -276,7 +314,9 @@ function checkExposure(
     throw new UsageError("--insecure-http: --behind-proxy is given too; leave one of the two out");
   }
   if (flags.insecureHttp && hasTls) {
-    throw new UsageError("--insecure-http: a TLS certificate is given too; leave one of the two out");
+    throw new UsageError(
+      "--insecure-http: a TLS certificate is given too; leave one of the two out",
+    );
   }
   if (hasTls || isLoopback(host)) return null;
   if (flags.behindProxy) return "behind_proxy";

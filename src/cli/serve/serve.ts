@@ -23,7 +23,10 @@ import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
 
-/** `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a change of its files. */
+/**
+ * `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a
+ * change of its files.
+ */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
   const reloads = new ReloadRequests();
   process.on("SIGHUP", reloads.request);
@@ -39,7 +42,11 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: CommandIo): Promise<number> {
+async function runServe(
+  requested: ServeOptions,
+  reloads: ReloadRequests,
+  io: CommandIo,
+): Promise<number> {
   // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
@@ -52,9 +59,15 @@ async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: Co
   if (options.example === true) {
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
   }
-  // From before the first compilation: a change during it would otherwise be served only after the next one.
+  // From before the first compilation: a change during it would otherwise be served only after the
+  // next one.
   const unwatch = options.watch
-    ? watchConfiguration(options.config, options.environment ?? null, reloads.request, filesOf(options))
+    ? watchConfiguration(
+        options.config,
+        options.environment ?? null,
+        reloads.request,
+        filesOf(options),
+      )
     : () => {};
   try {
     const server = await start(options, io);
@@ -92,7 +105,10 @@ function filesOf({ tls }: ServeOptions): readonly string[] {
 }
 
 /** Gives a function that watches the secret files of a build instead of those of the one before. */
-function secretWatcher({ config, watch }: ServeOptions, changed: () => void): (built: BuiltSnapshot | null) => void {
+function secretWatcher(
+  { config, watch }: ServeOptions,
+  changed: () => void,
+): (built: BuiltSnapshot | null) => void {
   let end = (): void => {};
   return (built) => {
     if (built?.ok === false || !watch) return;
@@ -107,7 +123,10 @@ function secretWatcher({ config, watch }: ServeOptions, changed: () => void): (b
 
 async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
   const version = readVersion();
-  const environment = { ...io.environment, [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version) };
+  const environment = {
+    ...io.environment,
+    [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version),
+  };
   const started = await startAs(options, environment, version, io).catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StoreUnavailableError) throw error;
     throw new StartError(listenFailure(error), { cause: error });
@@ -129,15 +148,25 @@ async function startAs(
   return await startWorkers(options, environment, version, (line) => io.stderr(`${line}\n`));
 }
 
-async function announce(options: ServeOptions, server: RunningServer, io: CommandIo): Promise<void> {
+async function announce(
+  options: ServeOptions,
+  server: RunningServer,
+  io: CommandIo,
+): Promise<void> {
   const { built, store, url, adminUrl, signInCode } = server;
   const { table } = built.snapshot.decider;
-  // A workspace that manages policies, where the table names them: the first key must be able to do everything.
+  // A workspace that manages policies, where the table names them: the first key must be able to do
+  // everything.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
   // What is not a terminal may be a log, and logs are read and kept by others.
   const file = io.terminal === true ? null : (options.firstKeyFile ?? null);
-  const bootstrap = await bootstrapKey(store, firstWorkspace, io.environment[BOOTSTRAP_VARIABLE], file);
+  const bootstrap = await bootstrapKey(
+    store,
+    firstWorkspace,
+    io.environment[BOOTSTRAP_VARIABLE],
+    file,
+  );
   if (bootstrap !== null) {
     const announced = `first key (operations:manage, workspace ${firstWorkspace}, 30 days; `;
     io.stdout(
@@ -148,12 +177,15 @@ async function announce(options: ServeOptions, server: RunningServer, io: Comman
   }
   const tried = options.demo ? demoRequest(table) : null;
   const demo = tried === null ? null : await demoKey(store, tried.workspace);
-  io.stdout(`listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`);
+  io.stdout(
+    `listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`,
+  );
   if (options.demo && tried === null) {
     io.stdout("--demo: no workspace approves a route, so no demo key is made\n");
   }
   if (demo !== null && tried !== null) io.stdout(demoText(url, demo.text, tried));
-  if (demo !== null && signInCode !== null) io.stdout(consoleText(options, server, signInCode(demo.id)));
+  if (demo !== null && signInCode !== null)
+    io.stdout(consoleText(options, server, signInCode(demo.id)));
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
@@ -206,11 +238,13 @@ async function untilStopped(
       (built) => {
         watchSecrets(built);
         reportBuild(built, io);
-        if (built.ok) io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
+        if (built.ok)
+          io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
         else io.stderr("reload failed; the last good configuration keeps serving\n");
       },
       (error: unknown) => {
-        const where = error instanceof StartError ? `: ${error.message}` : " in the store or the policy engine";
+        const where =
+          error instanceof StartError ? `: ${error.message}` : " in the store or the policy engine";
         io.stderr(`reload failed${where}; the last good configuration keeps serving\n`);
       },
     );

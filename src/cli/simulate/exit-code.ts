@@ -1,8 +1,15 @@
 import { CHANGE_KINDS, type ChangeKind } from "../../simulate/change-kind.ts";
 import { SETTING_EFFECTS } from "../../simulate/settings/setting-effect.ts";
-import type { ComparisonReport, SideReport, SimulationReport } from "../../simulate/report/report.ts";
+import type {
+  ComparisonReport,
+  SideReport,
+  SimulationReport,
+} from "../../simulate/report/report.ts";
 
-/** Exit codes of `signalbox simulate`. With `--detailed-exitcode`, a command line that cannot be used is an error too: 2 means something else then. */
+/**
+ * Exit codes of `signalbox simulate`. With `--detailed-exitcode`, a command line that cannot be
+ * used is an error too: 2 means something else then.
+ */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
 /** What `--fail-on` takes. */
@@ -19,7 +26,9 @@ export const FAIL_ON_VALUES = [
 export type FailOnValue = (typeof FAIL_ON_VALUES)[number];
 
 /** Former values of `--fail-on`, with what is written now. */
-export const RENAMED_FAIL_ON: Readonly<Record<string, FailOnValue>> = { new_data_paths: "new_destination" };
+export const RENAMED_FAIL_ON: Readonly<Record<string, FailOnValue>> = {
+  new_data_paths: "new_destination",
+};
 
 export interface ExitFlags {
   readonly detailedExitcode: boolean;
@@ -33,18 +42,28 @@ export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): n
   if (report === null) return SIMULATE_EXIT.error;
   const { declared, promoted, assertions, complete } = report;
   // What an incomplete run did not meet, the classes that were left out may.
-  const gateFailed = complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
+  const gateFailed =
+    complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
   if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
   if (flags.failOn.some((value) => meetsGate(report, value, flags))) return SIMULATE_EXIT.failed;
   const both = [declared, promoted];
   if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
     return SIMULATE_EXIT.incomplete;
   }
-  return flags.detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
+  return flags.detailedExitcode && both.some(differs)
+    ? SIMULATE_EXIT.differences
+    : SIMULATE_EXIT.ok;
 }
 
-/** Whether a value of `--fail-on` holds: as declared, with `--promote` as if promoted too, or by the files. */
-export function meetsGate(report: SimulationReport, value: FailOnValue, { promoting }: ExitFlags): boolean {
+/**
+ * Whether a value of `--fail-on` holds: as declared, with `--promote` as if promoted too, or by the
+ * files.
+ */
+export function meetsGate(
+  report: SimulationReport,
+  value: FailOnValue,
+  { promoting }: ExitFlags,
+): boolean {
   const gated = promoting ? [report.declared, report.promoted] : [report.declared];
   return (
     gated.some((comparison) => meets(comparison, value)) ||
@@ -53,11 +72,26 @@ export function meetsGate(report: SimulationReport, value: FailOnValue, { promot
   );
 }
 
-/** What a rule would allow or leave out as soon as a row has other values: the row's own change will not show it. */
-function isMetLatently({ latent }: SimulationReport, value: FailOnValue, promoting: boolean): boolean {
-  const kind = value === "more_permissive" ? "constraint" : value === "weaker_obligation" ? "obligation" : null;
+/**
+ * What a rule would allow or leave out as soon as a row has other values: the row's own change will
+ * not show it.
+ */
+function isMetLatently(
+  { latent }: SimulationReport,
+  value: FailOnValue,
+  promoting: boolean,
+): boolean {
+  const kind =
+    value === "more_permissive"
+      ? "constraint"
+      : value === "weaker_obligation"
+        ? "obligation"
+        : null;
   return (latent?.changes ?? []).some(
-    (change) => change.kind === kind && change.direction === "weaker" && (promoting || change.view === "declared"),
+    (change) =>
+      change.kind === kind &&
+      change.direction === "weaker" &&
+      (promoting || change.view === "declared"),
   );
 }
 
@@ -70,14 +104,18 @@ function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   if (value === "assertions") return false;
   if (value === "incomparable") return access === "incomparable";
   if (value === "more_permissive" || value === "less_permissive") {
-    // What allows more here and less there does both: a grant must not hide behind a denial beside it.
+    // What allows more here and less there does both: a grant must not hide behind a denial beside
+    // it.
     return access === value || access === "incomparable";
   }
   return changes(comparison, value);
 }
 
 /** What settings, assertions and policies of the files meet, whether or not a request shows it. */
-function isMetByFiles({ changed_settings: settings, base, head }: SimulationReport, value: FailOnValue): boolean {
+function isMetByFiles(
+  { changed_settings: settings, base, head }: SimulationReport,
+  value: FailOnValue,
+): boolean {
   if (value !== "any") return settings.some(({ gate }) => gate === value);
   return (
     settings.some(({ effect, gate }) => gate !== null || SETTING_EFFECTS[effect].matters) ||
@@ -86,7 +124,9 @@ function isMetByFiles({ changed_settings: settings, base, head }: SimulationRepo
 }
 
 function contentsOf({ policies }: SideReport): string {
-  return JSON.stringify(policies.map(({ id, digest, slot, content }) => [id, digest, slot, content]));
+  return JSON.stringify(
+    policies.map(({ id, digest, slot, content }) => [id, digest, slot, content]),
+  );
 }
 
 function changes(comparison: ComparisonReport, wanted: ChangeKind): boolean {
@@ -121,7 +161,12 @@ export function verdictOf(report: SimulationReport, flags: ExitFlags): Verdict {
       ...(assertions === null ? [] : [{ name: "assertions", passed: assertions.failed === 0 }]),
       ...(required.length === 0
         ? []
-        : [{ name: "coverage", passed: complete && required.every(({ status }) => status === "PASS") }]),
+        : [
+            {
+              name: "coverage",
+              passed: complete && required.every(({ status }) => status === "PASS"),
+            },
+          ]),
       ...flags.failOn.map((name) => ({ name, passed: !meetsGate(report, name, flags) })),
       { name: "complete", passed: complete },
     ],

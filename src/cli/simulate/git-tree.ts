@@ -16,10 +16,12 @@ interface Entry {
 const LINK = "120000";
 
 /**
- * The files of one commit, read from git's objects: no checkout, no filter, no line ending changed. Objects are walked from the root by
- * their ids, so that no path is ever a pattern or an option to git.
+ * The files of one commit, read from git's objects: no checkout, no filter, no line ending changed.
+ * Objects are walked from the root by their ids, so that no path is ever a pattern or an option to
+ * git.
  *
- * Its members throw {@link CommandError} for links and submodules on the way, and for objects that the clone does not hold.
+ * Its members throw {@link CommandError} for links and submodules on the way, and for objects that
+ * the clone does not hold.
  *
  * @param commit id of a commit.
  * @param flag the flag of the command line that chose it; messages name it.
@@ -79,14 +81,19 @@ function refuseDoors({ mode, type }: Entry, path: string, flag: string): void {
   }
 }
 
-async function readEntries(git: Git, object: string, flag: string): Promise<ReadonlyMap<string, Entry>> {
+async function readEntries(
+  git: Git,
+  object: string,
+  flag: string,
+): Promise<ReadonlyMap<string, Entry>> {
   // Without --full-tree git omits files outside the working directory.
   const { code, stdout } = await git(["ls-tree", "-z", "--full-tree", object]);
   if (code !== 0) throw incomplete(flag);
   const entries = new Map<string, Entry>();
   for (const line of stdout.toString("utf8").split("\0")) {
     const [, mode, type, id, name] = /^(\d{6}) (\w+) ([0-9a-f]+)\t([\s\S]+)$/.exec(line) ?? [];
-    if (mode === undefined || type === undefined || id === undefined || name === undefined) continue;
+    if (mode === undefined || type === undefined || id === undefined || name === undefined)
+      continue;
     // git shows one of the two, and which one is not defined.
     if (entries.has(name)) {
       const where = `${printable(name)} is twice in one folder of that commit`;
@@ -97,9 +104,13 @@ async function readEntries(git: Git, object: string, flag: string): Promise<Read
   return entries;
 }
 
-/** Reads the objects that are requested together in one run of git: to start one takes longer than to read a file. */
+/**
+ * Reads the objects that are requested together in one run of git: to start one takes longer than
+ * to read a file.
+ */
 function blobReader(git: Git, flag: string): (object: string) => Promise<Buffer> {
-  let together: { readonly objects: string[]; readonly read: Promise<readonly Buffer[]> } | null = null;
+  let together: { readonly objects: string[]; readonly read: Promise<readonly Buffer[]> } | null =
+    null;
   return async (object) => {
     if (together === null) {
       const objects: string[] = [];
@@ -117,8 +128,15 @@ function blobReader(git: Git, flag: string): (object: string) => Promise<Buffer>
   };
 }
 
-async function readBlobs(git: Git, objects: readonly string[], flag: string): Promise<readonly Buffer[]> {
-  const { code, stdout } = await git(["cat-file", "--batch"], objects.map((object) => `${object}\n`).join(""));
+async function readBlobs(
+  git: Git,
+  objects: readonly string[],
+  flag: string,
+): Promise<readonly Buffer[]> {
+  const { code, stdout } = await git(
+    ["cat-file", "--batch"],
+    objects.map((object) => `${object}\n`).join(""),
+  );
   if (code !== 0) throw incomplete(flag);
   let from = 0;
   return objects.map((object) => {

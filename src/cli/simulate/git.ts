@@ -10,20 +10,31 @@ export type GitSurroundings = Pick<CommandIo, "cwd" | "environment" | "stderr">;
 interface GitAnswer {
   readonly code: number;
   readonly stdout: Buffer;
-  /** Messages in English, independent of the locale. Warnings of a command that succeeds are printed besides. */
+  /**
+   * Messages in English, independent of the locale. Warnings of a command that succeeds are printed
+   * besides.
+   */
   readonly stderr: string;
 }
 
-/** Runs git with these arguments. @param input default: none. @throws {CommandError} where there is no git, or the answer is absurdly large. */
+/**
+ * Runs git with these arguments. @param input default: none. @throws {CommandError} where there is
+ * no git, or the answer is absurdly large.
+ */
 export type Git = (argv: readonly string[], input?: string) => Promise<GitAnswer>;
 
 /** Bytes of one answer: files that are read together, or the names of one folder. */
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 
-/** Ahead of every command: nothing that a repository's configuration names is run, and none of its settings hides an ambiguous name. */
+/**
+ * Ahead of every command: nothing that a repository's configuration names is run, and none of its
+ * settings hides an ambiguous name.
+ */
 const GUARDS: readonly string[] = [
   "--no-pager",
-  ...["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.warnAmbiguousRefs=true"].flatMap((set) => ["-c", set]),
+  ...["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.warnAmbiguousRefs=true"].flatMap(
+    (set) => ["-c", set],
+  ),
 ];
 
 /** No prompt, no lock, no network (older gits have the protocols only), no replaced objects. */
@@ -55,7 +66,9 @@ export function gitIn({ cwd, environment, stderr: print }: GitSurroundings, flag
       const child = execFile("git", [...GUARDS, ...argv], options, (error, stdout, stderr) => {
         const messages = stderr.toString("utf8");
         if (error === null) {
-          for (const line of messages.split("\n").filter((one) => one !== "" && !printed.has(one))) {
+          for (const line of messages
+            .split("\n")
+            .filter((one) => one !== "" && !printed.has(one))) {
             printed.add(line);
             print(`git: ${printable(line)}\n`);
           }
@@ -63,11 +76,17 @@ export function gitIn({ cwd, environment, stderr: print }: GitSurroundings, flag
         }
         if (error.code === "ENOENT" || error.code === "EACCES") {
           return reject(
-            new CommandError(`${flag}: git cannot be run; install it, or give two folders, such as ${flag} ./before`),
+            new CommandError(
+              `${flag}: git cannot be run; install it, or give two folders, such as ${flag} ./before`,
+            ),
           );
         }
         if (typeof error.code !== "number") {
-          return reject(new CommandError(`${flag}: git did not finish (${error.code ?? error.signal ?? "unknown"})`));
+          return reject(
+            new CommandError(
+              `${flag}: git did not finish (${error.code ?? error.signal ?? "unknown"})`,
+            ),
+          );
         }
         return resolve({ code: error.code, stdout, stderr: messages });
       });

@@ -106,11 +106,13 @@ export function readSimulateOptions(
     mergeBase: values["merge-base"],
     config: readPath(values.config, "--config"),
     environment: readEnvironment(values.environment, io),
-    assertions: values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
+    assertions:
+      values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
     outputs: readOutputs(values.format ?? [], cwd),
     promote: values.promote === undefined ? null : readPromotions(values.promote),
     fresh: values.fresh,
-    evidence: values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
+    evidence:
+      values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
     timeLimit: readTimeLimit(values["time-limit"]),
     workers: readCount(values.workers, "--workers", defaultWorkers(), MOST_WORKERS),
     detailedExitcode: values["detailed-exitcode"],
@@ -124,10 +126,13 @@ export function readSimulateOptions(
 
 /** A folder begins with `./`, `../` or `/`, or is `.` or `..`; everything else is a ref. */
 export function readTree(value: string, flag: string): TreeOption {
-  if (/^\.{1,2}($|[/\\])/.test(value) || isAbsolute(value)) return { kind: "directory", name: value };
+  if (/^\.{1,2}($|[/\\])/.test(value) || isAbsolute(value))
+    return { kind: "directory", name: value };
   // A leading dash would be an option to git, and a control character ends or hides an argument.
   if (value === "" || value.startsWith("-") || /\p{Cc}/u.test(value)) {
-    throw new UsageError(`${flag}: must be a git ref, such as origin/main, or a folder that begins with ./, ../ or /`);
+    throw new UsageError(
+      `${flag}: must be a git ref, such as origin/main, or a folder that begins with ./, ../ or /`,
+    );
   }
   return { kind: "ref", name: value };
 }
@@ -135,7 +140,9 @@ export function readTree(value: string, flag: string): TreeOption {
 /** A path that is looked up in both trees. */
 export function readPath(value: string, flag: string): string {
   if (value === "" || value.endsWith("/") || isAbsolute(value)) {
-    throw new UsageError(`${flag}: must be a file, relative to the current folder: it is looked up in a commit too`);
+    throw new UsageError(
+      `${flag}: must be a file, relative to the current folder: it is looked up in a commit too`,
+    );
   }
   return value;
 }
@@ -152,13 +159,17 @@ export function readOutputs(values: readonly string[], cwd: string): readonly Ou
     }
     const file = cut === -1 ? null : value.slice(cut + 1);
     if (file === "" || file === "-") {
-      throw new UsageError(`--format: ${format}= needs a file; for standard output write --format ${format}`);
+      throw new UsageError(
+        `--format: ${format}= needs a file; for standard output write --format ${format}`,
+      );
     }
     return { format, file };
   });
   const plain = outputs.filter(({ file }) => file === null);
   if (plain.length > 1) {
-    throw new UsageError("--format: only one goes to standard output; give the others a file, as FORMAT=FILE");
+    throw new UsageError(
+      "--format: only one goes to standard output; give the others a file, as FORMAT=FILE",
+    );
   }
   const files = outputs.flatMap(({ file }) => (file === null ? [] : [resolve(cwd, file)]));
   if (new Set(files).size < files.length)
@@ -186,7 +197,8 @@ function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
   const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
   const renamed = requested.flat().find((value) => Object.hasOwn(RENAMED_FAIL_ON, value));
-  if (renamed !== undefined) throw new UsageError(`--fail-on: ${renamed} is named ${RENAMED_FAIL_ON[renamed]} now`);
+  if (renamed !== undefined)
+    throw new UsageError(`--fail-on: ${renamed} is named ${RENAMED_FAIL_ON[renamed]} now`);
   const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
   if (!requested.every((list) => list.length > 0 && list.every(known))) {
     const slip = requested.flat().find((value) => !known(value)) ?? "";
@@ -200,7 +212,8 @@ function readFailOn(values: readonly string[]): readonly FailOnValue[] {
 function readCount(value: string | undefined, flag: string, normal: number, most: number): number {
   if (value === undefined) return normal;
   const count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
-  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  if (count < 1 || count > most)
+    throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
   return count;
 }
 
@@ -214,7 +227,8 @@ function readTimeLimit(value: string | undefined): number {
 
 function readNow(value: string): number {
   const time = readTime(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value);
-  if (time === null) throw new UsageError("--now: must be an RFC 3339 date or time, such as 2026-11-21");
+  if (time === null)
+    throw new UsageError("--now: must be an RFC 3339 date or time, such as 2026-11-21");
   return time;
 }
 

@@ -14,7 +14,10 @@ import type { OutputOption } from "./options.ts";
 /** Columns where the output is no terminal. */
 const USUAL_WIDTH = 100;
 
-/** Looks before the work begins whether the files could be written. @throws {CommandError} where one could not. */
+/**
+ * Looks before the work begins whether the files could be written. @throws {CommandError} where one
+ * could not.
+ */
 export async function checkOutputs(outputs: readonly OutputOption[], io: CommandIo): Promise<void> {
   for (const { file } of outputs) {
     if (file === null) continue;
@@ -32,7 +35,10 @@ export async function checkOutputs(outputs: readonly OutputOption[], io: Command
   }
 }
 
-/** Writes the report in every requested format. @throws {CommandError} where a file cannot be written. */
+/**
+ * Writes the report in every requested format. @throws {CommandError} where a file cannot be
+ * written.
+ */
 export async function writeOutputs(
   report: SimulationReport,
   outputs: readonly OutputOption[],
@@ -49,7 +55,10 @@ export async function writeOutputs(
       continue;
     }
     try {
-      await writeFile(resolve(io.cwd, file), render(report, { ...context, colour: false, width: USUAL_WIDTH }));
+      await writeFile(
+        resolve(io.cwd, file),
+        render(report, { ...context, colour: false, width: USUAL_WIDTH }),
+      );
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
       // Any other error is a bug of a format.

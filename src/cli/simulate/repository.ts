@@ -16,21 +16,29 @@ export interface Repository {
   /**
    * A path that is relative to the folder, from the root of the repository.
    *
-   * @param flag the flag that gave the path. @throws {CommandError} for a path that leads out of the repository.
+   * @param flag the flag that gave the path. @throws {CommandError} for a path that leads out of
+   * the repository.
    */
   readonly pathFromRoot: (path: string, flag: string) => string;
 }
 
 const COMMIT = /^[0-9a-f]{40,64}$/;
-/** Names that git reads in one way only, whatever refs there are (gitrevisions, "Specifying revisions"). */
+/**
+ * Names that git reads in one way only, whatever refs there are (gitrevisions, "Specifying
+ * revisions").
+ */
 const UNAMBIGUOUS = /^(?:HEAD|@|refs\/.*|[0-9a-f]{40}(?:[0-9a-f]{24})?)(?=$|[~^])/;
 
 /**
  * Opens the repository that a folder belongs to: a checkout, a linked worktree, or a bare one.
  *
- * @param flag the flag of the command line that needs it. @throws {CommandError} where there is none.
+ * @param flag the flag of the command line that needs it. @throws {CommandError} where there is
+ * none.
  */
-export async function openRepository(surroundings: GitSurroundings, flag: string): Promise<Repository> {
+export async function openRepository(
+  surroundings: GitSurroundings,
+  flag: string,
+): Promise<Repository> {
   const git = gitIn(surroundings, flag);
   const location = await git(["rev-parse", "--show-prefix", "--is-shallow-repository"]);
   if (location.code !== 0) throw notOpened(location.stderr, flag);
@@ -38,7 +46,12 @@ export async function openRepository(surroundings: GitSurroundings, flag: string
   return {
     commitOf: async (ref) => {
       // Without --quiet, which would suppress the warning about an ambiguous name.
-      const { code, stdout, stderr } = await git(["rev-parse", "--verify", "--end-of-options", `${ref}^{commit}`]);
+      const { code, stdout, stderr } = await git([
+        "rev-parse",
+        "--verify",
+        "--end-of-options",
+        `${ref}^{commit}`,
+      ]);
       const commit = stdout.toString("utf8").trim();
       if (code === 0 && stderr.includes("is ambiguous") && !UNAMBIGUOUS.test(ref))
         throw await ambiguous(git, ref, flag);
@@ -71,13 +84,19 @@ export async function openRepository(surroundings: GitSurroundings, flag: string
 async function ambiguous(git: Git, ref: string, flag: string): Promise<CommandError> {
   const [name = ""] = ref.split(/[~^:]|@\{/);
   const refs = [name, `tags/${name}`, `heads/${name}`, `remotes/${name}`, `remotes/${name}/HEAD`];
-  const listed = await git(["for-each-ref", "--format=%(refname)", ...refs.map((one) => `refs/${one}`)]);
+  const listed = await git([
+    "for-each-ref",
+    "--format=%(refname)",
+    ...refs.map((one) => `refs/${one}`),
+  ]);
   // A pattern also matches what is below it.
   const found = listed.stdout
     .toString("utf8")
     .split("\n")
     .filter((one) => refs.includes(one.replace(/^refs\//, "")));
-  const objects = /^[0-9a-f]{4,}$/.test(name) ? await git(["rev-parse", `--disambiguate=${name}`]) : null;
+  const objects = /^[0-9a-f]{4,}$/.test(name)
+    ? await git(["rev-parse", `--disambiguate=${name}`])
+    : null;
   const ids =
     objects?.stdout
       .toString("utf8")

@@ -60,13 +60,19 @@ async function headCommit(io: CommandIo): Promise<string> {
 }
 
 /** @throws {CommandError} that names the flag and the fix. */
-export async function openTree(option: TreeOption, flag: SideTree["flag"], io: CommandIo): Promise<SideTree> {
+export async function openTree(
+  option: TreeOption,
+  flag: SideTree["flag"],
+  io: CommandIo,
+): Promise<SideTree> {
   const { name } = option;
   if (option.kind === "directory") {
     const root = resolve(io.cwd, name);
     const found = await stat(root).catch(() => null);
     if (found?.isDirectory() !== true) {
-      throw new CommandError(`${flag}: there is no such folder; give one that is there, or a git ref`);
+      throw new CommandError(
+        `${flag}: there is no such folder; give one that is there, or a git ref`,
+      );
     }
     return { flag, name, commit: null, files: directoryTree(root), pathOf: (path) => path };
   }
@@ -78,7 +84,8 @@ export async function openTree(option: TreeOption, flag: SideTree["flag"], io: C
 /**
  * Compiles a tree as a start would.
  *
- * @throws {CommandError} where the tree cannot be read, which is not the same as a file that is missing in it.
+ * @throws {CommandError} where the tree cannot be read, which is not the same as a file that is
+ * missing in it.
  */
 export async function compileSide(
   tree: SideTree,
@@ -86,17 +93,37 @@ export async function compileSide(
 ): Promise<Side | SideFailure> {
   const { name, commit, flag } = tree;
   const shown = shownIn(options.config);
-  const files = await loadFromTree(tree.files, tree.pathOf(shown, "--config"), shown, options.environment);
+  const files = await loadFromTree(
+    tree.files,
+    tree.pathOf(shown, "--config"),
+    shown,
+    options.environment,
+  );
   // A change must be able to correct a value that base has wrong.
   const acceptUnknownValues = flag !== "--head";
-  const { table, policies, diagnostics } = await compileConfiguration(files, { ...options, acceptUnknownValues });
+  const { table, policies, diagnostics } = await compileConfiguration(files, {
+    ...options,
+    acceptUnknownValues,
+  });
   const failed = diagnostics.some(({ severity }) => severity === "error");
   if (failed || table === null || policies === null) return { name, flag, files, diagnostics };
-  return { name, commit, table, policies, files, environment: options.environment, warnings: diagnostics };
+  return {
+    name,
+    commit,
+    table,
+    policies,
+    files,
+    environment: options.environment,
+    warnings: diagnostics,
+  };
 }
 
 /** Whether a tree has the overlay of an environment. */
-export async function hasOverlay(tree: SideTree, config: string, environment: string): Promise<boolean> {
+export async function hasOverlay(
+  tree: SideTree,
+  config: string,
+  environment: string,
+): Promise<boolean> {
   const path = tree.pathOf(shownIn(config), "--config");
   const names = (await tree.files.namesIn(posix.dirname(path))) ?? [];
   return environmentsOf(posix.basename(path), names).includes(environment);
@@ -105,8 +132,10 @@ export async function hasOverlay(tree: SideTree, config: string, environment: st
 /**
  * The assertions of one side.
  *
- * @param requested the file that was named; `null`: the one beside the policies, which may be absent.
- * @param absence whether a file that was named may be absent too: base need not have what head begins with.
+ * @param requested the file that was named; `null`: the one beside the policies, which may be
+ * absent.
+ * @param absence whether a file that was named may be absent too: base need not have what head
+ * begins with.
  * @throws {CommandError} where the file cannot be read.
  */
 async function readAssertions(
@@ -115,14 +144,19 @@ async function readAssertions(
   requested: string | null,
   absence: "is an error" | "may be absent" = "is an error",
 ): Promise<Source | null> {
-  const beside = posix.join(posix.dirname(files.routes.path), policyDirectory(files.routes.text).directory);
+  const beside = posix.join(
+    posix.dirname(files.routes.path),
+    policyDirectory(files.routes.text).directory,
+  );
   const shown = requested === null ? posix.join(beside, "assertions.yaml") : shownIn(requested);
   const path = tree.pathOf(shown, "--assertions");
   if (requested === null || absence === "may be absent") {
     const names = await tree.files.namesIn(posix.dirname(path));
     if (names?.includes(posix.basename(path)) !== true) return null;
   }
-  const within = posix.dirname(requested === null ? tree.pathOf(files.routes.path, "--assertions") : path);
+  const within = posix.dirname(
+    requested === null ? tree.pathOf(files.routes.path, "--assertions") : path,
+  );
   const text = await tree.files.readText(path, within);
   if (typeof text === "string") return { path: shown, text };
   const { what, fix } = UNREAD_SENTENCES[text.unread];
@@ -134,7 +168,8 @@ async function readAssertions(
 }
 
 /**
- * Contents kept from base are enforced already; only head's own, its removals included, can be promoted.
+ * Contents kept from base are enforced already; only head's own, its removals included, can be
+ * promoted.
  *
  * @throws {CommandError} for a promotion of what head does not have.
  */
@@ -154,7 +189,10 @@ export function checkPromotions(head: CompiledSide, promotions: readonly Promoti
   }
 }
 
-/** As messages print it: with `/`, and the same for both sides, so that a report does not depend on where a side was read from. */
+/**
+ * As messages print it: with `/`, and the same for both sides, so that a report does not depend on
+ * where a side was read from.
+ */
 export function shownIn(path: string): string {
   return posix.normalize(path.split(sep).join("/"));
 }
@@ -169,8 +207,8 @@ interface HeldAssertions {
 }
 
 /**
- * Head's assertions; base's where head has none any more, so that a change cannot remove the assertion that would fail it. What head
- * has changed of them is listed.
+ * Head's assertions; base's where head has none any more, so that a change cannot remove the
+ * assertion that would fail it. What head has changed of them is listed.
  *
  * @param requested `--assertions`.
  * @throws {CommandError} where a file cannot be read.
@@ -189,7 +227,9 @@ export async function heldAssertions(
   if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
   const changes = changedAssertions(
     // Base's own file may have errors; that it differs is known.
-    before === null ? null : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
+    before === null
+      ? null
+      : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
     own === null ? null : { source: own, assertions },
     renamesOf(base.table, head.table),
   );
@@ -205,7 +245,10 @@ export async function heldAssertions(
 
 /** Names in the file may be of either side: an assertion may keep out what base had. */
 function sidesOf(base: Side, head: Side) {
-  const side = ({ table, policies }: Side) => ({ table, contracts: policies.policies.map(({ contract }) => contract) });
+  const side = ({ table, policies }: Side) => ({
+    table,
+    contracts: policies.policies.map(({ contract }) => contract),
+  });
   return { base: side(base), head: side(head) };
 }
 

@@ -45,7 +45,11 @@ export async function simulate(
   return runCommand(line, argv, io, () => compare(readSimulateOptions(argv, io.cwd, io), io, run));
 }
 
-async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimulation): Promise<number> {
+async function compare(
+  requested: SimulateOptions,
+  io: CommandIo,
+  run: RunSimulation,
+): Promise<number> {
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   await checkOutputs(options.outputs, io);
   await checkEvidence(options.evidence);
@@ -61,7 +65,11 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
   checkPromotions(compiledSides(base, head, options.fresh).head, options.promote ?? []);
   const asserted = await heldAssertions(trees, base, head, options.assertions);
   if (asserted.failed) {
-    printFailure({ ...trees.head, files: head.files, diagnostics: asserted.diagnostics }, io, asserted.source);
+    printFailure(
+      { ...trees.head, files: head.files, diagnostics: asserted.diagnostics },
+      io,
+      asserted.source,
+    );
     return exitCodeOf(null, exitFlags(options));
   }
   const { promote, fresh, timeLimit, workers, evidence, now } = options;
@@ -76,16 +84,28 @@ async function compare(requested: SimulateOptions, io: CommandIo, run: RunSimula
 }
 
 /** What base rejects with is said first, whichever side is done first. */
-async function bothSides<Made>(base: Promise<Made>, head: Promise<Made>): Promise<readonly [base: Made, head: Made]> {
+async function bothSides<Made>(
+  base: Promise<Made>,
+  head: Promise<Made>,
+): Promise<readonly [base: Made, head: Made]> {
   await Promise.allSettled([base, head]);
   return [await base, await head];
 }
 
-/** Head may add an overlay that base does not have: base is then read without one, and a line on stderr says so. */
-async function baseOptions(base: SideTree, options: SimulateOptions, io: CommandIo): Promise<SimulateOptions> {
+/**
+ * Head may add an overlay that base does not have: base is then read without one, and a line on
+ * stderr says so.
+ */
+async function baseOptions(
+  base: SideTree,
+  options: SimulateOptions,
+  io: CommandIo,
+): Promise<SimulateOptions> {
   const { environment } = options;
   if (environment === null || (await hasOverlay(base, options.config, environment))) return options;
-  io.stderr("signalbox simulate: base has no overlay for this environment and is compared without one\n");
+  io.stderr(
+    "signalbox simulate: base has no overlay for this environment and is compared without one\n",
+  );
   return { ...options, environment: null };
 }
 
@@ -122,13 +142,19 @@ async function runWatched(
   base: Side,
   head: Side,
   request: SimulationRequest,
-  { io, quiet, run }: { readonly io: CommandIo; readonly quiet: boolean; readonly run: RunSimulation },
+  {
+    io,
+    quiet,
+    run,
+  }: { readonly io: CommandIo; readonly quiet: boolean; readonly run: RunSimulation },
 ): Promise<SimulationReport> {
   const line = progressLine(io, quiet);
   const stop = new AbortController();
   // Takes the listeners of signals away again when the engine is done.
   const done = new AbortController();
-  void stopRequested(AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])])).then(() => {
+  void stopRequested(
+    AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])]),
+  ).then(() => {
     if (!done.signal.aborted) stop.abort();
   });
   try {
@@ -144,7 +170,8 @@ async function runWatched(
 }
 
 /**
- * Overlays of environments that are not compared, where they differ: a report without them must not read as "no changes".
+ * Overlays of environments that are not compared, where they differ: a report without them must not
+ * read as "no changes".
  *
  * @param environment the one that is compared; `null`: none.
  */
@@ -153,14 +180,24 @@ async function changedOverlays(
   config: string,
   environment: string | null,
 ): Promise<readonly SettingChange[]> {
-  const [before, after] = [await overlaysOf(trees.base, config), await overlaysOf(trees.head, config)];
-  const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => name !== environment).toSorted();
+  const [before, after] = [
+    await overlaysOf(trees.base, config),
+    await overlaysOf(trees.head, config),
+  ];
+  const names = [...new Set([...before.keys(), ...after.keys()])]
+    .filter((name) => name !== environment)
+    .toSorted();
   const { dir, name: main, ext } = posix.parse(shownIn(config));
   return names.flatMap((name): readonly SettingChange[] => {
     const [was, is] = [before.get(name) ?? null, after.get(name) ?? null];
     if (was === is) return [];
     const path = posix.join(dir, `${main}.${name}${ext}`);
-    const where = { file: path, line: 1, column: 1, side: is === null ? ("base" as const) : ("head" as const) };
+    const where = {
+      file: path,
+      line: 1,
+      column: 1,
+      side: is === null ? ("base" as const) : ("head" as const),
+    };
     return [{ path, before: was, after: is, where, effect: "other_environment", gate: null }];
   });
 }

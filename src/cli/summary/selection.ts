@@ -42,14 +42,18 @@ export function readSelection(
   return { window, grouping };
 }
 
-/** Prints what is counted of the workspace that is named, or of each that has counts, one after the other. @param print gives the text of one. */
+/**
+ * Prints what is counted of the workspace that is named, or of each that has counts, one after the
+ * other. @param print gives the text of one.
+ */
 export async function printWorkspaces(
   values: { readonly workspace?: string | undefined; readonly database?: string | undefined },
   io: CommandIo,
   print: (store: Store, workspace: string | null) => Promise<string>,
 ): Promise<number> {
   return await withStore(databasePath(values.database, io), false, async (store) => {
-    const workspaces = values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
+    const workspaces =
+      values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
     for (const workspace of workspaces) io.stdout(await print(store, workspace));
     if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
     return EXIT.ok;
@@ -88,5 +92,7 @@ export function workspaceText(lines: readonly string[]): string {
 
 /** The core names the member of a query; the user of a terminal looks for the flag. */
 function usage(problem: string): UsageError {
-  return new UsageError(problem.replace(/^(\w+) /, (_, member: string) => `--${member.replaceAll("_", "-")}: `));
+  return new UsageError(
+    problem.replace(/^(\w+) /, (_, member: string) => `--${member.replaceAll("_", "-")}: `),
+  );
 }

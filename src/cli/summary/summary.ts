@@ -11,7 +11,13 @@ import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import type { Store } from "../../store/port.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP, textFlags } from "../terminal/arguments.ts";
+import {
+  noArguments,
+  TABLE_FORMAT_HELP,
+  wantsJson,
+  DATABASE_HELP,
+  textFlags,
+} from "../terminal/arguments.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import {
@@ -45,16 +51,21 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 const FLAGS = { ...textFlags("format", "database", "workspace"), ...SELECTION_FLAGS } as const;
 
 export function summary(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand({ name: "summary", help: HELP, flags: FLAGS }, argv, io, async ({ values, positionals }) => {
-    noArguments(positionals);
-    const json = wantsJson(values.format);
-    const now = Date.now();
-    const { window, grouping } = readSelection(values, "summary", now);
-    return await printWorkspaces(values, io, async (store, workspace) => {
-      const answer = await answerOf(store, workspace, window, grouping, now);
-      return json ? `${JSON.stringify(answer)}\n` : summaryTable(answer);
-    });
-  });
+  return runFlagCommand(
+    { name: "summary", help: HELP, flags: FLAGS },
+    argv,
+    io,
+    async ({ values, positionals }) => {
+      noArguments(positionals);
+      const json = wantsJson(values.format);
+      const now = Date.now();
+      const { window, grouping } = readSelection(values, "summary", now);
+      return await printWorkspaces(values, io, async (store, workspace) => {
+        const answer = await answerOf(store, workspace, window, grouping, now);
+        return json ? `${JSON.stringify(answer)}\n` : summaryTable(answer);
+      });
+    },
+  );
 }
 
 async function answerOf(
@@ -64,7 +75,10 @@ async function answerOf(
   grouping: Grouping,
   now: number,
 ): Promise<SummaryAnswer> {
-  const found = await summarise((facet) => store.summary.read({ workspace, facet, ...window }), grouping);
+  const found = await summarise(
+    (facet) => store.summary.read({ workspace, facet, ...window }),
+    grouping,
+  );
   const stored = await readStoredPolicies(store.policyLog);
   const context = {
     workspaces: workspace === null ? [] : [workspace],
@@ -79,7 +93,10 @@ async function answerOf(
   return summaryAnswer(context, found);
 }
 
-/** The state of policies by their log. Writes nothing. @throws {CommandError} where the log does not hold. */
+/**
+ * The state of policies by their log. Writes nothing. @throws {CommandError} where the log does not
+ * hold.
+ */
 async function readStoredPolicies(log: PolicyLogStore): Promise<readonly StoredPolicy[]> {
   try {
     return storedPolicies((await openLifecycle(log, Date.now)).states);
@@ -102,16 +119,44 @@ const HEAD = [
   "tokens in+out",
 ];
 
-/** A workspace's summary for a terminal: a line of totals, one for each group, then why requests were denied and what is in shadow. */
+/**
+ * A workspace's summary for a terminal: a line of totals, one for each group, then why requests
+ * were denied and what is in shadow.
+ */
 function summaryTable(answer: SummaryAnswer): string {
-  const { workspace, window, group_by: names, groups, totals, truncated, verdicts, shadows } = answer;
-  const rows = groups.map((group) => [...names.map((name) => group.group[name] ?? "-"), ...measureCells(group)]);
-  const counted = { workspace, window, names, head: HEAD, total: measureCells(totals), groups: rows, truncated };
+  const {
+    workspace,
+    window,
+    group_by: names,
+    groups,
+    totals,
+    truncated,
+    verdicts,
+    shadows,
+  } = answer;
+  const rows = groups.map((group) => [
+    ...names.map((name) => group.group[name] ?? "-"),
+    ...measureCells(group),
+  ]);
+  const counted = {
+    workspace,
+    window,
+    names,
+    head: HEAD,
+    total: measureCells(totals),
+    groups: rows,
+    truncated,
+  };
   return workspaceText([
     ...groupLines(counted, `complete until ${window.complete_until}`),
     ...section(
       ["denied or refused", "policy", "constraint", "reason"],
-      verdicts.map((line) => [`${line.denied + line.refused}`, line.policy, line.constraint, line.reason_code]),
+      verdicts.map((line) => [
+        `${line.denied + line.refused}`,
+        line.policy,
+        line.constraint,
+        line.reason_code,
+      ]),
     ),
     ...section(
       [
@@ -128,7 +173,13 @@ function summaryTable(answer: SummaryAnswer): string {
         line.policy,
         line.revision,
         candidateSince(answer, line),
-        ...[line.judged, line.would_deny, line.newly_denied, line.would_narrow, line.indeterminate].map(String),
+        ...[
+          line.judged,
+          line.would_deny,
+          line.newly_denied,
+          line.would_narrow,
+          line.indeterminate,
+        ].map(String),
       ]),
     ),
     ...(shadows.length === 0 ? [] : ["(by route, with requests to try: signalbox policy show ID)"]),
@@ -136,9 +187,13 @@ function summaryTable(answer: SummaryAnswer): string {
 }
 
 /** When a revision in shadow entered it, to the minute; `null` for one that has left it. */
-function candidateSince({ policies }: SummaryAnswer, { policy, revision }: ShadowPolicy): string | null {
+function candidateSince(
+  { policies }: SummaryAnswer,
+  { policy, revision }: ShadowPolicy,
+): string | null {
   const candidate = policies.find(({ id }) => id === policy)?.stored?.candidate ?? null;
-  if (candidate === null || candidate.since === null || candidate.revision !== revision) return null;
+  if (candidate === null || candidate.since === null || candidate.revision !== revision)
+    return null;
   return `${candidate.since.slice(0, 16)}Z`;
 }
 
@@ -163,7 +218,10 @@ function shown(value: number | null): string {
   return value === null ? "-" : `${value}`;
 }
 
-function section(head: readonly string[], rows: readonly (readonly (string | null)[])[]): readonly string[] {
+function section(
+  head: readonly string[],
+  rows: readonly (readonly (string | null)[])[],
+): readonly string[] {
   if (rows.length === 0) return [];
   return ["", ...tableRows([head, ...rows.map((row) => row.map((cell) => cell ?? "-"))])];
 }

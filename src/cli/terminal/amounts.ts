@@ -18,7 +18,11 @@ export function shapesText(digits: string): string {
 }
 
 /** "1 class", "3,184 classes". */
-export function amountText(amount: number, singular: string, plural: string = `${singular}s`): string {
+export function amountText(
+  amount: number,
+  singular: string,
+  plural: string = `${singular}s`,
+): string {
   return `${numberText(amount)} ${amount === 1 ? singular : plural}`;
 }
 
@@ -32,7 +36,13 @@ export function requestShapesText(digits: string): string {
 }
 
 /** "12 classes, 40,200 request shapes". */
-export function scopeText({ classes, shapes }: { readonly classes: number; readonly shapes: string }): string {
+export function scopeText({
+  classes,
+  shapes,
+}: {
+  readonly classes: number;
+  readonly shapes: string;
+}): string {
   return `${classesText(classes)}, ${requestShapesText(shapes)}`;
 }
 
@@ -43,18 +53,33 @@ export function seenText(seen: number | null, usage: SeenUsage | null = null): s
   return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage, seen)].join(", ");
 }
 
-/** "90,000 tokens of 8 answers", "0.12 → at least 0.3 USD by list price (2 answers without a price)": nothing where no answer used anything. */
+/**
+ * "90,000 tokens of 8 answers", "0.12 → at least 0.3 USD by list price (2 answers without a
+ * price)": nothing where no answer used anything.
+ */
 export function usageTexts(usage: SeenUsage | null, calls: number): readonly string[] {
   const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;
   if (usage === null || tokens === 0) return [];
   const unpriced = Math.max(usage.unpriced_before, usage.unpriced_after);
   const cost = (known: number, isWhole: boolean, isSome: boolean): string =>
     isWhole ? dollars.format(known) : isSome ? `at least ${dollars.format(known)}` : "unknown";
-  const before = cost(usage.known_cost_before, usage.unpriced_before === 0, usage.known_cost_before > 0);
-  const after = cost(usage.known_cost_after, usage.unpriced_after === 0, usage.known_cost_after > 0);
-  const without = unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
+  const before = cost(
+    usage.known_cost_before,
+    usage.unpriced_before === 0,
+    usage.known_cost_before > 0,
+  );
+  const after = cost(
+    usage.known_cost_after,
+    usage.unpriced_after === 0,
+    usage.known_cost_after > 0,
+  );
+  const without =
+    unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
   const of = usage.counted < calls ? ` of ${amountText(usage.counted, "answer")}` : "";
-  return [`${amountText(tokens, "token")}${of}`, `${before} → ${after} USD by list price${without}`];
+  return [
+    `${amountText(tokens, "token")}${of}`,
+    `${before} → ${after} USD by list price${without}`,
+  ];
 }
 
 const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -65,7 +90,10 @@ export function listText(items: readonly string[], most = 6): string {
   return `${items.slice(0, most).join(", ")} and ${numberText(items.length - most)} more`;
 }
 
-/** Per cent with one digit, cut and not rounded, so that only all of it is 100; a little is never nothing. */
+/**
+ * Per cent with one digit, cut and not rounded, so that only all of it is 100; a little is never
+ * nothing.
+ */
 export function percentageText(part: number, whole: number): string {
   const percentage = whole === 0 ? 0 : (part / whole) * 100;
   if (part > 0 && percentage < 0.1) return "less than 0.1 %";

@@ -23,13 +23,22 @@ export function listFlags<const Name extends string>(...names: readonly Name[]) 
   return flagsOf(names, { type: "string", multiple: true } as const);
 }
 
-function flagsOf<Name extends string, Flag>(names: readonly Name[], flag: Flag): Readonly<Record<Name, Flag>> {
+function flagsOf<Name extends string, Flag>(
+  names: readonly Name[],
+  flag: Flag,
+): Readonly<Record<Name, Flag>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has these names and no others
   return Object.fromEntries(names.map((name) => [name, flag])) as Record<Name, Flag>;
 }
 
-/** `util.parseArgs`, with errors that name the flag and never repeat a value, because it may be a key. */
-export function readArguments<const Given extends Options>(argv: readonly string[], options: Given) {
+/**
+ * `util.parseArgs`, with errors that name the flag and never repeat a value, because it may be a
+ * key.
+ */
+export function readArguments<const Given extends Options>(
+  argv: readonly string[],
+  options: Given,
+) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
@@ -49,12 +58,16 @@ function describeError(error: unknown, known: readonly string[]): string {
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const now = RENAMED.get(flag)?.find((form) => known.some((name) => form.split(" ")[0] === `--${name}`));
+    const now = RENAMED.get(flag)?.find((form) =>
+      known.some((name) => form.split(" ")[0] === `--${name}`),
+    );
     if (now !== undefined) return `${flag}: is now ${now}`;
     const flags = known.map((name) => `--${name}`);
     return `${flag}: there is no such flag${didYouMean(flag, flags)}`;
   }
-  return /does not take an argument/.test(text) ? `${flag}: takes no value` : `${flag}: needs a value`;
+  return /does not take an argument/.test(text)
+    ? `${flag}: takes no value`
+    : `${flag}: needs a value`;
 }
 
 /** For a command that has others below it, where the one on the command line is none of them. */
@@ -68,11 +81,19 @@ export function noSuchCommand(name: string | undefined, known: readonly string[]
 /** Longest list of values that a message still has whole. */
 const LISTED = 16;
 
-/** One of a flag's values. @throws {UsageError} that names the flag, its values, and the one that was probably meant. */
-export function readValue<Value extends string>(flag: string, text: string, values: readonly Value[]): Value {
+/**
+ * One of a flag's values. @throws {UsageError} that names the flag, its values, and the one that
+ * was probably meant.
+ */
+export function readValue<Value extends string>(
+  flag: string,
+  text: string,
+  values: readonly Value[],
+): Value {
   const found = values.find((one) => one === text);
   if (found !== undefined) return found;
-  if (values.length > LISTED) throw new UsageError(`${flag}: is not an allowed value; ${suggest(text, values)}`);
+  if (values.length > LISTED)
+    throw new UsageError(`${flag}: is not an allowed value; ${suggest(text, values)}`);
   throw new UsageError(`${flag}: must be one of ${values.join(", ")}${didYouMean(text, values)}`);
 }
 
@@ -97,10 +118,15 @@ export function wantsJson(format: string | undefined): boolean {
   return readValue("--format", format ?? "terminal", TABLE_FORMATS) === "json";
 }
 
-/** For a command that takes no arguments, only flags. @param instead how what was meant is given. @throws {UsageError} */
+/**
+ * For a command that takes no arguments, only flags. @param instead how what was meant is given.
+ * @throws {UsageError}
+ */
 export function noArguments(positionals: readonly string[], instead: string = ""): void {
   if (positionals.length === 0) return;
-  throw new UsageError(`takes no arguments, only flags${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`);
+  throw new UsageError(
+    `takes no arguments, only flags${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`,
+  );
 }
 
 /** The value of a flag that must be there. */
@@ -144,13 +170,15 @@ export function readDuration(text: string): number | null {
 /** A whole number within bounds. @throws {UsageError} */
 export function readCount(flag: string, text: string, most: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > most) throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+  if (count < 1 || count > most)
+    throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
   return count;
 }
 
 /** The name of a workspace that is written into a new routes.yaml. @throws {UsageError} */
 export function readWorkspaceName(text: string): string {
-  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(text) && !Object.hasOwn(Object.prototype, text)) return text;
+  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(text) && !Object.hasOwn(Object.prototype, text))
+    return text;
   throw new UsageError(
     "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
   );
@@ -178,7 +206,8 @@ export function readEnvironment(
   flag: string | undefined,
   { environment }: Pick<CommandIo, "environment">,
 ): string | null {
-  if (flag === "") throw new UsageError("--environment: needs a name, such as --environment production");
+  if (flag === "")
+    throw new UsageError("--environment: needs a name, such as --environment production");
   const variable = environment[ENVIRONMENT_VARIABLE] ?? "";
   return flag ?? (variable === "" ? null : variable);
 }

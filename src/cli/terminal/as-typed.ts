@@ -8,9 +8,13 @@ const NEVER_SHOWN: ReadonlySet<string> = new Set(["database", "server"]);
 /** A key that was cut off is still most of a secret. */
 const KEY_START = /^(?:sbx_|sk-)/;
 
-/** ` (given: \`many\`)`, for the end of a message; empty where one of the values could be a credential. */
+/**
+ * ` (given: \`many\`)`, for the end of a message; empty where one of the values could be a
+ * credential.
+ */
 export function asTyped(values: readonly string[]): string {
-  if (values.length === 0 || !values.every((value) => isShowable(value) && !KEY_START.test(value))) return "";
+  if (values.length === 0 || !values.every((value) => isShowable(value) && !KEY_START.test(value)))
+    return "";
   return ` (given: ${values.map(quote).join(", ")})`;
 }
 
@@ -21,7 +25,9 @@ export function asTyped(values: readonly string[]): string {
  */
 export function flagAsTyped({ message }: UsageError, argv: readonly string[]): string {
   const [, flag] =
-    /^--([a-z][a-z-]*): (?!takes no value|needs a value|there is no such flag|is now )/.exec(message) ?? [];
+    /^--([a-z][a-z-]*): (?!takes no value|needs a value|there is no such flag|is now )/.exec(
+      message,
+    ) ?? [];
   return flag === undefined || NEVER_SHOWN.has(flag) ? "" : asTyped(valuesOf(flag, argv));
 }
 
@@ -34,7 +40,10 @@ function valuesOf(flag: string, argv: readonly string[]): readonly string[] {
   });
 }
 
-/** Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies outside; `.` for the folder itself. */
+/**
+ * Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies
+ * outside; `.` for the folder itself.
+ */
 export function shownPath(cwd: string, path: string): string {
   const below = relative(cwd, path);
   if (below === "") return ".";

@@ -4,7 +4,10 @@ import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 /** How long a server may take, milliseconds. */
 const LONGEST_WAIT = 10_000;
 
-/** The longest answer that is read, bytes: a simulation report names every group of requests that changes. */
+/**
+ * The longest answer that is read, bytes: a simulation report names every group of requests that
+ * changes.
+ */
 const LONGEST_ANSWER = 64_000_000;
 
 /** For an answer with status 401. */
@@ -20,7 +23,9 @@ interface ServerCall {
   readonly ifMatch?: string;
   /** Longest time until the answer is there, milliseconds; 10 s unless given. */
   readonly wait?: number;
-  /** The hint where it is unknown whether the call was carried out; for calls that change something. */
+  /**
+   * The hint where it is unknown whether the call was carried out; for calls that change something.
+   */
   readonly inDoubt?: string;
 }
 
@@ -41,22 +46,28 @@ export function serverUrl(server: string, path: string): URL {
     throw new UsageError("--server: must be a URL, such as http://127.0.0.1:8080");
   }
   if (base.username !== "" || base.password !== "") {
-    throw new UsageError("--server: must not hold a credential; the key is read from SIGNALBOX_KEY");
+    throw new UsageError(
+      "--server: must not hold a credential; the key is read from SIGNALBOX_KEY",
+    );
   }
-  // Written behind the origin: a path that begins with `//` would name another host, and the key would go there.
+  // Written behind the origin: a path that begins with `//` would name another host, and the key
+  // would go there.
   return new URL(`${base.origin}${base.pathname.replace(/\/+$/, "")}${path}`);
 }
 
 /**
- * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would show in the list of processes.
+ * The key in the environment variable SIGNALBOX_KEY, and nowhere else: a flag would show in the
+ * list of processes.
  *
  * @param scopes for the message where there is none.
  * @throws {CommandError}
  */
 export function serverKey({ environment }: CommandIo, scopes: string): string {
   const key = environment["SIGNALBOX_KEY"] ?? "";
-  if (key === "") throw new CommandError(`SIGNALBOX_KEY: is not set; put a key with the scope ${scopes} there`);
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new CommandError("SIGNALBOX_KEY: holds characters that no key has");
+  if (key === "")
+    throw new CommandError(`SIGNALBOX_KEY: is not set; put a key with the scope ${scopes} there`);
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new CommandError("SIGNALBOX_KEY: holds characters that no key has");
   return key;
 }
 
@@ -76,13 +87,24 @@ export async function callServer(call: ServerCall): Promise<ServerAnswer> {
   return { status: response.status, body: await readAnswer(response) };
 }
 
-async function send({ url, method, key, body, ifMatch, inDoubt, wait = LONGEST_WAIT }: ServerCall): Promise<Response> {
+async function send({
+  url,
+  method,
+  key,
+  body,
+  ifMatch,
+  inDoubt,
+  wait = LONGEST_WAIT,
+}: ServerCall): Promise<Response> {
   // Loaded when a call is made: most commands make none.
   const { ofetch } = await import("ofetch");
   try {
     return await ofetch.raw(url.href, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(ifMatch !== undefined && { "if-match": ifMatch }) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(ifMatch !== undefined && { "if-match": ifMatch }),
+      },
       ...(body !== undefined && { body }),
       redirect: "manual",
       retry: 0,
@@ -94,11 +116,14 @@ async function send({ url, method, key, body, ifMatch, inDoubt, wait = LONGEST_W
     });
   } catch (error) {
     const code = codeOf(error);
-    const because = code === null ? "" : ` ${code === "TIMEOUT" ? `within ${wait / 1_000} s` : `(${code})`}`;
+    const because =
+      code === null ? "" : ` ${code === "TIMEOUT" ? `within ${wait / 1_000} s` : `(${code})`}`;
     if (inDoubt !== undefined && (code === null || !NEVER_SENT.has(code))) {
       throw new CommandError(`--server: gave no answer${because}; ${inDoubt}`);
     }
-    throw new CommandError(`--server: cannot be reached${because}; is it running, and is the address right?`);
+    throw new CommandError(
+      `--server: cannot be reached${because}; is it running, and is the address right?`,
+    );
   }
 }
 

@@ -8,15 +8,19 @@ import type { CommandIo } from "./command-io.ts";
 const WRITABLE_BY_OTHERS = 0o022;
 
 /**
- * Has Node keep what it compiles of the program, in the user's cache folder, so that the next start does not compile it again. Before anything else is
- * imported, or it is compiled without.
+ * Has Node keep what it compiles of the program, in the user's cache folder, so that the next start
+ * does not compile it again. Before anything else is imported, or it is compiled without.
  *
- * What is kept there is run. So a folder that others can write to, or that may have come with a checkout, is not used, and where there is none, as
- * with a home that cannot be written, each start compiles anew; nothing is said of it, since nothing but time is lost. `NODE_COMPILE_CACHE` names
+ * What is kept there is run. So a folder that others can write to, or that may have come with a
+ * checkout, is not used, and where there is none, as with a home that cannot be written, each start
+ * compiles anew; nothing is said of it, since nothing but time is lost. `NODE_COMPILE_CACHE` names
  * another folder and `NODE_DISABLE_COMPILE_CACHE` switches it off, as for every program of Node.
  */
 export function keepCompiledCode(environment: Record<string, string | undefined>): void {
-  if (environment["NODE_COMPILE_CACHE"] !== undefined || environment["NODE_DISABLE_COMPILE_CACHE"] !== undefined)
+  if (
+    environment["NODE_COMPILE_CACHE"] !== undefined ||
+    environment["NODE_DISABLE_COMPILE_CACHE"] !== undefined
+  )
     return;
   const own = userCacheFolder(environment);
   if (own === null) return;
@@ -27,12 +31,18 @@ export function keepCompiledCode(environment: Record<string, string | undefined>
   environment["NODE_COMPILE_CACHE"] = folder;
 }
 
-/** Writes what was compiled so far: a process that is killed would never do it. A start that compiled nothing anew writes nothing. */
+/**
+ * Writes what was compiled so far: a process that is killed would never do it. A start that
+ * compiled nothing anew writes nothing.
+ */
 export function saveCompiledCode(): void {
   flushCompileCache();
 }
 
-/** Makes the folder where it is missing. Whether it belongs to this user, no other user can write to it, and no commit can contain it. */
+/**
+ * Makes the folder where it is missing. Whether it belongs to this user, no other user can write to
+ * it, and no commit can contain it.
+ */
 function isUsable(folder: string): boolean {
   try {
     if (isInWorkingTree(dirname(folder))) return false;
@@ -57,13 +67,16 @@ function isInWorkingTree(folder: string): boolean {
   }
 }
 
-/** The folder for caches of this user, by the platform's convention; `null` where there is no home. */
+/**
+ * The folder for caches of this user, by the platform's convention; `null` where there is no home.
+ */
 export function userCacheFolder(
   environment: CommandIo["environment"],
   platform: NodeJS.Platform = process.platform,
 ): string | null {
   const home = absolute(environment["HOME"]) ?? homeOfUser();
-  const below = (...parts: readonly string[]): string | null => (home === null ? null : join(home, ...parts));
+  const below = (...parts: readonly string[]): string | null =>
+    home === null ? null : join(home, ...parts);
   const caches =
     platform === "win32"
       ? (absolute(environment["LOCALAPPDATA"]) ?? below("AppData", "Local"))

@@ -1,4 +1,7 @@
-/** A test case of a report. Texts are written with XML's escapes; a caller with texts that must be printable replaces them first. */
+/**
+ * A test case of a report. Texts are written with XML's escapes; a caller with texts that must be
+ * printable replaces them first.
+ */
 export interface JunitCase {
   readonly name: string;
   readonly className: string;
@@ -23,10 +26,20 @@ export interface JunitSuite {
   readonly seconds: string;
 }
 
-/** A report as CI servers read it, with a line feed at its end. Totals are counted from the cases. */
-export function formatJunitXml(name: string, suites: readonly JunitSuite[], seconds: string): string {
+/**
+ * A report as CI servers read it, with a line feed at its end. Totals are counted from the cases.
+ */
+export function formatJunitXml(
+  name: string,
+  suites: readonly JunitSuite[],
+  seconds: string,
+): string {
   const all = suites.flatMap(({ cases }) => cases);
-  const root = formatElement("testsuites", { name, ...amounts(all, seconds) }, suites.map(suiteElement));
+  const root = formatElement(
+    "testsuites",
+    { name, ...amounts(all, seconds) },
+    suites.map(suiteElement),
+  );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${root}\n`;
 }
 
@@ -47,7 +60,16 @@ function amounts(cases: readonly JunitCase[], seconds: string): Readonly<Record<
   };
 }
 
-function caseElement({ name, className, position, outcome, message, lines, output, seconds }: JunitCase): string {
+function caseElement({
+  name,
+  className,
+  position,
+  outcome,
+  message,
+  lines,
+  output,
+  seconds,
+}: JunitCase): string {
   const where = position === null ? {} : { file: position.file, line: String(position.line) };
   return formatElement("testcase", { name, classname: className, ...where, time: seconds }, [
     ...(outcome === "passed" ? [] : [outcomeElement(outcome, message, lines)]),
@@ -61,8 +83,8 @@ function outcomeElement(name: string, message: string | null, lines: readonly st
 }
 
 /**
- * An XML element whose children are written already. Without indentation: white space that is put around an element could end up in the text of
- * the one around it.
+ * An XML element whose children are written already. Without indentation: white space that is put
+ * around an element could end up in the text of the one around it.
  */
 function formatElement(
   name: string,
@@ -79,7 +101,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "<": "&lt;",
   ">": "&gt;",
   '"': "&quot;",
-  // A parser turns these into spaces inside of an attribute, and the last one into a line feed everywhere.
+  // A parser turns these into spaces inside of an attribute, and the last one into a line feed
+  // everywhere.
   "\t": "&#9;",
   "\n": "&#10;",
   "\r": "&#13;",
@@ -89,7 +112,10 @@ function escapeLines(lines: readonly string[]): string {
   return lines.map(escapeXml).join("\n");
 }
 
-/** XML 1.0 has no way to write most control characters and halves of surrogate pairs, so they are replaced. */
+/**
+ * XML 1.0 has no way to write most control characters and halves of surrogate pairs, so they are
+ * replaced.
+ */
 function escapeXml(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")

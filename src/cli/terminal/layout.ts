@@ -19,7 +19,10 @@ export function painter(colour: boolean): Paint {
   return (style, text) => (colour && text !== "" ? `${STYLES[style]}${text}${RESET}` : text);
 }
 
-/** A piece of a line. Its text may come from files: it is made printable here, so that no caller can forget it. */
+/**
+ * A piece of a line. Its text may come from files: it is made printable here, so that no caller can
+ * forget it.
+ */
 export interface Span {
   readonly text: string;
   readonly styles: readonly Style[];
@@ -27,7 +30,9 @@ export interface Span {
 
 export interface Line {
   readonly spans: readonly Span[];
-  /** Columns in front of the first row and of those that follow where the line has to be wrapped. */
+  /**
+   * Columns in front of the first row and of those that follow where the line has to be wrapped.
+   */
   readonly indent: number;
   readonly hang: number;
   /** A command to paste: never wrapped. */
@@ -45,7 +50,12 @@ export function line(indent: number, ...spans: readonly Span[]): Line {
 }
 
 /** A name, and a text that is wrapped below its own beginning. */
-export function nameLine(indent: number, name: string, columns: number, ...spans: readonly Span[]): Line {
+export function nameLine(
+  indent: number,
+  name: string,
+  columns: number,
+  ...spans: readonly Span[]
+): Line {
   return {
     spans: [span(name, "dim"), span(`${padded(name, columns).slice(name.length)}  `), ...spans],
     indent,
@@ -132,20 +142,29 @@ function rowText(row: readonly Span[], colour: boolean): string {
     if (last !== undefined && last.style === style) last.text += kept;
     else merged.push({ text: kept, style });
   }
-  // GitHub Actions would carry out a row of its log that begins like this, and a name may hold it where the row turns.
+  // GitHub Actions would carry out a row of its log that begins like this, and a name may hold it
+  // where the row turns.
   if (plain.trimStart().startsWith("::")) {
     const first = merged.find(({ text }) => text.includes(":"));
     if (first !== undefined) first.text = first.text.replace(":", "\u2236");
   }
-  return merged.map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text)).join("");
+  return merged
+    .map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text))
+    .join("");
 }
 
-/** A heading and what stands below it, with a blank line in front; nothing where nothing stands below it. */
+/**
+ * A heading and what stands below it, with a blank line in front; nothing where nothing stands
+ * below it.
+ */
 export function section(title: string, lines: readonly Line[]): readonly Line[] {
   return lines.length === 0 ? [] : [BLANK, line(0, span(title, "bold")), ...lines];
 }
 
-/** Rows in columns; never wrapped, since that would tear the columns apart. @param textColumns how many columns are text; the others are numbers. */
+/**
+ * Rows in columns; never wrapped, since that would tear the columns apart. @param textColumns how
+ * many columns are text; the others are numbers.
+ */
 export function tableLines(
   indent: number,
   head: readonly string[],

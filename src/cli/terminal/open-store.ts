@@ -6,14 +6,18 @@ import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 
-/** A command can wait for a busy server longer than a server may wait for a command. Milliseconds. */
+/**
+ * A command can wait for a busy server longer than a server may wait for a command. Milliseconds.
+ */
 const BUSY_TIMEOUT = 10_000;
 
 /**
- * The location of the database: the path of an SQLite file, or a URL of PostgreSQL, which holds a password and must not be
- * printed. `--database`, else SIGNALBOX_DATABASE_URL, else SIGNALBOX_DATABASE, else a folder of the working directory.
+ * The location of the database: the path of an SQLite file, or a URL of PostgreSQL, which holds a
+ * password and must not be printed. `--database`, else SIGNALBOX_DATABASE_URL, else
+ * SIGNALBOX_DATABASE, else a folder of the working directory.
  *
- * @throws {UsageError} when two of them name different databases. @throws {CommandError} for one of the working directory that was not made here.
+ * @throws {UsageError} when two of them name different databases. @throws {CommandError} for one of
+ * the working directory that was not made here.
  */
 export function databasePath(flag: string | undefined, io: CommandIo): string {
   const url = io.environment["SIGNALBOX_DATABASE_URL"] ?? "";
@@ -29,23 +33,29 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
     );
   }
   if (url !== "" && file !== "") {
-    throw new UsageError("SIGNALBOX_DATABASE: SIGNALBOX_DATABASE_URL is set too; unset one of the two");
+    throw new UsageError(
+      "SIGNALBOX_DATABASE: SIGNALBOX_DATABASE_URL is set too; unset one of the two",
+    );
   }
   const named = flag ?? (url === "" ? file : url);
   if (isPostgresUrl(named)) return named;
-  return named === "" ? ownDatabase(join(io.cwd, ".signalbox", "signalbox.db")) : resolve(io.cwd, named);
+  return named === ""
+    ? ownDatabase(join(io.cwd, ".signalbox", "signalbox.db"))
+    : resolve(io.cwd, named);
 }
 
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * The database of the working directory. Its keys and its policy log decide what a server does, so one that came with a checkout is not used:
- * version control gives files a mode that others can read, and Signalbox never does.
+ * The database of the working directory. Its keys and its policy log decide what a server does, so
+ * one that came with a checkout is not used: version control gives files a mode that others can
+ * read, and Signalbox never does.
  *
  * @throws {CommandError}
  */
 function ownDatabase(path: string): string {
-  const mode = process.platform === "win32" ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0);
+  const mode =
+    process.platform === "win32" ? 0 : (statSync(path, { throwIfNoEntry: false })?.mode ?? 0);
   if ((mode & OPEN_TO_OTHERS) === 0) return path;
   throw new CommandError(
     `${path} can be read by other users: it may come from a checkout, with keys and policies of another user. If it is yours, name it with --database, or run chmod 600 on it`,
@@ -78,5 +88,9 @@ async function openForCommand(database: string, use: boolean | "read"): Promise<
   if (use !== true && !existsSync(database)) {
     throw new CommandError(`there is no database at ${database}; give its path with --database`);
   }
-  return await openSqliteStore({ path: database, busyTimeout: BUSY_TIMEOUT, readOnly: use === "read" });
+  return await openSqliteStore({
+    path: database,
+    busyTimeout: BUSY_TIMEOUT,
+    readOnly: use === "read",
+  });
 }

@@ -15,10 +15,16 @@ export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** How long a server's process may live after its command has ended, milliseconds: threads and connections take seconds to end on a busy machine. */
+/**
+ * How long a server's process may live after its command has ended, milliseconds: threads and
+ * connections take seconds to end on a busy machine.
+ */
 const LAST_WAIT = 5_000;
 
-/** Ends this process even where a socket, timer or child holds it, names that, and gives an exit code of a failure. */
+/**
+ * Ends this process even where a socket, timer or child holds it, names that, and gives an exit
+ * code of a failure.
+ */
 export function endWhereHeld(): void {
   const end = (): void => {
     const held = [...new Set(process.getActiveResourcesInfo())].join(", ");
@@ -35,8 +41,9 @@ export function endWhereHeld(): void {
 const SERVING: readonly string[] = ["serve", "mock"];
 
 /**
- * Handles a closed output; without listeners such an error would end every command with a stack trace.
- * A command that only prints ends: quietly where its reader has closed the pipe, as after `head`, and otherwise with a message.
+ * Handles a closed output; without listeners such an error would end every command with a stack
+ * trace. A command that only prints ends: quietly where its reader has closed the pipe, as after
+ * `head`, and otherwise with a message.
  *
  * @param command the first argument of the command line
  */
@@ -46,7 +53,9 @@ export function listenToOutput(command: string | undefined): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (serves) return;
     if (error.code !== "EPIPE") {
-      process.stderr.write(`signalbox: standard output cannot be written (${error.code ?? "unknown error"})\n`);
+      process.stderr.write(
+        `signalbox: standard output cannot be written (${error.code ?? "unknown error"})\n`,
+      );
     }
     // oxlint-disable-next-line unicorn/no-process-exit -- no reader is left for the rest
     process.exit(EXIT.failed);

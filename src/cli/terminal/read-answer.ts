@@ -22,12 +22,16 @@ export class UnreadableAnswerError extends Error {
 }
 
 /**
- * An answer of a server of any version by the schema of this one. What is missing or of another type becomes `null` where the schema allows it, otherwise an empty
- * text, 0, false or an empty list; unknown members are left out. All texts are safe for a terminal.
+ * An answer of a server of any version by the schema of this one. What is missing or of another
+ * type becomes `null` where the schema allows it, otherwise an empty text, 0, false or an empty
+ * list; unknown members are left out. All texts are safe for a terminal.
  *
  * @throws {UnreadableAnswerError} for a text that must have a form, and is missing or has another.
  */
-export function readAnswer<const Schema extends AnswerSchema>(schema: Schema, value: unknown): Answer<Schema> {
+export function readAnswer<const Schema extends AnswerSchema>(
+  schema: Schema,
+  value: unknown,
+): Answer<Schema> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- readValue makes what the schema describes
   return readValue(schema, value) as Answer<Schema>;
 }
@@ -37,9 +41,17 @@ function readValue(schema: AnswerSchema, value: unknown): JsonValue {
   if (types.includes("object") && isJsonObject(value)) return readObject(schema, value);
   if (types.includes("array") && Array.isArray(value)) return readItems(schema.items ?? {}, value);
   if (types.includes("string") && (typeof value === "string" || typeof value === "number")) {
-    return readText(schema, typeof value === "number" && types.includes("integer") ? value : String(value));
+    return readText(
+      schema,
+      typeof value === "number" && types.includes("integer") ? value : String(value),
+    );
   }
-  if (NUMBERS.some((type) => types.includes(type)) && typeof value === "number" && Number.isFinite(value)) return value;
+  if (
+    NUMBERS.some((type) => types.includes(type)) &&
+    typeof value === "number" &&
+    Number.isFinite(value)
+  )
+    return value;
   if (types.includes("boolean") && typeof value === "boolean") return value;
   return types.includes("null") ? null : absent(schema, types[0] ?? "");
 }
@@ -66,8 +78,12 @@ function readItems(schema: AnswerSchema, items: readonly unknown[]): readonly Js
 
 function readObject({ properties, required = [] }: AnswerSchema, object: JsonObject): JsonObject {
   if (properties === undefined) return object;
-  const members = Object.entries(properties).filter(([name]) => required.includes(name) || Object.hasOwn(object, name));
-  return Object.fromEntries(members.map(([name, member]) => [name, readValue(member, object[name])]));
+  const members = Object.entries(properties).filter(
+    ([name]) => required.includes(name) || Object.hasOwn(object, name),
+  );
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, readValue(member, object[name])]),
+  );
 }
 
 /** The default of a member that an older server does not send. */
@@ -78,7 +94,10 @@ function absent(schema: AnswerSchema, type: string): JsonValue {
   return type === "string" ? readText(schema, "") : 0;
 }
 
-/** A member's text, safe for a terminal; empty where there is none. An explanation may come from a server of another version. */
+/**
+ * A member's text, safe for a terminal; empty where there is none. An explanation may come from a
+ * server of another version.
+ */
 export function textOf(object: JsonObject | null, name: string): string {
   const value = object?.[name];
   return typeof value === "string" || typeof value === "number" ? printable(String(value)) : "";
@@ -98,7 +117,9 @@ export function objectsOf(object: JsonObject | null, name: string): readonly Jso
 export function stringsOf(object: JsonObject | null, name: string): readonly string[] {
   const value = object?.[name];
   return Array.isArray(value)
-    ? value.filter((item): item is string => typeof item === "string").map((item) => printable(item))
+    ? value
+        .filter((item): item is string => typeof item === "string")
+        .map((item) => printable(item))
     : [];
 }
 

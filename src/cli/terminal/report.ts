@@ -25,7 +25,8 @@ interface ReportContext {
 }
 
 /**
- * The whole report, with a line feed at its end; the empty string where a format prints nothing without findings.
+ * The whole report, with a line feed at its end; the empty string where a format prints nothing
+ * without findings.
  *
  * @param diagnostics sorted.
  */
@@ -55,7 +56,11 @@ export function printFindings(
   io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
 }
 
-function formatTerminal(diagnostics: readonly Diagnostic[], sources: readonly Source[], colour: boolean): string {
+function formatTerminal(
+  diagnostics: readonly Diagnostic[],
+  sources: readonly Source[],
+  colour: boolean,
+): string {
   if (diagnostics.length === 0) return "";
   const paint = painter(colour);
   const blocks = diagnostics.map((diagnostic) => {
@@ -81,15 +86,17 @@ const WIDEST = 140;
 const LONGEST = 4_000;
 
 /**
- * The line concerned with everything blotted out that could be a credential; `null` where the line is known to hold one,
- * since no mask is as safe as not printing it.
+ * The line concerned with everything blotted out that could be a credential; `null` where the line
+ * is known to hold one, since no mask is as safe as not printing it.
  */
 function excerptOf(
   { file, line, column }: Diagnostic,
   all: readonly Diagnostic[],
   sources: readonly Source[],
 ): { readonly text: string; readonly caret: number } | null {
-  const secret = all.some((other) => other.code === "LITERAL_SECRET" && other.file === file && other.line === line);
+  const secret = all.some(
+    (other) => other.code === "LITERAL_SECRET" && other.file === file && other.line === line,
+  );
   const text = sources.find(({ path }) => path === file)?.text.split(/\r\n?|\n/)[line - 1];
   if (secret || text === undefined || text.trim() === "" || text.length > LONGEST) return null;
   const start = column > WIDEST ? column - Math.floor(WIDEST / 2) : 0;
@@ -108,7 +115,10 @@ function count(diagnostics: readonly Diagnostic[]): {
 }
 
 /** Version 1 of this form: members are only ever added. */
-function formatJson(diagnostics: readonly Diagnostic[], { revision = null, presets = [] }: ReportContext): string {
+function formatJson(
+  diagnostics: readonly Diagnostic[],
+  { revision = null, presets = [] }: ReportContext,
+): string {
   const resolved = presets.length === 0 ? {} : { presets };
   return jsonText({ version: 1, revision, ...count(diagnostics), ...resolved, diagnostics });
 }
@@ -117,17 +127,27 @@ function formatJson(diagnostics: readonly Diagnostic[], { revision = null, prese
 function formatGithub(diagnostics: readonly Diagnostic[]): string {
   return diagnostics
     .map(({ severity, code, message, hint, ...location }) =>
-      formatAnnotation({ level: severity, location, title: code, message: withHint(message, hint) }),
+      formatAnnotation({
+        level: severity,
+        location,
+        title: code,
+        message: withHint(message, hint),
+      }),
     )
     .join("");
 }
 
 function factsOf(code: string): { readonly meaning: string; readonly fix: string } {
   if (isRouteCode(code)) return ROUTE_CODES[code];
-  return isAssertionCode(code) ? ASSERTION_CODES[code] : { meaning: code, fix: "See docs/policies.md." };
+  return isAssertionCode(code)
+    ? ASSERTION_CODES[code]
+    : { meaning: code, fix: "See docs/policies.md." };
 }
 
-/** SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and fix. */
+/**
+ * SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and
+ * fix.
+ */
 function formatSarif(diagnostics: readonly Diagnostic[]): string {
   const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
   const rules = codes.map((code) => {

@@ -15,7 +15,10 @@ interface CommandLine {
   readonly usage?: number;
 }
 
-/** Prints the help where the line requests it; else runs the command's work, and turns errors made for people into one line on stderr and the exit code. */
+/**
+ * Prints the help where the line requests it; else runs the command's work, and turns errors made
+ * for people into one line on stderr and the exit code.
+ */
 export async function runCommand(
   { name, help, usage = EXIT.usage }: CommandLine,
   argv: readonly string[],
@@ -71,12 +74,18 @@ export function runFlagCommand<const Given extends Options>(
 
 /** A command below another one. */
 export interface Subcommand<Values> {
-  /** The flags that it reads, beside those of all; any other one is refused, because a flag without effect misleads. */
+  /**
+   * The flags that it reads, beside those of all; any other one is refused, because a flag without
+   * effect misleads.
+   */
   readonly flags: readonly string[];
   readonly run: (values: Values, positionals: readonly string[], io: CommandIo) => Promise<number>;
 }
 
-/** Runs the command that the first argument names. @param line `common`: flags that all of them read. */
+/**
+ * Runs the command that the first argument names. @param line `common`: flags that all of them
+ * read.
+ */
 export function runSubcommand<const Given extends Options>(
   {
     common,
@@ -85,14 +94,17 @@ export function runSubcommand<const Given extends Options>(
   }: CommandLine & {
     readonly flags: Given;
     readonly common: readonly string[];
-    readonly commands: Readonly<Record<string, Subcommand<ReturnType<typeof readArguments<Given>>["values"]>>>;
+    readonly commands: Readonly<
+      Record<string, Subcommand<ReturnType<typeof readArguments<Given>>["values"]>>
+    >;
   },
   argv: readonly string[],
   io: CommandIo,
 ): Promise<number> {
   return runFlagCommand(line, argv, io, async ({ values, positionals }) => {
     const [name, ...rest] = positionals;
-    const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+    const command =
+      name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (command === undefined) throw noSuchCommand(name, Object.keys(commands));
     for (const flag of Object.keys(values)) {
       if (common.includes(flag) || command.flags.includes(flag)) continue;

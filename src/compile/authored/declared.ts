@@ -1,6 +1,9 @@
 import { type ConfigNode, nodeAt, textOf } from "./tree.ts";
 
-/** Every name that the file declares, rows that the schema refused included: a reference to a broken row is not a second mistake. */
+/**
+ * Every name that the file declares, rows that the schema refused included: a reference to a broken
+ * row is not a second mistake.
+ */
 export interface Declared {
   readonly providers: ReadonlySet<string>;
   readonly models: ReadonlySet<string>;
@@ -15,9 +18,13 @@ export interface Declared {
 /** Reads the names off the tree before anything has been taken out of it. */
 export function declaredNames(tree: ConfigNode): Declared {
   const groups = nodeAt(tree, ["regions"]);
-  const regions = groups?.kind === "map" ? [...groups.members.values()].flatMap(({ node }) => texts(node)) : [];
+  const regions =
+    groups?.kind === "map" ? [...groups.members.values()].flatMap(({ node }) => texts(node)) : [];
   const endpoints = nodeAt(tree, ["endpoints"]);
-  const ids = endpoints?.kind === "list" ? endpoints.items.flatMap((item) => texts(nodeAt(item, ["id"]))) : [];
+  const ids =
+    endpoints?.kind === "list"
+      ? endpoints.items.flatMap((item) => texts(nodeAt(item, ["id"])))
+      : [];
   return {
     providers: keys(nodeAt(tree, ["providers"])),
     models: keys(nodeAt(tree, ["models"])),

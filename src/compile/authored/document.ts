@@ -16,18 +16,24 @@ import type { TextCode } from "../findings/text-codes.ts";
 import { quote } from "./literal-secrets.ts";
 import type { ConfigNode, MapNode, Member, Position } from "./tree.ts";
 
-/** UTF-16 code units; far above any table a person can review, far below what could stall the process. */
+/**
+ * UTF-16 code units; far above any table a person can review, far below what could stall the
+ * process.
+ */
 const LARGEST_TEXT = 1_048_576;
-/** Nodes after aliases have been written out. A file of a thousand rows has about thirty thousand. */
+/**
+ * Nodes after aliases have been written out. A file of a thousand rows has about thirty thousand.
+ */
 const MOST_NODES = 200_000;
 const DEEPEST = 32;
 
 /**
- * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on with. The parser's own messages are not used: some of them quote the file.
+ * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on
+ * with. The parser's own messages are not used: some of them quote the file.
  *
  * @param file what positions name, where the findings are those of several files.
- * @param version `1.1`: for files of programs that read them so, as PyYAML does: numbers have its forms, and `<<` puts the members of other
- * mappings behind a mapping's own.
+ * @param version `1.1`: for files of programs that read them so, as PyYAML does: numbers have its
+ * forms, and `<<` puts the members of other mappings behind a mapping's own.
  */
 export function readDocument(
   text: string,
@@ -38,7 +44,12 @@ export function readDocument(
   const of = file === undefined ? {} : { file };
   const start: Position = { line: 1, column: 1, ...of };
   if (text.length > LARGEST_TEXT) {
-    findings.add("SOURCE_TOO_LARGE", start, `the file has ${text.length} characters, more than ${LARGEST_TEXT}`, "");
+    findings.add(
+      "SOURCE_TOO_LARGE",
+      start,
+      `the file has ${text.length} characters, more than ${LARGEST_TEXT}`,
+      "",
+    );
     return null;
   }
   const { document, lines } = parsed(text);
@@ -49,7 +60,8 @@ export function readDocument(
   if (!reportParserErrors(document, position, findings, version)) return null;
   if (document.contents === null) {
     const message = "the file is empty";
-    const hint = "start with `version: 1`; the file of the same name in the repository is an example";
+    const hint =
+      "start with `version: 1`; the file of the same name in the repository is an example";
     findings.add("WRONG_TYPE", start, message, hint);
     return null;
   }
@@ -65,13 +77,16 @@ interface Parsed {
 }
 
 /**
- * What was parsed last. A load reads the same text for its parts, for its policies and for its table, and a simulation does so of two trees in turns; weak,
- * so that nothing is held between loads.
+ * What was parsed last. A load reads the same text for its parts, for its policies and for its
+ * table, and a simulation does so of two trees in turns; weak, so that nothing is held between
+ * loads.
  */
 let last: readonly WeakRef<Parsed>[] = [];
 const KEPT = 2;
 
-/** The parser's document, which is only read: what is changed later is made of it anew each time. */
+/**
+ * The parser's document, which is only read: what is changed later is made of it anew each time.
+ */
 function parsed(text: string): Parsed {
   const known = last.map((one) => one.deref()).find((one) => one?.text === text);
   if (known !== undefined) return known;
@@ -80,7 +95,8 @@ function parsed(text: string): Parsed {
     lineCounter: lines,
     prettyErrors: false,
     stringKeys: true,
-    // The parser compares each key with all before it, which takes minutes for a mapping that fills the file; the reader has them in a map.
+    // The parser compares each key with all before it, which takes minutes for a mapping that fills
+    // the file; the reader has them in a map.
     uniqueKeys: false,
     resolveKnownTags: false,
     merge: false,
@@ -92,11 +108,22 @@ function parsed(text: string): Parsed {
   return made;
 }
 
-/** Our sentences for what the parser found; anything else is `YAML_SYNTAX` with the general sentence. */
+/**
+ * Our sentences for what the parser found; anything else is `YAML_SYNTAX` with the general
+ * sentence.
+ */
 const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, string, string]>>> = {
-  MULTIPLE_DOCS: ["YAML_MULTIPLE_DOCUMENTS", "a second YAML document begins here", "remove the `---` and merge both"],
+  MULTIPLE_DOCS: [
+    "YAML_MULTIPLE_DOCUMENTS",
+    "a second YAML document begins here",
+    "remove the `---` and merge both",
+  ],
   NON_STRING_KEY: ["YAML_KEY", "a list or mapping is used as a key", "use a plain name"],
-  TAG_RESOLVE_FAILED: ["YAML_TAG", "the tag names a type that this file does not use", "remove the tag"],
+  TAG_RESOLVE_FAILED: [
+    "YAML_TAG",
+    "the tag names a type that this file does not use",
+    "remove the tag",
+  ],
   BAD_ALIAS: ["YAML_ALIAS", "this alias cannot be read", "write the value out"],
   TAB_AS_INDENT: ["YAML_SYNTAX", "a tab is used as indentation", "indent with spaces"],
   BAD_INDENT: [
@@ -104,14 +131,26 @@ const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, strin
     "the indentation does not match the lines around it",
     "align it with its neighbours, and close every bracket",
   ],
-  MISSING_CHAR: ["YAML_SYNTAX", "a quote, bracket or comma is missing", "close what is open on this line or above"],
-  BAD_SCALAR_START: ["YAML_SYNTAX", "a value begins with a character that YAML reserves", "put the value in quotes"],
+  MISSING_CHAR: [
+    "YAML_SYNTAX",
+    "a quote, bracket or comma is missing",
+    "close what is open on this line or above",
+  ],
+  BAD_SCALAR_START: [
+    "YAML_SYNTAX",
+    "a value begins with a character that YAML reserves",
+    "put the value in quotes",
+  ],
   BAD_DQ_ESCAPE: [
     "YAML_SYNTAX",
     "the backslash sequence is not valid in YAML",
     "double the backslash or use single quotes",
   ],
-  BAD_DIRECTIVE: ["YAML_SYNTAX", "the directive (`%…`) is not valid in YAML 1.2", "remove the line"],
+  BAD_DIRECTIVE: [
+    "YAML_SYNTAX",
+    "the directive (`%…`) is not valid in YAML 1.2",
+    "remove the line",
+  ],
 };
 
 /** After one of these the rest of the tree still says what its author meant. */
@@ -136,15 +175,20 @@ function reportParserErrors(
   }
   if (version === "1.2" && document.directives?.yaml.version === "1.1") {
     const message = "the file declares YAML 1.1";
-    findings.add("YAML_SYNTAX", position(0), message, "remove the %YAML line: `yes` is text in 1.2");
+    findings.add(
+      "YAML_SYNTAX",
+      position(0),
+      message,
+      "remove the %YAML line: `yes` is text in 1.2",
+    );
     readable = false;
   }
   return readable;
 }
 
 /**
- * What each alias stands for: the last node above it with its anchor. All at once, because the parser's own `resolve` walks the whole document for
- * each alias.
+ * What each alias stands for: the last node above it with its anchor. All at once, because the
+ * parser's own `resolve` walks the whole document for each alias.
  */
 function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
   const anchors = new Map<string, unknown>();
@@ -158,7 +202,10 @@ function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
   return targets;
 }
 
-/** Turns the parser's nodes into ours. Aliases are written out, so that a later step may change one use alone. */
+/**
+ * Turns the parser's nodes into ours. Aliases are written out, so that a later step may change one
+ * use alone.
+ */
 class Reader {
   readonly #targets: ReadonlyMap<Alias, unknown>;
   readonly #position: (offset: number) => Position;
@@ -170,7 +217,12 @@ class Reader {
   /** The text is larger than any real configuration; what has been read of it is not checked. */
   exhausted = false;
 
-  constructor(document: Document, position: (offset: number) => Position, findings: TextFindings, isOld: boolean) {
+  constructor(
+    document: Document,
+    position: (offset: number) => Position,
+    findings: TextFindings,
+    isOld: boolean,
+  ) {
     this.#targets = aliasTargets(document);
     this.#position = position;
     this.#findings = findings;
@@ -214,7 +266,8 @@ class Reader {
   #readAlias(alias: Alias, at: Position): ConfigNode | null {
     const target = this.#targets.get(alias);
     if (target === undefined || this.#open.has(target)) {
-      const what = target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
+      const what =
+        target === undefined ? "this alias names no anchor above it" : "this alias contains itself";
       this.#findings.add("YAML_ALIAS", at, what);
       return null;
     }
@@ -246,7 +299,10 @@ class Reader {
       } else if (Object.hasOwn(Object.prototype, name)) {
         this.#findings.add("RESERVED_NAME", keyAt, `${quote(name)} is a reserved name`);
       } else {
-        const node = pair.value === null ? { kind: "scalar" as const, at: keyAt, value: null } : this.read(pair.value);
+        const node =
+          pair.value === null
+            ? { kind: "scalar" as const, at: keyAt, value: null }
+            : this.read(pair.value);
         if (node === null) lost.add(name);
         else members.set(name, { keyAt, node });
       }
@@ -271,7 +327,10 @@ function rangeOf(node: unknown): Range | null {
   return node.range ?? null;
 }
 
-/** Forms of numbers in YAML 1.1 (yaml.org/type/int.html and float.html) that are text or another number in 1.2. */
+/**
+ * Forms of numbers in YAML 1.1 (yaml.org/type/int.html and float.html) that are text or another
+ * number in 1.2.
+ */
 const OLD_NUMBER =
   /^([-+]?)(?:0b([01_]+)|0([0-7_]+)|0x([\da-f_]+)|([1-9]\d*(?::[0-5]?\d)+(?:\.\d*)?)|(\d[\d_]*(?:\.[\d_]*)?(?:e[-+]?\d+)?))$/i;
 
@@ -294,7 +353,10 @@ function oldScalar(source: string): number | string | null {
   return sign === "-" ? -value : value;
 }
 
-/** Without tags the core schema makes nothing else; a number that JSON cannot say becomes text, and fails as such. */
+/**
+ * Without tags the core schema makes nothing else; a number that JSON cannot say becomes text, and
+ * fails as such.
+ */
 function scalarValue(value: unknown): null | boolean | number | string {
   if (typeof value === "boolean" || typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "bigint")
@@ -302,7 +364,10 @@ function scalarValue(value: unknown): null | boolean | number | string {
   return null;
 }
 
-/** The same text with line feeds only and without a byte order mark, so that neither can show in a result. */
+/**
+ * The same text with line feeds only and without a byte order mark, so that neither can show in a
+ * result.
+ */
 export function normaliseText(text: string): string {
   return text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
 }

@@ -1,7 +1,10 @@
 import type { TextFindings } from "../findings/findings.ts";
 import { type ConfigNode, describePath, type Path, scalars } from "./tree.ts";
 
-/** Forms that issuers give their credentials, so that a find is certain enough to stop a deployment. Data, not rules about vendors. */
+/**
+ * Forms that issuers give their credentials, so that a find is certain enough to stop a deployment.
+ * Data, not rules about vendors.
+ */
 const ISSUED = [
   /\bsk-[A-Za-z0-9_-]{16,}/,
   /\b(?:gsk|hf|r8|sk_live|sk_test|rk_live)_[A-Za-z0-9]{16,}/,
@@ -41,7 +44,10 @@ export function isShowable(text: string): boolean {
   return !looksLikeSecret(text) && !looksRandom(text);
 }
 
-/** A name from the file as messages show it: never a credential, never long, never with control characters. */
+/**
+ * A name from the file as messages show it: never a credential, never long, never with control
+ * characters.
+ */
 export function quote(name: string): string {
   return isShowable(name) ? `\`${clean(name)}\`` : "(a value not shown here)";
 }
@@ -52,12 +58,13 @@ function clean(name: string): string {
 }
 
 /**
- * A line of the file as reports show it: credentials, and whatever stands behind a key that names one, are blotted out
- * in equal length, so that a caret below still points at the right column.
+ * A line of the file as reports show it: credentials, and whatever stands behind a key that names
+ * one, are blotted out in equal length, so that a caret below still points at the right column.
  */
 export function redactLine(line: string): string {
   let shown = line;
-  for (const form of ISSUED) shown = shown.replaceAll(new RegExp(form, "g"), (found) => "*".repeat(found.length));
+  for (const form of ISSUED)
+    shown = shown.replaceAll(new RegExp(form, "g"), (found) => "*".repeat(found.length));
   shown = shown.replaceAll(
     /\b(?!first_token["']?\s*:\s*["']?\d+(?:ms|s|m|h)\b)((?:[\w-]*[_-])?(?:secret|token|password|passwd|passphrase|api[_-]?key|access[_-]?key|credentials?|bearer|auth)["']?\s*:\s*)([^\s{[&*|>#][^,}\]#]*?)(?=\s*(?:[,}\]#]|$))/gi,
     (_, key: string, value: string) => key + "*".repeat(value.length),
@@ -66,8 +73,9 @@ export function redactLine(line: string): string {
 }
 
 /**
- * Reports every literal credential of a text with line feeds only: in the whole text by its form (comments included, for they are committed too), by the
- * key it stands under, and, where credentials belong, by its randomness.
+ * Reports every literal credential of a text with line feeds only: in the whole text by its form
+ * (comments included, for they are committed too), by the key it stands under, and, where
+ * credentials belong, by its randomness.
  */
 export function reportLiteralSecrets(
   text: string,
@@ -104,15 +112,21 @@ function isLiteralSecret(path: Path, value: string): boolean {
   if (looksLikeSecret(value)) return true;
   const name = path.at(-1);
   if (isSourceOfCredentials(path)) return !SOURCE_WORD.test(value);
-  if (typeof name === "string" && SECRET_KEY.test(name) && !HARMLESS_KEYS.has(name)) return value !== "";
+  if (typeof name === "string" && SECRET_KEY.test(name) && !HARMLESS_KEYS.has(name))
+    return value !== "";
   if (path[0] !== "providers" || path[2] !== "auth") return false;
   // `auth: <text>` can only be `none`; any other text may be the key itself.
   return path.length === 3 ? value !== "none" : looksRandom(value);
 }
 
-/** `providers.*.auth.*.credentials` says where credentials come from, as an enum value that no issuer could have given. */
+/**
+ * `providers.*.auth.*.credentials` says where credentials come from, as an enum value that no
+ * issuer could have given.
+ */
 function isSourceOfCredentials(path: Path): boolean {
-  return path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials";
+  return (
+    path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials"
+  );
 }
 
 /** A path as messages show it: a key can be a credential too, pasted in the wrong position. */
@@ -121,15 +135,21 @@ export function describeSafely(path: Path): string {
   return path.every((name) => isShowable(String(name))) ? describePath(names) : "this value";
 }
 
-/** Holds an unbroken run of twenty letters and digits with more than three bits a character: unlike any name that a person would choose. */
+/**
+ * Holds an unbroken run of twenty letters and digits with more than three bits a character: unlike
+ * any name that a person would choose.
+ */
 function looksRandom(text: string): boolean {
-  return (text.match(RUN) ?? []).some((run) => /\d/.test(run) && /[A-Za-z]/.test(run) && bitsPerCharacter(run) > 3);
+  return (text.match(RUN) ?? []).some(
+    (run) => /\d/.test(run) && /[A-Za-z]/.test(run) && bitsPerCharacter(run) > 3,
+  );
 }
 
 function bitsPerCharacter(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   let bits = 0;
-  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
+  for (const count of counts.values())
+    bits -= (count / text.length) * Math.log2(count / text.length);
   return bits;
 }

@@ -6,13 +6,17 @@ const signing = object(
   "Every call is signed (AWS Signature Version 4) with keys that are renewed before they expire.",
   {
     service: {
-      ...text("^[a-z0-9][a-z0-9-]{0,62}$", "the name of an AWS service in signatures, such as `bedrock`"),
+      ...text(
+        "^[a-z0-9][a-z0-9-]{0,62}$",
+        "the name of an AWS service in signatures, such as `bedrock`",
+      ),
       description:
         "Name of the service in signatures, such as `bedrock`. Compared with the service or region in the host name.",
     },
     region: {
       ...text("^[a-z0-9][a-z0-9-]{0,62}$", "an AWS region such as `eu-west-1`"),
-      description: "Region in signatures. The host's region unless set; required where the host name has none.",
+      description:
+        "Region in signatures. The host's region unless set; required where the host name has none.",
     },
     credentials: {
       enum: AWS_CREDENTIAL_SOURCES,
@@ -37,12 +41,19 @@ const googleOauth = object(
       ...choose(
         "string",
         { enum: GOOGLE_CREDENTIAL_SOURCES },
-        object("A credentials file of Google's.", { file: ref("path", "Path, relative to routes.yaml.") }, ["file"]),
+        object(
+          "A credentials file of Google's.",
+          { file: ref("path", "Path, relative to routes.yaml.") },
+          ["file"],
+        ),
       ),
     },
     scopes: list(
       "Scope of the tokens. `https://www.googleapis.com/auth/cloud-platform` unless set.",
-      text("^https://[!-~]{1,255}$", "a scope such as `https://www.googleapis.com/auth/cloud-platform`"),
+      text(
+        "^https://[!-~]{1,255}$",
+        "a scope such as `https://www.googleapis.com/auth/cloud-platform`",
+      ),
     ),
   },
   ["credentials"],
@@ -65,7 +76,10 @@ export const auth = {
       description: "Header that carries `secret`.",
     },
     prefix: {
-      ...text("^[A-Za-z][A-Za-z-]{0,15} ?$", "letters only, with a space at the end, such as `Token `"),
+      ...text(
+        "^[A-Za-z][A-Za-z-]{0,15} ?$",
+        "letters only, with a space at the end, such as `Token `",
+      ),
       description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
     },
     secret: ref("secret", "What `header` carries."),
@@ -78,5 +92,10 @@ export const auth = {
         "What to do at start when the secret is not set: refuse to start, leave the provider out, or answer from the built-in simulated upstream.",
     },
   }),
-  oneOf: [form(["bearer"]), form(["header", "secret"], ["prefix"]), form(["aws_sigv4"]), form(["google_oauth"])],
+  oneOf: [
+    form(["bearer"]),
+    form(["header", "secret"], ["prefix"]),
+    form(["aws_sigv4"]),
+    form(["google_oauth"]),
+  ],
 };

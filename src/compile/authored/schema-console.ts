@@ -2,7 +2,8 @@ import { ROLES } from "../../canon/console.ts";
 import { choose, list, object, ref, refs, text } from "./schema.ts";
 
 /** Plain http stays on this machine. */
-const HTTPS = "(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)";
+const HTTPS =
+  "(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)";
 
 const CLAIM = text("^[!-~]{1,128}$", "the name of a claim, such as `groups`");
 
@@ -19,7 +20,8 @@ const oidc = object(
         `^${HTTPS}(?:/[^\\s?#]*)?$`,
         "an https URL as the provider writes it; plain http is allowed for loopback addresses only",
       ),
-      description: "The provider's issuer identifier; `/.well-known/openid-configuration` below it is read.",
+      description:
+        "The provider's issuer identifier; `/.well-known/openid-configuration` below it is read.",
     },
     client_id: {
       ...text("^[ -~]{1,256}$", "the id that the provider gave this client"),
@@ -29,8 +31,15 @@ const oidc = object(
       "secret",
       "Secret of this client. Without it the client is a public one, and PKCE alone protects the code.",
     ),
-    scopes: list("Scopes to request besides `openid`.", text("^[!#-\\[\\]-~]{1,128}$", "a scope, such as `groups`")),
-    groups_claim: { ...CLAIM, default: "groups", description: "Claim of the ID token that lists the person's groups." },
+    scopes: list(
+      "Scopes to request besides `openid`.",
+      text("^[!#-\\[\\]-~]{1,128}$", "a scope, such as `groups`"),
+    ),
+    groups_claim: {
+      ...CLAIM,
+      default: "groups",
+      description: "Claim of the ID token that lists the person's groups.",
+    },
     name_claim: {
       ...CLAIM,
       description:
@@ -54,7 +63,11 @@ const role = object(
     },
     workspaces: {
       description: "The workspaces in which they may, or `all`.",
-      ...choose("string", { enum: ["all"] }, { ...refs("identifier", "Ids of workspaces."), minItems: 1 }),
+      ...choose(
+        "string",
+        { enum: ["all"] },
+        { ...refs("identifier", "Ids of workspaces."), minItems: 1 },
+      ),
     },
   },
   ["group", "role", "workspaces"],
@@ -65,15 +78,24 @@ export const consoleSection = object(
   "The operators' page: who may sign in, and for how long.",
   {
     url: {
-      ...text(`^${HTTPS}$`, "an https origin without a path; plain http is allowed for loopback addresses only"),
-      description: "Origin at which browsers reach the console. With https, cookies are sent over TLS only.",
+      ...text(
+        `^${HTTPS}$`,
+        "an https origin without a path; plain http is allowed for loopback addresses only",
+      ),
+      description:
+        "Origin at which browsers reach the console. With https, cookies are sent over TLS only.",
     },
-    idle: ref("duration", "A session ends when it has not been used for so long; at least 5m.", { default: "30m" }),
-    absolute: ref("duration", "A session ends so long after the sign-in; at most 720h.", { default: "12h" }),
+    idle: ref("duration", "A session ends when it has not been used for so long; at least 5m.", {
+      default: "30m",
+    }),
+    absolute: ref("duration", "A session ends so long after the sign-in; at most 720h.", {
+      default: "12h",
+    }),
     oidc,
     roles: {
       type: "array",
-      description: "What groups of the provider may do. People in none of these groups cannot sign in.",
+      description:
+        "What groups of the provider may do. People in none of these groups cannot sign in.",
       items: role,
     },
   },

@@ -2,7 +2,10 @@ import { mapSettings } from "../../canon/promotion.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "../normalised/defaults.ts";
 import { list, object, ref, refs, text } from "./schema.ts";
 
-const POLICY_OR_ALL = text("^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$", "a policy id in kebab-case, or `*`");
+const POLICY_OR_ALL = text(
+  "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
+  "a policy id in kebab-case, or `*`",
+);
 
 /** A row of `policies.promotion`. */
 const promotion = object(
@@ -10,7 +13,8 @@ const promotion = object(
   mapSettings("key", {
     count: ({ maximum, default: value, description }) =>
       ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
-    flag: ({ default: value, description }) => ({ type: "boolean", default: value, description }) as const,
+    flag: ({ default: value, description }) =>
+      ({ type: "boolean", default: value, description }) as const,
     list: ({ default: value, description }) => ({
       ...list(description, { $ref: "#/$defs/identifier" }),
       default: value,
@@ -19,13 +23,19 @@ const promotion = object(
   }),
 );
 
-/** A relative path that stays below its folder: a table must not be able to make the router read elsewhere. */
+/**
+ * A relative path that stays below its folder: a table must not be able to make the router read
+ * elsewhere.
+ */
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
 
 /** The section `policies`. */
 export const policies = object("The folder of the policies, and how they start.", {
   dir: {
-    ...text(POLICY_DIRECTORY, "a relative path with `/` that stays below the folder of routes.yaml"),
+    ...text(
+      POLICY_DIRECTORY,
+      "a relative path with `/` that stays below the folder of routes.yaml",
+    ),
     default: DEFAULT_POLICY_DIRECTORY,
     description: "Folder of the policies, relative to this file.",
   },

@@ -18,7 +18,8 @@ const health = object(
     consecutive_failures: {
       ...range("integer", 0, 10_000),
       default: DEFAULT_HEALTH.consecutive_failures,
-      description: "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
+      description:
+        "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
     },
     failure_ratio: {
       ...range("number", 0, 1),
@@ -31,18 +32,31 @@ const health = object(
       default: DEFAULT_HEALTH.minimum_calls,
       description: "Calls that `window` must have before `failure_ratio` applies.",
     },
-    window: ref("duration", "How far back `failure_ratio` looks.", { default: DEFAULT_HEALTH.window }),
-    ejection: ref("duration", "How long an endpoint is left out the first time; doubled each time in a row.", {
-      default: DEFAULT_HEALTH.ejection,
+    window: ref("duration", "How far back `failure_ratio` looks.", {
+      default: DEFAULT_HEALTH.window,
     }),
-    longest_ejection: ref("duration", "Upper bound of the doubling. It bounds a provider's Retry-After too.", {
-      default: DEFAULT_HEALTH.longest_ejection,
-    }),
+    ejection: ref(
+      "duration",
+      "How long an endpoint is left out the first time; doubled each time in a row.",
+      {
+        default: DEFAULT_HEALTH.ejection,
+      },
+    ),
+    longest_ejection: ref(
+      "duration",
+      "Upper bound of the doubling. It bounds a provider's Retry-After too.",
+      {
+        default: DEFAULT_HEALTH.longest_ejection,
+      },
+    ),
     probe: object(
       "A request that checks whether the provider answers. Made only while an endpoint is out of service. Without it, the next request tries the endpoint.",
       {
         path: {
-          ...text("^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$", "a path that begins with one `/`, without a query"),
+          ...text(
+            "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
+            "a path that begins with one `/`, without a query",
+          ),
           description: "Path after the base URL, such as `/models`.",
         },
         interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),
@@ -116,13 +130,17 @@ const providerKeys = object(
         "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can link calls of one trace.",
     },
     timeouts: object("Time limits of a call.", {
-      connect: ref("duration", "Until the connection is made.", { default: DEFAULT_TIMEOUTS.connect }),
+      connect: ref("duration", "Until the connection is made.", {
+        default: DEFAULT_TIMEOUTS.connect,
+      }),
       first_byte: ref(
         "duration",
         "From the request sent to the answer's headers. A chat answer that is not streamed begins when it is finished, so only `total` limits it.",
         { default: DEFAULT_TIMEOUTS.first_byte },
       ),
-      idle: ref("duration", "Longest silence between two pieces of an answer.", { default: DEFAULT_TIMEOUTS.idle }),
+      idle: ref("duration", "Longest silence between two pieces of an answer.", {
+        default: DEFAULT_TIMEOUTS.idle,
+      }),
       first_token: ref("duration", "From the request sent to the first output of a stream.", {
         default: DEFAULT_TIMEOUTS.first_token,
       }),
@@ -133,16 +151,24 @@ const providerKeys = object(
       default: DEFAULT_MAX_CONCURRENCY,
       description: "Most requests at once to this provider, from one process.",
     },
-    queue: object("Calls that wait because `max_concurrency` of the provider or of the endpoint is reached.", {
-      size: {
-        ...range("integer", 0, 100_000),
-        default: DEFAULT_QUEUE.size,
-        description: "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
+    queue: object(
+      "Calls that wait because `max_concurrency` of the provider or of the endpoint is reached.",
+      {
+        size: {
+          ...range("integer", 0, 100_000),
+          default: DEFAULT_QUEUE.size,
+          description: "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
+        },
+        wait: ref("duration", "Longest wait. The next endpoint is tried after it.", {
+          default: DEFAULT_QUEUE.wait,
+        }),
       },
-      wait: ref("duration", "Longest wait. The next endpoint is tried after it.", { default: DEFAULT_QUEUE.wait }),
-    }),
+    ),
     health,
-    flags: refs("identifier", "Named deviations from the dialect; listed under Flags in docs/configuration.md."),
+    flags: refs(
+      "identifier",
+      "Named deviations from the dialect; listed under Flags in docs/configuration.md.",
+    ),
     beta_flags: list(
       "Values of the caller's `anthropic-beta` header that may be sent to this provider. Others are left out, and the evidence records it.",
       text("^[a-z0-9][a-z0-9.-]{0,126}$", "a beta flag such as `context-management-2025-06-27`"),
@@ -173,10 +199,22 @@ export const model = object(
   "Abilities of a model, for all its endpoints.",
   {
     operations: { ...refs("operation", "Operations of the model."), minItems: 1 },
-    context_window: ref("tokens", "Tokens that input and output may have together. Shown in the catalogue."),
-    max_output_tokens: ref("tokens", "Most tokens that an answer may have. Shown in the catalogue."),
-    default_max_output_tokens: ref("tokens", "Sent where a dialect demands a limit and the caller gave none."),
-    capabilities: refs("capability", "Capabilities beyond text. A request that needs another capability is denied."),
+    context_window: ref(
+      "tokens",
+      "Tokens that input and output may have together. Shown in the catalogue.",
+    ),
+    max_output_tokens: ref(
+      "tokens",
+      "Most tokens that an answer may have. Shown in the catalogue.",
+    ),
+    default_max_output_tokens: ref(
+      "tokens",
+      "Sent where a dialect demands a limit and the caller gave none.",
+    ),
+    capabilities: refs(
+      "capability",
+      "Capabilities beyond text. A request that needs another capability is denied.",
+    ),
     dimensions: list(
       "Lengths of the vectors that the model makes; required for, and only for, models that embed.",
       range("integer", 1, 65_536),
@@ -202,7 +240,10 @@ export const model = object(
       "Models of one family can read each other's signed reasoning. Leave out if the model signs none.",
     ),
     reasoning: object("How the reasoning effort is sent to the model.", {
-      efforts: refs("effort", "Efforts that the model accepts by name. All that the dialect has unless set."),
+      efforts: refs(
+        "effort",
+        "Efforts that the model accepts by name. All that the dialect has unless set.",
+      ),
       budgets: {
         type: "object",
         description:
@@ -235,14 +276,18 @@ export const endpoint = object(
       ...text("^[!-~]{1,256}$", "a model id as the provider writes it, without spaces"),
       description: "The provider's name of the model.",
     },
-    region: ref("identifier", "Where this endpoint processes requests, if elsewhere than its provider."),
+    region: ref(
+      "identifier",
+      "Where this endpoint processes requests, if elsewhere than its provider.",
+    ),
     capabilities: refs(
       "capability",
       "Narrows the model's capabilities at this provider; it cannot add any. All of the model's unless set.",
     ),
     latency_class: {
       enum: LATENCY_CLASSES,
-      description: "What its answers are made for. Policies read it as `candidate.latency_class`; nothing else does.",
+      description:
+        "What its answers are made for. Policies read it as `candidate.latency_class`; nothing else does.",
     },
     price: object(
       "US dollars per million tokens, unless a rate says otherwise.",
@@ -250,14 +295,26 @@ export const endpoint = object(
         input: ref("dollars", "Per million input tokens."),
         output: ref("dollars", "Per million output tokens; 0 where there are none."),
         request: ref("dollars", "Per call.", { default: 0 }),
-        cached_input: ref("dollars", "Per million input tokens that were read from a cache. `input` unless set."),
-        cache_write: ref("dollars", "Per million input tokens that were written to a cache. `input` unless set."),
+        cached_input: ref(
+          "dollars",
+          "Per million input tokens that were read from a cache. `input` unless set.",
+        ),
+        cache_write: ref(
+          "dollars",
+          "Per million input tokens that were written to a cache. `input` unless set.",
+        ),
         cache_write_1h: ref(
           "dollars",
           "Per million input tokens that were written to a cache for an hour, where the provider counts them apart. `cache_write` unless set.",
         ),
-        reasoning: ref("dollars", "Per million output tokens that were reasoning. `output` unless set."),
-        search: ref("dollars", "Per 1,000 searches that the provider counts for a rerank. 0 unless set."),
+        reasoning: ref(
+          "dollars",
+          "Per million output tokens that were reasoning. `output` unless set.",
+        ),
+        search: ref(
+          "dollars",
+          "Per 1,000 searches that the provider counts for a rerank. 0 unless set.",
+        ),
       },
       ["input", "output"],
     ),
@@ -266,13 +323,20 @@ export const endpoint = object(
       description:
         "Most requests at once to this endpoint, from one process. The provider's limit always applies as well.",
     },
-    batch: object("Largest embeddings call. Larger batches are sent in several calls; the answer has all vectors.", {
-      inputs: { ...range("integer", 1, 100_000), description: "Inputs. What the protocol allows unless set." },
-      tokens: {
-        ...range("integer", 1, 100_000_000),
-        description: "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
+    batch: object(
+      "Largest embeddings call. Larger batches are sent in several calls; the answer has all vectors.",
+      {
+        inputs: {
+          ...range("integer", 1, 100_000),
+          description: "Inputs. What the protocol allows unless set.",
+        },
+        tokens: {
+          ...range("integer", 1, 100_000_000),
+          description:
+            "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
+        },
       },
-    }),
+    ),
   },
   ["id", "model", "provider", "upstream_model"],
 );

@@ -41,14 +41,17 @@ export const route = object(
         "Endpoints tried after the primary and its `peers`, in this order. `{route: id}` means all endpoints of another route, with its load-balanced group as in that route. An endpoint that occurs twice is tried once, at its first position.",
       items: choose(
         "object",
-        object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, ["route"]),
+        object("The endpoints of another route.", { route: ref("name", "Id under `routes`.") }, [
+          "route",
+        ]),
         { $ref: "#/$defs/name" },
       ),
     },
     max_attempts: {
       ...range("integer", 1, 10),
       default: DEFAULT_MAX_ATTEMPTS,
-      description: "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
+      description:
+        "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
     },
     resend_after_reset: {
       type: "boolean",
@@ -84,7 +87,10 @@ export const route = object(
         "Whether a response format is sent as a forced tool if an endpoint has no `json_schema`, or no `json_object`. Never together with reasoning or a forced tool.",
     },
     operations: {
-      ...refs("operation", "Operations offered under this name. All operations of the primary unless set."),
+      ...refs(
+        "operation",
+        "Operations offered under this name. All operations of the primary unless set.",
+      ),
       minItems: 1,
     },
   },
@@ -92,7 +98,10 @@ export const route = object(
 );
 
 const ceilings = {
-  requests_per_minute: { ...range("integer", 1, 1_000_000_000), description: "Requests started in a minute." },
+  requests_per_minute: {
+    ...range("integer", 1, 1_000_000_000),
+    description: "Requests started in a minute.",
+  },
   tokens_per_minute: {
     ...range("integer", 1, 1_000_000_000_000),
     description: "Tokens, input and output together, in a minute.",
@@ -176,7 +185,8 @@ export const workspace = object(
     record: {
       enum: ["before_answer", "before_call"],
       default: "before_answer",
-      description: "When a decision must be on disk: before the answer, or also before a provider is called.",
+      description:
+        "When a decision must be on disk: before the answer, or also before a provider is called.",
     },
   },
   ["tier", "approve"],

@@ -5,9 +5,11 @@ import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 import { choose, list, object, ref, refs, rows, text } from "./schema.ts";
 
 /** Keys that are fetched over plain http could be anybody's; only this machine is near enough. */
-const HTTPS = "^(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)(?:/[^\\s?#]*)?$";
+const HTTPS =
+  "^(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)(?:/[^\\s?#]*)?$";
 
-const URL_MESSAGE = "an https URL without a query; plain http is allowed for loopback addresses only";
+const URL_MESSAGE =
+  "an https URL without a query; plain http is allowed for loopback addresses only";
 
 const issuer = object(
   "Who signs the JWTs of workloads: a Kubernetes cluster, a cloud, a CI system. Its keys come from `jwks_uri`, from `jwks_file`, or else by discovery: from `/.well-known/openid-configuration` below `issuer`.",
@@ -27,7 +29,8 @@ const issuer = object(
     network: {
       enum: ["public", "private"],
       default: "public",
-      description: "Where its keys may be fetched: with `private` also from private addresses and this machine.",
+      description:
+        "Where its keys may be fetched: with `private` also from private addresses and this machine.",
     },
   },
   ["issuer"],
@@ -66,7 +69,9 @@ const rule = object(
     },
     workspace: ref("identifier", "Workspace of the tokens."),
     scopes: {
-      ...list("Scopes that a token may have, and has unless it is requested with fewer.", { enum: WORKLOAD_SCOPES }),
+      ...list("Scopes that a token may have, and has unless it is requested with fewer.", {
+        enum: WORKLOAD_SCOPES,
+      }),
       minItems: 1,
       default: ["inference"],
     },
@@ -75,7 +80,10 @@ const rule = object(
       minItems: 1,
     },
     routes: {
-      ...refs("name", "Routes that a token may be for. All that the workspace approves unless set."),
+      ...refs(
+        "name",
+        "Routes that a token may be for. All that the workspace approves unless set.",
+      ),
       minItems: 1,
     },
     lifetime: ref(
@@ -83,15 +91,28 @@ const rule = object(
       `Longest life of a token, ${TOKEN_LIFETIME.minimum / 60}m to ${TOKEN_LIFETIME.maximum / 60}m. No token outlives the JWT.`,
       { default: "15m" },
     ),
-    environment: ref("identifier", "Value of `vocabulary.environments` that policies read of the caller.", {
-      default: DEFAULT_KEY_ENVIRONMENT,
-    }),
-    workload: ref("identifier", "Value of `vocabulary.workloads` that policies read of the caller."),
+    environment: ref(
+      "identifier",
+      "Value of `vocabulary.environments` that policies read of the caller.",
+      {
+        default: DEFAULT_KEY_ENVIRONMENT,
+      },
+    ),
+    workload: ref(
+      "identifier",
+      "Value of `vocabulary.workloads` that policies read of the caller.",
+    ),
     owner: {
-      ...text(OWNER_PATTERN, "an owner, such as group:payments or an address, up to 128 characters without spaces"),
+      ...text(
+        OWNER_PATTERN,
+        "an owner, such as group:payments or an address, up to 128 characters without spaces",
+      ),
       description: "Owner of the caller, as of a key.",
     },
-    labels: refs("identifier", "Values of `vocabulary.labels` that policies read of the caller, as of a key."),
+    labels: refs(
+      "identifier",
+      "Values of `vocabulary.labels` that policies read of the caller, as of a key.",
+    ),
   },
   ["issued_by", "audience", "claims", "workspace"],
 );

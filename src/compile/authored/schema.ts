@@ -1,19 +1,34 @@
 import type { JsonValue } from "../../canon/json.ts";
 
-/** A JSON Schema (2020-12). `patternErrorMessage` is a keyword of the common editors; our messages use it too. */
+/**
+ * A JSON Schema (2020-12). `patternErrorMessage` is a keyword of the common editors; our messages
+ * use it too.
+ */
 export interface Schema {
-  readonly [keyword: string]: JsonValue | Schema | readonly Schema[] | Readonly<Record<string, Schema>>;
+  readonly [keyword: string]:
+    | JsonValue
+    | Schema
+    | readonly Schema[]
+    | Readonly<Record<string, Schema>>;
 }
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** A mapping with these keys and no others. The parameters are `const`, here and below, so that `ValueOf` can read a schema. */
-export function object<const Members extends Properties, const Required extends keyof Members & string = never>(
-  description: string,
-  properties: Members,
-  required: readonly Required[] = [],
-) {
-  return { type: "object", description, properties, required, additionalProperties: false } as const;
+/**
+ * A mapping with these keys and no others. The parameters are `const`, here and below, so that
+ * `ValueOf` can read a schema.
+ */
+export function object<
+  const Members extends Properties,
+  const Required extends keyof Members & string = never,
+>(description: string, properties: Members, required: readonly Required[] = []) {
+  return {
+    type: "object",
+    description,
+    properties,
+    required,
+    additionalProperties: false,
+  } as const;
 }
 
 /** A mapping from ids of the file's own to rows. */
@@ -35,18 +50,29 @@ export function refs<const Name extends string>(definition: Name, description: s
   return list(description, { $ref: `#/$defs/${definition}` } as const);
 }
 
-/** @param message what must stand there instead of a text that the pattern refuses: the end of "… must be". */
+/**
+ * @param message what must stand there instead of a text that the pattern refuses: the end of "…
+ * must be".
+ */
 export function text(pattern: string, message: string) {
   return { type: "string", pattern, patternErrorMessage: message } as const;
 }
 
 /** Both bounds belong to it. */
-export function range<const Type extends "integer" | "number">(type: Type, minimum: number, maximum: number) {
+export function range<const Type extends "integer" | "number">(
+  type: Type,
+  minimum: number,
+  maximum: number,
+) {
   return { type, minimum, maximum } as const;
 }
 
 /** A reference to a definition, with what it means here. */
-export function ref<const Name extends string>(definition: Name, description: string, rest: Schema = {}) {
+export function ref<const Name extends string>(
+  definition: Name,
+  description: string,
+  rest: Schema = {},
+) {
   return { $ref: `#/$defs/${definition}`, description, ...rest } as const;
 }
 

@@ -4,7 +4,14 @@ import type { FindingsOf } from "../findings/findings.ts";
 import { suggest } from "../findings/suggest.ts";
 import type { TextCode } from "../findings/text-codes.ts";
 import { describeSafely, quote } from "./literal-secrets.ts";
-import { type ConfigNode, keyPosition, nodeAt, type Path, type Position, valuePosition } from "./tree.ts";
+import {
+  type ConfigNode,
+  keyPosition,
+  nodeAt,
+  type Path,
+  type Position,
+  valuePosition,
+} from "./tree.ts";
 
 /** Closed lists of routes.yaml whose violation has a code of its own. */
 const LIST_CODES: Readonly<Partial<Record<string, RouteCode>>> = {
@@ -24,7 +31,9 @@ export function pathOf(error: ErrorObject): Path {
   return error.instancePath
     .split("/")
     .slice(1)
-    .map((name) => (/^\d+$/.test(name) ? Number(name) : name.replaceAll("~1", "/").replaceAll("~0", "~")));
+    .map((name) =>
+      /^\d+$/.test(name) ? Number(name) : name.replaceAll("~1", "/").replaceAll("~0", "~"),
+    );
 }
 
 const AUTH_HINT =
@@ -48,7 +57,9 @@ interface Complaint<Code> {
 }
 
 /** By keyword of JSON Schema. `null`: the same mistake has been reported already. */
-export type Complaints<Code> = Readonly<Partial<Record<string, (fault: Fault) => Complaint<Code> | null>>>;
+export type Complaints<Code> = Readonly<
+  Partial<Record<string, (fault: Fault) => Complaint<Code> | null>>
+>;
 
 /**
  * One error of the schema as a finding, at the location of the key or value concerned.
@@ -62,15 +73,31 @@ export function reportShapeError<Code extends string>(
   own: Complaints<Code | TextCode>,
 ): void {
   // Both only repeat what the errors beside them say.
-  if (error.keyword === "if" || error.keyword === "propertyNames" || error.schemaPath.includes("/oneOf/")) return;
+  if (
+    error.keyword === "if" ||
+    error.keyword === "propertyNames" ||
+    error.schemaPath.includes("/oneOf/")
+  )
+    return;
   const path = pathOf(error);
-  const fault = { error, tree, path, where: describeSafely(path), parameters: objectOf(error.params) };
-  // What has been taken for a credential is not judged a second time, and nothing about it is repeated.
-  if (error.propertyName === undefined && findings.has("LITERAL_SECRET", valuePosition(tree, path))) return;
+  const fault = {
+    error,
+    tree,
+    path,
+    where: describeSafely(path),
+    parameters: objectOf(error.params),
+  };
+  // What has been taken for a credential is not judged a second time, and nothing about it is
+  // repeated.
+  if (error.propertyName === undefined && findings.has("LITERAL_SECRET", valuePosition(tree, path)))
+    return;
   const complain =
-    error.propertyName === undefined ? (own[error.keyword] ?? COMPLAINTS[error.keyword] ?? otherwise) : wrongName;
+    error.propertyName === undefined
+      ? (own[error.keyword] ?? COMPLAINTS[error.keyword] ?? otherwise)
+      : wrongName;
   const complaint = complain(fault);
-  if (complaint !== null) findings.add(complaint.code, complaint.at, complaint.message, complaint.hint ?? "");
+  if (complaint !== null)
+    findings.add(complaint.code, complaint.at, complaint.message, complaint.hint ?? "");
 }
 
 const COMPLAINTS: Complaints<TextCode> = {
@@ -97,7 +124,12 @@ const COMPLAINTS: Complaints<TextCode> = {
   uniqueItems({ tree, path, where, parameters }) {
     const item = [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
     const message = `${where} names ${shown(tree, item)} twice`;
-    return { code: "DUPLICATE_ITEM", at: valuePosition(tree, item), message, hint: "remove one of them" };
+    return {
+      code: "DUPLICATE_ITEM",
+      at: valuePosition(tree, item),
+      message,
+      hint: "remove one of them",
+    };
   },
   type({ tree, path, where, parameters }) {
     const message = `${where} must be ${typeName(parameters["type"])}, not ${foundType(tree, path)}`;
@@ -105,20 +137,34 @@ const COMPLAINTS: Complaints<TextCode> = {
   },
   const({ tree, path }) {
     const hint = "write `version: 1`, or use the release that supports this version";
-    return { code: "VERSION_UNSUPPORTED", at: valuePosition(tree, path), message: "`version` must be 1", hint };
+    return {
+      code: "VERSION_UNSUPPORTED",
+      at: valuePosition(tree, path),
+      message: "`version` must be 1",
+      hint,
+    };
   },
   enum({ tree, path, where, parameters }) {
-    const known = Array.isArray(parameters["allowedValues"]) ? parameters["allowedValues"].map(String) : [];
+    const known = Array.isArray(parameters["allowedValues"])
+      ? parameters["allowedValues"].map(String)
+      : [];
     const message = `${where} cannot be ${shown(tree, path)}`;
     const hint = suggest(scalarText(tree, path), known);
     return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint };
   },
   pattern({ error, tree, path, where }) {
-    return { code: "WRONG_VALUE", at: valuePosition(tree, path), message: `${where} must be ${expectation(error)}` };
+    return {
+      code: "WRONG_VALUE",
+      at: valuePosition(tree, path),
+      message: `${where} must be ${expectation(error)}`,
+    };
   },
 };
 
-/** What only routes.yaml has: its two constants, credentials, and lists whose violation has a code of its own. */
+/**
+ * What only routes.yaml has: its two constants, credentials, and lists whose violation has a code
+ * of its own.
+ */
 export const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
   oneOf({ tree, path, where }) {
     const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
@@ -146,7 +192,12 @@ function otherwise({ error, tree, path, where, parameters }: Fault): Complaint<T
 function wrongName({ error, tree, path, where }: Fault): Complaint<TextCode> {
   const name = error.propertyName ?? "";
   const message = `${quote(name)} cannot be a name in ${where}`;
-  return { code: "WRONG_VALUE", at: keyPosition(tree, [...path, name]), message, hint: `use ${expectation(error)}` };
+  return {
+    code: "WRONG_VALUE",
+    at: keyPosition(tree, [...path, name]),
+    message,
+    hint: `use ${expectation(error)}`,
+  };
 }
 
 function expectation(error: ErrorObject): string {
@@ -164,7 +215,8 @@ function limit(error: ErrorObject, bound: unknown): string {
     return `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`;
   }
   // Only a budget has two members.
-  if (keyword.endsWith("Properties") && bound === 2) return "have exactly one of `usd` and `tokens`";
+  if (keyword.endsWith("Properties") && bound === 2)
+    return "have exactly one of `usd` and `tokens`";
   return "have exactly one of `env` and `file`";
 }
 
@@ -176,7 +228,9 @@ function isLost(tree: ConfigNode, path: Path, name: string): boolean {
 
 /** What the missing key would say: the first sentence of its description in the schema. */
 function purposeOf(error: ErrorObject, name: string): string {
-  const description = textOf(objectOf(objectOf(schemaOf(error)["properties"])[name])["description"]);
+  const description = textOf(
+    objectOf(objectOf(schemaOf(error)["properties"])[name])["description"],
+  );
   const [sentence = ""] = description.split(/\.(?: |$)/);
   return sentence === "" ? "" : `it says: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }

@@ -4,14 +4,27 @@ import type { Findings } from "../findings/findings.ts";
 import { routesSchema } from "../routes-schema.ts";
 import type { RoutesFile } from "../routes-schema.ts";
 import { pathOf, reportShapeError, ROUTE_COMPLAINTS } from "./shape-errors.ts";
-import { type ConfigNode, type MapNode, nodeAt, type Path, plainValue, removeNode } from "./tree.ts";
+import {
+  type ConfigNode,
+  type MapNode,
+  nodeAt,
+  type Path,
+  plainValue,
+  removeNode,
+} from "./tree.ts";
 
-/** More rounds than a file of our depth can need: each removes at least the innermost value at fault. */
+/**
+ * More rounds than a file of our depth can need: each removes at least the innermost value at
+ * fault.
+ */
 const MOST_ROUNDS = 40;
 
 const validators = new Map<string, Validator<RoutesFile>>();
 
-/** Compiling the schema takes some ten milliseconds; the set of dialects of one process never changes. */
+/**
+ * Compiling the schema takes some ten milliseconds; the set of dialects of one process never
+ * changes.
+ */
 function validatorFor(dialects: readonly string[]): Validator<RoutesFile> {
   const key = dialects.join(" ");
   const known = validators.get(key);
@@ -31,12 +44,16 @@ export function routesCheck(dialects: readonly string[]): ValidatorOptions {
 }
 
 /**
- * The file in its authored type. What does not fit the schema is reported and taken out of `tree`, so that the checks
- * that follow can judge the rest and an author sees every mistake in one run.
+ * The file in its authored type. What does not fit the schema is reported and taken out of `tree`,
+ * so that the checks that follow can judge the rest and an author sees every mistake in one run.
  *
  * @returns `null` where nothing is left to judge.
  */
-export function readShape(tree: ConfigNode, dialects: readonly string[], findings: Findings): RoutesFile | null {
+export function readShape(
+  tree: ConfigNode,
+  dialects: readonly string[],
+  findings: Findings,
+): RoutesFile | null {
   const validator = validatorFor(dialects);
   const original = plainValue(tree);
   if (!validator.accepts(original))
@@ -45,9 +62,13 @@ export function readShape(tree: ConfigNode, dialects: readonly string[], finding
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const value: unknown = plainValue(tree);
     if (validator.accepts(value)) return value;
-    // One value can be at fault twice; taking it out twice would take its neighbour in a list as well.
-    const faults = new Map(validator.errors.map(faultPath).map((path) => [JSON.stringify(path), path]));
-    for (const path of [...faults.values()].toSorted(deepestLast).toReversed()) removeFault(tree, path);
+    // One value can be at fault twice; taking it out twice would take its neighbour in a list as
+    // well.
+    const faults = new Map(
+      validator.errors.map(faultPath).map((path) => [JSON.stringify(path), path]),
+    );
+    for (const path of [...faults.values()].toSorted(deepestLast).toReversed())
+      removeFault(tree, path);
   }
   return null;
 }
@@ -57,9 +78,11 @@ function faultPath(error: ErrorObject): Path {
   const path = pathOf(error);
   const parameters: Readonly<Record<string, unknown>> = error.params;
   if (error.propertyName !== undefined) return [...path, error.propertyName];
-  if (error.keyword === "additionalProperties") return [...path, String(parameters["additionalProperty"])];
+  if (error.keyword === "additionalProperties")
+    return [...path, String(parameters["additionalProperty"])];
   if (error.keyword === "propertyNames") return [...path, String(parameters["propertyName"])];
-  if (error.keyword === "uniqueItems") return [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
+  if (error.keyword === "uniqueItems")
+    return [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
   return path;
 }
 
@@ -80,16 +103,20 @@ function removeFault(tree: MapNode, path: Path): void {
     if (nodeAt(tree, path) !== null) removeNode(tree, path);
     return;
   }
-  // Only a missing section has its fault at the root: an empty one lets the other sections be judged.
+  // Only a missing section has its fault at the root: an empty one lets the other sections be
+  // judged.
   const at = tree.at;
   const empty = (node: ConfigNode) => ({ keyAt: at, node });
   const sections = new Map<string, ConfigNode>([
     ["version", { kind: "scalar", at, value: 1 }],
     ["endpoints", { kind: "list", at, items: [] }],
-    ...["regions", "providers", "models", "routes", "workspaces"].map((name): [string, ConfigNode] => [
-      name,
-      { kind: "map", at, members: new Map(), lost: new Set() },
-    ]),
+    ...["regions", "providers", "models", "routes", "workspaces"].map(
+      (name): [string, ConfigNode] => [
+        name,
+        { kind: "map", at, members: new Map(), lost: new Set() },
+      ],
+    ),
   ]);
-  for (const [name, node] of sections) if (!tree.members.has(name)) tree.members.set(name, empty(node));
+  for (const [name, node] of sections)
+    if (!tree.members.has(name)) tree.members.set(name, empty(node));
 }

@@ -27,7 +27,10 @@ export interface MapNode {
   readonly kind: "map";
   readonly at: Position;
   readonly members: Map<string, Member>;
-  /** Keys whose values could not be read, which has been reported: their absence is no second mistake. */
+  /**
+   * Keys whose values could not be read, which has been reported: their absence is no second
+   * mistake.
+   */
   readonly lost: ReadonlySet<string>;
 }
 
@@ -40,7 +43,10 @@ export interface Member {
 export type ConfigNode = ScalarNode | ListNode | MapNode;
 
 /** The member at one step; `null` where there is none. */
-function step(node: ConfigNode, name: string | number): { readonly node: ConfigNode; readonly keyAt: Position } | null {
+function step(
+  node: ConfigNode,
+  name: string | number,
+): { readonly node: ConfigNode; readonly keyAt: Position } | null {
   if (node.kind === "map") return node.members.get(String(name)) ?? null;
   if (node.kind === "list") {
     const item = node.items[Number(name)];
@@ -76,7 +82,10 @@ export function valuePosition(root: ConfigNode, path: Path): Position {
   return node.at;
 }
 
-/** Where the key of the last step stands; the value's position in a list and where nothing has a key. */
+/**
+ * Where the key of the last step stands; the value's position in a list and where nothing has a
+ * key.
+ */
 export function keyPosition(root: ConfigNode, path: Path): Position {
   let position = root.at;
   let node = root;
@@ -99,11 +108,16 @@ export function removeNode(root: ConfigNode, path: Path): boolean {
   return false;
 }
 
-/** The value without its positions. `fromEntries` defines members, so that no name can reach a prototype. */
+/**
+ * The value without its positions. `fromEntries` defines members, so that no name can reach a
+ * prototype.
+ */
 export function plainValue(node: ConfigNode): JsonValue {
   if (node.kind === "scalar") return node.value;
   if (node.kind === "list") return node.items.map(plainValue);
-  return Object.fromEntries([...node.members].map(([name, member]) => [name, plainValue(member.node)]));
+  return Object.fromEntries(
+    [...node.members].map(([name, member]) => [name, plainValue(member.node)]),
+  );
 }
 
 /** `routes.chat-large.fallbacks[1]` */

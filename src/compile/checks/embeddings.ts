@@ -4,13 +4,17 @@ import type { Path } from "../authored/tree.ts";
 import type { ResolvedRoute } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
-/** What a model that embeds must say, and one that does not must not: lengths, the usual one of them, and its window. */
+/**
+ * What a model that embeds must say, and one that does not must not: lengths, the usual one of
+ * them, and its window.
+ */
 export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow): void {
   const { id, dimensions, defaultDimensions, contextWindow } = model;
   const path = ["models", id];
   if (!model.operations.includes("embed")) {
     if (dimensions.length === 0 && defaultDimensions === null) return;
-    const [member, key] = dimensions.length > 0 ? ["dimensions", "them"] : ["default_dimensions", "it"];
+    const [member, key] =
+      dimensions.length > 0 ? ["dimensions", "them"] : ["default_dimensions", "it"];
     const message = `model ${quote(id)} lists \`${member}\` but does not embed`;
     const hint = `remove ${key}, or add \`embed\` to its operations`;
     report.key("DIMENSIONS_MISMATCH", [...path, member], message, hint);
@@ -18,7 +22,12 @@ export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow)
   }
   if (dimensions.length === 0) {
     const message = `model ${quote(id)} embeds but lists no \`dimensions\``;
-    report.key("DIMENSIONS_MISMATCH", path, message, "add `dimensions: [1536]` with the lengths it makes");
+    report.key(
+      "DIMENSIONS_MISMATCH",
+      path,
+      message,
+      "add `dimensions: [1536]` with the lengths it makes",
+    );
   } else if (defaultDimensions !== null && !dimensions.includes(defaultDimensions)) {
     const message = `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`;
     const hint = "add it to `dimensions`, or use one of them";
@@ -26,11 +35,18 @@ export function checkEmbeddingModel({ report }: CompileContext, model: ModelRow)
   }
   if (contextWindow === null) {
     const message = `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`;
-    report.key("CONTEXT_WINDOW_MISSING", path, message, "add `context_window` with the tokens that one input may have");
+    report.key(
+      "CONTEXT_WINDOW_MISSING",
+      path,
+      message,
+      "add `context_window` with the tokens that one input may have",
+    );
   }
 }
 
-/** A route that embeds against the vector lengths and the context window that a workspace approves. */
+/**
+ * A route that embeds against the vector lengths and the context window that a workspace approves.
+ */
 export function checkEmbedding(
   context: CompileContext,
   { id, approve }: WorkspaceRow,
@@ -44,9 +60,17 @@ export function checkEmbedding(
   const { dimensions, contextWindow } = model;
   if (dimensions.length > 0 && !dimensions.some((length) => approve.dimensions.includes(length))) {
     const message = `${approves} but none of its vector lengths: ${dimensions.join(", ")}`;
-    context.report.value("DIMENSIONS_NOT_APPROVED", path, message, "add one to `approve.dimensions`");
+    context.report.value(
+      "DIMENSIONS_NOT_APPROVED",
+      path,
+      message,
+      "add one to `approve.dimensions`",
+    );
   }
-  if (contextWindow !== null && (approve.contextWindow === null || approve.contextWindow < contextWindow)) {
+  if (
+    contextWindow !== null &&
+    (approve.contextWindow === null || approve.contextWindow < contextWindow)
+  ) {
     const message = `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`;
     const hint = `set \`approve.context_window\` to ${contextWindow} or more`;
     context.report.value("CONTEXT_NOT_APPROVED", path, message, hint);
@@ -54,7 +78,10 @@ export function checkEmbedding(
 }
 
 /** Lengths that a workspace approves and no model makes. */
-export function checkApprovedLengths({ file, normalised, report }: CompileContext, { id }: WorkspaceRow): void {
+export function checkApprovedLengths(
+  { file, normalised, report }: CompileContext,
+  { id }: WorkspaceRow,
+): void {
   const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
   for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
     if (made.has(length)) continue;
@@ -63,6 +90,11 @@ export function checkApprovedLengths({ file, normalised, report }: CompileContex
       made.size === 0
         ? "no model embeds: remove it"
         : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
-    report.value("UNKNOWN_DIMENSION", ["workspaces", id, "approve", "dimensions", index], message, hint);
+    report.value(
+      "UNKNOWN_DIMENSION",
+      ["workspaces", id, "approve", "dimensions", index],
+      message,
+      hint,
+    );
   }
 }

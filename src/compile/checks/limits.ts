@@ -7,13 +7,17 @@ import type { Path } from "../authored/tree.ts";
 import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
-/** A workspace's ceilings, and those of its keys, against each other and against what one request on its routes may use. */
+/**
+ * A workspace's ceilings, and those of its keys, against each other and against what one request on
+ * its routes may use.
+ */
 export function checkLimits(context: ResolvedContext, workspace: WorkspaceRow): void {
   const path = ["workspaces", workspace.id, "limits"];
   const { perKey } = workspace.limits;
   const where = `workspace ${quote(workspace.id)}`;
   checkCeilings(context, workspace, workspace.limits, where, path);
-  if (perKey !== null) checkCeilings(context, workspace, perKey, `each key of ${where}`, [...path, "per_key"]);
+  if (perKey !== null)
+    checkCeilings(context, workspace, perKey, `each key of ${where}`, [...path, "per_key"]);
 }
 
 function checkCeilings(
@@ -27,10 +31,21 @@ function checkCeilings(
   const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
   if (requests !== null && tokens !== null && tokens < requests) {
     const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
-    report.value("LIMITS_IMPLAUSIBLE", [...path, "tokens_per_minute"], message, "raise tokens_per_minute");
+    report.value(
+      "LIMITS_IMPLAUSIBLE",
+      [...path, "tokens_per_minute"],
+      message,
+      "raise tokens_per_minute",
+    );
   }
-  const mostOf = ({ model }: EndpointRow): number | null => mostOutput(normalised.models.get(model));
-  const checkTokens = (allowed: number, member: readonly string[], route: string, usable: readonly EndpointRow[]) => {
+  const mostOf = ({ model }: EndpointRow): number | null =>
+    mostOutput(normalised.models.get(model));
+  const checkTokens = (
+    allowed: number,
+    member: readonly string[],
+    route: string,
+    usable: readonly EndpointRow[],
+  ) => {
     const most = Math.max(0, ...usable.map((endpoint) => mostOf(endpoint) ?? 0));
     if (most <= allowed) return;
     const message = `${where} may use ${allowed} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`;
@@ -58,7 +73,8 @@ function checkCeilings(
     if (route === undefined) continue;
     const usable = usableEndpoints(context, workspace, route);
     if (tokens !== null) checkTokens(tokens, ["tokens_per_minute"], id, usable);
-    if (budget !== null && "tokens" in budget) checkTokens(budget.tokens, ["budget", "tokens"], id, usable);
+    if (budget !== null && "tokens" in budget)
+      checkTokens(budget.tokens, ["budget", "tokens"], id, usable);
     else if (budget !== null) checkDollars(budget.usd, id, usable);
   }
 }
@@ -72,7 +88,10 @@ function usableEndpoints(
   return [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)]
     .map(({ row }) => row)
     .filter(({ provider }) => isWithinCeilings(approve, normalised.providers.get(provider)))
-    .filter(({ provider, region }) => approve.providers.includes(provider) && approve.regions.includes(region));
+    .filter(
+      ({ provider, region }) =>
+        approve.providers.includes(provider) && approve.regions.includes(region),
+    );
 }
 
 /** What a request reserves for its output that names no limit; `null` for models that make none. */

@@ -12,7 +12,11 @@ export function checkModels(context: ResolvedContext): void {
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
     if (most !== null && usual !== null && usual > most) {
       const message = `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`;
-      report.value("OUTPUT_LIMIT_ORDER", ["models", model.id, "default_max_output_tokens"], message);
+      report.value(
+        "OUTPUT_LIMIT_ORDER",
+        ["models", model.id, "default_max_output_tokens"],
+        message,
+      );
     }
     checkEmbeddingModel(context, model);
     checkCategories(context, model);
@@ -29,7 +33,10 @@ function checkCategories({ report }: CompileContext, model: ModelRow): void {
   report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
 }
 
-function reportUnreachable({ endpoints, file, normalised, report }: ResolvedContext, id: string): void {
+function reportUnreachable(
+  { endpoints, file, normalised, report }: ResolvedContext,
+  id: string,
+): void {
   const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
   if (serving.length === 0) return;
   for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
@@ -63,7 +70,11 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
   }
 }
 
-function checkConcurrency({ report }: CompileContext, { row, index }: ResolvedEndpoint, provider: ProviderRow): void {
+function checkConcurrency(
+  { report }: CompileContext,
+  { row, index }: ResolvedEndpoint,
+  provider: ProviderRow,
+): void {
   if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
   const message = `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`;
   const hint = "lower it, or raise the provider's `max_concurrency`";
@@ -79,10 +90,15 @@ const RATES = {
   search: "rerank",
 } as const;
 
-function checkRates({ file, report }: CompileContext, { row, index }: ResolvedEndpoint, model: ModelRow): void {
+function checkRates(
+  { file, report }: CompileContext,
+  { row, index }: ResolvedEndpoint,
+  model: ModelRow,
+): void {
   const price = file.endpoints[index]?.price;
   for (const [rate, operation] of Object.entries(RATES)) {
-    if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation)) continue;
+    if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation))
+      continue;
     const message = `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`;
     report.key("PRICE_UNUSED", ["endpoints", index, "price", rate], message);
   }

@@ -7,7 +7,13 @@ export function checkPromotion(context: CompileContext): void {
   const { policies } = context.file;
   for (const id of Object.keys(policies?.promotion ?? {})) checkRequirements(context, id);
   for (const [index, id] of (policies?.managed_by ?? []).entries()) {
-    checkName(context, "workspaces", id, ["policies", "managed_by", index], "policies are managed by the workspace");
+    checkName(
+      context,
+      "workspaces",
+      id,
+      ["policies", "managed_by", index],
+      "policies are managed by the workspace",
+    );
   }
 }
 
@@ -26,7 +32,10 @@ function checkRequirements(context: CompileContext, id: string): void {
   }
 }
 
-/** Requirements that say nothing without another. Only for files without errors: a number that was refused reads as if it were not there. */
+/**
+ * Requirements that say nothing without another. Only for files without errors: a number that was
+ * refused reads as if it were not there.
+ */
 export function checkRequirementsAgree({ file, normalised, report }: CompileContext): void {
   for (const [id, authored] of Object.entries(file.policies?.promotion ?? {})) {
     const whole = normalised.policies.promotion?.[id];

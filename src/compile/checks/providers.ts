@@ -5,7 +5,10 @@ import type { CompileContext } from "../compile-context.ts";
 import { awsHost } from "../normalised/aws-host.ts";
 import type { ResolvedContext } from "../resolve/routes.ts";
 
-/** Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the request's framing. */
+/**
+ * Headers that HTTP or the router sets itself; a secret there would be overwritten, or break the
+ * request's framing.
+ */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -33,7 +36,11 @@ export function checkProviders(context: CompileContext): void {
     checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
       const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`;
-      context.report.value("HEADER_RESERVED", ["providers", provider.id, "auth", "header"], message);
+      context.report.value(
+        "HEADER_RESERVED",
+        ["providers", provider.id, "auth", "header"],
+        message,
+      );
     }
   }
 }
@@ -42,16 +49,24 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
   const hint = "write scheme, host and path only, such as `https://api.example.com/v1`";
-  if (!URL.canParse(baseUrl)) return report.value("BASE_URL_INVALID", path, `${where} is not an absolute URL`, hint);
+  if (!URL.canParse(baseUrl))
+    return report.value("BASE_URL_INVALID", path, `${where} is not an absolute URL`, hint);
   const url = new URL(baseUrl);
   if (url.protocol !== "https:" && url.protocol !== "http:")
     report.value("BASE_URL_INVALID", path, `${where} is not an http(s) URL`, hint);
-  // The texts are looked at as well: an empty query or an empty user leaves no trace in the parsed URL.
+  // The texts are looked at as well: an empty query or an empty user leaves no trace in the parsed
+  // URL.
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/]*@/i.test(baseUrl)) {
-    report.value("BASE_URL_INVALID", path, `${where} carries credentials`, "put them under `auth`, as a reference");
+    report.value(
+      "BASE_URL_INVALID",
+      path,
+      `${where} carries credentials`,
+      "put them under `auth`, as a reference",
+    );
   }
   if (baseUrl.includes("?")) report.value("BASE_URL_INVALID", path, `${where} has a query`, hint);
-  if (baseUrl.includes("#")) report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
+  if (baseUrl.includes("#"))
+    report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
   if (/[\s\\]/.test(baseUrl))
     report.value("BASE_URL_INVALID", path, `${where} contains white space or a backslash`, hint);
   if (url.protocol === "http:" && !isLoopback(url.hostname) && plaintext !== true) {
@@ -62,14 +77,24 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   }
 }
 
-/** The permission for http is bound to one's own network, and is an error where nothing needs it. */
-function checkPlaintext({ report }: CompileContext, { id, baseUrl, network, plaintext, auth }: ProviderRow): void {
+/**
+ * The permission for http is bound to one's own network, and is an error where nothing needs it.
+ */
+function checkPlaintext(
+  { report }: CompileContext,
+  { id, baseUrl, network, plaintext, auth }: ProviderRow,
+): void {
   if (plaintext !== true) return;
   const path = ["providers", id, "plaintext"];
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (network !== "private") {
     const message = `provider ${quote(id)} has \`plaintext: true\` without \`network: private\``;
-    return report.value("PLAINTEXT_PUBLIC", path, message, "write `network: private` too, or use https");
+    return report.value(
+      "PLAINTEXT_PUBLIC",
+      path,
+      message,
+      "write `network: private` too, or use https",
+    );
   }
   if (url !== null && hostKind(url.hostname) === "public") {
     const message = `provider ${quote(id)} has \`plaintext: true\` for an address of the internet`;
@@ -79,12 +104,20 @@ function checkPlaintext({ report }: CompileContext, { id, baseUrl, network, plai
     const message = `provider ${quote(id)} has \`plaintext: true\` and an https address`;
     return report.value("PLAINTEXT_UNUSED", path, message, "remove `plaintext`");
   }
-  const sent = auth.kind === "none" ? "prompts and answers" : "prompts, answers and the provider's key";
+  const sent =
+    auth.kind === "none" ? "prompts and answers" : "prompts, answers and the provider's key";
   const message = `provider ${quote(id)}: ${sent} cross your network unencrypted`;
-  report.value("PLAINTEXT_PROVIDER", path, message, "use https where the server can; who reads the network reads them");
+  report.value(
+    "PLAINTEXT_PROVIDER",
+    path,
+    message,
+    "use https where the server can; who reads the network reads them",
+  );
 }
 
-/** What an address shows by itself; where names lead is looked at whenever they are connected to. */
+/**
+ * What an address shows by itself; where names lead is looked at whenever they are connected to.
+ */
 function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: ProviderRow): void {
   const kind = URL.canParse(baseUrl) ? hostKind(new URL(baseUrl).hostname) : null;
   const path = ["providers", id, "base_url"];
@@ -94,16 +127,27 @@ function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: Prov
     report.value("BASE_URL_FORBIDDEN", path, message, "write the provider's host");
   } else if (kind === "private" && network !== "private") {
     const message = `${where} is on this machine or in a private network`;
-    report.value("BASE_URL_PRIVATE", path, message, "if that is intended, write `network: private` in this row");
+    report.value(
+      "BASE_URL_PRIVATE",
+      path,
+      message,
+      "if that is intended, write `network: private` in this row",
+    );
   }
 }
 
-/** `URL` writes every spelling of an IPv4 address as four decimal numbers, so that no other form can pass here. */
+/**
+ * `URL` writes every spelling of an IPv4 address as four decimal numbers, so that no other form can
+ * pass here.
+ */
 function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/** What calls are signed for against what the host shows: a signature for another region or service is refused at every call. */
+/**
+ * What calls are signed for against what the host shows: a signature for another region or service
+ * is refused at every call.
+ */
 export function checkSigning({ file, normalised, report }: CompileContext): void {
   for (const { id, auth, baseUrl } of normalised.providers.values()) {
     if (auth.kind !== "aws_sigv4") continue;
@@ -114,27 +158,48 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
     if (host === null && IN_ADDRESS.test(baseUrl)) continue;
     if (auth.region === "") {
       const message = `${where} signs its calls, but neither \`region\` nor the host of its base_url gives the region`;
-      report.value("SIGNING_REGION_MISSING", path, message, "add `region`, such as `region: eu-west-1`");
+      report.value(
+        "SIGNING_REGION_MISSING",
+        path,
+        message,
+        "add `region`, such as `region: eu-west-1`",
+      );
     } else if (host !== null && host.region !== auth.region) {
       const message = `${where} would sign for ${quote(auth.region)}, but its host is in \`${host.region}\``;
-      report.value("SIGNING_CONTRADICTED", [...path, "region"], message, "leave `region` out, or correct the host");
+      report.value(
+        "SIGNING_CONTRADICTED",
+        [...path, "region"],
+        message,
+        "leave `region` out, or correct the host",
+      );
     }
     if (host !== null && host.service !== null && host.service !== auth.service) {
       const message = `${where} would sign for the service ${quote(auth.service)}, but its host expects \`${host.service}\``;
-      report.value("SIGNING_CONTRADICTED", [...path, "service"], message, `write \`service: ${host.service}\``);
+      report.value(
+        "SIGNING_CONTRADICTED",
+        [...path, "service"],
+        message,
+        `write \`service: ${host.service}\``,
+      );
     }
     const authored = file.providers[id]?.auth;
     const profile = typeof authored === "object" ? authored.aws_sigv4?.profile : undefined;
     if (profile !== undefined && auth.credentials !== "shared_file") {
       const message = `${where} names a profile, but its credentials do not come from the shared files`;
-      report.value("WRONG_VALUE", [...path, "profile"], message, "remove it, or write `credentials: shared_file`");
+      report.value(
+        "WRONG_VALUE",
+        [...path, "profile"],
+        message,
+        "remove it, or write `credentials: shared_file`",
+      );
     }
   }
 }
 
 /**
- * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the right one. In capitals no provider has such a
- * name: hosts are written small, and of the others (project, account, deployment) none may or would be one of these names alone.
+ * Names that presets, `signalbox init` and docs/providers.md write where only the reader knows the
+ * right one. In capitals no provider has such a name: hosts are written small, and of the others
+ * (project, account, deployment) none may or would be one of these names alone.
  */
 export const PLACEHOLDERS = [
   "RESOURCE",
@@ -150,8 +215,9 @@ const IN_ADDRESS = new RegExp(`[/.](${PLACEHOLDERS.join("|")})(?=[/.:]|$)`);
 const ALONE = new RegExp(`^(${PLACEHOLDERS.join("|")})$`);
 
 /**
- * Rows that were written from a preset or by an import and are not finished: every call would fail. Without any address (`.invalid`, which an
- * import writes) a row is an error, unless the simulated provider answers until the secret is set.
+ * Rows that were written from a preset or by an import and are not finished: every call would fail.
+ * Without any address (`.invalid`, which an import writes) a row is an error, unless the simulated
+ * provider answers until the secret is set.
  */
 export function checkPlaceholders({ endpoints, file, normalised, report }: ResolvedContext): void {
   for (const { id, baseUrl } of normalised.providers.values()) {

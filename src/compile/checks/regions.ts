@@ -3,11 +3,16 @@ import type { Path } from "../authored/tree.ts";
 import type { ResolvedContext } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
-/** Declared regions against what hosts and model ids show: the first line of defence against a row that says `eu` and means elsewhere. */
+/**
+ * Declared regions against what hosts and model ids show: the first line of defence against a row
+ * that says `eu` and means elsewhere.
+ */
 export function checkRegions(context: ResolvedContext): void {
   const shownByHost = new Map<string, Evidence>();
   for (const provider of context.normalised.providers.values()) {
-    const evidence = URL.canParse(provider.baseUrl) ? hostEvidence(new URL(provider.baseUrl).hostname) : null;
+    const evidence = URL.canParse(provider.baseUrl)
+      ? hostEvidence(new URL(provider.baseUrl).hostname)
+      : null;
     if (evidence === null) continue;
     shownByHost.set(provider.id, evidence);
     compare(context, provider.region, evidence, `the host of provider ${quote(provider.id)}`, [
@@ -20,7 +25,8 @@ export function checkRegions(context: ResolvedContext): void {
     const own = context.file.endpoints[index]?.region;
     const path = ["endpoints", index, own === undefined ? "upstream_model" : "region"];
     const byModel = modelIdEvidence(row.upstreamModel);
-    if (byModel !== null) compare(context, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
+    if (byModel !== null)
+      compare(context, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
     const byHost = shownByHost.get(row.provider);
     // Without a region of its own the endpoint repeats what has been said of its provider.
     if (own !== undefined && byHost !== undefined)
@@ -52,12 +58,15 @@ function compare(
     report.value("REGION_NOT_PINNED", path, message);
   } else {
     const message = `${shows}, but the region declared is ${quote(region)}`;
-    const hint = "declare the region where the provider really processes requests, or change host or model id";
+    const hint =
+      "declare the region where the provider really processes requests, or change host or model id";
     report.value("REGION_CONTRADICTED", path, message, hint);
   }
 }
 
-/** The areas that a region's name claims; those of its groups where the name follows no convention. */
+/**
+ * The areas that a region's name claims; those of its groups where the name follows no convention.
+ */
 function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>): readonly Area[] {
   const own = areaOf(region);
   if (own !== null) return [own];
@@ -68,9 +77,10 @@ function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * Forms of hosts, paths and model ids that show where requests are processed. `region` is the name inside the
- * form. Forms without it say so outright: `worldwide` may process anywhere, `open` leaves it to the customer's account.
- * Where each form is documented: the providers' own pages on data residency, inference profiles and regional endpoints.
+ * Forms of hosts, paths and model ids that show where requests are processed. `region` is the name
+ * inside the form. Forms without it say so outright: `worldwide` may process anywhere, `open`
+ * leaves it to the customer's account. Where each form is documented: the providers' own pages on
+ * data residency, inference profiles and regional endpoints.
  */
 const HOSTS: readonly Form[] = [
   { form: /^(?<region>us|eu|ae|au|in|jp)\.api\.openai\.com$/ },
@@ -105,7 +115,10 @@ interface Evidence {
   readonly location: Area;
   /** The region as the host or id names it. */
   readonly shown: string;
-  /** Whether the provider's account settings, which the files do not show, could still pin the region. */
+  /**
+   * Whether the provider's account settings, which the files do not show, could still pin the
+   * region.
+   */
   readonly open: boolean;
 }
 
@@ -123,7 +136,8 @@ function match(forms: readonly Form[], text: string): Evidence | null {
   for (const { form, reveals } of forms) {
     const found = form.exec(text);
     if (found === null) continue;
-    if (reveals !== undefined) return { location: [], shown: "the whole world", open: reveals === "open" };
+    if (reveals !== undefined)
+      return { location: [], shown: "the whole world", open: reveals === "open" };
     const name = found.groups?.["region"] ?? "";
     const location = areaOf(name);
     if (location !== null) return { location, shown: `\`${name}\``, open: false };
@@ -132,8 +146,9 @@ function match(forms: readonly Form[], text: string): Evidence | null {
 }
 
 /**
- * Areas as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in `eu`. The empty path
- * is the whole world. Two names of one area in different spellings (`europe-west4`, `eu-west`) share their beginning.
+ * Areas as a path from wide to narrow, so that `eu-central-1` lies in `eu-central`, which lies in
+ * `eu`. The empty path is the whole world. Two names of one area in different spellings
+ * (`europe-west4`, `eu-west`) share their beginning.
  */
 type Area = readonly string[];
 
@@ -167,8 +182,8 @@ const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
 ]);
 
 /**
- * Regions whose name claims more than their area holds. London and Zürich are not in the European Union; the others
- * are national regions with a continent's name.
+ * Regions whose name claims more than their area holds. London and Zürich are not in the European
+ * Union; the others are national regions with a continent's name.
  */
 const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
   ["eu-west-2", ["uk"]],
@@ -191,7 +206,9 @@ const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
 export function areaOf(name: string): Area | null {
   const particular = PARTICULAR.get(name);
   if (particular !== undefined) return particular;
-  const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(name)?.groups;
+  const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(
+    name,
+  )?.groups;
   const areaName = (spelt?.["area"] ?? "").replace("-", "");
   const area = AREAS.get(areaName);
   if (spelt === undefined || area === undefined) return null;
@@ -201,9 +218,13 @@ export function areaOf(name: string): Area | null {
   return spelt["number"] === undefined ? side : [...side, name];
 }
 
-/** `same`: the claim holds. `wider`: the evidence allows areas outside the claim. `elsewhere`: it contradicts it. */
+/**
+ * `same`: the claim holds. `wider`: the evidence allows areas outside the claim. `elsewhere`: it
+ * contradicts it.
+ */
 export function compareAreas(claim: Area, evidence: Area): "same" | "wider" | "elsewhere" {
   const shared = Math.min(claim.length, evidence.length);
-  for (let index = 0; index < shared; index += 1) if (claim[index] !== evidence[index]) return "elsewhere";
+  for (let index = 0; index < shared; index += 1)
+    if (claim[index] !== evidence[index]) return "elsewhere";
   return evidence.length < claim.length ? "wider" : "same";
 }

@@ -7,7 +7,10 @@ import type { ResolvedCandidate } from "../resolve/tiers.ts";
 import type { CompileContext } from "../compile-context.ts";
 import { checkDuration } from "./times.ts";
 
-/** Checks routes against their endpoints: every endpoint of `peers` and `fallbacks` must have what the primary has (docs/concepts.md#how-a-decision-is-made). */
+/**
+ * Checks routes against their endpoints: every endpoint of `peers` and `fallbacks` must have what
+ * the primary has (docs/concepts.md#how-a-decision-is-made).
+ */
 export function checkRoutes(context: ResolvedContext): void {
   for (const route of context.routes.values()) {
     for (const fallback of route.fallbacks) {
@@ -30,7 +33,11 @@ function subject(route: ResolvedRoute, fallback: ResolvedCandidate): string {
   return `${fallback.rank} ${quote(fallback.endpoint.row.id)} of route ${quote(route.row.id)}`;
 }
 
-function checkOperations(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate): void {
+function checkOperations(
+  context: CompileContext,
+  route: ResolvedRoute,
+  fallback: ResolvedCandidate,
+): void {
   const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
@@ -46,8 +53,15 @@ function checkOperations(context: CompileContext, route: ResolvedRoute, fallback
   }
 }
 
-/** Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say it again. */
-function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate): void {
+/**
+ * Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say
+ * it again.
+ */
+function reportGaps(
+  context: CompileContext,
+  route: ResolvedRoute,
+  fallback: ResolvedCandidate,
+): void {
   const { normalised, report } = context;
   const provider = normalised.providers.get(fallback.endpoint.row.provider);
   const approving = [...normalised.workspaces.values()].filter(
@@ -82,7 +96,9 @@ function asksFor(approved: readonly Capability[], capability: Capability): boole
 }
 
 function checkPrices(context: CompileContext, route: ResolvedRoute): void {
-  const chain = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].map(({ row }) => row);
+  const chain = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].map(
+    ({ row }) => row,
+  );
   const unpriced = chain.filter(({ price }) => price === null).map(({ id }) => quote(id));
   if (unpriced.length === 0 || unpriced.length === chain.length) return;
   const message = `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`;
@@ -91,7 +107,10 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
 }
 
 /** Keys about balance that change nothing: their author believes that requests are shared. */
-function checkBalance({ file, report }: CompileContext, { id, peers, balance, weights }: NormalisedRoute): void {
+function checkBalance(
+  { file, report }: CompileContext,
+  { id, peers, balance, weights }: NormalisedRoute,
+): void {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
     const message = `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`;
@@ -103,7 +122,9 @@ function checkBalance({ file, report }: CompileContext, { id, peers, balance, we
   report.key("WEIGHTS_UNUSED", [...path, "weights"], message);
 }
 
-/** Answers that are generated are never requested twice: the second would cost as much as the first. */
+/**
+ * Answers that are generated are never requested twice: the second would cost as much as the first.
+ */
 function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute): void {
   const duration = file.routes[row.id]?.hedge_after;
   const path = ["routes", row.id, "hedge_after"];

@@ -17,7 +17,10 @@ export function checkTimes({ file, normalised, report }: CompileContext): void {
   }
 }
 
-/** Reports a duration that is longer than any may be. @returns whether it may be compared with others. */
+/**
+ * Reports a duration that is longer than any may be. @returns whether it may be compared with
+ * others.
+ */
 export function checkDuration(report: Report, path: Path, duration: string): boolean {
   if (milliseconds(duration) <= LONGEST_DURATION) return true;
   report.value("WRONG_VALUE", path, `${describeSafely(path)} must be at most 24h`, "");
@@ -32,7 +35,11 @@ function checkTimeouts(
   const path = ["providers", id, "timeouts"];
   for (const [name, duration] of Object.entries(authored)) {
     const location = [...path, name];
-    if (!checkDuration(report, location, duration) || name === "total" || milliseconds(duration) <= timeouts.total)
+    if (
+      !checkDuration(report, location, duration) ||
+      name === "total" ||
+      milliseconds(duration) <= timeouts.total
+    )
       continue;
     const message = `\`${name}\` of provider ${quote(id)} is longer than its \`total\``;
     report.value("TIMEOUT_ORDER", location, message, "shorten it, or lengthen `total`");
@@ -43,7 +50,11 @@ function checkTimeouts(
   report.value("TIMEOUT_ORDER", location, message, "lengthen `first_token`, or shorten `connect`");
 }
 
-function checkQueue(report: Report, { id, timeouts, queue }: ProviderRow, { queue: authored }: AuthoredProvider): void {
+function checkQueue(
+  report: Report,
+  { id, timeouts, queue }: ProviderRow,
+  { queue: authored }: AuthoredProvider,
+): void {
   const path = ["providers", id, "queue", "wait"];
   if (authored === undefined) return;
   if (authored.wait !== undefined && !checkDuration(report, path, authored.wait)) return;
@@ -52,7 +63,11 @@ function checkQueue(report: Report, { id, timeouts, queue }: ProviderRow, { queu
   report.value("TIMEOUT_ORDER", path, message, "shorten `wait`, or lengthen `total`");
 }
 
-function checkHealth(report: Report, { id, health }: ProviderRow, { health: authored = {} }: AuthoredProvider): void {
+function checkHealth(
+  report: Report,
+  { id, health }: ProviderRow,
+  { health: authored = {} }: AuthoredProvider,
+): void {
   const path = ["providers", id, "health"];
   for (const name of ["window", "ejection", "longest_ejection"] as const) {
     const duration = authored[name];

@@ -2,7 +2,10 @@ import { error, warning, type CodeFacts } from "../../canon/diagnostic.ts";
 import { FILE_CODES, PRESET_CODES, WORKLOAD_CODES } from "./further-codes.ts";
 import { TEXT_CODES } from "./text-codes.ts";
 
-/** Every finding of the compiler of routes.yaml. `docs/diagnostics.md` and the rules of a SARIF report are written from it, so each has a meaning and a fix. */
+/**
+ * Every finding of the compiler of routes.yaml. `docs/diagnostics.md` and the rules of a SARIF
+ * report are written from it, so each has a meaning and a fix.
+ */
 export const ROUTE_CODES = {
   ...TEXT_CODES,
   ...FILE_CODES,
@@ -24,18 +27,30 @@ export const ROUTE_CODES = {
     "A provider is named that the file does not declare.",
     "Correct the name, or add the provider.",
   ),
-  UNKNOWN_MODEL: error("A model is named that the file does not declare.", "Correct the name, or add the model."),
+  UNKNOWN_MODEL: error(
+    "A model is named that the file does not declare.",
+    "Correct the name, or add the model.",
+  ),
   UNKNOWN_ENDPOINT: error(
     "An endpoint is named that the file does not declare.",
     "Correct the name, or add the endpoint.",
   ),
-  UNKNOWN_ROUTE: error("A route is named that the file does not declare.", "Correct the name, or add the route."),
+  UNKNOWN_ROUTE: error(
+    "A route is named that the file does not declare.",
+    "Correct the name, or add the route.",
+  ),
   UNKNOWN_REGION: error(
     "A region (or, where groups are allowed, a region group) is named that `regions` does not declare.",
     "Correct the name, or add the region to a group under `regions`.",
   ),
-  UNKNOWN_DIALECT: error("A dialect that this release does not have.", "Use one of the dialects named."),
-  UNKNOWN_FLAG: error("A flag that the provider's dialect does not have.", "Use one of the flags named, or remove it."),
+  UNKNOWN_DIALECT: error(
+    "A dialect that this release does not have.",
+    "Use one of the dialects named.",
+  ),
+  UNKNOWN_FLAG: error(
+    "A flag that the provider's dialect does not have.",
+    "Use one of the flags named, or remove it.",
+  ),
   FLAGS_CONTRADICTED: error(
     "A provider has two flags that exclude each other, so one of them would have no effect.",
     "Keep the one that matches how the provider is called.",
@@ -197,7 +212,10 @@ export const ROUTE_CODES = {
     "A route has weights, but its `balance` reads none.",
     "Write `balance: weighted`, or remove them.",
   ),
-  BALANCE_UNUSED: warning("A route has a `balance` but no `peers` to choose from.", "Add `peers`, or remove it."),
+  BALANCE_UNUSED: warning(
+    "A route has a `balance` but no `peers` to choose from.",
+    "Add `peers`, or remove it.",
+  ),
   HEDGE_OPERATIONS: error(
     "A route has `hedge_after` but neither embeds nor reranks; other operations are never sent twice.",
     "Remove it.",
@@ -286,7 +304,10 @@ export const ROUTE_CODES = {
   UNREACHABLE_ROUTE: warning("No workspace approves the route.", "Approve it, or remove it."),
   UNUSED_ENDPOINT: warning("No route uses the endpoint.", "Use it, or remove it."),
   UNUSED_MODEL: warning("No endpoint serves the model.", "Add an endpoint, or remove the model."),
-  UNUSED_PROVIDER: warning("No endpoint uses the provider.", "Add an endpoint, or remove the provider."),
+  UNUSED_PROVIDER: warning(
+    "No endpoint uses the provider.",
+    "Add an endpoint, or remove the provider.",
+  ),
 } as const satisfies Record<string, CodeFacts>;
 
 export type RouteCode = keyof typeof ROUTE_CODES;

@@ -1,5 +1,11 @@
 import { compareDiagnostics, type Diagnostic, type Severity } from "../../canon/diagnostic.ts";
-import { type ConfigNode, keyPosition, type Path, type Position, valuePosition } from "../authored/tree.ts";
+import {
+  type ConfigNode,
+  keyPosition,
+  type Path,
+  type Position,
+  valuePosition,
+} from "../authored/tree.ts";
 import type { CodeFacts } from "../../canon/diagnostic.ts";
 import { ROUTE_CODES, type RouteCode } from "./codes.ts";
 import type { TextCode } from "./text-codes.ts";
@@ -80,7 +86,13 @@ function locationOf(code: string, { file = "", line, column }: Position): string
   return `${code}:${line}:${column}:${file}`;
 }
 
-type ReportAt<Code> = (code: Code, path: Path, message: string, hint?: string, severity?: Severity) => void;
+type ReportAt<Code> = (
+  code: Code,
+  path: Path,
+  message: string,
+  hint?: string,
+  severity?: Severity,
+) => void;
 
 /** Points at the value of a path, or at its key where the row as a whole is meant. */
 export interface ReportOf<Code> {

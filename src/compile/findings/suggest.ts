@@ -5,8 +5,9 @@ import { isShowable, quote } from "../authored/literal-secrets.ts";
 const LISTED = 12;
 
 /**
- * What a misspelt name was probably meant to be: "did you mean `fallbacks`?", otherwise the known names, otherwise the
- * empty string. A known name can come from the file too, so one that looks like a credential is never suggested.
+ * What a misspelt name was probably meant to be: "did you mean `fallbacks`?", otherwise the known
+ * names, otherwise the empty string. A known name can come from the file too, so one that looks
+ * like a credential is never suggested.
  */
 export function suggest(name: string, known: Iterable<string>): string {
   const candidates = [...new Set(known)].filter(isShowable).toSorted();

@@ -14,7 +14,10 @@ export const TEXT_CODES = {
     "The text is not valid YAML 1.2.",
     "Correct the line named; most often an indentation, a quote or a bracket.",
   ),
-  YAML_DUPLICATE_KEY: error("A mapping has the same key twice; one of the two would be ignored.", "Keep one of them."),
+  YAML_DUPLICATE_KEY: error(
+    "A mapping has the same key twice; one of the two would be ignored.",
+    "Keep one of them.",
+  ),
   YAML_MULTIPLE_DOCUMENTS: error(
     "The file has more than one YAML document; all but the first would be ignored.",
     "Remove the `---` between them and merge the documents.",
@@ -27,15 +30,24 @@ export const TEXT_CODES = {
     "`<<` merges mappings, which YAML 1.2 does not have and which hides the values of a row.",
     "Write the members out, or use an alias for a whole value.",
   ),
-  YAML_TAG: error("A tag (`!something`) names a type that this file does not use.", "Remove the tag."),
+  YAML_TAG: error(
+    "A tag (`!something`) names a type that this file does not use.",
+    "Remove the tag.",
+  ),
   YAML_KEY: error("A key is a list or a mapping instead of a name.", "Use a plain name as key."),
-  RESERVED_NAME: error("A name that JavaScript objects use themselves, such as `constructor`.", "Choose another name."),
+  RESERVED_NAME: error(
+    "A name that JavaScript objects use themselves, such as `constructor`.",
+    "Choose another name.",
+  ),
   UNKNOWN_KEY: error(
     "A key that is not allowed here. Signalbox reports every unknown key.",
     "Correct its spelling or remove it; `docs/configuration.md` lists all keys.",
   ),
   MISSING_KEY: error("A required key is absent.", "Add it."),
-  WRONG_TYPE: error("A value has the wrong type for its key.", "Write the value in the type named."),
+  WRONG_TYPE: error(
+    "A value has the wrong type for its key.",
+    "Write the value in the type named.",
+  ),
   WRONG_VALUE: error(
     "A value has the right type but is out of range, misspelt or of the wrong form.",
     "Use one of the values named.",

@@ -6,13 +6,17 @@ interface AwsHost {
 }
 
 /**
- * `{service}.{region}.amazonaws.com` and its kin: dual-stack hosts (`api.aws`), interface endpoints (`vpce`), the partitions of China and
- * of the European sovereign cloud. AWS's page "AWS service endpoints" documents the forms.
+ * `{service}.{region}.amazonaws.com` and its kin: dual-stack hosts (`api.aws`), interface endpoints
+ * (`vpce`), the partitions of China and of the European sovereign cloud. AWS's page "AWS service
+ * endpoints" documents the forms.
  */
 const FORM =
   /^(?:[a-z0-9-]+\.)*?(?<name>[a-z][a-z0-9-]*)\.(?<region>[a-z]{2,4}(?:-[a-z]+)+-\d+)\.(?:vpce\.)?(?:amazonaws\.(?:com|com\.cn|eu)|api\.(?:aws|amazonwebservices\.com\.cn))$/;
 
-/** Hosts that sign under another name than their own. Data about endpoints, from their service models. */
+/**
+ * Hosts that sign under another name than their own. Data about endpoints, from their service
+ * models.
+ */
 const SIGNED_AS: ReadonlyMap<string, string> = new Map([
   ["bedrock", "bedrock"],
   ["bedrock-runtime", "bedrock"],

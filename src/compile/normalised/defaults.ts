@@ -1,12 +1,14 @@
 /**
- * What holds where routes.yaml says nothing. Where a default could make a provider look better than it is, it is the
- * unfavourable one: a missing line must never approve training or endless retention.
+ * What holds where routes.yaml says nothing. Where a default could make a provider look better than
+ * it is, it is the unfavourable one: a missing line must never approve training or endless
+ * retention.
  */
 export const DEFAULT_TIMEOUTS = {
   connect: "2s",
   first_byte: "30s",
   idle: "20s",
-  // As long as the whole: models that think in silence, and tools that run at the provider, say nothing for minutes.
+  // As long as the whole: models that think in silence, and tools that run at the provider, say
+  // nothing for minutes.
   first_token: "10m",
   total: "10m",
 } as const;
@@ -27,7 +29,14 @@ export const DEFAULT_MAX_EJECTED_SHARE = 0.5;
 export const DEFAULT_RETENTION = "unlimited";
 export const DEFAULT_TRAINS_ON_DATA = true;
 export const DEFAULT_AWS_PROFILE = "default";
-export const DEFAULT_GOOGLE_SCOPES: readonly string[] = ["https://www.googleapis.com/auth/cloud-platform"];
+export const DEFAULT_GOOGLE_SCOPES: readonly string[] = [
+  "https://www.googleapis.com/auth/cloud-platform",
+];
 export const DEFAULT_POLICY_DIRECTORY = "policies";
 export const DEFAULT_INITIAL_MODE = "shadow";
-export const DEFAULT_ENVIRONMENTS: readonly string[] = ["development", "production", "staging", "test"];
+export const DEFAULT_ENVIRONMENTS: readonly string[] = [
+  "development",
+  "production",
+  "staging",
+  "test",
+];

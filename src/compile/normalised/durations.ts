@@ -13,13 +13,15 @@ export const LONGEST_DURATION = 86_400_000;
 export const LONGEST_SOAK = 90 * 86_400_000;
 
 /**
- * Milliseconds of a duration such as `500ms`, `30s`, `10m` or `1h`. Days (`7d`) are for keys whose schema has them.
+ * Milliseconds of a duration such as `500ms`, `30s`, `10m` or `1h`. Days (`7d`) are for keys whose
+ * schema has them.
  *
  * @throws {TypeError} for text that the schema's pattern refuses; that is a bug of the caller.
  */
 export function milliseconds(duration: string): number {
   const [, amount, unit] = /^([1-9][0-9]{0,6})(ms|s|m|h|d)$/.exec(duration) ?? [];
   const factor = UNITS.get(unit ?? "");
-  if (amount === undefined || factor === undefined) throw new TypeError("milliseconds: not a duration of the schema");
+  if (amount === undefined || factor === undefined)
+    throw new TypeError("milliseconds: not a duration of the schema");
   return Number(amount) * factor;
 }

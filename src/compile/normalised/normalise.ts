@@ -25,13 +25,19 @@ import type {
   AuthoredWorkspace,
   RoutesFile,
 } from "../routes-schema.ts";
-import { normaliseAuth, normaliseLimits, normaliseConsole, normalisePromotion } from "./sections.ts";
+import {
+  normaliseAuth,
+  normaliseLimits,
+  normaliseConsole,
+  normalisePromotion,
+} from "./sections.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./durations.ts";
 
 /**
- * The second stage: every default written out, durations in milliseconds, lists in their final order, region groups
- * replaced by their regions. Names still point nowhere: `resolve/` follows them.
+ * The second stage: every default written out, durations in milliseconds, lists in their final
+ * order, region groups replaced by their regions. Names still point nowhere: `resolve/` follows
+ * them.
  */
 export interface NormalisedRoutes {
   readonly regionGroups: ReadonlyMap<string, readonly string[]>;
@@ -147,7 +153,10 @@ function normaliseHealth(row: AuthoredProvider): HealthSettings {
     probe:
       probe === undefined
         ? null
-        : { path: probe.path, interval: milliseconds(probe.interval ?? defaults.DEFAULT_PROBE_INTERVAL) },
+        : {
+            path: probe.path,
+            interval: milliseconds(probe.interval ?? defaults.DEFAULT_PROBE_INTERVAL),
+          },
   };
 }
 
@@ -160,7 +169,8 @@ function normaliseModel(id: string, row: AuthoredModel): ModelRow {
     defaultMaxOutputTokens: row.default_max_output_tokens ?? null,
     capabilities: sorted(row.capabilities ?? []),
     dimensions: (row.dimensions ?? []).toSorted(ascending),
-    defaultDimensions: row.default_dimensions ?? (row.dimensions ?? []).toSorted(ascending).at(-1) ?? null,
+    defaultDimensions:
+      row.default_dimensions ?? (row.dimensions ?? []).toSorted(ascending).at(-1) ?? null,
     moderationCategories: row.moderation_categories ?? null,
     signatureFamily: row.signature_family ?? null,
     reasoning: normaliseReasoning(row),
@@ -242,7 +252,9 @@ function normaliseWorkspace(
       contextWindow: approve.context_window ?? null,
       // Left out where they say what holds without them, as `on_revoke` below.
       ...(approve.data_collection === "deny" ? { dataCollection: "deny" } : {}),
-      ...(approve.retention === undefined || approve.retention === "unlimited" ? {} : { retention: approve.retention }),
+      ...(approve.retention === undefined || approve.retention === "unlimited"
+        ? {}
+        : { retention: approve.retention }),
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
     limits: normaliseLimits(limits),

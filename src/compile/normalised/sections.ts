@@ -20,9 +20,18 @@ export function normaliseAuth({ auth, base_url: baseUrl }: AuthoredProvider): Pr
   return headerOf(auth, onMissing) ?? madePerCall(auth, baseUrl, onMissing);
 }
 
-function headerOf({ bearer, header, prefix, secret }: AuthoredAuth, onMissing: OnMissingSecret): ProviderAuth | null {
+function headerOf(
+  { bearer, header, prefix, secret }: AuthoredAuth,
+  onMissing: OnMissingSecret,
+): ProviderAuth | null {
   if (bearer !== undefined) {
-    return { kind: "header", header: "authorization", prefix: "Bearer ", secret: bearer, onMissing };
+    return {
+      kind: "header",
+      header: "authorization",
+      prefix: "Bearer ",
+      secret: bearer,
+      onMissing,
+    };
   }
   if (header === undefined || secret === undefined) return null;
   return { kind: "header", header: header.toLowerCase(), prefix: prefix ?? "", secret, onMissing };
@@ -37,7 +46,8 @@ function madePerCall(
     return {
       kind: "aws_sigv4",
       service: aws.service,
-      // Empty only until `checks/providers.ts` has refused a row that neither names a region nor has a host that does.
+      // Empty only until `checks/providers.ts` has refused a row that neither names a region nor
+      // has a host that does.
       region: aws.region ?? awsHost(baseUrl)?.region ?? "",
       credentials: aws.credentials,
       profile: aws.profile ?? defaults.DEFAULT_AWS_PROFILE,
@@ -59,7 +69,9 @@ export function normaliseLimits(limits: AuthoredWorkspace["limits"]): WorkspaceL
     ...keyLimits(limits ?? {}),
     perKey: limits?.per_key === undefined ? null : keyLimits(limits.per_key),
     // Absent where it is not set: tables that do not use it keep their revision.
-    ...(limits?.simulations_per_minute !== undefined && { simulationsPerMinute: limits.simulations_per_minute }),
+    ...(limits?.simulations_per_minute !== undefined && {
+      simulationsPerMinute: limits.simulations_per_minute,
+    }),
   };
 }
 
@@ -78,7 +90,9 @@ function budgetOf({ usd, tokens, per }: NonNullable<AuthoredKeyLimits["budget"]>
 }
 
 /** The section with every default; `undefined` where the file has none. */
-export function normaliseConsole(authored: AuthoredConsole | undefined): ConsoleSettings | undefined {
+export function normaliseConsole(
+  authored: AuthoredConsole | undefined,
+): ConsoleSettings | undefined {
   if (authored === undefined) return undefined;
   const { url, idle, absolute, oidc, roles = [] } = authored;
   return {
@@ -106,22 +120,29 @@ function normaliseOidc(oidc: NonNullable<AuthoredConsole["oidc"]>): OidcSettings
   };
 }
 
-/** Rows with every member of their own, and who may change policies; each absent where the file does not set it. */
-export function normalisePromotion({ promotion, managed_by: managedBy }: AuthoredPolicies = {}): Pick<
-  PolicySettings,
-  "promotion" | "managedBy"
-> {
+/**
+ * Rows with every member of their own, and who may change policies; each absent where the file does
+ * not set it.
+ */
+export function normalisePromotion({
+  promotion,
+  managed_by: managedBy,
+}: AuthoredPolicies = {}): Pick<PolicySettings, "promotion" | "managedBy"> {
   const rows = Object.entries(promotion ?? {});
   const { "*": everywhere = {} } = promotion ?? {};
   return {
     ...(rows.length > 0 && {
-      promotion: Object.fromEntries(rows.map(([id, row]) => [id, requirements({ ...everywhere, ...row })])),
+      promotion: Object.fromEntries(
+        rows.map(([id, row]) => [id, requirements({ ...everywhere, ...row })]),
+      ),
     }),
     ...(managedBy !== undefined && { managedBy: managedBy.toSorted() }),
   };
 }
 
-function requirements(row: NonNullable<AuthoredPolicies["promotion"]>[string]): PromotionRequirements {
+function requirements(
+  row: NonNullable<AuthoredPolicies["promotion"]>[string],
+): PromotionRequirements {
   const required = mapSettings("own", {
     count: ({ key, default: value }): number => row[key] ?? value,
     flag: ({ key, default: value }): boolean => row[key] ?? value,

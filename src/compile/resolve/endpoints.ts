@@ -16,7 +16,10 @@ export interface ResolvedEndpoint {
   readonly operations: readonly ModelOperation[];
 }
 
-/** Endpoints by id. A second endpoint with an id and an endpoint that points nowhere are reported and left out. */
+/**
+ * Endpoints by id. A second endpoint with an id and an endpoint that points nowhere are reported
+ * and left out.
+ */
 export function resolveEndpoints(context: CompileContext): ReadonlyMap<string, ResolvedEndpoint> {
   const resolved = new Map<string, ResolvedEndpoint>();
   const seen = new Map<string, number>();
@@ -41,7 +44,13 @@ function resolveEndpoint(
 ): ResolvedEndpoint | null {
   const names = `endpoint ${quote(endpoint.id)} names`;
   checkName(context, "models", endpoint.model, ["endpoints", index, "model"], `${names} the model`);
-  checkName(context, "providers", endpoint.provider, ["endpoints", index, "provider"], `${names} the provider`);
+  checkName(
+    context,
+    "providers",
+    endpoint.provider,
+    ["endpoints", index, "provider"],
+    `${names} the provider`,
+  );
   const model = context.normalised.models.get(endpoint.model);
   const provider = context.normalised.providers.get(endpoint.provider);
   const facts = provider === undefined ? undefined : context.dialect(provider.dialect);
@@ -66,7 +75,10 @@ function resolveEndpoint(
     // Left out where there is none, so that such a table keeps its revision.
     ...(endpoint.latencyClass === null ? {} : { latencyClass: endpoint.latencyClass }),
     maxConcurrency: endpoint.maxConcurrency,
-    batch: { inputs: batchInputs(context, endpoint, index, facts, provider), tokens: endpoint.batch.tokens },
+    batch: {
+      inputs: batchInputs(context, endpoint, index, facts, provider),
+      tokens: endpoint.batch.tokens,
+    },
     capabilities: model.capabilities.filter(
       (capability) => allowed.includes(capability) && facts.expresses.includes(capability),
     ),
@@ -81,7 +93,10 @@ function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
   return plaintext === true && /^http:/i.test(baseUrl);
 }
 
-/** Most inputs of one call. A protocol that takes one at a time has no way to say two; every other number is the provider's to judge. */
+/**
+ * Most inputs of one call. A protocol that takes one at a time has no way to say two; every other
+ * number is the provider's to judge.
+ */
 function batchInputs(
   { report }: CompileContext,
   { id, batch }: NormalisedEndpoint,
@@ -99,7 +114,10 @@ function batchInputs(
   return batch.inputs ?? most;
 }
 
-/** What an endpoint can do: its model's operations as far as its dialect carries them and its provider's flags leave them. */
+/**
+ * What an endpoint can do: its model's operations as far as its dialect carries them and its
+ * provider's flags leave them.
+ */
 function servedOperations(
   facts: DialectFacts,
   { operations }: ModelRow,
@@ -107,14 +125,16 @@ function servedOperations(
 ): readonly ModelOperation[] {
   const left = flagsOf(facts, provider).flatMap(({ leaves = [] }) => leaves);
   return operations.filter(
-    (operation) => facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
+    (operation) =>
+      facts.operations.includes(operation) && (left.length === 0 || left.includes(operation)),
   );
 }
 
 /**
- * What requests may ask of the wire protocol at an endpoint: what the dialect has, less what the provider's flags and the model take
- * away. What only some models of a dialect take is not promised to other protocols' requests unless the model row says so; a request in the
- * endpoint's own protocol is for the provider to judge.
+ * What requests may ask of the wire protocol at an endpoint: what the dialect has, less what the
+ * provider's flags and the model take away. What only some models of a dialect take is not promised
+ * to other protocols' requests unless the model row says so; a request in the endpoint's own
+ * protocol is for the provider to judge.
  */
 export function endpointFeatures(
   facts: DialectFacts,
@@ -124,10 +144,14 @@ export function endpointFeatures(
   const withdrawn = new Set<Feature>(model.refuses);
   const flags = flagsOf(facts, provider);
   for (const { withdraws } of flags) for (const feature of withdraws) withdrawn.add(feature);
-  const features = new Set<Feature>([...facts.features, ...flags.flatMap(({ grants = [] }) => grants)]);
+  const features = new Set<Feature>([
+    ...facts.features,
+    ...flags.flatMap(({ grants = [] }) => grants),
+  ]);
   const efforts = model.reasoning?.efforts ?? null;
   if (efforts !== null) {
-    for (const feature of facts.features) if (feature.startsWith("effort_")) features.delete(feature);
+    for (const feature of facts.features)
+      if (feature.startsWith("effort_")) features.delete(feature);
     for (const effort of efforts) addEffort(features, effort);
   }
   const budgets = Object.keys(model.reasoning?.budgets ?? {});
@@ -138,11 +162,13 @@ export function endpointFeatures(
   const without = (names: Iterable<Feature>): readonly Feature[] =>
     [...new Set(names)].filter((feature) => !withdrawn.has(feature)).toSorted();
   // What a model signs, it also takes back.
-  const accepts = model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
+  const accepts =
+    model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));
   return {
     translated: without([...features, ...accepted]),
-    // Enum values and budgets of the protocol itself travel as they are, whatever the table says for translations.
+    // Enum values and budgets of the protocol itself travel as they are, whatever the table says
+    // for translations.
     native: without([...facts.features, ...features, ...facts.optional]),
   };
 }
@@ -152,7 +178,9 @@ function addEffort(features: Set<Feature>, effort: string): void {
   if (isFeature(feature)) features.add(feature);
 }
 
-/** What the flags of a provider's row mean; those that its dialect does not have have been reported. */
+/**
+ * What the flags of a provider's row mean; those that its dialect does not have have been reported.
+ */
 function flagsOf({ flags: known }: DialectFacts, { flags }: ProviderRow) {
   return flags.flatMap((name) => (Object.hasOwn(known, name) ? (known[name] ?? []) : []));
 }

@@ -3,14 +3,18 @@ import type { Path } from "../authored/tree.ts";
 import { checkLabel, checkName, type CompileContext } from "../compile-context.ts";
 import { suggest } from "../findings/suggest.ts";
 
-/** Reports every name that points nowhere, apart from those of endpoints and routes, which their own files follow. */
+/**
+ * Reports every name that points nowhere, apart from those of endpoints and routes, which their own
+ * files follow.
+ */
 export function reportUnknownNames(context: CompileContext): void {
   reportRegionNames(context);
   reportReservedNames(context);
   reportProviderNames(context);
   for (const id of Object.keys(context.file.workspaces)) reportWorkspaceNames(context, id);
   reportPolicyNames(context, "initial_mode", "UNKNOWN_POLICY");
-  // Where the file of a policy is deleted, what its promotion required must go on holding for its end.
+  // Where the file of a policy is deleted, what its promotion required must go on holding for its
+  // end.
   reportPolicyNames(context, "promotion", "PROMOTION_WITHOUT_POLICY");
 }
 
@@ -38,9 +42,11 @@ function reportRegionNames({ declared, file, report }: CompileContext): void {
 /** The tree has refused such keys; these are the names that stand in lists. */
 function reportReservedNames({ file, report }: CompileContext): void {
   const refuse = (name: string, path: Path): void => {
-    if (Object.hasOwn(Object.prototype, name)) report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
+    if (Object.hasOwn(Object.prototype, name))
+      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
   };
-  for (const [index, endpoint] of file.endpoints.entries()) refuse(endpoint.id, ["endpoints", index, "id"]);
+  for (const [index, endpoint] of file.endpoints.entries())
+    refuse(endpoint.id, ["endpoints", index, "id"]);
   for (const [group, regions] of Object.entries(file.regions)) {
     for (const [index, region] of regions.entries()) refuse(region, ["regions", group, index]);
   }
@@ -53,7 +59,8 @@ function reportProviderNames(context: CompileContext): void {
     reportFlags(context, id);
   }
   for (const [index, endpoint] of file.endpoints.entries()) {
-    if (endpoint.region !== undefined) reportRegion(context, endpoint.region, ["endpoints", index, "region"]);
+    if (endpoint.region !== undefined)
+      reportRegion(context, endpoint.region, ["endpoints", index, "region"]);
   }
 }
 
@@ -71,7 +78,9 @@ function reportFlags(context: CompileContext, id: string): void {
       const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
       report.value("UNKNOWN_FLAG", path, message, suggest(flag, known));
     }
-    const other = provider.flags.slice(0, index).find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
+    const other = provider.flags
+      .slice(0, index)
+      .find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
     if (other === undefined) continue;
     const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
     report.value("FLAGS_CONTRADICTED", path, message);
@@ -79,15 +88,29 @@ function reportFlags(context: CompileContext, id: string): void {
 }
 
 /** Rows are in one region; only approvals may name a group. */
-function reportRegion({ declared, normalised, report }: CompileContext, region: string, path: Path): void {
+function reportRegion(
+  { declared, normalised, report }: CompileContext,
+  region: string,
+  path: Path,
+): void {
   if (declared.regions.has(region)) return;
   if (!declared.regionGroups.has(region)) {
-    report.value("UNKNOWN_REGION", path, `there is no region ${quote(region)}`, suggest(region, declared.regions));
+    report.value(
+      "UNKNOWN_REGION",
+      path,
+      `there is no region ${quote(region)}`,
+      suggest(region, declared.regions),
+    );
     return;
   }
   const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
   const hint = members === "" ? "" : `name one of its regions: ${members}`;
-  report.value("UNKNOWN_REGION", path, `${quote(region)} is a region group; a row is in one region`, hint);
+  report.value(
+    "UNKNOWN_REGION",
+    path,
+    `${quote(region)} is a region group; a row is in one region`,
+    hint,
+  );
 }
 
 function reportWorkspaceNames(context: CompileContext, id: string): void {
@@ -101,7 +124,13 @@ function reportWorkspaceNames(context: CompileContext, id: string): void {
     checkName(context, "routes", name, [...path, "routes", index], `${where} approves the route`);
   }
   for (const [index, name] of providers.entries()) {
-    checkName(context, "providers", name, [...path, "providers", index], `${where} approves the provider`);
+    checkName(
+      context,
+      "providers",
+      name,
+      [...path, "providers", index],
+      `${where} approves the provider`,
+    );
   }
   const known = [...declared.regions, ...declared.regionGroups];
   for (const [index, name] of regions.entries()) {
@@ -114,5 +143,11 @@ function reportWorkspaceNames(context: CompileContext, id: string): void {
   }
   const moderation = workspace.default_moderation_route;
   if (moderation === undefined) return;
-  checkName(context, "routes", moderation, ["workspaces", id, "default_moderation_route"], `${where} names the route`);
+  checkName(
+    context,
+    "routes",
+    moderation,
+    ["workspaces", id, "default_moderation_route"],
+    `${where} names the route`,
+  );
 }

@@ -9,7 +9,10 @@ import { LONGEST_CHAIN, resolveTiers, type ResolvedCandidate } from "./tiers.ts"
 import type { Path } from "../authored/tree.ts";
 import { suggest } from "../findings/suggest.ts";
 
-/** A route whose primary exists. Endpoints of `peers` and `fallbacks` that do not exist have been reported and left out. */
+/**
+ * A route whose primary exists. Endpoints of `peers` and `fallbacks` that do not exist have been
+ * reported and left out.
+ */
 export interface ResolvedRoute {
   readonly row: RouteRow;
   readonly primary: ResolvedEndpoint;
@@ -35,7 +38,9 @@ export function resolveRoutes(
     const primary = endpoints.get(route.primary);
     if (primary === undefined) continue;
     const tiers = resolveTiers(context, route, endpoints);
-    const fallbacks = tiers.flatMap(({ candidates }) => candidates.filter(({ rank }) => rank !== "primary"));
+    const fallbacks = tiers.flatMap(({ candidates }) =>
+      candidates.filter(({ rank }) => rank !== "primary"),
+    );
     const { id, title, maxAttempts, resendAfterReset, maxEjectedShare, hedgeAfter } = route;
     const { onGap, unknownFields, emulateSchema } = route;
     const row = {
@@ -59,14 +64,15 @@ export function resolveRoutes(
 }
 
 /**
- * Reports circles, each once, at the item of its alphabetically first route that leads into it. One of more than {@link LONGEST_CHAIN} routes is
- * found as a chain that is too long.
+ * Reports circles, each once, at the item of its alphabetically first route that leads into it. One
+ * of more than {@link LONGEST_CHAIN} routes is found as a chain that is too long.
  *
  * @returns whether there is one.
  */
 function reportCycles({ normalised, report }: CompileContext): boolean {
   const reported = new Set<string>();
-  // A route that has been followed to its end once cannot lead into a circle that has not been seen.
+  // A route that has been followed to its end once cannot lead into a circle that has not been
+  // seen.
   const visited = new Set<string>();
   const follow = (trail: readonly string[], id: string): void => {
     const start = trail.indexOf(id);
@@ -76,9 +82,16 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
       if (reported.has(shown)) return;
       reported.add(shown);
       const [first = "", second = first] = circle;
-      const index = fallbacksOf(normalised.routes.get(first)).findIndex((fallback) => isRoute(fallback, second));
+      const index = fallbacksOf(normalised.routes.get(first)).findIndex((fallback) =>
+        isRoute(fallback, second),
+      );
       const message = `these routes fall back to each other: ${shown}`;
-      report.value("FALLBACK_CYCLE", ["routes", first, "fallbacks", index], message, "break the circle at one of them");
+      report.value(
+        "FALLBACK_CYCLE",
+        ["routes", first, "fallbacks", index],
+        message,
+        "break the circle at one of them",
+      );
       return;
     }
     // Without an end to the recursion, thousands of routes in a row are a RangeError.
@@ -105,7 +118,12 @@ function reportLongChain({ normalised, report }: CompileContext): void {
   if (first === undefined) return;
   report.value(
     "FALLBACK_CHAIN",
-    ["routes", first.id, "fallbacks", first.fallbacks.findIndex((fallback) => typeof fallback !== "string")],
+    [
+      "routes",
+      first.id,
+      "fallbacks",
+      first.fallbacks.findIndex((fallback) => typeof fallback !== "string"),
+    ],
     `more than ${LONGEST_CHAIN} routes follow each other from route ${quote(first.id)} on`,
     "name the endpoints themselves",
   );
@@ -148,7 +166,12 @@ function reportRouteReferences(context: CompileContext, route: NormalisedRoute):
   reportFallbacks(context, route);
 }
 
-function reportEndpoint({ declared, report }: CompileContext, route: NormalisedRoute, name: string, path: Path): void {
+function reportEndpoint(
+  { declared, report }: CompileContext,
+  route: NormalisedRoute,
+  name: string,
+  path: Path,
+): void {
   if (declared.endpoints.has(name)) return;
   const message = `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`;
   report.value("UNKNOWN_ENDPOINT", path, message, endpointHint(name, declared));
@@ -160,14 +183,22 @@ function reportPeers(context: CompileContext, route: NormalisedRoute): void {
     const path = ["routes", route.id, "peers", index];
     if (name === route.primary) {
       const message = `route ${quote(route.id)} names its primary ${quote(name)} in its \`peers\``;
-      context.report.value("PEER_IS_PRIMARY", path, message, "remove it: the primary has its share already");
+      context.report.value(
+        "PEER_IS_PRIMARY",
+        path,
+        message,
+        "remove it: the primary has its share already",
+      );
     } else {
       reportEndpoint(context, route, name, path);
     }
   }
 }
 
-function reportWeights(context: CompileContext, { id, primary, peers, weights }: NormalisedRoute): void {
+function reportWeights(
+  context: CompileContext,
+  { id, primary, peers, weights }: NormalisedRoute,
+): void {
   const path = ["routes", id, "weights"];
   const equals = [primary, ...peers];
   for (const name of weights.keys()) {
@@ -190,13 +221,24 @@ function reportFallbacks(context: CompileContext, route: NormalisedRoute): void 
     const name = typeof fallback === "string" ? fallback : fallback.route;
     const key = typeof fallback === "string" ? name : `route ${name}`;
     if (fallback === route.primary) {
-      report.value("FALLBACK_IS_PRIMARY", path, `${where} falls back to its own primary ${quote(name)}`, "remove it");
+      report.value(
+        "FALLBACK_IS_PRIMARY",
+        path,
+        `${where} falls back to its own primary ${quote(name)}`,
+        "remove it",
+      );
     } else if (typeof fallback === "string" && route.peers.includes(fallback)) {
       const message = `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``;
-      const hint = "keep it in one of the two; all of the load-balanced group are tried when one fails";
+      const hint =
+        "keep it in one of the two; all of the load-balanced group are tried when one fails";
       report.value("FALLBACK_IS_PEER", path, message, hint);
     } else if (seen.has(key)) {
-      report.value("FALLBACK_REPEATED", path, `${where} lists the fallback ${quote(name)} twice`, "remove one of them");
+      report.value(
+        "FALLBACK_REPEATED",
+        path,
+        `${where} lists the fallback ${quote(name)} twice`,
+        "remove one of them",
+      );
     } else if (typeof fallback === "string") {
       reportEndpoint(context, route, name, path);
     } else checkName(context, "routes", name, [...path, "route"], `${where} names the route`);
@@ -205,7 +247,8 @@ function reportFallbacks(context: CompileContext, route: NormalisedRoute): void 
 }
 
 function endpointHint(name: string, declared: CompileContext["declared"]): string {
-  if (declared.routes.has(name)) return `${quote(name)} is a route; as a fallback write \`{route: …}\``;
+  if (declared.routes.has(name))
+    return `${quote(name)} is a route; as a fallback write \`{route: …}\``;
   if (declared.models.has(name)) return `${quote(name)} is a model; name one of its endpoints`;
   return suggest(name, declared.endpoints);
 }

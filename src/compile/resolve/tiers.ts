@@ -21,9 +21,10 @@ interface ResolvedTier {
 }
 
 /**
- * A route's endpoints by rank, the routes among its fallbacks written out with their own ranks. An endpoint that comes up twice is kept where it comes up
- * first; a tier that loses all of its endpoints that way is none. Endpoints that do not exist have been reported, and so have circles and chains that
- * are too long: it ends in them.
+ * A route's endpoints by rank, the routes among its fallbacks written out with their own ranks. An
+ * endpoint that comes up twice is kept where it comes up first; a tier that loses all of its
+ * endpoints that way is none. Endpoints that do not exist have been reported, and so have circles
+ * and chains that are too long: it ends in them.
  */
 export function resolveTiers(
   { normalised }: CompileContext,
@@ -33,7 +34,11 @@ export function resolveTiers(
   const taken = new Set<string>();
   const opened = new Set<string>();
   const tiers: ResolvedTier[] = [];
-  const take = (id: string, rank: ResolvedCandidate["rank"], index: number): readonly ResolvedCandidate[] => {
+  const take = (
+    id: string,
+    rank: ResolvedCandidate["rank"],
+    index: number,
+  ): readonly ResolvedCandidate[] => {
     const endpoint = endpoints.get(id);
     if (endpoint === undefined || taken.has(id)) return [];
     taken.add(id);
@@ -44,14 +49,17 @@ export function resolveTiers(
     balance: Balance,
     weights: ReadonlyMap<string, number>,
   ): void => {
-    if (candidates.length > 0) tiers.push({ row: tierRow(candidates, balance, weights), candidates });
+    if (candidates.length > 0)
+      tiers.push({ row: tierRow(candidates, balance, weights), candidates });
   };
   /** @param item index among the fallbacks of `route`; `null` for `route` itself. */
   const open = (other: NormalisedRoute, item: number | null, depth: number): void => {
     opened.add(other.id);
     const { primary, peers, balance, weights } = other;
     const first = item === null ? take(primary, "primary", 0) : take(primary, "fallback", item);
-    const equals = peers.flatMap((id, index) => (item === null ? take(id, "peer", index) : take(id, "fallback", item)));
+    const equals = peers.flatMap((id, index) =>
+      item === null ? take(id, "peer", index) : take(id, "fallback", item),
+    );
     add([...first, ...equals], balance, weights);
     for (const [index, fallback] of other.fallbacks.entries()) {
       const from = item ?? index;
@@ -60,7 +68,8 @@ export function resolveTiers(
         continue;
       }
       const next = normalised.routes.get(fallback.route);
-      if (next !== undefined && !opened.has(next.id) && depth < LONGEST_CHAIN) open(next, from, depth + 1);
+      if (next !== undefined && !opened.has(next.id) && depth < LONGEST_CHAIN)
+        open(next, from, depth + 1);
     }
   };
   open(route, null, 1);

@@ -1,7 +1,12 @@
 import { posix } from "node:path";
 import { coversClaims } from "../../canon/credentials/claim-match.ts";
 import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
-import type { IssuerKeys, WorkloadIdentity, WorkloadIssuer, WorkloadRule } from "../../canon/workload-identity.ts";
+import type {
+  IssuerKeys,
+  WorkloadIdentity,
+  WorkloadIssuer,
+  WorkloadRule,
+} from "../../canon/workload-identity.ts";
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
@@ -14,7 +19,8 @@ import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../
 const SECTION = "workload_identity";
 
 /**
- * The section `workload_identity` with every default and the keys that files have; reports what is wrong with it.
+ * The section `workload_identity` with every default and the keys that files have; reports what is
+ * wrong with it.
  *
  * @param keySets texts of those files, by path; an issuer whose file is not there has no keys.
  * @returns `undefined` where the file has no such section.
@@ -28,7 +34,9 @@ export function resolveWorkloads(
   const issuers = Object.entries(authored.issuers).map(
     ([id, row]) => [id, resolveIssuer(context, id, row, keySets)] as const,
   );
-  const rules = Object.entries(authored.rules).map(([id, row]) => [id, resolveRule(context, id, row)] as const);
+  const rules = Object.entries(authored.rules).map(
+    ([id, row]) => [id, resolveRule(context, id, row)] as const,
+  );
   reportSameIssuer(context, authored);
   reportCovered(
     context,
@@ -61,17 +69,32 @@ function keysOf(
 ): IssuerKeys {
   const path = [SECTION, "issuers", id];
   if (uri !== undefined && file !== undefined) {
-    report.value("ISSUER_KEYS", [...path, "jwks_file"], `issuer ${quote(id)} has \`jwks_uri\` too`, "keep one of them");
+    report.value(
+      "ISSUER_KEYS",
+      [...path, "jwks_file"],
+      `issuer ${quote(id)} has \`jwks_uri\` too`,
+      "keep one of them",
+    );
   }
   if (file !== undefined) {
     if (network !== undefined) {
-      report.value("ISSUER_KEYS", [...path, "network"], `the keys of issuer ${quote(id)} are in a file`, "remove it");
+      report.value(
+        "ISSUER_KEYS",
+        [...path, "network"],
+        `the keys of issuer ${quote(id)} are in a file`,
+        "remove it",
+      );
     }
     const text = keySets.get(posix.normalize(file));
     const keys = text === undefined ? [] : readKeySet(text);
     if (typeof keys !== "string") return { kind: "file", file, keys };
     const message = `the file with the keys of issuer ${quote(id)} ${keys}`;
-    report.value("JWKS_INVALID", [...path, "jwks_file"], message, "save what the issuer publishes at its `jwks_uri`");
+    report.value(
+      "JWKS_INVALID",
+      [...path, "jwks_file"],
+      message,
+      "save what the issuer publishes at its `jwks_uri`",
+    );
     return { kind: "file", file, keys: [] };
   }
   if (uri !== undefined) return { kind: "uri", uri };
@@ -88,10 +111,20 @@ function keysOf(
 function resolveRule(context: CompileContext, id: string, row: AuthoredRule): WorkloadRule {
   const path = [SECTION, "rules", id];
   reportNames(context, id, row, path);
-  const lifetime = row.lifetime === undefined ? TOKEN_LIFETIME.maximum : milliseconds(row.lifetime) / 1_000;
-  if (lifetime < TOKEN_LIFETIME.minimum || lifetime > TOKEN_LIFETIME.maximum || !Number.isInteger(lifetime)) {
+  const lifetime =
+    row.lifetime === undefined ? TOKEN_LIFETIME.maximum : milliseconds(row.lifetime) / 1_000;
+  if (
+    lifetime < TOKEN_LIFETIME.minimum ||
+    lifetime > TOKEN_LIFETIME.maximum ||
+    !Number.isInteger(lifetime)
+  ) {
     const at = [...path, "lifetime"];
-    context.report.value("WRONG_VALUE", at, `${describeSafely(at)} must be 1m to 15m, in whole seconds`, "");
+    context.report.value(
+      "WRONG_VALUE",
+      at,
+      `${describeSafely(at)} must be 1m to 15m, in whole seconds`,
+      "",
+    );
   }
   return {
     id,
@@ -119,22 +152,44 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
   const issuers = Object.keys(file.workload_identity?.issuers ?? {});
   if (!issuers.includes(row.issued_by)) {
     const message = `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`;
-    report.value("UNKNOWN_ISSUER", [...path, "issued_by"], message, suggest(row.issued_by, issuers));
+    report.value(
+      "UNKNOWN_ISSUER",
+      [...path, "issued_by"],
+      message,
+      suggest(row.issued_by, issuers),
+    );
   }
-  checkName(context, "workspaces", row.workspace, [...path, "workspace"], `${rule} names the workspace`);
+  checkName(
+    context,
+    "workspaces",
+    row.workspace,
+    [...path, "workspace"],
+    `${rule} names the workspace`,
+  );
   const approved = normalised.workspaces.get(row.workspace)?.approve.routes;
   for (const [index, name] of (row.routes ?? []).entries()) {
     const at = [...path, "routes", index];
     const clause = `${rule} names the route`;
-    if (!checkName(context, "routes", name, at, clause) || approved?.includes(name) !== false) continue;
+    if (!checkName(context, "routes", name, at, clause) || approved?.includes(name) !== false)
+      continue;
     const message = `${clause} ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`;
     report.value("RULE_ROUTE_NOT_APPROVED", at, message, "approve it, or leave it out");
   }
   const { environments, workloads, labels } = normalised.vocabulary;
-  const undeclared = (value: string | undefined, list: readonly string[], name: string, at: Path): void => {
+  const undeclared = (
+    value: string | undefined,
+    list: readonly string[],
+    name: string,
+    at: Path,
+  ): void => {
     if (value === undefined || list.includes(value)) return;
     const message = `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`;
-    report.value("UNKNOWN_CALLER_VALUE", at, message, suggest(value, list) || `add it: \`vocabulary: {${name}: […]}\``);
+    report.value(
+      "UNKNOWN_CALLER_VALUE",
+      at,
+      message,
+      suggest(value, list) || `add it: \`vocabulary: {${name}: […]}\``,
+    );
   };
   undeclared(row.environment, environments, "environments", [...path, "environment"]);
   // Where no list stands, no policy can name a workload.
@@ -157,7 +212,10 @@ function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkl
   }
 }
 
-/** A rule that matches only what another one matches too never gives a token: a JWT that two rules match gets none. */
+/**
+ * A rule that matches only what another one matches too never gives a token: a JWT that two rules
+ * match gets none.
+ */
 function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[]): void {
   for (const narrow of rules) {
     const wide = rules.find(
@@ -169,7 +227,12 @@ function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[
     );
     if (wide === undefined) continue;
     const message = `every JWT that rule ${quote(narrow.id)} matches is matched by rule ${quote(wide.id)} too, so it gets no token`;
-    report.value("RULE_COVERED", [SECTION, "rules", narrow.id, "claims"], message, "make the claims exclusive");
+    report.value(
+      "RULE_COVERED",
+      [SECTION, "rules", narrow.id, "claims"],
+      message,
+      "make the claims exclusive",
+    );
   }
 }
 
@@ -179,10 +242,15 @@ const MOST_KEYS = 64;
 /** Members of keys that are secret (RFC 7518 §6). */
 const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] as const;
 
-/** Kinds of keys whose public half verifies signatures. A file with an `oct` key would have a shared secret in it. */
+/**
+ * Kinds of keys whose public half verifies signatures. A file with an `oct` key would have a shared
+ * secret in it.
+ */
 const KINDS: ReadonlySet<JsonValue | undefined> = new Set(["RSA", "EC", "OKP"]);
 
-/** The keys of a JWK Set (RFC 7517 §5), or what is wrong with it; nothing of the file is repeated. */
+/**
+ * The keys of a JWK Set (RFC 7517 §5), or what is wrong with it; nothing of the file is repeated.
+ */
 export function readKeySet(text: string): readonly JsonObject[] | string {
   const value = parsed(text);
   const keys = isJsonObject(value) ? value["keys"] : null;

@@ -18,8 +18,15 @@ interface BlockFacts {
 const NOWHERE: readonly BlockContext[] = [];
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** A block that only the protocol itself has: what it lets the model do, or `null` where it only carries text. */
-const native = (needs: Capability | null): BlockFacts => ({ contexts: NOWHERE, members: NOTHING, needs });
+/**
+ * A block that only the protocol itself has: what it lets the model do, or `null` where it only
+ * carries text.
+ */
+const native = (needs: Capability | null): BlockFacts => ({
+  contexts: NOWHERE,
+  members: NOTHING,
+  needs,
+});
 
 /** Every known kind of block (docs/protocols.md#messages). */
 const BLOCKS: Readonly<Record<string, BlockFacts>> = {
@@ -38,7 +45,11 @@ const BLOCKS: Readonly<Record<string, BlockFacts>> = {
     members: new Set(["type", "source", "cache_control", "title", "citations"]),
     needs: "file_input",
   },
-  thinking: { contexts: ["assistant"], members: new Set(["type", "thinking", "signature"]), needs: null },
+  thinking: {
+    contexts: ["assistant"],
+    members: new Set(["type", "thinking", "signature"]),
+    needs: null,
+  },
   redacted_thinking: { contexts: ["assistant"], members: new Set(["type", "data"]), needs: null },
   tool_use: {
     contexts: ["assistant"],
@@ -87,10 +98,15 @@ const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
 };
 
 export function serverToolNeeds(name: unknown): Capability | null {
-  return typeof name === "string" && Object.hasOwn(SERVER_TOOLS, name) ? (SERVER_TOOLS[name] ?? null) : null;
+  return typeof name === "string" && Object.hasOwn(SERVER_TOOLS, name)
+    ? (SERVER_TOOLS[name] ?? null)
+    : null;
 }
 
-/** Kinds of tools, by the beginning of their type; dates follow. Clients run some of them, servers the others. */
+/**
+ * Kinds of tools, by the beginning of their type; dates follow. Clients run some of them, servers
+ * the others.
+ */
 const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
   ["web_search_", "web_search"],
   ["web_fetch_", "web_search"],
@@ -114,7 +130,10 @@ function toolNeeds(type: string): Capability | null {
 /** The known types as an error names them. */
 const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
 
-/** Types that carry content and settings only: of sources, citations, results, edits and choices (Anthropic's SDK, `messages.d.ts`). */
+/**
+ * Types that carry content and settings only: of sources, citations, results, edits and choices
+ * (Anthropic's SDK, `messages.d.ts`).
+ */
 const PLAIN = (
   "base64 url content file approximate ephemeral custom direct adaptive enabled disabled between_tools " +
   "any auto tool none all only except tokens input_tokens thinking_turns tool_uses summarize create continue " +
@@ -154,7 +173,10 @@ export function blocksOf(context: BlockContext): string {
 const STATEFUL = "unsupported_stateful_feature";
 const ROUTING = "unsupported_routing_field";
 
-/** Name, code and sentence of top-level members that store content at a provider, or take a decision of the routing table out of its hands. */
+/**
+ * Name, code and sentence of top-level members that store content at a provider, or take a decision
+ * of the routing table out of its hands.
+ */
 const REFUSED_MEMBERS = [
   [
     "inference_geo",
@@ -166,10 +188,22 @@ const REFUSED_MEMBERS = [
     ROUTING,
     "names models that the provider would call instead: routes.yaml defines which models may get a request. Leave it out",
   ],
-  ["billing_policy", ROUTING, "decides whom the provider bills; that is the operator's account. Leave it out"],
-  ["fallback_credit_token", STATEFUL, "redeems credit that the provider keeps for one model; leave it out"],
+  [
+    "billing_policy",
+    ROUTING,
+    "decides whom the provider bills; that is the operator's account. Leave it out",
+  ],
+  [
+    "fallback_credit_token",
+    STATEFUL,
+    "redeems credit that the provider keeps for one model; leave it out",
+  ],
   ["container", STATEFUL, "names or makes a container kept at the provider; leave it out"],
-  ["thread", STATEFUL, "would make the provider keep the conversation; send the messages themselves"],
+  [
+    "thread",
+    STATEFUL,
+    "would make the provider keep the conversation; send the messages themselves",
+  ],
 ] as const;
 
 /** The 400 for such a member on every route, also where unknown members are forwarded. */
@@ -178,7 +212,8 @@ export function refusedMember(body: JsonObject): ServiceError | null {
     if (!saysNothing(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
   const { diagnostics } = body;
-  if (!isJsonObject(diagnostics) || (diagnostics["previous_message_id"] ?? null) === null) return null;
+  if (!isJsonObject(diagnostics) || (diagnostics["previous_message_id"] ?? null) === null)
+    return null;
   const sentence = "names an answer that the provider has kept something of; leave it out";
   return storedState("diagnostics.previous_message_id", sentence);
 }

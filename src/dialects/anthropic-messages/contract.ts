@@ -11,7 +11,8 @@ import { textOrNull } from "../json.ts";
 export const MESSAGE = {
   title: "Message",
   type: "object",
-  description: "As the provider answered, or translated; streams are message events, the last of them message_stop.",
+  description:
+    "As the provider answered, or translated; streams are message events, the last of them message_stop.",
   required: ["id", "type", "role", "model", "content", "stop_reason", "usage"],
   properties: {
     id: TEXT,
@@ -32,7 +33,11 @@ export const TOKEN_COUNT = {
 
 /** Requests of the contract, in the order to try them. */
 export const MESSAGES_EXAMPLES = {
-  plain: { model: "claude-sonnet-4-6", max_tokens: 100, messages: [{ role: "user", content: "Say hello." }] },
+  plain: {
+    model: "claude-sonnet-4-6",
+    max_tokens: 100,
+    messages: [{ role: "user", content: "Say hello." }],
+  },
   streamed: {
     model: "claude-sonnet-4-6",
     max_tokens: 100,
@@ -90,7 +95,9 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
 };
 
 const BY_TYPE: Readonly<Record<string, JsonObject>> = {
-  ...Object.fromEntries(Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)])),
+  ...Object.fromEntries(
+    Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)]),
+  ),
   error: ANTHROPIC_ERROR,
 };
 
@@ -111,16 +118,24 @@ const MAXIMUM_BETAS = 64;
 export const MESSAGES_HEADERS: SurfaceHeaders = {
   read,
   facts: [
-    { name: "anthropic-version", description: "The protocol's version.", schema: { type: "string" } },
+    {
+      name: "anthropic-version",
+      description: "The protocol's version.",
+      schema: { type: "string" },
+    },
     {
       name: BETA_HEADER,
-      description: "Beta flags, separated by commas; a provider gets those that routes.yaml lists for it.",
+      description:
+        "Beta flags, separated by commas; a provider gets those that routes.yaml lists for it.",
       schema: { type: "string" },
     },
   ],
 };
 
-/** The only headers of a client that a provider may receive, each through its dialect's own allow-list (docs/protocols.md#headers-of-the-client). */
+/**
+ * The only headers of a client that a provider may receive, each through its dialect's own
+ * allow-list (docs/protocols.md#headers-of-the-client).
+ */
 function read(headers: IncomingHeaders): ProtocolHeaders {
   const version = headers["anthropic-version"];
   const value = headers[BETA_HEADER];
@@ -130,5 +145,9 @@ function read(headers: IncomingHeaders): ProtocolHeaders {
     .map((beta) => beta.trim())
     .filter((beta) => /^[a-z0-9][a-z0-9.-]{0,126}$/.test(beta))
     .slice(0, MAXIMUM_BETAS);
-  return { version: textOrNull(version), betas, ...(betas.length < given.length && { unsent: [BETA_HEADER] }) };
+  return {
+    version: textOrNull(version),
+    betas,
+    ...(betas.length < given.length && { unsent: [BETA_HEADER] }),
+  };
 }

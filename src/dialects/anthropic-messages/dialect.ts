@@ -44,13 +44,22 @@ export const messagesSurface: Surface = {
   },
   headers: MESSAGES_HEADERS,
   family: ANTHROPIC_FAMILY,
-  contract: { body: MESSAGES_SCHEMA, answer: MESSAGE, examples: MESSAGES_EXAMPLES, stream: MESSAGE_STREAM },
+  contract: {
+    body: MESSAGES_SCHEMA,
+    answer: MESSAGE,
+    examples: MESSAGES_EXAMPLES,
+    stream: MESSAGE_STREAM,
+  },
 };
 
-/** Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a provider like any other. */
+/**
+ * Counting a request's tokens. Nothing is generated and nothing streams, but the prompt goes to a
+ * provider like any other.
+ */
 export const countTokensSurface: Surface = {
   ...messagesSurface,
-  parse: (body, bytes, headers) => parseMessagesRequest("messages.count_tokens", body, bytes, headers),
+  parse: (body, bytes, headers) =>
+    parseMessagesRequest("messages.count_tokens", body, bytes, headers),
   refuseUnknown: refusingUnknown(COUNT_TOKENS_FIELDS, "count_tokens"),
   relay: { ...messagesSurface.relay, path: () => COUNT_PATH, readAnswer: readCountAnswer },
   translation: { ...messagesSurface.translation, renderAnswer: renderCount },

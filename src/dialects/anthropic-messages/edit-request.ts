@@ -15,8 +15,9 @@ const SIGNATURES_RESTORED = editSet("signatures_restored");
 const VERSION_REPLACED = editSet("version_replaced");
 
 /**
- * The caller's body as the provider gets it: another model name, bare signatures, our own and the identity members taken out, and what
- * policies oblige us to. Everything else travels as it came, members of nested objects included.
+ * The caller's body as the provider gets it: another model name, bare signatures, our own and the
+ * identity members taken out, and what policies oblige us to. Everything else travels as it came,
+ * members of nested objects included.
  */
 export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
@@ -34,10 +35,18 @@ export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, 
   const version = sentVersion(request.headers, provider);
   if (version !== (request.headers.version ?? VERSIONS[0])) made |= VERSION_REPLACED;
   const headers = protocolHeaders(request.headers, provider, version, stripped);
-  return { body, stripped, edits: made, headers, dropped: trimmed === null ? [] : ["prefill_trimmed"] };
+  return {
+    body,
+    stripped,
+    edits: made,
+    headers,
+    dropped: trimmed === null ? [] : ["prefill_trimmed"],
+  };
 };
 
-/** The version that the caller speaks, and those of its beta flags that the provider's row lists. */
+/**
+ * The version that the caller speaks, and those of its beta flags that the provider's row lists.
+ */
 function protocolHeaders(
   { betas }: ProtocolHeaders,
   provider: ProviderRow,
@@ -76,15 +85,21 @@ interface BareMessages {
 }
 
 /**
- * The messages with their signatures as the provider made them: the tags that other protocols' answers had are taken off. The decision has
- * made sure that the endpoint can read what is left. Messages that need no change are given on as they are.
+ * The messages with their signatures as the provider made them: the tags that other protocols'
+ * answers had are taken off. The decision has made sure that the endpoint can read what is left.
+ * Messages that need no change are given on as they are.
  */
 function bareMessages(messages: JsonValue | undefined): BareMessages {
   if (!Array.isArray(messages)) return { messages, dropped: false };
   let dropped = false;
   let changed = false;
   const bare = messages.map((message: JsonValue): JsonValue => {
-    if (!isJsonObject(message) || message["role"] !== "assistant" || !Array.isArray(message["content"])) return message;
+    if (
+      !isJsonObject(message) ||
+      message["role"] !== "assistant" ||
+      !Array.isArray(message["content"])
+    )
+      return message;
     const content = bareContent(message["content"]);
     if (content === null) return message;
     changed = true;
@@ -95,8 +110,9 @@ function bareMessages(messages: JsonValue | undefined): BareMessages {
 }
 
 /**
- * The messages without white space at the end of the answer's given beginning, which the provider refuses ("final assistant content cannot end with
- * trailing whitespace"); `null` where there is none.
+ * The messages without white space at the end of the answer's given beginning, which the provider
+ * refuses ("final assistant content cannot end with trailing whitespace"); `null` where there is
+ * none.
  */
 function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null {
   const last = Array.isArray(messages) ? messages.at(-1) : undefined;
@@ -107,7 +123,9 @@ function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null
   if (typeof text !== "string" || text.trimEnd() === text) return null;
   const short = text.trimEnd();
   const trimmed =
-    Array.isArray(content) && isJsonObject(block) ? [...content.slice(0, -1), { ...block, text: short }] : short;
+    Array.isArray(content) && isJsonObject(block)
+      ? [...content.slice(0, -1), { ...block, text: short }]
+      : short;
   return [...messages.slice(0, -1), { ...last, content: trimmed }];
 }
 
@@ -133,5 +151,7 @@ function bareBlock(block: JsonObject): JsonObject | null {
   const written = block[member];
   if (isUnsigned(written)) return null;
   const signed = readSigned(written);
-  return signed === null || signed.signature === written ? block : { ...block, [member]: signed.signature };
+  return signed === null || signed.signature === written
+    ? block
+    : { ...block, [member]: signed.signature };
 }

@@ -5,19 +5,36 @@ import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
-/** Whether a request only fills the provider's cache: it is answered with nothing, and nothing has no reason to end. */
+/**
+ * Whether a request only fills the provider's cache: it is answered with nothing, and nothing has
+ * no reason to end.
+ */
 export function asksNothing({ body }: InferenceRequest): boolean {
   return body["max_tokens"] === 0;
 }
 
-/** The counts that the protocol keeps apart. Several events report them; each later value replaces the earlier one. */
-const COUNTS = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"] as const;
+/**
+ * The counts that the protocol keeps apart. Several events report them; each later value replaces
+ * the earlier one.
+ */
+const COUNTS = [
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+  "output_tokens",
+] as const;
 type Count = (typeof COUNTS)[number];
 
-/** Rounds of one answer that the totals leave out: the provider summed the conversation up before it answered. */
+/**
+ * Rounds of one answer that the totals leave out: the provider summed the conversation up before it
+ * answered.
+ */
 const UNCOUNTED_ROUND = "compaction";
 
-/** Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes them (docs/protocols.md#usage). */
+/**
+ * Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes
+ * them (docs/protocols.md#usage).
+ */
 export class UsageTally {
   readonly #counts: Record<Count, number | null> = {
     input_tokens: null,
@@ -48,20 +65,24 @@ export class UsageTally {
   }
 
   /**
-   * @param begins the answer is yet to come: its output is not counted, whatever number the protocol has there.
+   * @param begins the answer is yet to come: its output is not counted, whatever number the
+   * protocol has there.
    * @returns whether `usage` is one.
    */
   add(usage: JsonValue | undefined, begins = false): boolean {
     if (!isJsonObject(usage)) return false;
     this.#heard = true;
     for (const name of COUNTS) {
-      if (name !== "output_tokens" || !begins) this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
+      if (name !== "output_tokens" || !begins)
+        this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
     }
     const details = usage["output_tokens_details"];
-    if (isJsonObject(details)) this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
+    if (isJsonObject(details))
+      this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
     const writes = usage["cache_creation"];
     if (isJsonObject(writes)) {
-      this.#writtenForAnHour = readCount(writes["ephemeral_1h_input_tokens"]) ?? this.#writtenForAnHour;
+      this.#writtenForAnHour =
+        readCount(writes["ephemeral_1h_input_tokens"]) ?? this.#writtenForAnHour;
     }
     this.#extra = uncountedRounds(usage["iterations"]) ?? this.#extra;
     return true;
@@ -73,14 +94,20 @@ export class UsageTally {
   }
 }
 
-/** What the totals leave out and the provider charges for; `null` where there is no such round. Another model's advice is in no total of this one. */
-function uncountedRounds(iterations: JsonValue | undefined): Readonly<Record<Count, number>> | null {
+/**
+ * What the totals leave out and the provider charges for; `null` where there is no such round.
+ * Another model's advice is in no total of this one.
+ */
+function uncountedRounds(
+  iterations: JsonValue | undefined,
+): Readonly<Record<Count, number>> | null {
   if (!Array.isArray(iterations)) return null;
   const rounds = iterations.filter(
     (round): round is JsonObject => isJsonObject(round) && round["type"] === UNCOUNTED_ROUND,
   );
   if (rounds.length === 0) return null;
-  const sum = (name: Count): number => rounds.reduce((total, round) => total + (readCount(round[name]) ?? 0), 0);
+  const sum = (name: Count): number =>
+    rounds.reduce((total, round) => total + (readCount(round[name]) ?? 0), 0);
   return {
     input_tokens: sum("input_tokens"),
     cache_creation_input_tokens: sum("cache_creation_input_tokens"),
@@ -89,7 +116,9 @@ function uncountedRounds(iterations: JsonValue | undefined): Readonly<Record<Cou
   };
 }
 
-/** Machine codes that say something to a caller and nothing of its content. All others are dropped. */
+/**
+ * Machine codes that say something to a caller and nothing of its content. All others are dropped.
+ */
 const SAFE_CODES: ReadonlySet<string> = new Set([
   "request_too_large",
   "rate_limit_error",
@@ -123,8 +152,9 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
 }
 
 /**
- * The failure that a message, a block or a piece reports: its type is `error`, or it has an error instead of content. `null` where it reports none. Results
- * of tools have types of their own (`web_search_tool_result_error`) and are content.
+ * The failure that a message, a block or a piece reports: its type is `error`, or it has an error
+ * instead of content. `null` where it reports none. Results of tools have types of their own
+ * (`web_search_tool_result_error`) and are content.
  */
 function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
   if (!isJsonObject(part)) return null;
@@ -132,7 +162,10 @@ function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
   return type === "error" || (error !== undefined && error !== null) ? readErrorFrame(error) : null;
 }
 
-/** The failure that a whole message reports, in itself or in one of its blocks; `null` where it reports none. */
+/**
+ * The failure that a whole message reports, in itself or in one of its blocks; `null` where it
+ * reports none.
+ */
 export function messageFailure(message: JsonObject): UpstreamFailure | null {
   const { content } = message;
   const parts: readonly JsonValue[] = Array.isArray(content) ? [message, ...content] : [message];
@@ -140,7 +173,11 @@ export function messageFailure(message: JsonObject): UpstreamFailure | null {
 }
 
 /** The same for an event of a stream: in its message, its block or its piece. */
-export function eventFailure({ message, content_block: block, delta }: JsonObject): UpstreamFailure | null {
+export function eventFailure({
+  message,
+  content_block: block,
+  delta,
+}: JsonObject): UpstreamFailure | null {
   const failed = isJsonObject(message) ? messageFailure(message) : null;
   return failed ?? innerFailure(block) ?? innerFailure(delta);
 }

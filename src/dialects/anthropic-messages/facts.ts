@@ -2,8 +2,9 @@ import type { SchemaRules } from "../fit-schema.ts";
 import { type DialectFacts, TOOL_CHOICES } from "../dialect-facts.ts";
 
 /**
- * Schemas that Anthropic's models take (platform.claude.com/docs/en/build-with-claude/structured-outputs, JSON Schema
- * limitations): "For 'object' type, 'additionalProperties' must be explicitly set to false".
+ * Schemas that Anthropic's models take
+ * (platform.claude.com/docs/en/build-with-claude/structured-outputs, JSON Schema limitations): "For
+ * 'object' type, 'additionalProperties' must be explicitly set to false".
  */
 export const CLOSED_SCHEMAS: SchemaRules = {
   closesAnswers: true,
@@ -63,7 +64,8 @@ export const ANTHROPIC_MESSAGES = {
       withdraws: ["sampling", "top_k"],
     },
     version_2023_06_01_only: {
-      meaning: "Sends every request with `anthropic-version: 2023-06-01`, whatever version the caller speaks.",
+      meaning:
+        "Sends every request with `anthropic-version: 2023-06-01`, whatever version the caller speaks.",
       withdraws: [],
     },
     bedrock_invoke: {
@@ -83,7 +85,8 @@ export const ANTHROPIC_MESSAGES = {
   requires: {
     // platform.claude.com/docs/en/api/messages, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,128}$/,
-    // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique": github.com/BerriAI/litellm/issues/23510.
+    // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique":
+    // github.com/BerriAI/litellm/issues/23510.
     callId: /^[a-zA-Z0-9_-]+$/,
     // "text content blocks must contain non-whitespace text".
     refusedText: "blank",

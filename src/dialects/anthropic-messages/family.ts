@@ -1,5 +1,11 @@
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
-import { DENIAL, denialMembers, ERROR_MESSAGE, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
+import {
+  DENIAL,
+  denialMembers,
+  ERROR_MESSAGE,
+  limitSubject,
+  type ProtocolFamily,
+} from "../protocol-family.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
 
@@ -67,8 +73,16 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
   limitHeaderFacts: (measure) => {
     const whose = limitSubject(measure);
     return [
-      { name: `anthropic-ratelimit-${measure}-limit`, description: `${whose}: the most in its period.`, schema: COUNT },
-      { name: `anthropic-ratelimit-${measure}-remaining`, description: `${whose}: what is left.`, schema: COUNT },
+      {
+        name: `anthropic-ratelimit-${measure}-limit`,
+        description: `${whose}: the most in its period.`,
+        schema: COUNT,
+      },
+      {
+        name: `anthropic-ratelimit-${measure}-remaining`,
+        description: `${whose}: what is left.`,
+        schema: COUNT,
+      },
       {
         name: `anthropic-ratelimit-${measure}-reset`,
         description: `${whose}: when it is whole, RFC 3339.`,
@@ -79,8 +93,9 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
 };
 
 /**
- * `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands in `details`. The message names the request too: clients
- * of this protocol show nothing else to people.
+ * `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands
+ * in `details`. The message names the request too: clients of this protocol show nothing else to
+ * people.
  */
 export function renderAnthropicError(error: ServiceError, requestId: string): string {
   const details = {
@@ -90,7 +105,11 @@ export function renderAnthropicError(error: ServiceError, requestId: string): st
   };
   return JSON.stringify({
     type: "error",
-    error: { type: ANTHROPIC_TYPES[error.kind], message: `${error.message} (request id ${requestId})`, details },
+    error: {
+      type: ANTHROPIC_TYPES[error.kind],
+      message: `${error.message} (request id ${requestId})`,
+      details,
+    },
     request_id: requestId,
   });
 }

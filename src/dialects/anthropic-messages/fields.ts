@@ -4,7 +4,10 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
 
-/** Paths after a provider's base URL, which has no `/v1`: official clients are configured the same way. */
+/**
+ * Paths after a provider's base URL, which has no `/v1`: official clients are configured the same
+ * way.
+ */
 export const MESSAGES_PATH = "/v1/messages";
 export const COUNT_PATH = "/v1/messages/count_tokens";
 
@@ -29,7 +32,10 @@ const SHARED_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Every known top-level member of a messages request (docs/protocols.md#classes-of-request-members). */
+/**
+ * Every known top-level member of a messages request
+ * (docs/protocols.md#classes-of-request-members).
+ */
 export const MESSAGES_FIELDS: FieldRegistry = {
   ...SHARED_FIELDS,
   max_tokens: { class: "core" },
@@ -57,7 +63,9 @@ export function fieldsOf(operation: Operation): FieldRegistry {
   return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
 }
 
-/** Versions of the protocol that we speak, the older one first. A caller that names none speaks it. */
+/**
+ * Versions of the protocol that we speak, the older one first. A caller that names none speaks it.
+ */
 export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
 export type Version = (typeof VERSIONS)[number];
 
@@ -74,7 +82,10 @@ export function readVersion({ version }: ProtocolHeaders): Version | ServiceErro
 
 const REMOVED = ["temperature", "top_p", "top_k"] as const;
 
-/** The 400 for a member that the version does not have, default values included (docs/protocols.md#versions-of-messages). */
+/**
+ * The 400 for a member that the version does not have, default values included
+ * (docs/protocols.md#versions-of-messages).
+ */
 export function removedMember(body: JsonObject, version: Version): ServiceError | null {
   if (version === "2023-06-01") return null;
   const name = REMOVED.find((member) => isGiven(body[member]));
@@ -83,7 +94,11 @@ export function removedMember(body: JsonObject, version: Version): ServiceError 
 
 /** The 400 for what the newer version no longer takes. */
 export function goneUnder(version: Version, path: string, why: string): ServiceError {
-  return invalidRequest("removed_in_version", `${path} ${why} under anthropic-version ${version}`, path);
+  return invalidRequest(
+    "removed_in_version",
+    `${path} ${why} under anthropic-version ${version}`,
+    path,
+  );
 }
 
 function isGiven(value: JsonValue | undefined): boolean {

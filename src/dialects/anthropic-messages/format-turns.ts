@@ -32,7 +32,10 @@ export function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError 
   return null;
 }
 
-/** The system text before the first turn: a plain text where it is one, a list of blocks where it is more. */
+/**
+ * The system text before the first turn: a plain text where it is one, a list of blocks where it is
+ * more.
+ */
 function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefined {
   const systems = turns.filter((turn): turn is SystemTurn => turn.role === "system");
   if (systems.length > 1) draft.dropped.add("system_joined");
@@ -47,7 +50,10 @@ function formatSystemTurn({ authority, content }: SystemTurn, draft: Draft): rea
   return content.map(({ text, cache }) => formatText(text, cache));
 }
 
-/** Messages as they are made. Results of tools stand in user messages, and turns of one role in one message. */
+/**
+ * Messages as they are made. Results of tools stand in user messages, and turns of one role in one
+ * message.
+ */
 class MessageList {
   readonly list: JsonObject[] = [];
   readonly #draft: Draft;
@@ -104,7 +110,8 @@ class MessageList {
     const blocks = formatInput(content, this.#draft);
     if (blocks instanceof Refused) return blocks;
     const [only] = blocks;
-    const plain = blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
+    const plain =
+      blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
     return {
       type: "tool_result",
       tool_use_id: callId,
@@ -124,13 +131,18 @@ class MessageList {
       case "tool_call": {
         const { id, name, cache } = part;
         const input = parseExactJsonText(part.arguments);
-        if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
+        if (!isJsonObject(input))
+          throw new Error("formatTurns: arguments that no parser at the door let in");
         return [{ type: "tool_use", id, name, input, ...formatMark(cache) }];
       }
       case "reasoning": {
         const { text, signature } = part;
         const data = redactedData(signature ?? "");
-        return [data === null ? { type: "thinking", thinking: text, signature } : { type: "redacted_thinking", data }];
+        return [
+          data === null
+            ? { type: "thinking", thinking: text, signature }
+            : { type: "redacted_thinking", data },
+        ];
       }
     }
   }
@@ -142,7 +154,10 @@ export interface Draft {
   readonly dropped: Set<DroppedField>;
 }
 
-/** What cannot be printed, and why. A class, because a block is an object too and must be distinguished from it. */
+/**
+ * What cannot be printed, and why. A class, because a block is an object too and must be
+ * distinguished from it.
+ */
 class Refused {
   readonly error: ServiceError;
 
@@ -190,7 +205,8 @@ function formatImage({ source, detail, cache }: ImagePart, { dropped }: Draft): 
 
 function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | Refused {
   const more = { ...(name === null ? {} : { title: name }), ...formatMark(cache) };
-  if (source.kind === "url") return [{ type: "document", source: { type: "url", url: source.url }, ...more }];
+  if (source.kind === "url")
+    return [{ type: "document", source: { type: "url", url: source.url }, ...more }];
   const [essence = ""] = source.mediaType.toLowerCase().split(";", 1);
   if (essence.trim() !== "text/plain") {
     const from = { type: "base64", media_type: source.mediaType, data: source.data };
@@ -198,13 +214,19 @@ function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | 
   }
   const text = base64ToText(source.data);
   if (text === null) {
-    return new Refused(invalidRequest("invalid_file_data", "A text file's data must be base64 of UTF-8 text"));
+    return new Refused(
+      invalidRequest("invalid_file_data", "A text file's data must be base64 of UTF-8 text"),
+    );
   }
-  return [{ type: "document", source: { type: "text", media_type: "text/plain", data: text }, ...more }];
+  return [
+    { type: "document", source: { type: "text", media_type: "text/plain", data: text }, ...more },
+  ];
 }
 
 /** The member that marks the end of what a provider may keep. */
 export function formatMark(cache: CacheMark | null): JsonObject {
   if (cache === null) return {};
-  return { cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } };
+  return {
+    cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) },
+  };
 }

@@ -10,7 +10,10 @@ import { EFFORTS, BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "./reasoning.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
-export function formatMessages(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatMessages(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
   const { body, dropped } = draft;
   const counts = request.purpose === "count";
@@ -34,7 +37,11 @@ export function formatMessages(request: GenerateRequest, target: Target): Format
 }
 
 /** The protocol demands a limit; the compiler has made sure that a model on it has a default. */
-function formatLimit(request: GenerateRequest, { model }: Target, { body, dropped }: Draft): ServiceError | null {
+function formatLimit(
+  request: GenerateRequest,
+  { model }: Target,
+  { body, dropped }: Draft,
+): ServiceError | null {
   if (request.maxOutputTokens !== null) {
     body["max_tokens"] = request.maxOutputTokens;
     return null;
@@ -53,7 +60,8 @@ function formatLimit(request: GenerateRequest, { model }: Target, { body, droppe
 
 function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
   if (format?.kind !== "json_schema") return;
-  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null)
+    dropped.add("schema_name_dropped");
   const config = body["output_config"];
   body["output_config"] = {
     ...(isJsonObject(config) ? config : {}),
@@ -73,7 +81,8 @@ function formatSampling(request: GenerateRequest, { body }: Draft): void {
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
 function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
+    dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   if (serviceTier === null || purpose === "count") return;
   const tier = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
@@ -81,8 +90,15 @@ function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Dra
   if (tier !== serviceTier) dropped.add("service_tier_changed");
 }
 
-/** Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml, and nowhere else. */
-function formatReasoning(request: GenerateRequest, target: Target, draft: Draft): ServiceError | null {
+/**
+ * Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml,
+ * and nowhere else.
+ */
+function formatReasoning(
+  request: GenerateRequest,
+  target: Target,
+  draft: Draft,
+): ServiceError | null {
   const { reasoning } = request;
   if (reasoning === null) return null;
   const { body, dropped } = draft;
@@ -91,7 +107,8 @@ function formatReasoning(request: GenerateRequest, target: Target, draft: Draft)
     return null;
   }
   const table = target.model.reasoning;
-  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
+  const tabled =
+    reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   if (tabled !== null) dropped.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") body["output_config"] = { effort: reasoning.effort };
   const budget = reasoning.budget ?? tabled;
@@ -128,12 +145,24 @@ function formatBudget(
       return invalidRequest("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
     }
   }
-  draft.body["thinking"] = { type: "enabled", budget_tokens: budget, ...displayOf(reasoning, draft) };
+  draft.body["thinking"] = {
+    type: "enabled",
+    budget_tokens: budget,
+    ...displayOf(reasoning, draft),
+  };
   return null;
 }
 
-/** The output limit. One that was not requested makes room for the budget, as far as the model goes: the default is meant for the answer. */
-function roomFor(budget: number, request: GenerateRequest, { model }: Target, { body }: Draft): number {
+/**
+ * The output limit. One that was not requested makes room for the budget, as far as the model goes:
+ * the default is meant for the answer.
+ */
+function roomFor(
+  budget: number,
+  request: GenerateRequest,
+  { model }: Target,
+  { body }: Draft,
+): number {
   const written = body["max_tokens"];
   const limit = typeof written === "number" ? written : 0;
   if (request.maxOutputTokens !== null || limit > budget) return limit;
@@ -149,8 +178,14 @@ function displayOf({ display }: ReasoningRequest, { dropped }: Draft): JsonObjec
   return { display: display === "omitted" ? "omitted" : "summarized" };
 }
 
-/** The tools, or `undefined` where there are none. Where only some may be called, only those are sent. */
-function formatTools({ tools, toolChoice }: GenerateRequest, { dropped }: Draft): JsonValue | undefined {
+/**
+ * The tools, or `undefined` where there are none. Where only some may be called, only those are
+ * sent.
+ */
+function formatTools(
+  { tools, toolChoice }: GenerateRequest,
+  { dropped }: Draft,
+): JsonValue | undefined {
   if (tools.length === 0) return undefined;
   if (toolChoice?.mode !== "allowed") return tools.map(formatTool);
   const allowed = tools.filter(({ name }) => toolChoice.names.includes(name));
@@ -175,7 +210,8 @@ function formatToolChoice(
 ): JsonValue | undefined {
   // Without tools the provider refuses the member.
   if (tools === undefined) return undefined;
-  if (toolChoice === null) return parallelToolCalls === false ? { type: "auto", ...parallel(false) } : undefined;
+  if (toolChoice === null)
+    return parallelToolCalls === false ? { type: "auto", ...parallel(false) } : undefined;
   if (toolChoice.mode === "none") return { type: "none" };
   return { ...choiceOf(toolChoice), ...parallel(parallelToolCalls) };
 }

@@ -10,14 +10,26 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { readGeminiError } from "../gemini/read-error.ts";
 import { readMessagesError } from "./ending.ts";
 
-/** The wrappings that providers may require by a flag; the compiler lets a provider have one of them at most. */
-const HOSTS: ReadonlyMap<string, (request: OutgoingRequest, upstreamModel: string) => HostedRequest> = new Map([
+/**
+ * The wrappings that providers may require by a flag; the compiler lets a provider have one of them
+ * at most.
+ */
+const HOSTS: ReadonlyMap<
+  string,
+  (request: OutgoingRequest, upstreamModel: string) => HostedRequest
+> = new Map([
   ["bedrock_invoke", hostOnBedrock],
   ["vertex_raw_predict", hostOnVertex],
 ]);
 
-/** Wraps a finished messages or count_tokens request for the cloud that serves the provider's models; `null` where none does. */
-export function hostMessages(request: OutgoingRequest, { endpoint, provider }: Target): HostedRequest | null {
+/**
+ * Wraps a finished messages or count_tokens request for the cloud that serves the provider's
+ * models; `null` where none does.
+ */
+export function hostMessages(
+  request: OutgoingRequest,
+  { endpoint, provider }: Target,
+): HostedRequest | null {
   for (const flag of provider.flags) {
     const host = HOSTS.get(flag);
     if (host !== undefined) return host(request, endpoint.upstreamModel);
@@ -29,8 +41,9 @@ const BEDROCK_VERSION = "bedrock-2023-05-31";
 const STREAM_TYPE = "application/vnd.amazon.eventstream";
 
 /**
- * Amazon Bedrock's InvokeModel: the model and whether the answer streams are said by the path, version and betas by members of the body;
- * streams are binary frames. Counting is an operation of its own around the same body.
+ * Amazon Bedrock's InvokeModel: the model and whether the answer streams are said by the path,
+ * version and betas by members of the body; streams are binary frames. Counting is an operation of
+ * its own around the same body.
  */
 function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
@@ -53,23 +66,30 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
 }
 
 /**
- * The cloud counts the tokens of a whole request and refuses one without an output limit, which counts of the protocol do not have. A limit has
- * no tokens of its own; it must only be above the budget for thinking.
+ * The cloud counts the tokens of a whole request and refuses one without an output limit, which
+ * counts of the protocol do not have. A limit has no tokens of its own; it must only be above the
+ * budget for thinking.
  */
 function countedBody(body: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   const { thinking } = body;
   const budget = isJsonObject(thinking) ? thinking["budget_tokens"] : null;
   const limit = typeof budget === "number" ? budget + 1 : 1;
-  return { input: { invokeModel: { body: textToBase64(JSON.stringify({ ...body, max_tokens: limit })) } } };
+  return {
+    input: { invokeModel: { body: textToBase64(JSON.stringify({ ...body, max_tokens: limit })) } },
+  };
 }
 
 const encoder = new TextEncoder();
 
-/** A count in the protocol's members; what is no count is left for the protocol's reader to refuse. */
+/**
+ * A count in the protocol's members; what is no count is left for the protocol's reader to refuse.
+ */
 function plainCount(bytes: Uint8Array): Uint8Array {
   const answer = parseAnswerBytes(bytes);
   const count = isJsonObject(answer) ? answer["inputTokens"] : undefined;
-  return typeof count === "number" ? encoder.encode(JSON.stringify({ input_tokens: count })) : bytes;
+  return typeof count === "number"
+    ? encoder.encode(JSON.stringify({ input_tokens: count }))
+    : bytes;
 }
 
 const VERTEX_VERSION = "vertex-2023-10-16";
@@ -78,8 +98,9 @@ const VERTEX_VERSION = "vertex-2023-10-16";
 const COUNT_MODEL = "count-tokens";
 
 /**
- * Google Vertex AI, whose base URL ends with the publisher (`…/publishers/anthropic`): the model stands in the path and the version in the
- * body. Answers, streams and the header for betas are the protocol's own.
+ * Google Vertex AI, whose base URL ends with the publisher (`…/publishers/anthropic`): the model
+ * stands in the path and the version in the body. Answers, streams and the header for betas are the
+ * protocol's own.
  */
 function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
@@ -100,7 +121,9 @@ function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRe
   };
 }
 
-/** Errors of the model's server have the protocol's shape, those of the cloud before it Google's. */
+/**
+ * Errors of the model's server have the protocol's shape, those of the cloud before it Google's.
+ */
 function readVertexError(status: number, bytes: Uint8Array): UpstreamFailure {
   const failure = readMessagesError(status, bytes);
   return failure.code === null ? readGeminiError(status, bytes) : failure;
@@ -110,8 +133,8 @@ function readVertexError(status: number, bytes: Uint8Array): UpstreamFailure {
 const DIRECT_HINTS: ReadonlySet<string> = new Set(["service_tier", "speed", "diagnostics"]);
 
 /**
- * Members that are the router's to set. A route that forwards unknown members would else let callers turn on beta features that the
- * provider's row does not list.
+ * Members that are the router's to set. A route that forwards unknown members would else let
+ * callers turn on beta features that the provider's row does not list.
  */
 const OURS: ReadonlySet<string> = new Set(["anthropic_version", "anthropic_beta"]);
 
@@ -127,7 +150,8 @@ interface HostedBody {
  * @param elsewhere members that the cloud reads somewhere else, such as in the path.
  */
 function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]): HostedBody {
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
+  // Without a prototype: a member that is called `__proto__` must travel as a member, not become
+  // one.
   const kept: Record<string, JsonValue | undefined> = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {

@@ -10,7 +10,10 @@ import { answerFailure } from "../answer-failure.ts";
 import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../sse.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
 
-/** Beginning of the members that the cloud adds to answers and events: measurements, and what its guardrails did and why. */
+/**
+ * Beginning of the members that the cloud adds to answers and events: measurements, and what its
+ * guardrails did and why.
+ */
 const PREFIX = "amazon-bedrock-";
 
 /** Says that a guardrail has replaced the model's text, or the prompt, by its own. */
@@ -20,20 +23,29 @@ const INTERVENED = "INTERVENED";
 /** The protocol's stop reason for a withheld answer. */
 const WITHHELD = "refusal";
 
-/** Whether an object of JSON may have members that the cloud has added; most have none, and need not be parsed to know that. */
+/**
+ * Whether an object of JSON may have members that the cloud has added; most have none, and need not
+ * be parsed to know that.
+ */
 function mayBeMarked(text: string): boolean {
   return text.includes(`"${PREFIX}`);
 }
 
 /** An object without the cloud's members, and whether they said that a guardrail had stepped in. */
-function withoutMarks(marked: JsonObject): { readonly plain: JsonObject; readonly intervened: boolean } {
+function withoutMarks(marked: JsonObject): {
+  readonly plain: JsonObject;
+  readonly intervened: boolean;
+} {
   // Without a prototype, as in every copy of members that come from outside.
   const plain: Record<string, JsonValue | undefined> = Object.create(null);
   for (const name in marked) if (!name.startsWith(PREFIX)) plain[name] = marked[name];
   return { plain, intervened: marked[ACTION] === INTERVENED };
 }
 
-/** The object with the stop reason of answers that were withheld: what a guardrail did must not look like a normal end. */
+/**
+ * The object with the stop reason of answers that were withheld: what a guardrail did must not look
+ * like a normal end.
+ */
 function asWithheld(object: JsonObject): JsonObject {
   return { ...object, stop_reason: WITHHELD };
 }
@@ -45,7 +57,8 @@ const encoder = new TextEncoder();
 export function plainAnswer(bytes: Uint8Array): Uint8Array {
   const text = decoder.decode(bytes);
   const answer = mayBeMarked(text) ? parseExactJsonText(text) : undefined;
-  if (!isJsonObject(answer) || !Object.keys(answer).some((name) => name.startsWith(PREFIX))) return bytes;
+  if (!isJsonObject(answer) || !Object.keys(answer).some((name) => name.startsWith(PREFIX)))
+    return bytes;
   const { plain, intervened } = withoutMarks(answer);
   return encoder.encode(JSON.stringify(intervened ? asWithheld(plain) : plain));
 }
@@ -57,13 +70,18 @@ const PLAIN_EVENT = /^\{"type":"([a-z_]+)"[^\r\n]*$/;
 const EVENT_NAME = /^[\w.-]+$/;
 
 /**
- * Takes the frames of Bedrock's InvokeModelWithResponseStream off: each holds one event of the messages protocol, which goes to the inner stream as the
- * server-sent event that it would be elsewhere. Broken frames and exceptions are failures here; all else is the inner stream's to judge.
+ * Takes the frames of Bedrock's InvokeModelWithResponseStream off: each holds one event of the
+ * messages protocol, which goes to the inner stream as the server-sent event that it would be
+ * elsewhere. Broken frames and exceptions are failures here; all else is the inner stream's to
+ * judge.
  */
 export class InvokeStream implements AnswerStream {
   readonly #inner: AnswerStream;
   readonly #frames = new FrameReader(MAXIMUM_EVENT_BYTES);
-  /** The event that says why the answer ended. It waits for the next one, which may say that a guardrail has stepped in. */
+  /**
+   * The event that says why the answer ended. It waits for the next one, which may say that a
+   * guardrail has stepped in.
+   */
   #ending: JsonObject | null = null;
   #intervened = false;
   #failure: UpstreamFailure | null = null;
@@ -100,7 +118,8 @@ export class InvokeStream implements AnswerStream {
       this.#take(frame, events);
     }
     const { fault } = this.#frames;
-    if (fault !== null && this.failure === null && !this.done) this.#fail(answerFailure(fault), events);
+    if (fault !== null && this.failure === null && !this.done)
+      this.#fail(answerFailure(fault), events);
     return events;
   }
 
@@ -108,7 +127,8 @@ export class InvokeStream implements AnswerStream {
     const released: Uint8Array[] = [];
     this.#release(released);
     const { ending, events } = this.#inner.end();
-    if (this.#failure !== null) return { ending: { ...ending, failure: this.#failure }, events: [] };
+    if (this.#failure !== null)
+      return { ending: { ...ending, failure: this.#failure }, events: [] };
     return { ending, events: [...released, ...events] };
   }
 
@@ -119,8 +139,10 @@ export class InvokeStream implements AnswerStream {
   #take({ headers, payload }: Frame, events: Uint8Array[]): void {
     const kind = headers.get(":message-type");
     const body = parseAnswerBytes(payload);
-    if (kind === "exception") return this.#fail(readException(headers.get(":exception-type"), body), events);
-    if (kind === "error") return this.#fail(readException(headers.get(":error-code"), body), events);
+    if (kind === "exception")
+      return this.#fail(readException(headers.get(":exception-type"), body), events);
+    if (kind === "error")
+      return this.#fail(readException(headers.get(":error-code"), body), events);
     if (kind !== "event") return this.#fail(answerFailure("malformed"), events);
     // Events of other names say nothing of the answer.
     if (headers.get(":event-type") !== "chunk") return;
@@ -152,7 +174,8 @@ export class InvokeStream implements AnswerStream {
     if (ending === null) return;
     this.#ending = null;
     const { delta } = ending;
-    const withheld = this.#intervened && isJsonObject(delta) && typeof delta["stop_reason"] === "string";
+    const withheld =
+      this.#intervened && isJsonObject(delta) && typeof delta["stop_reason"] === "string";
     this.#giveObject(withheld ? { ...ending, delta: asWithheld(delta) } : ending, events);
   }
 
@@ -165,7 +188,9 @@ export class InvokeStream implements AnswerStream {
     for (const event of this.#inner.push(formatSseEvent(data, name))) events.push(event);
   }
 
-  /** What the provider has said of the answer's end still counts, though the answer is not whole. */
+  /**
+   * What the provider has said of the answer's end still counts, though the answer is not whole.
+   */
   #fail(failure: UpstreamFailure, events: Uint8Array[]): void {
     this.#release(events);
     this.#failure = this.#inner.failure ?? failure;

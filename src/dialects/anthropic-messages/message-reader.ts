@@ -17,12 +17,18 @@ interface Block {
   readonly key: string;
   readonly kind: Kind;
   signature: string;
-  /** Arguments that came with the block's beginning; whole, or the empty object where they follow in pieces. */
+  /**
+   * Arguments that came with the block's beginning; whole, or the empty object where they follow in
+   * pieces.
+   */
   readonly input: JsonObject;
   pieces: boolean;
 }
 
-/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
+/**
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
+ */
 class MessageReader extends AnswerEvents {
   readonly #family: string | null;
   /** The caller requested a summary instead of the reasoning itself. */
@@ -40,7 +46,9 @@ class MessageReader extends AnswerEvents {
     this.#summary = display !== null && display !== "omitted";
   }
 
-  /** The message as far as it goes: whole in a whole answer, mostly empty where it begins a stream. */
+  /**
+   * The message as far as it goes: whole in a whole answer, mostly empty where it begins a stream.
+   */
   start(message: JsonObject, begins: boolean): void {
     const { model, content } = message;
     this.emit({ type: "start", model: textOrNull(model) });
@@ -63,11 +71,18 @@ class MessageReader extends AnswerEvents {
     const { input } = block;
     const key = String(this.#count);
     this.#count += 1;
-    this.#open = { key, kind, signature: "", input: isJsonObject(input) ? input : {}, pieces: false };
+    this.#open = {
+      key,
+      kind,
+      signature: "",
+      input: isJsonObject(input) ? input : {},
+      pieces: false,
+    };
     switch (kind) {
       case "text":
         this.blocks.text(textOf(block["text"]), [], key);
-        if (Array.isArray(block["citations"])) for (const citation of block["citations"]) this.#cite(citation, key);
+        if (Array.isArray(block["citations"]))
+          for (const citation of block["citations"]) this.#cite(citation, key);
         break;
       case "thinking":
         this.blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
@@ -83,7 +98,9 @@ class MessageReader extends AnswerEvents {
     this.flush();
   }
 
-  /** Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer. */
+  /**
+   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
+   */
   addDelta(delta: JsonValue | undefined): void {
     if (!isJsonObject(delta)) return this.fail(answerFailure("malformed"));
     const type = textOf(delta["type"]);
@@ -152,7 +169,8 @@ class MessageReader extends AnswerEvents {
   stop(): void {
     if (this.over) return;
     this.closeBlock();
-    if (this.#finish === null) return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (this.#finish === null)
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     this.finish(this.#finish, this.#stopSequence);
   }
 
@@ -168,13 +186,18 @@ class MessageReader extends AnswerEvents {
   }
 }
 
-/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+/**
+ * A citation that says where the text comes from; `null` for one that counts in the request's own
+ * documents. Its positions are those of the source.
+ */
 function readCitation({ url, title }: JsonObject): Citation | null {
   if (typeof url !== "string") return null;
   return { url, title: textOrNull(title), start: null, end: null };
 }
 
-/** Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer. */
+/**
+ * Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer.
+ */
 class MessagesParser extends SseEventParser<MessageReader> {
   #begun = false;
   /** Something has followed the beginning. */
@@ -184,7 +207,8 @@ class MessagesParser extends SseEventParser<MessageReader> {
     const event = parseJsonText(data);
     if (!isJsonObject(event)) return this.reader.fail(answerFailure("malformed"));
     const type = event["type"] ?? name;
-    if (type === "error" || name === "error") return this.reader.fail(readErrorFrame(event["error"]));
+    if (type === "error" || name === "error")
+      return this.reader.fail(readErrorFrame(event["error"]));
     const inner = eventFailure(event);
     if (inner !== null) return this.reader.fail(inner);
     if (type === "message_start") return this.#begin(event);
@@ -192,8 +216,10 @@ class MessagesParser extends SseEventParser<MessageReader> {
   }
 
   #begin({ message }: JsonObject): void {
-    if (this.#continued || !isJsonObject(message)) return this.reader.fail(answerFailure("malformed"));
-    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
+    if (this.#continued || !isJsonObject(message))
+      return this.reader.fail(answerFailure("malformed"));
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // another answer.
     if (this.#begun) return;
     this.#begun = true;
     this.reader.start(message, true);

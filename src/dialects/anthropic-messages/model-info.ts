@@ -12,7 +12,11 @@ interface DescribedRoute {
   readonly maxOutputTokens: number | null;
   readonly capabilities: readonly Capability[];
   /** Whether a request of the operation gets through with these needs and features. */
-  readonly serves: (operation: Operation, needs: readonly Capability[], features: readonly Feature[]) => boolean;
+  readonly serves: (
+    operation: Operation,
+    needs: readonly Capability[],
+    features: readonly Feature[],
+  ) => boolean;
 }
 
 /** An entry of the protocol's list of models: the members of Anthropic's `ModelInfo`. */
@@ -39,8 +43,9 @@ interface Support extends JsonObject {
 }
 
 /**
- * All capability names of the protocol, as its clients read them: what a messages request may require of the route. Then every capability of the route
- * under the name that it has here; a name that both have (`image_input`, `code_execution`) says what the route has.
+ * All capability names of the protocol, as its clients read them: what a messages request may
+ * require of the route. Then every capability of the route under the name that it has here; a name
+ * that both have (`image_input`, `code_execution`) says what the route has.
  */
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
   const requires = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
@@ -88,7 +93,10 @@ function support(supported: boolean): Support {
   return { supported };
 }
 
-/** What cannot be promised: the router has no batches, and what a model does with the others is not declared in routes.yaml. */
+/**
+ * What cannot be promised: the router has no batches, and what a model does with the others is not
+ * declared in routes.yaml.
+ */
 const NO = support(false);
 
 function anyOf(supports: Readonly<Record<string, Support>>): Support {
@@ -121,7 +129,10 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
       type: { const: "model" },
       id: TEXT,
       display_name: TEXT,
-      created_at: { type: "string", description: "Always the epoch: a route has no date of creation." },
+      created_at: {
+        type: "string",
+        description: "Always the epoch: a route has no date of creation.",
+      },
       lifecycle: { const: "active" },
       line: { type: "null" },
       deprecated_at: { type: "null" },
@@ -130,7 +141,8 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
       max_tokens: NULLABLE_COUNT,
       capabilities: {
         type: "object",
-        description: "The protocol's values, and every capability of the route under its name in GET /v1/models.",
+        description:
+          "The protocol's values, and every capability of the route under its name in GET /v1/models.",
         additionalProperties: supported,
       },
       ...facts,

@@ -26,7 +26,10 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
 /** Members of a message that begins in which something is said. */
 const SAID_IN_MESSAGE = ["content"] as const;
 
-/** Members of a block that begins, or of a piece of one. Other members describe the model or the transport. */
+/**
+ * Members of a block that begins, or of a piece of one. Other members describe the model or the
+ * transport.
+ */
 const SAID_IN_BLOCK = [
   "text",
   "thinking",
@@ -40,11 +43,16 @@ const SAID_IN_BLOCK = [
 ] as const;
 
 /** Events that cannot follow themselves. */
-const ONCE: ReadonlySet<unknown> = new Set(["content_block_start", "content_block_stop", "message_delta"]);
+const ONCE: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_stop",
+  "message_delta",
+]);
 
 /**
- * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through unchanged, unknown ones too; only signatures get the tag of their
- * family. `message_stop` alone completes the answer; an error event, text that is not JSON, or an end without it is a failure.
+ * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through
+ * unchanged, unknown ones too; only signatures get the tag of their family. `message_stop` alone
+ * completes the answer; an error event, text that is not JSON, or an end without it is a failure.
  */
 class MessagesObserver extends RelayedStream {
   readonly #requestId: string;
@@ -75,7 +83,12 @@ class MessagesObserver extends RelayedStream {
     return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
   }
 
-  protected override relay(bytes: Uint8Array, data: string, name: string | null, events: Uint8Array[]): void {
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    name: string | null,
+    events: Uint8Array[],
+  ): void {
     const event = parseJsonText(data);
     if (!isJsonObject(event)) return this.refuse("malformed");
     const type = event["type"] ?? name;
@@ -86,7 +99,12 @@ class MessagesObserver extends RelayedStream {
   }
 
   /** Reads one event with data; says whether it is relayed. */
-  #take(name: string | null, type: JsonValue | undefined, event: JsonObject, data: string): boolean {
+  #take(
+    name: string | null,
+    type: JsonValue | undefined,
+    event: JsonObject,
+    data: string,
+  ): boolean {
     if (type === "error" || name === "error") {
       this.failure = readErrorFrame(event["error"]);
       return false;
@@ -98,8 +116,10 @@ class MessagesObserver extends RelayedStream {
       return false;
     }
     const isContent = CONTENT_EVENTS.has(type);
-    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be another answer.
-    if (type === "message_start" ? this.#continued : isContent && !this.#begun) return this.#isRefused("malformed");
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // another answer.
+    if (type === "message_start" ? this.#continued : isContent && !this.#begun)
+      return this.#isRefused("malformed");
     this.#continued ||= isContent;
     if (type === "message_start") this.#begin(event);
     else if (type === "message_delta") this.#change(event);
@@ -113,7 +133,10 @@ class MessagesObserver extends RelayedStream {
     return true;
   }
 
-  /** A block begins and ends once, and what has been reported of the message is final: an identical repetition is the same event. */
+  /**
+   * A block begins and ends once, and what has been reported of the message is final: an identical
+   * repetition is the same event.
+   */
   #isRepeated(type: unknown, data: string): boolean {
     const isRepeated = ONCE.has(type) && data === this.#lastData;
     this.#lastData = data;
@@ -152,21 +175,33 @@ function charactersOf(type: unknown, event: JsonObject): number {
   }
 }
 
-/** Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing yet. */
+/**
+ * Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing
+ * yet.
+ */
 function isEnding(type: unknown, { delta }: JsonObject): boolean {
-  return type === "message_delta" && isJsonObject(delta) && finishReason(delta["stop_reason"]) !== null;
+  return (
+    type === "message_delta" && isJsonObject(delta) && finishReason(delta["stop_reason"]) !== null
+  );
 }
 
 export function observeMessagesStream(context: AnswerContext): AnswerStream {
   return new MessagesObserver(context);
 }
 
-/** A whole message with its signatures tagged for the client; the message itself where nothing changes. */
+/**
+ * A whole message with its signatures tagged for the client; the message itself where nothing
+ * changes.
+ */
 function tagMessage(message: JsonObject, family: string | null): JsonObject {
   const { content } = message;
   if (!Array.isArray(content)) return message;
-  const tagged = content.map((block: JsonValue) => (isJsonObject(block) ? tagBlock(block, family) : block));
-  return tagged.every((block, index) => block === content[index]) ? message : { ...message, content: tagged };
+  const tagged = content.map((block: JsonValue) =>
+    isJsonObject(block) ? tagBlock(block, family) : block,
+  );
+  return tagged.every((block, index) => block === content[index])
+    ? message
+    : { ...message, content: tagged };
 }
 
 function tagBlock(block: JsonObject, family: string | null): JsonObject {
@@ -185,16 +220,23 @@ function tagMember(object: JsonObject, member: string, family: string | null): J
 /** Tags the signatures of a stream's events. */
 class EventTagger {
   readonly #family: string | null;
-  /** Whether the open block has got its tag: of a signature that comes in pieces, only the first one is tagged. */
+  /**
+   * Whether the open block has got its tag: of a signature that comes in pieces, only the first one
+   * is tagged.
+   */
   #isTagged = false;
 
   constructor(family: string | null) {
     this.#family = family;
   }
 
-  /** The event as the client gets it; the event itself where nothing changes. Each event once, in their order. */
+  /**
+   * The event as the client gets it; the event itself where nothing changes. Each event once, in
+   * their order.
+   */
   tag(type: JsonValue | undefined, event: JsonObject): JsonObject {
-    if (type === "message_start") return withMember(event, "message", (message) => tagMessage(message, this.#family));
+    if (type === "message_start")
+      return withMember(event, "message", (message) => tagMessage(message, this.#family));
     let tagged = event;
     if (type === "content_block_start") {
       tagged = withMember(event, "content_block", (block) => tagBlock(block, this.#family));
@@ -208,19 +250,31 @@ class EventTagger {
   }
 
   #tagDelta(delta: JsonObject): JsonObject {
-    return delta["type"] === "signature_delta" ? tagMember(delta, "signature", this.#family) : delta;
+    return delta["type"] === "signature_delta"
+      ? tagMember(delta, "signature", this.#family)
+      : delta;
   }
 }
 
-function withMember(event: JsonObject, name: string, change: (value: JsonObject) => JsonObject): JsonObject {
+function withMember(
+  event: JsonObject,
+  name: string,
+  change: (value: JsonObject) => JsonObject,
+): JsonObject {
   const value = event[name];
   if (!isJsonObject(value)) return event;
   const changed = change(value);
   return changed === value ? event : { ...event, [name]: changed };
 }
 
-/** Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the caller's to read. */
-export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily }: AnswerContext): WholeAnswer {
+/**
+ * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the
+ * caller's to read.
+ */
+export function readMessagesAnswer(
+  bytes: Uint8Array,
+  { request, signatureFamily }: AnswerContext,
+): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
   const broken = messageFailure(answer);
@@ -230,17 +284,23 @@ export function readMessagesAnswer(bytes: Uint8Array, { request, signatureFamily
   tally.add(answer["usage"]);
   const { usage } = tally;
   const isEnded = finish !== null || asksNothing(request);
-  if (!isEnded || !Array.isArray(answer["content"])) return failed(answerFailure("malformed"), usage);
+  if (!isEnded || !Array.isArray(answer["content"]))
+    return failed(answerFailure("malformed"), usage);
   const tagged = withTags(bytes, answer, signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
   return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
 }
 
-/** The bytes themselves where no signature needs a tag; else printed again, with every number as the provider printed it. */
+/**
+ * The bytes themselves where no signature needs a tag; else printed again, with every number as the
+ * provider printed it.
+ */
 function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null): Uint8Array {
   if (tagMessage(answer, family) === answer) return bytes;
   const exact = parseJsonBytes(bytes);
-  return new TextEncoder().encode(JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)));
+  return new TextEncoder().encode(
+    JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)),
+  );
 }
 
 /** Judges the answer to a count: it is one only with a count. */

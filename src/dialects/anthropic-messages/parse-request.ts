@@ -1,7 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { InferenceRequest, ProtocolHeaders, ReasoningEffort, BodyReader } from "../../canon/request.ts";
+import type {
+  InferenceRequest,
+  ProtocolHeaders,
+  ReasoningEffort,
+  BodyReader,
+} from "../../canon/request.ts";
 import { inferenceRequest, RequestReading } from "../fields.ts";
 import { readKinds } from "../kinds.ts";
 import { fieldsOf, readVersion, removedMember, type Version, VERSIONS } from "./fields.ts";
@@ -21,7 +26,9 @@ export const MESSAGES_BODY: BodyReader = {
   conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
 };
 
-/** Reads a validated body of either operation: what it requires, how large it is, what it prefers. */
+/**
+ * Reads a validated body of either operation: what it requires, how large it is, what it prefers.
+ */
 export function parseMessagesRequest(
   operation: MessagesOperation,
   body: JsonObject,
@@ -57,14 +64,20 @@ type MessagesOperation = "messages" | "messages.count_tokens";
 /** Stop sequences that every protocol takes which takes any. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/** What the walk finds; limits, tiers and hints are added where a request is translated, because edits change them. */
+/**
+ * What the walk finds; limits, tiers and hints are added where a request is translated, because
+ * edits change them.
+ */
 interface MessagesBody {
   readonly read: Omit<GenerateRequest, "hints">;
   /** As policies see it. */
   readonly effort: ReasoningEffort;
 }
 
-/** The one walk over a body of either operation: canon of all that a translation carries, and in `reading` what the body requires. */
+/**
+ * The one walk over a body of either operation: canon of all that a translation carries, and in
+ * `reading` what the body requires.
+ */
 function readMessagesBody(
   operation: MessagesOperation,
   body: JsonObject,
@@ -114,7 +127,8 @@ function noteValues(body: JsonObject, reading: RequestReading): void {
   if (typeof tier === "string" && tier !== "auto" && tier !== "standard_only") {
     reading.use("native_messages", "service_tier");
   }
-  if (!editsNothing(body["context_management"])) reading.use("native_messages", "context_management");
+  if (!editsNothing(body["context_management"]))
+    reading.use("native_messages", "context_management");
 }
 
 /** Agents always send an edit that keeps all thinking; it takes nothing out of any conversation. */
@@ -145,26 +159,42 @@ function readStop(stops: JsonValue | undefined, reading: RequestReading): readon
 const CONFIG_MEMBERS: ReadonlySet<string> = new Set(["effort", "format"]);
 
 /** `output_config` but for the effort, and the older `output_format`. */
-function readFormat({ output_config, output_format }: JsonObject, reading: RequestReading): OutputFormat | null {
+function readFormat(
+  { output_config, output_format }: JsonObject,
+  reading: RequestReading,
+): OutputFormat | null {
   const format = isJsonObject(output_config) ? output_config["format"] : undefined;
   if (isJsonObject(output_config)) {
     reading.useUnknown(output_config, CONFIG_MEMBERS, "output_config", "native_messages");
   }
-  if (isJsonObject(format) && isJsonObject(output_format) && canonicalJson(format) !== canonicalJson(output_format)) {
-    const sentence = "output_format and output_config.format ask for different things; send one of them";
+  if (
+    isJsonObject(format) &&
+    isJsonObject(output_format) &&
+    canonicalJson(format) !== canonicalJson(output_format)
+  ) {
+    const sentence =
+      "output_format and output_config.format ask for different things; send one of them";
     reading.refuse(invalidRequest("conflicting_fields", sentence, "output_format"));
   }
   const newer = readSchema(format, "output_config.format", reading);
   return newer ?? readSchema(output_format, "output_format", reading);
 }
 
-function readSchema(format: JsonValue | undefined, path: string, reading: RequestReading): OutputFormat | null {
+function readSchema(
+  format: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): OutputFormat | null {
   if (!isJsonObject(format)) return null;
   const { type, schema } = format;
   reading.need("json_schema", path);
-  const isPlain = type === "json_schema" && Object.keys(format).every((name) => name === "type" || name === "schema");
+  const isPlain =
+    type === "json_schema" &&
+    Object.keys(format).every((name) => name === "type" || name === "schema");
   if (!isPlain) reading.use("native_messages", path);
-  return isJsonObject(schema) ? { kind: "json_schema", name: null, description: null, schema, strict: null } : null;
+  return isJsonObject(schema)
+    ? { kind: "json_schema", name: null, description: null, schema, strict: null }
+    : null;
 }
 
 /** What models may refuse together although they take each alone. */
@@ -182,7 +212,10 @@ function noteCombinations(
   if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", schema);
 }
 
-/** A body of either operation in canon. Members that only the protocol itself has do not get here: `parse` has required an endpoint of its own. */
+/**
+ * A body of either operation in canon. Members that only the protocol itself has do not get here:
+ * `parse` has required an endpoint of its own.
+ */
 export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const counts = request.shape.operation === "messages.count_tokens";
   const operation = counts ? "messages.count_tokens" : "messages";
@@ -192,7 +225,12 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
     native: "native_messages",
     registry: fieldsOf(operation),
     read: (body, reading) => {
-      const made = readMessagesBody(operation, body, reading, typeof version === "string" ? version : VERSIONS[0]);
+      const made = readMessagesBody(
+        operation,
+        body,
+        reading,
+        typeof version === "string" ? version : VERSIONS[0],
+      );
       requested = made.read.maxOutputTokens;
       return made.read;
     },
@@ -208,7 +246,10 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
   if (made.request.turns.every(({ role }) => role === "system")) {
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
-  return { ...made, request: { ...made.request, reasoning: fittingReasoning(made.request, requested) } };
+  return {
+    ...made,
+    request: { ...made.request, reasoning: fittingReasoning(made.request, requested) },
+  };
 };
 
 /** Members that may help, and that no other protocol has. */
@@ -230,7 +271,11 @@ function fittingReasoning(
 }
 
 /** In canon tiers have the values of the protocol that has most of them. */
-function readServiceTier(counts: boolean, { service_tier: tier }: JsonObject, reading: RequestReading): string | null {
+function readServiceTier(
+  counts: boolean,
+  { service_tier: tier }: JsonObject,
+  reading: RequestReading,
+): string | null {
   if (counts || typeof tier !== "string") return null;
   if (tier !== "standard_only") return tier;
   reading.dropped.add("service_tier_changed");

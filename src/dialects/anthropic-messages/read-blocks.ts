@@ -13,7 +13,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import type { RequestReading } from "../fields.ts";
 import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
-import { blockFacts, blocksOf, serverToolNeeds, type BlockContext, storedFile } from "./block-facts.ts";
+import {
+  blockFacts,
+  blocksOf,
+  serverToolNeeds,
+  type BlockContext,
+  storedFile,
+} from "./block-facts.ts";
 import { goneUnder, type Version } from "./fields.ts";
 
 /** A block that canon can hold where it stands. */
@@ -45,7 +51,9 @@ export function readBlocks(
   if (!Array.isArray(blocks)) return read;
   for (let index = 0; index < blocks.length; index += 1) {
     const value = blocks[index];
-    const block = isJsonObject(value) ? readBlock(value, context, `${path}[${index}]`, reading, version) : null;
+    const block = isJsonObject(value)
+      ? readBlock(value, context, `${path}[${index}]`, reading, version)
+      : null;
     if (block !== null) read.push(block);
   }
   return read;
@@ -74,7 +82,8 @@ function readBlock(
   }
   if (facts.needs !== null) reading.need(facts.needs, path);
   if (!facts.contexts.includes(context)) {
-    // What a server's tool did is distinguished by the call's name; its results have kinds of their own.
+    // What a server's tool did is distinguished by the call's name; its results have kinds of their
+    // own.
     const needs = serverToolNeeds(block["name"]);
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.use("native_messages", path);
@@ -108,18 +117,27 @@ function readKind(
     case "document":
       if (context === "tool_result") reading.use("tool_result_files", path);
       if (isOn(block["citations"])) reading.use("native_messages", `${path}.citations`);
-      return type === "image" ? readImage(block, path, reading) : readDocument(block, path, reading);
+      return type === "image"
+        ? readImage(block, path, reading)
+        : readDocument(block, path, reading);
     case "thinking":
     case "redacted_thinking":
       return readThinking(type, block, path, reading);
     case "tool_use": {
       const { caller, id, name, input } = block;
-      const direct = !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
+      const direct =
+        !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
       if (!direct) reading.use("native_messages", `${path}.caller`);
       reading.called(textOf(id));
       // Printed only for an endpoint that wants it as text.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
-      return { kind: "tool_call", id: textOf(id), name: textOf(name), arguments: args, cache: cacheMark(block) };
+      return {
+        kind: "tool_call",
+        id: textOf(id),
+        name: textOf(name),
+        arguments: args,
+        cache: cacheMark(block),
+      };
     }
     case "tool_result":
       return { kind: "tool_result", result: readResult(block, path, reading, version) };
@@ -145,7 +163,12 @@ function readText(
   return { kind: "text", text: textOf(text), cache: cacheMark(block) };
 }
 
-function readThinking(type: string, block: JsonObject, path: string, reading: RequestReading): ReasoningPart {
+function readThinking(
+  type: string,
+  block: JsonObject,
+  path: string,
+  reading: RequestReading,
+): ReasoningPart {
   const isShown = type === "thinking";
   const member = block[isShown ? "signature" : "data"];
   const signed = readSigned(member);
@@ -160,7 +183,12 @@ function readThinking(type: string, block: JsonObject, path: string, reading: Re
   };
 }
 
-function readResult(block: JsonObject, path: string, reading: RequestReading, version: Version): ToolResult {
+function readResult(
+  block: JsonObject,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): ToolResult {
   const { content, tool_use_id: callId, is_error: isError } = block;
   reading.answered(textOf(callId), `${path}.tool_use_id`);
   return {
@@ -178,7 +206,8 @@ function readImage(block: JsonObject, path: string, reading: RequestReading): Im
   const { url, mediaType, data } = readSource(block["source"], "image", `${path}.source`, reading);
   return {
     kind: "image",
-    source: url === null ? { kind: "base64", mediaType: mediaType ?? "", data } : { kind: "url", url },
+    source:
+      url === null ? { kind: "base64", mediaType: mediaType ?? "", data } : { kind: "url", url },
     detail: null,
     cache: cacheMark(block),
   };
@@ -186,12 +215,19 @@ function readImage(block: JsonObject, path: string, reading: RequestReading): Im
 
 function readDocument(block: JsonObject, path: string, reading: RequestReading): FilePart {
   const { title } = block;
-  const { type, url, mediaType, data } = readSource(block["source"], "document", `${path}.source`, reading);
+  const { type, url, mediaType, data } = readSource(
+    block["source"],
+    "document",
+    `${path}.source`,
+    reading,
+  );
   const base64 = type === "text" && reading.forTranslation ? textToBase64(data) : data;
   return {
     kind: "file",
     source:
-      url === null ? { kind: "base64", mediaType: mediaType ?? "text/plain", data: base64 } : { kind: "url", url },
+      url === null
+        ? { kind: "base64", mediaType: mediaType ?? "text/plain", data: base64 }
+        : { kind: "url", url },
     name: textOrNull(title),
     cache: cacheMark(block),
   };
@@ -243,7 +279,9 @@ const URL_MEMBERS: ReadonlySet<string> = new Set(["type", "url"]);
 const VALUE_MEMBERS: ReadonlySet<string> = new Set(["type", "media_type", "data"]);
 
 function isFile(source: JsonObject): boolean {
-  return source["type"] === "file" || (source["file_id"] !== undefined && source["file_id"] !== null);
+  return (
+    source["type"] === "file" || (source["file_id"] !== undefined && source["file_id"] !== null)
+  );
 }
 
 function isOn(citations: JsonValue | undefined): boolean {

@@ -1,4 +1,10 @@
-import type { AssistantPart, InputPart, TextPart, ToolResult, Turn } from "../../canon/generate/message.ts";
+import type {
+  AssistantPart,
+  InputPart,
+  TextPart,
+  ToolResult,
+  Turn,
+} from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RequestReading } from "../fields.ts";
 import { blockFacts } from "./block-facts.ts";
@@ -9,11 +15,16 @@ import { textOf } from "../json.ts";
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);
 
 /** The system text and the messages, in their order. Tool results become turns of their own. */
-export function readConversation(body: JsonObject, reading: RequestReading, version: Version): readonly Turn[] {
+export function readConversation(
+  body: JsonObject,
+  reading: RequestReading,
+  version: Version,
+): readonly Turn[] {
   const { system, messages } = body;
   const turns: Turn[] = [];
   const instructions = readTexts(system, "system", reading, version);
-  if (instructions.length > 0) turns.push({ role: "system", authority: "system", content: instructions });
+  if (instructions.length > 0)
+    turns.push({ role: "system", authority: "system", content: instructions });
   if (!Array.isArray(messages)) return turns;
   let begun = false;
   // An iterator of entries costs more than all else that is done with a plain message.
@@ -47,7 +58,11 @@ function readMessage(
   } else if (role === "assistant") {
     turns.push({ role, name: null, content: readSaid(content, path, reading, version) });
   } else if (role === "system") {
-    turns.push({ role, authority: role, content: readTexts(content, `${path}.content`, reading, version) });
+    turns.push({
+      role,
+      authority: role,
+      content: readTexts(content, `${path}.content`, reading, version),
+    });
   } else {
     reading.use("native_messages", `${path}.role`);
   }
@@ -103,10 +118,13 @@ function readUser(
 function conversationMember(body: JsonObject, messages: readonly JsonValue[]): string | null {
   const { system, tools } = body;
   if (Array.isArray(tools) && tools.length > 0) return "tools";
-  if (Array.isArray(system) ? system.length > 0 : typeof system === "string" && system !== "") return "system";
+  if (Array.isArray(system) ? system.length > 0 : typeof system === "string" && system !== "")
+    return "system";
   const [first, second] = messages;
   if (second !== undefined) return "messages[1]";
-  return isJsonObject(first) && first["role"] === "user" && isOneText(first["content"]) ? null : "messages[0]";
+  return isJsonObject(first) && first["role"] === "user" && isOneText(first["content"])
+    ? null
+    : "messages[0]";
 }
 
 function isOneText(content: JsonValue | undefined): boolean {
@@ -117,8 +135,9 @@ function isOneText(content: JsonValue | undefined): boolean {
 }
 
 /**
- * An assistant message at the end is the beginning of the answer, for the model to go on from. One that holds a server's tool calls
- * is an answer that was paused; its sender wants the same again, and any model can continue it.
+ * An assistant message at the end is the beginning of the answer, for the model to go on from. One
+ * that holds a server's tool calls is an answer that was paused; its sender wants the same again,
+ * and any model can continue it.
  */
 function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
   const last = messages.at(-1);

@@ -16,8 +16,15 @@ const TOOL_MEMBERS: ReadonlySet<string> = new Set([
   "cache_control",
 ]);
 
-/** Members that help the model or the transport: how arguments are cut into pieces, when a tool is loaded, examples. */
-const HINTS: ReadonlySet<string> = new Set(["eager_input_streaming", "defer_loading", "input_examples"]);
+/**
+ * Members that help the model or the transport: how arguments are cut into pieces, when a tool is
+ * loaded, examples.
+ */
+const HINTS: ReadonlySet<string> = new Set([
+  "eager_input_streaming",
+  "defer_loading",
+  "input_examples",
+]);
 
 /** The tools that the caller runs. */
 export function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
@@ -75,7 +82,8 @@ const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_pa
 /**
  * `tool_choice`, and whether several calls may be made at once.
  *
- * @param all the request's list of tools. @param tools those that the caller runs; a choice among others is the provider's to judge.
+ * @param all the request's list of tools. @param tools those that the caller runs; a choice among
+ * others is the provider's to judge.
  */
 export function readToolChoice(
   choice: JsonValue | undefined,
@@ -89,8 +97,10 @@ export function readToolChoice(
   const { name, disable_parallel_tool_use: single } = choice;
   if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");
   const isKnown = type === "any" ? tools.length > 0 : tools.some((tool) => tool.name === name);
-  if (type === "any") reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
-  else if (type === "tool") reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
+  if (type === "any")
+    reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
+  else if (type === "tool")
+    reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
   else if (type !== "auto" && type !== "none") reading.use("native_messages", "tool_choice.type");
   const toolChoice = toolChoiceOf(type, textOf(name));
   return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };

@@ -9,20 +9,29 @@ import { textOf, numberOrNull } from "../json.ts";
 export const NATIVE_FAMILY = "anthropic";
 
 /** The member of each kind of reasoning block that holds its signature. */
-export const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = { thinking: "signature", redacted_thinking: "data" };
+export const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = {
+  thinking: "signature",
+  redacted_thinking: "data",
+};
 
-/** Stands before the data of reasoning whose text the provider hid. Neither base64 nor a tag has a colon, so no other signature begins with it. */
+/**
+ * Stands before the data of reasoning whose text the provider hid. Neither base64 nor a tag has a
+ * colon, so no other signature begins with it.
+ */
 const REDACTED = "redacted:";
 
 /**
- * The signature of a whole redacted block. In canon such reasoning has no text, and neither has reasoning that is signed and not shown; the
- * provider refuses the one written as the other.
+ * The signature of a whole redacted block. In canon such reasoning has no text, and neither has
+ * reasoning that is signed and not shown; the provider refuses the one written as the other.
  */
 export function redactedSignature(data: string): string {
   return `${REDACTED}${data}`;
 }
 
-/** Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one member for both. */
+/**
+ * Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one
+ * member for both.
+ */
 const SUMMARY = "summary:";
 
 /** The signature of a thinking block that came from another protocol. */
@@ -36,8 +45,9 @@ export function redactedData(signature: string): string | null {
 }
 
 /**
- * Written as the signature of reasoning without a signature. Clients give it back, and a provider that checks signatures would refuse it; an
- * empty one could also be a provider's own, which must stay.
+ * Written as the signature of reasoning without a signature. Clients give it back, and a provider
+ * that checks signatures would refuse it; an empty one could also be a provider's own, which must
+ * stay.
  */
 export const UNSIGNED = tagSignature("unsigned", "");
 
@@ -75,23 +85,38 @@ function isMarked(text: string): boolean {
 /** The protocol's least budget for thinking, tokens. */
 export const LEAST_BUDGET = 1024;
 
-/** Refuses a budget that leaves no room for the answer. It names no numbers: they are the caller's. */
+/**
+ * Refuses a budget that leaves no room for the answer. It names no numbers: they are the caller's.
+ */
 export const BUDGET_ABOVE_LIMIT =
   "The reasoning budget must be below the output limit, which it is a part of; raise the limit or ask for less reasoning";
 
 /**
- * The budget under a limit that a policy has lowered. Thinking is part of the output and its budget must be below the limit, so it shrinks
- * with it, as far as the protocol lets it. A limit that is the caller's own changes nothing: what does not fit it is the caller's mistake.
+ * The budget under a limit that a policy has lowered. Thinking is part of the output and its budget
+ * must be below the limit, so it shrinks with it, as far as the protocol lets it. A limit that is
+ * the caller's own changes nothing: what does not fit it is the caller's mistake.
  */
 export function budgetUnder(budget: number, requested: number | null, limit: number): number {
   const lowered = requested === null || limit < requested;
   return lowered && budget >= limit ? Math.max(limit - 1, LEAST_BUDGET) : budget;
 }
 
-/** Efforts that the protocol writes as enum values. That there shall be no reasoning is said in `thinking`. */
-export const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const satisfies readonly ReasoningEffort[];
+/**
+ * Efforts that the protocol writes as enum values. That there shall be no reasoning is said in
+ * `thinking`.
+ */
+export const EFFORTS = [
+  "low",
+  "medium",
+  "high",
+  "xhigh",
+  "max",
+] as const satisfies readonly ReasoningEffort[];
 
-/** Ways of thinking, and the members of each that canon can take in. All others only the protocol itself has. */
+/**
+ * Ways of thinking, and the members of each that canon can take in. All others only the protocol
+ * itself has.
+ */
 const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   enabled: ["type", "budget_tokens", "display"],
   adaptive: ["type", "display"],
@@ -99,8 +124,8 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an effort is how the protocol requests an effort: canon's
- * effort alone says both.
+ * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an
+ * effort is how the protocol requests an effort: canon's effort alone says both.
  */
 export function readReasoning(
   { thinking, output_config }: JsonObject,
@@ -110,16 +135,24 @@ export function readReasoning(
   const effort = EFFORTS.find((known) => known === requested) ?? "unspecified";
   if (requested !== undefined && requested !== null) {
     reading.need("reasoning", "output_config.effort");
-    reading.use(effort === "unspecified" ? "native_messages" : `effort_${effort}`, "output_config.effort");
+    reading.use(
+      effort === "unspecified" ? "native_messages" : `effort_${effort}`,
+      "output_config.effort",
+    );
   }
   if (!isJsonObject(thinking)) {
     const isPlain = effort === "unspecified";
-    return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null } };
+    return {
+      effort,
+      reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null },
+    };
   }
   const type = textOf(thinking["type"]);
-  const members = (Object.hasOwn(THINKING_MEMBERS, type) ? THINKING_MEMBERS[type] : undefined) ?? [];
+  const members =
+    (Object.hasOwn(THINKING_MEMBERS, type) ? THINKING_MEMBERS[type] : undefined) ?? [];
   for (const name in thinking) {
-    if (!members.includes(name) && thinking[name] !== null) reading.use("native_messages", "thinking");
+    if (!members.includes(name) && thinking[name] !== null)
+      reading.use("native_messages", "thinking");
   }
   const display = readDisplay(thinking["display"], reading);
   if (type === "disabled") {
@@ -136,7 +169,10 @@ export function readReasoning(
   return { effort, reasoning: { effort, budget: numberOrNull(budget), adaptive, display } };
 }
 
-function readDisplay(display: JsonValue | undefined, reading: RequestReading): "summarized" | "omitted" | null {
+function readDisplay(
+  display: JsonValue | undefined,
+  reading: RequestReading,
+): "summarized" | "omitted" | null {
   if (display === "summarized" || display === "omitted") return display;
   if (display !== undefined && display !== null) reading.use("native_messages", "thinking.display");
   return null;

@@ -29,15 +29,18 @@ export function stopOf(
   { request }: AnswerContext,
   dropped: Set<DroppedField>,
 ): JsonObject {
-  // Some protocols give the same reason for an answer that ended by itself and one that a stop sequence ended.
+  // Some protocols give the same reason for an answer that ended by itself and one that a stop
+  // sequence ended.
   const stops = request.body["stop_sequences"];
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
-  if (unsaid || (reason === "stop_sequence" && stopSequence === null)) dropped.add("stop_sequence_unnamed");
+  if (unsaid || (reason === "stop_sequence" && stopSequence === null))
+    dropped.add("stop_sequence_unnamed");
   const stopReason = STOP_REASONS[reason];
   return {
     stop_reason: stopReason,
     stop_sequence: reason === "stop_sequence" ? stopSequence : null,
-    stop_details: stopReason === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
+    stop_details:
+      stopReason === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
   };
 }
 
@@ -64,7 +67,8 @@ export function renderMessagesAnswer(answer: Answer, context: AnswerContext): Re
 /** The answer to a count. */
 export function renderCount(answer: Answer): RenderedAnswer {
   const count = answer.usage?.input ?? null;
-  if (count === null) throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
+  if (count === null)
+    throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
   return { body: { input_tokens: count }, dropped: [] };
 }
 
@@ -99,17 +103,23 @@ function renderReasoning({
   }
   const data = text === "" ? redactedData(signature) : null;
   return data === null
-    ? { type: "thinking", thinking: text, signature: tagThinking(family, signature, summary && text !== "") }
+    ? {
+        type: "thinking",
+        thinking: text,
+        signature: tagThinking(family, signature, summary && text !== ""),
+      }
     : { type: "redacted_thinking", data: tagSignature(family, data) };
 }
 
 /**
- * The arguments as the object that the protocol wants. A model may have written something else, or too deep to be printed again, or have been cut off: that text
- * goes on in the one member that the protocol's documents give to it, and no tool's schema has, so no client calls a tool by mistake.
+ * The arguments as the object that the protocol wants. A model may have written something else, or
+ * too deep to be printed again, or have been cut off: that text goes on in the one member that the
+ * protocol's documents give to it, and no tool's schema has, so no client calls a tool by mistake.
  */
 function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   const value = parseExactJsonText(text);
-  if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH)) return value;
+  if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH))
+    return value;
   dropped.add("tool_arguments_normalised");
   return text.trim() === "" ? {} : { INVALID_JSON: text };
 }
@@ -133,8 +143,8 @@ export function hasUnknownCounts(usage: TokenUsage | null): boolean {
 }
 
 /**
- * Usage as answers carry it. Official clients demand numbers for input and output and do sums with them, so the two read 0 where the
- * upstream did not say; every other unknown is null.
+ * Usage as answers carry it. Official clients demand numbers for input and output and do sums with
+ * them, so the two read 0 where the upstream did not say; every other unknown is null.
  */
 export function formatUsage(usage: TokenUsage | null): JsonObject {
   const cached = (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);

@@ -12,8 +12,9 @@ import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./reasoni
 import { emptyMessage, stopOf, formatUsage, hasUnknownCounts } from "./render-answer.ts";
 
 /**
- * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one after the other, `message_delta`, `message_stop`. The
- * beginning waits for the next event, because that may be usage, and clients require counts in the beginning.
+ * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one
+ * after the other, `message_delta`, `message_stop`. The beginning waits for the next event, because
+ * that may be usage, and clients require counts in the beginning.
  */
 class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
@@ -21,7 +22,9 @@ class MessagesRenderer implements EventRenderer {
   #model: string | null = null;
   #begun = false;
   #usage: TokenUsage | null = null;
-  /** The open reasoning block: whether it has been printed decides what kind it may still become. */
+  /**
+   * The open reasoning block: whether it has been printed decides what kind it may still become.
+   */
   #reasoning: { printed: boolean; signed: boolean; readonly summary: boolean } | null = null;
 
   constructor(context: AnswerContext) {
@@ -76,7 +79,9 @@ class MessagesRenderer implements EventRenderer {
         return this.#open(event.index, event.block);
       case "text":
       case "refusal":
-        return event.text === "" ? NONE : [delta(event.index, { type: "text_delta", text: event.text })];
+        return event.text === ""
+          ? NONE
+          : [delta(event.index, { type: "text_delta", text: event.text })];
       case "arguments":
         return [delta(event.index, { type: "input_json_delta", partial_json: event.json })];
       case "reasoning":
@@ -91,7 +96,10 @@ class MessagesRenderer implements EventRenderer {
       case "finish": {
         const stop = stopOf(event, this.#context, this.#dropped);
         if (hasUnknownCounts(this.#usage)) this.#dropped.add("usage_unknown");
-        return [named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }), named("message_stop", {})];
+        return [
+          named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }),
+          named("message_stop", {}),
+        ];
       }
     }
   }
@@ -103,7 +111,13 @@ class MessagesRenderer implements EventRenderer {
     }
     const content =
       block.kind === "tool_call"
-        ? { type: "tool_use", id: block.id, name: block.name, input: {}, caller: { type: "direct" } }
+        ? {
+            type: "tool_use",
+            id: block.id,
+            name: block.name,
+            input: {},
+            caller: { type: "direct" },
+          }
         : { type: "text", text: "" };
     return [opened(index, content)];
   }
@@ -117,7 +131,10 @@ class MessagesRenderer implements EventRenderer {
   #sign(index: number, family: string, signature: string): readonly Uint8Array[] {
     const { printed, summary } = this.#reasoning ?? { printed: true, summary: false };
     const data = printed ? null : redactedData(signature);
-    const signed = { type: "signature_delta", signature: tagThinking(family, signature, summary && printed) };
+    const signed = {
+      type: "signature_delta",
+      signature: tagThinking(family, signature, summary && printed),
+    };
     const events =
       data === null
         ? [...this.#openThinking(index), delta(index, signed)]
@@ -132,7 +149,10 @@ class MessagesRenderer implements EventRenderer {
       events.push(...this.#openThinking(index));
       if (!this.#reasoning.signed)
         events.push(
-          delta(index, { type: "signature_delta", signature: this.#reasoning.summary ? UNSIGNED_SUMMARY : UNSIGNED }),
+          delta(index, {
+            type: "signature_delta",
+            signature: this.#reasoning.summary ? UNSIGNED_SUMMARY : UNSIGNED,
+          }),
         );
       this.#reasoning = null;
     }
@@ -147,7 +167,17 @@ export function renderMessagesStream(context: AnswerContext): EventRenderer {
 
 type Printed = Extract<
   InferenceEvent,
-  { type: "open" | "text" | "refusal" | "reasoning" | "signature" | "arguments" | "close" | "finish" }
+  {
+    type:
+      | "open"
+      | "text"
+      | "refusal"
+      | "reasoning"
+      | "signature"
+      | "arguments"
+      | "close"
+      | "finish";
+  }
 >;
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);

@@ -13,9 +13,10 @@ import {
 } from "../request-members.ts";
 
 /**
- * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens (docs/protocols.md#messages). They validate requests and are part of
- * /openapi.json. The field registry (`fields.ts`) decides about members that they do not list, by the setting of the route; unknown nested members go to
- * providers of the same protocol unchanged.
+ * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens
+ * (docs/protocols.md#messages). They validate requests and are part of /openapi.json. The field
+ * registry (`fields.ts`) decides about members that they do not list, by the setting of the route;
+ * unknown nested members go to providers of the same protocol unchanged.
  */
 const nullableShare = nullableNumber(0, 1);
 
@@ -101,7 +102,9 @@ const message = {
   required: ["role"],
   properties: {
     role: { enum: ["user", "assistant", "system"] },
-    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }] },
+    content: {
+      anyOf: [TEXT, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }],
+    },
   },
   if: { type: "object", properties: { role: { enum: ["user", "assistant"] } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
@@ -194,7 +197,10 @@ export const MESSAGES_SCHEMA = {
     service_tier: NULLABLE_TEXT,
     metadata: { type: ["object", "null"], properties: { user_id: NULLABLE_TEXT } },
     user_profile_id: NULLABLE_TEXT,
-    diagnostics: { type: ["object", "null"], properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } } },
+    diagnostics: {
+      type: ["object", "null"],
+      properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } },
+    },
     container: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     thread: NULLABLE_OBJECT,
     fallbacks: {
@@ -213,5 +219,9 @@ export const COUNT_TOKENS_SCHEMA = {
   type: "object",
   required: ["model", "messages"],
   parserRules: NO_UNKNOWN,
-  properties: { ...shared, user_profile_id: NULLABLE_TEXT, inference_geo: { ...NULLABLE_TEXT, ...ONLY_NULL } },
+  properties: {
+    ...shared,
+    user_profile_id: NULLABLE_TEXT,
+    inference_geo: { ...NULLABLE_TEXT, ...ONLY_NULL },
+  },
 } as const;

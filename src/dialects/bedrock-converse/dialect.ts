@@ -6,7 +6,10 @@ import { readConverseError } from "./read-error.ts";
 import { formatConverse } from "./format.ts";
 import { parseConverseAnswer, parseConverseStream } from "./parse-answer.ts";
 
-/** Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is translated. */
+/**
+ * Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is
+ * translated.
+ */
 export const converseUpstream: Upstream & { readonly streamType: string } = {
   streamType: "application/vnd.amazon.eventstream",
   format: fitting(formatConverse, BEDROCK_CONVERSE.requires),

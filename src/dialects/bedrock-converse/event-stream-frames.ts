@@ -10,9 +10,9 @@ const PRELUDE = 12;
 const CHECKSUM = 4;
 
 /**
- * Cuts a byte stream into frames, wherever it is split. Every checksum is verified: that of a prelude before its lengths are believed, so that a
- * damaged length is found at once and not waited for. After a `fault` nothing is given any more, because where the next frame begins is
- * not known.
+ * Cuts a byte stream into frames, wherever it is split. Every checksum is verified: that of a
+ * prelude before its lengths are believed, so that a damaged length is found at once and not waited
+ * for. After a `fault` nothing is given any more, because where the next frame begins is not known.
  */
 export class FrameReader {
   readonly #limit: number;
@@ -55,7 +55,8 @@ export class FrameReader {
     const view = new DataView(this.#prelude.buffer);
     const length = view.getUint32(0);
     const isSound =
-      view.getUint32(8) === crc32(this.#prelude.subarray(0, 8)) && PRELUDE + view.getUint32(4) + CHECKSUM <= length;
+      view.getUint32(8) === crc32(this.#prelude.subarray(0, 8)) &&
+      PRELUDE + view.getUint32(4) + CHECKSUM <= length;
     if (!isSound) {
       this.#fault = "malformed";
     } else if (length > this.#limit) {
@@ -85,7 +86,8 @@ export class FrameReader {
 /** CRC-32 as in ISO 3309 and gzip, reflected: polynomial 0xEDB88320, all ones before and after. */
 const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   let remainder = byte;
-  for (let bit = 0; bit < 8; bit += 1) remainder = remainder & 1 ? (remainder >>> 1) ^ 0xed_b8_83_20 : remainder >>> 1;
+  for (let bit = 0; bit < 8; bit += 1)
+    remainder = remainder & 1 ? (remainder >>> 1) ^ 0xed_b8_83_20 : remainder >>> 1;
   return remainder;
 });
 
@@ -103,7 +105,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 /** The type of header values that are text; the only one that this router looks at. */
 const TEXT = 7;
 
-/** Bytes of a value by its type (AWS event stream encoding, "Headers"); -1: two bytes before the value say how many. */
+/**
+ * Bytes of a value by its type (AWS event stream encoding, "Headers"); -1: two bytes before the
+ * value say how many.
+ */
 const LENGTHS: ReadonlyMap<number, number> = new Map([
   [0, 0],
   [1, 0],
@@ -117,7 +122,10 @@ const LENGTHS: ReadonlyMap<number, number> = new Map([
   [9, 16],
 ]);
 
-/** The headers of a frame whose values are text, by their names; `null` where the bytes are not headers, or not UTF-8. */
+/**
+ * The headers of a frame whose values are text, by their names; `null` where the bytes are not
+ * headers, or not UTF-8.
+ */
 export function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
   try {
     return parseHeaders(bytes);
@@ -142,7 +150,10 @@ function parseHeaders(bytes: Uint8Array): ReadonlyMap<string, string> | null {
     const end = start + (isCounted ? view.getUint16(nameEnd + 1) : fixed);
     if (end > bytes.length) return null;
     if (type === TEXT)
-      headers.set(decoder.decode(bytes.subarray(offset + 1, nameEnd)), decoder.decode(bytes.subarray(start, end)));
+      headers.set(
+        decoder.decode(bytes.subarray(offset + 1, nameEnd)),
+        decoder.decode(bytes.subarray(start, end)),
+      );
     offset = end;
   }
   return headers;

@@ -3,7 +3,15 @@ import type { DialectFacts } from "../dialect-facts.ts";
 
 export const BEDROCK_CONVERSE = {
   operations: ["generate"],
-  expresses: ["tools", "json_schema", "image_input", "audio_input", "file_input", "reasoning", "prefill"],
+  expresses: [
+    "tools",
+    "json_schema",
+    "image_input",
+    "audio_input",
+    "file_input",
+    "reasoning",
+    "prefill",
+  ],
   features: [
     "conversation",
     "sampling",
@@ -45,7 +53,8 @@ export const BEDROCK_CONVERSE = {
       withdraws: ["parallel_tool_calls_off"],
     },
     reasoning_effort_field: {
-      meaning: "Sends the reasoning effort as `reasoning_effort` in `additionalModelRequestFields`.",
+      meaning:
+        "Sends the reasoning effort as `reasoning_effort` in `additionalModelRequestFields`.",
       withdraws: ["parallel_tool_calls_off"],
     },
   },
@@ -71,7 +80,8 @@ export const BEDROCK_CONVERSE = {
     },
     // Models that think by Anthropic's member; the others have their own, by a flag.
     reasoningFixesSampling: ({ provider }) =>
-      !provider.flags.includes("reasoning_config_field") && !provider.flags.includes("reasoning_effort_field"),
+      !provider.flags.includes("reasoning_config_field") &&
+      !provider.flags.includes("reasoning_effort_field"),
     temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

@@ -12,7 +12,10 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 
-/** The body of a request while it is made, what could not be said in it, and why it cannot be sent at all. */
+/**
+ * The body of a request while it is made, what could not be said in it, and why it cannot be sent
+ * at all.
+ */
 export class Draft {
   readonly body: Record<string, JsonValue> = {};
   /** Members of `additionalModelRequestFields`: what only some models have. */
@@ -53,7 +56,9 @@ const AUDIO_FORMATS: ReadonlySet<string> = new Set(
   "aac flac m4a mka mkv mp3 mp4 mpeg mpga ogg opus pcm wav webm x-aac".split(" "),
 );
 
-/** Prints what users and tools say. One for each request: names of documents are unique within it. */
+/**
+ * Prints what users and tools say. One for each request: names of documents are unique within it.
+ */
 export class PartFormatter {
   readonly #draft: Draft;
   readonly #names: DocumentNames;
@@ -114,7 +119,10 @@ export class PartFormatter {
     return { audio: { format: name, source: { bytes: data } } };
   }
 
-  /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+  /**
+   * The decision keeps such requests away; one that gets here all the same must not lose what it
+   * says.
+   */
   #refuseUrl(what: string): null {
     this.#draft.refuse("feature_not_supported", `The converse protocol has no ${what} by URL`);
     return null;
@@ -144,15 +152,18 @@ function essenceOf(mediaType: string): string {
   return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
-/** What to call a document that came without a name, or whose name has no character that the protocol takes. */
+/**
+ * What to call a document that came without a name, or whose name has no character that the
+ * protocol takes.
+ */
 const UNNAMED = "document";
 
 /** Characters; the protocol's limit. */
 const MAXIMUM_LENGTH = 200;
 
 /**
- * Names of the documents of one request. The protocol takes letters, digits, single spaces, hyphens, parentheses and square brackets, and models refuse
- * two documents of one name.
+ * Names of the documents of one request. The protocol takes letters, digits, single spaces,
+ * hyphens, parentheses and square brackets, and models refuse two documents of one name.
  */
 export class DocumentNames {
   readonly #used = new Set<string>();
@@ -189,10 +200,12 @@ function plain(name: string): string {
 }
 
 /**
- * The tools that the model may call. The protocol has no choice `none`: it is said by offering nothing, and only the allowed ones are
- * offered where only some are.
+ * The tools that the model may call. The protocol has no choice `none`: it is said by offering
+ * nothing, and only the allowed ones are offered where only some are.
  */
 export function offeredTools({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
   if (toolChoice?.mode === "none") return [];
-  return toolChoice?.mode === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
+  return toolChoice?.mode === "allowed"
+    ? tools.filter(({ name }) => toolChoice.names.includes(name))
+    : tools;
 }

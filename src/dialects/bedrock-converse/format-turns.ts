@@ -6,14 +6,20 @@ import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-p
 
 type Role = "user" | "assistant";
 
-/** Writes `system` and `messages`. Leading system text is the one; the protocol has none in the middle. */
+/**
+ * Writes `system` and `messages`. Leading system text is the one; the protocol has none in the
+ * middle.
+ */
 export function formatTurns(turns: readonly Turn[], draft: Draft): void {
   const parts = new PartFormatter(draft, new DocumentNames(draft.dropped));
   const first = turns.findIndex(({ role }) => role !== "system");
   const leading = first === -1 ? turns.length : first;
-  const systems = turns.slice(0, leading).filter((turn): turn is SystemTurn => turn.role === "system");
+  const systems = turns
+    .slice(0, leading)
+    .filter((turn): turn is SystemTurn => turn.role === "system");
   if (systems.length > 1) draft.dropped.add("system_joined");
-  if (systems.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
+  if (systems.some(({ authority }) => authority === "developer"))
+    draft.dropped.add("developer_as_system");
   const system = systems.flatMap(({ content }) => parts.input(content));
   if (system.length > 0) draft.body["system"] = system;
   const messages = new MessageList(draft, parts);
@@ -21,15 +27,21 @@ export function formatTurns(turns: readonly Turn[], draft: Draft): void {
   draft.body["messages"] = messages.list;
 }
 
-/** Whether the history has calls of tools or their results, which the protocol takes only together with `toolConfig`. */
+/**
+ * Whether the history has calls of tools or their results, which the protocol takes only together
+ * with `toolConfig`.
+ */
 export function hasToolHistory(turns: readonly Turn[]): boolean {
   return turns.some(
     (turn) =>
-      turn.role === "tool" || (turn.role === "assistant" && turn.content.some(({ kind }) => kind === "tool_call")),
+      turn.role === "tool" ||
+      (turn.role === "assistant" && turn.content.some(({ kind }) => kind === "tool_call")),
   );
 }
 
-/** Messages as they are made. Roles alternate strictly, and results of tools stand in user messages. */
+/**
+ * Messages as they are made. Roles alternate strictly, and results of tools stand in user messages.
+ */
 class MessageList {
   readonly list: JsonObject[] = [];
   readonly #draft: Draft;
@@ -97,14 +109,17 @@ class MessageList {
       case "tool_call": {
         const { id, name, cache } = part;
         const input = parseExactJsonText(part.arguments);
-        if (!isJsonObject(input)) throw new Error("formatTurns: arguments that no parser at the door let in");
+        if (!isJsonObject(input))
+          throw new Error("formatTurns: arguments that no parser at the door let in");
         return [{ toolUse: { toolUseId: id, name, input } }, ...cachePoint(cache)];
       }
       case "reasoning": {
         const { text, signature } = part;
         const data = redactedData(signature ?? "");
         const reasoningText = { text, signature };
-        return [{ reasoningContent: data === null ? { reasoningText } : { redactedContent: data } }];
+        return [
+          { reasoningContent: data === null ? { reasoningText } : { redactedContent: data } },
+        ];
       }
     }
   }

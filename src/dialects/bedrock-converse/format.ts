@@ -10,8 +10,14 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { budgetOfEffort, effortOfBudget, continuesUnthought } from "../reasoning-effort.ts";
 
-/** Prints a request for Bedrock's Converse, ConverseStream or CountTokens (docs/protocols.md#bedrock-converse). */
-export function formatConverse(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+/**
+ * Prints a request for Bedrock's Converse, ConverseStream or CountTokens
+ * (docs/protocols.md#bedrock-converse).
+ */
+export function formatConverse(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const draft = new Draft();
   const { body, additional, dropped } = draft;
   refuseUnsupported(request, draft);
@@ -40,7 +46,10 @@ export function formatConverse(request: GenerateRequest, target: Target): Format
   };
 }
 
-/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+/**
+ * The decision keeps such requests away; one that gets here all the same must not lose what it
+ * says.
+ */
 function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
   const unsupported: readonly (readonly [string, JsonValue])[] = [
     ["frequency penalty", request.frequencyPenalty],
@@ -52,7 +61,8 @@ function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
     ["JSON answers without a schema", request.format?.kind === "json_object" ? true : null],
   ];
   for (const [what, value] of unsupported)
-    if (value !== null) draft.refuse("feature_not_supported", `The converse protocol has no ${what}`);
+    if (value !== null)
+      draft.refuse("feature_not_supported", `The converse protocol has no ${what}`);
 }
 
 function formatInference(request: GenerateRequest, { body }: Draft): void {
@@ -105,8 +115,8 @@ function formatTier({ hints: { serviceTier } }: GenerateRequest, { body, dropped
 }
 
 /**
- * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands one then. An answer that calls it is a
- * failure.
+ * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands
+ * one then. An answer that calls it is a failure.
  */
 const PLACEHOLDER: JsonObject = {
   toolSpec: {
@@ -135,7 +145,10 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
     ...(choice === null ? {} : { toolChoice: choice }),
   };
   if (parallelToolCalls === false)
-    draft.additional["tool_choice"] = { ...additionalChoice(toolChoice), disable_parallel_tool_use: true };
+    draft.additional["tool_choice"] = {
+      ...additionalChoice(toolChoice),
+      disable_parallel_tool_use: true,
+    };
 }
 
 function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
@@ -149,13 +162,18 @@ function formatTool({ name, description, parameters, strict }: Tool): JsonObject
   };
 }
 
-/** `null` where nothing is said that the absence of the member would not say: not all models know it. */
+/**
+ * `null` where nothing is said that the absence of the member would not say: not all models know
+ * it.
+ */
 function formatChoice(choice: ToolChoice | null): JsonObject | null {
   if (choice?.mode === "named") return { tool: { name: choice.name } };
   return isForced(choice) ? { any: {} } : null;
 }
 
-/** The same for models that have a switch for one call at a time: the choice stands beside the ban. */
+/**
+ * The same for models that have a switch for one call at a time: the choice stands beside the ban.
+ */
 function additionalChoice(choice: ToolChoice | null): JsonObject {
   if (choice?.mode === "named") return { type: "tool", name: choice.name };
   return { type: isForced(choice) ? "any" : "auto" };
@@ -163,7 +181,9 @@ function additionalChoice(choice: ToolChoice | null): JsonObject {
 
 function isForced(choice: ToolChoice | null): boolean {
   if (choice === null) return false;
-  return choice.mode === "allowed" ? choice.required : choice.mode === "required" || choice.mode === "named";
+  return choice.mode === "allowed"
+    ? choice.required
+    : choice.mode === "required" || choice.mode === "named";
 }
 
 /** Efforts that the protocol's own member accepts. */
@@ -173,10 +193,15 @@ const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "
 const LEAST_BUDGET = 1024;
 
 /**
- * Writes how much to think. The protocol has an effort; whether a model thinks at all, and budgets, are fields of the model. By
- * default they are named as in the messages protocol (`thinking`); a provider's flag names other ones.
+ * Writes how much to think. The protocol has an effort; whether a model thinks at all, and budgets,
+ * are fields of the model. By default they are named as in the messages protocol (`thinking`); a
+ * provider's flag names other ones.
  */
-function formatReasoning(request: GenerateRequest, { model, provider }: Target, draft: Draft): void {
+function formatReasoning(
+  request: GenerateRequest,
+  { model, provider }: Target,
+  draft: Draft,
+): void {
   const { reasoning } = request;
   if (reasoning === null) return;
   if (reasoning.display !== null) draft.dropped.add("reasoning_display_dropped");
@@ -192,7 +217,8 @@ function formatReasoning(request: GenerateRequest, { model, provider }: Target, 
     draft.additional["thinking"] = { type: "disabled" };
     return;
   }
-  const tabled = reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
+  const tabled =
+    reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   const budget = reasoning.budget ?? tabled;
   if (tabled !== null) draft.dropped.add("effort_as_budget");
   else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
@@ -201,8 +227,14 @@ function formatReasoning(request: GenerateRequest, { model, provider }: Target, 
     draft.additional["thinking"] = { type: "adaptive" };
 }
 
-/** Counting has no member for the effort; the models that have one take it among their own fields. */
-function writeEffort(effort: ReasoningEffort, { purpose }: GenerateRequest, { body, additional }: Draft): void {
+/**
+ * Counting has no member for the effort; the models that have one take it among their own fields.
+ */
+function writeEffort(
+  effort: ReasoningEffort,
+  { purpose }: GenerateRequest,
+  { body, additional }: Draft,
+): void {
   if (purpose === "count") additional["output_config"] = { effort };
   else body["outputConfig"] = { effort };
 }
@@ -228,7 +260,10 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
 }
 
 /** Flags of providers whose models have their own member for the effort, and how it is written. */
-const EFFORT_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft: Draft) => void])[] = [
+const EFFORT_FIELDS: readonly (readonly [
+  string,
+  (effort: ReasoningEffort, draft: Draft) => void,
+])[] = [
   [
     "reasoning_config_field",
     (effort, { additional }) => {
@@ -244,7 +279,10 @@ const EFFORT_FIELDS: readonly (readonly [string, (effort: ReasoningEffort, draft
   ],
 ];
 
-/** The effort to send where there are no budgets: a budget becomes the effort of the largest budget of the model's table that it covers. */
+/**
+ * The effort to send where there are no budgets: a budget becomes the effort of the largest budget
+ * of the model's table that it covers.
+ */
 function effortOf(
   effort: ReasoningEffort,
   budget: number | null,
@@ -256,6 +294,9 @@ function effortOf(
   if (effort !== "unspecified") return effort;
   const found = effortOfBudget(budget, table, EFFORTS);
   if (found === null)
-    draft.refuse("invalid_reasoning_budget", "No endpoint that may get the request takes a reasoning budget");
+    draft.refuse(
+      "invalid_reasoning_budget",
+      "No endpoint that may get the request takes a reasoning budget",
+    );
   return found;
 }

@@ -26,7 +26,10 @@ interface Block {
   readonly citations: Citation[];
 }
 
-/** Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping. */
+/**
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
+ */
 export class MessageReader extends AnswerEvents {
   readonly #family: string | null;
   /** What ended the text, where it can have been only one. */
@@ -57,19 +60,26 @@ export class MessageReader extends AnswerEvents {
     this.emit({ type: "start", model: null });
   }
 
-  /** Begins a block of a kind that has to be begun. Texts and reasoning begin with their first piece. */
+  /**
+   * Begins a block of a kind that has to be begun. Texts and reasoning begin with their first
+   * piece.
+   */
   openBlock(index: number, start: JsonObject): void {
     this.closeBlock();
     const call = start["toolUse"];
-    // A tool that the provider runs itself, its result, or an image: no caller of another protocol can have requested it.
-    // A call of a tool that was not offered cannot be left out either: the answer would end as if nothing were to be done.
-    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone) return this.#failUnexpected();
+    // A tool that the provider runs itself, its result, or an image: no caller of another protocol
+    // can have requested it. A call of a tool that was not offered cannot be left out either: the
+    // answer would end as if nothing were to be done.
+    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone)
+      return this.#failUnexpected();
     const block = this.#begin(index, "tool");
     this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
     this.flush();
   }
 
-  /** Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer. */
+  /**
+   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
+   */
   addDelta(index: number, delta: JsonObject): void {
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") {
@@ -78,7 +88,8 @@ export class MessageReader extends AnswerEvents {
       this.blocks.text(text, [], block.key);
     } else if (isJsonObject(toolUse)) {
       const block = this.#open;
-      if (block?.index !== index || block.kind !== "tool") return this.fail(answerFailure("malformed"));
+      if (block?.index !== index || block.kind !== "tool")
+        return this.fail(answerFailure("malformed"));
       this.blocks.arguments(block.key, textOf(toolUse["input"]));
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
@@ -113,7 +124,10 @@ export class MessageReader extends AnswerEvents {
     if (read !== null) this.emit({ type: "usage", usage: read });
   }
 
-  /** The provider has said why the answer ended. Its counts may follow, so the end is reported by `conclude`. */
+  /**
+   * The provider has said why the answer ended. Its counts may follow, so the end is reported by
+   * `conclude`.
+   */
   stop(reason: JsonValue | undefined): void {
     this.closeBlock();
     const unknown = answerFailure("malformed", "unknown_finish_reason");
@@ -164,14 +178,20 @@ export class MessageReader extends AnswerEvents {
   }
 }
 
-/** A citation that says where the text comes from; `null` for one that counts in the request's own documents. Its positions are those of the source. */
+/**
+ * A citation that says where the text comes from; `null` for one that counts in the request's own
+ * documents. Its positions are those of the source.
+ */
 function readCitation({ title, location }: JsonObject): Citation | null {
   const web = isJsonObject(location) ? location["web"] : undefined;
   const url = isJsonObject(web) ? web["url"] : undefined;
   return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
 }
 
-/** Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is not base64. */
+/**
+ * Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is
+ * not base64.
+ */
 function joinBase64(pieces: readonly string[]): string | null {
   if (pieces.length < 2) return pieces[0] ?? "";
   try {
@@ -181,7 +201,10 @@ function joinBase64(pieces: readonly string[]): string | null {
   }
 }
 
-/** Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached tokens out; canon's has them in. */
+/**
+ * Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached
+ * tokens out; canon's has them in.
+ */
 export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const fresh = readCount(usage["inputTokens"]);
@@ -202,7 +225,8 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
 function writtenForAnHour(details: JsonValue | undefined): number {
   if (!Array.isArray(details)) return 0;
   return details.reduce<number>(
-    (sum, one) => sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
+    (sum, one) =>
+      sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
     0,
   );
 }

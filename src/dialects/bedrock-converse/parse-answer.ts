@@ -45,7 +45,8 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
     reader.addDelta(index, { text });
   } else if (isJsonObject(toolUse)) {
     reader.openBlock(index, { toolUse });
-    if (!reader.over) reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse["input"] ?? {}) } });
+    if (!reader.over)
+      reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse["input"] ?? {}) } });
   } else if (isJsonObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent;
     const said = isJsonObject(reasoningText) ? reasoningText : {};
@@ -61,12 +62,14 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
 function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader): void {
   for (const piece of Array.isArray(content) ? content : [])
     if (isJsonObject(piece)) reader.addDelta(index, { text: piece["text"] });
-  for (const citation of Array.isArray(citations) ? citations : []) reader.addDelta(index, { citation });
+  for (const citation of Array.isArray(citations) ? citations : [])
+    reader.addDelta(index, { citation });
 }
 
 /**
- * Reads a stream of ConverseStream (docs/protocols.md#bedrock-converse). `messageStop` completes the answer; the counts of `metadata` follow it. A stream
- * that ends between the two is a complete answer without counts: no part of its content is missing.
+ * Reads a stream of ConverseStream (docs/protocols.md#bedrock-converse). `messageStop` completes
+ * the answer; the counts of `metadata` follow it. A stream that ends between the two is a complete
+ * answer without counts: no part of its content is missing.
  */
 class ConverseParser implements EventParser {
   readonly #frames = new FrameReader(MAXIMUM_EVENT_BYTES);
@@ -95,7 +98,8 @@ class ConverseParser implements EventParser {
     // A frame without a payload has no members.
     const body = payload.length === 0 ? {} : parseAnswerBytes(payload);
     const kind = headers.get(":message-type");
-    if (kind === "exception") return this.#reader.fail(readException(headers.get(":exception-type"), body));
+    if (kind === "exception")
+      return this.#reader.fail(readException(headers.get(":exception-type"), body));
     if (kind === "error") return this.#reader.fail(readException(headers.get(":error-code"), body));
     const type = headers.get(":event-type");
     if (kind !== "event" || type === undefined || !isJsonObject(body))
@@ -135,7 +139,8 @@ class ConverseParser implements EventParser {
     if (type === "contentBlockStop") return this.#reader.closeBlock();
     if (type === "contentBlockStart") {
       // Only calls need a beginning; models may say that a text begins.
-      if (isJsonObject(start) && Object.keys(start).length > 0) this.#reader.openBlock(index, start);
+      if (isJsonObject(start) && Object.keys(start).length > 0)
+        this.#reader.openBlock(index, start);
       return;
     }
     if (!isJsonObject(delta)) return this.#reader.fail(answerFailure("malformed"));

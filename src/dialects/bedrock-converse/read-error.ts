@@ -5,8 +5,9 @@ import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import type { Target } from "../dialect.ts";
 
 /**
- * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a union (`throttlingException`), in the body
- * of an error answer as types (`ThrottlingException`, sometimes with a namespace before it); both are looked up in lower case.
+ * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a
+ * union (`throttlingException`), in the body of an error answer as types (`ThrottlingException`,
+ * sometimes with a namespace before it); both are looked up in lower case.
  */
 const CODES: ReadonlyMap<string, string> = new Map([
   ["accessdeniedexception", "access_denied"],
@@ -34,12 +35,18 @@ export function readConverseError(status: number, bytes: Uint8Array): UpstreamFa
 }
 
 /** An exception or an error that arrived inside a stream. */
-export function readException(type: string | undefined, payload: JsonValue | undefined): UpstreamFailure {
+export function readException(
+  type: string | undefined,
+  payload: JsonValue | undefined,
+): UpstreamFailure {
   return refusedFrame(payload, codeOf(type));
 }
 
 function codeOf(type: JsonValue | undefined): string | null {
-  const known = typeof type === "string" ? CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) : null;
+  const known =
+    typeof type === "string"
+      ? CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase())
+      : null;
   return known ?? null;
 }
 
@@ -48,7 +55,10 @@ export function invokePath({ endpoint }: Target): string {
   return `/model/${encodeURIComponent(endpoint.upstreamModel)}/invoke`;
 }
 
-/** What an answer without results says has gone wrong: an error has a message. `null` where it says nothing of the kind. */
+/**
+ * What an answer without results says has gone wrong: an error has a message. `null` where it says
+ * nothing of the kind.
+ */
 export function bedrockErrorIn(answer: JsonObject): UpstreamFailure | null {
   if (typeof memberIn(answer, "message") !== "string") return null;
   const type = memberIn(answer, "__type");

@@ -9,7 +9,10 @@ import type { AnswerFault } from "../answer-failure.ts";
 import { listIn, memberIn } from "../json.ts";
 import { readInOrder, type FoundVectors, onlyText } from "../unary/embed-checks.ts";
 
-/** Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a header, which answers do not show us. */
+/**
+ * Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a
+ * header, which answers do not show us.
+ */
 export const dialect: Dialect = {
   embed: {
     format,
@@ -18,7 +21,10 @@ export const dialect: Dialect = {
   },
 };
 
-/** A query may be for anything that was embedded for search: of the values for queries this one is right whatever else is stored beside the texts. */
+/**
+ * A query may be for anything that was embedded for search: of the values for queries this one is
+ * right whatever else is stored beside the texts.
+ */
 const PURPOSES: Readonly<Record<EmbedPurpose, string>> = {
   document: "GENERIC_INDEX",
   query: "GENERIC_RETRIEVAL",
@@ -46,5 +52,9 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const embeddings = listIn(body, "embeddings");
   if (embeddings === null) return bedrockErrorIn(body) ?? "missing_results";
-  return { entries: embeddings.map((item) => memberIn(item, "embedding")), inputTokens: null, model: null };
+  return {
+    entries: embeddings.map((item) => memberIn(item, "embedding")),
+    inputTokens: null,
+    model: null,
+  };
 }

@@ -27,7 +27,10 @@ export const dialect: Dialect = {
   },
 };
 
-function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+function formatBedrock(
+  request: RerankRequest,
+  { endpoint }: Target,
+): FormattedRequest | ServiceError {
   const refusal = foreignRefusal(request);
   if (refusal !== null) return refusal;
   const body = {
@@ -45,7 +48,12 @@ function formatBedrock(request: RerankRequest, { endpoint }: Target): FormattedR
       },
     },
   };
-  return { path: PATH, body, headers: [], dropped: [...droppedPriority(request), ...droppedTruncation(request)] };
+  return {
+    path: PATH,
+    body,
+    headers: [],
+    dropped: [...droppedPriority(request), ...droppedTruncation(request)],
+  };
 }
 
 function find(answer: JsonObject): FoundRanking | UpstreamFailure {

@@ -15,13 +15,20 @@ export const dialect: Dialect = {
       readInOrder(bytes, request, target, (body) =>
         body["embedding"] === undefined
           ? (bedrockErrorIn(body) ?? "missing_results")
-          : { entries: [body["embedding"]], inputTokens: countIn(body, "inputTextTokenCount"), model: null },
+          : {
+              entries: [body["embedding"]],
+              inputTokens: countIn(body, "inputTextTokenCount"),
+              model: null,
+            },
       ),
     readError: readConverseError,
   },
 };
 
-/** `normalize` is left out: the second version has it and does so by default, the first refuses every member but the text. */
+/**
+ * `normalize` is left out: the second version has it and does so by default, the first refuses
+ * every member but the text.
+ */
 function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
   const text = onlyText(request);
   if (typeof text !== "string") return text;

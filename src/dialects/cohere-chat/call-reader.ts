@@ -24,10 +24,17 @@ export class CallReader {
   /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
   open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
     const called = isJsonObject(value) ? value["function"] : null;
-    if (!isJsonObject(value) || !isJsonObject(called)) return answerFailure("malformed", "unexpected_output_item");
+    if (!isJsonObject(value) || !isJsonObject(called))
+      return answerFailure("malformed", "unexpected_output_item");
     const { id } = value;
     const { name, arguments: json } = called;
-    if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || this.#calls.has(index)) {
+    if (
+      typeof id !== "string" ||
+      id === "" ||
+      typeof name !== "string" ||
+      name === "" ||
+      this.#calls.has(index)
+    ) {
       return answerFailure("malformed");
     }
     this.#calls.set(index, { key: String(index), held: "", reported: false });
@@ -46,7 +53,8 @@ export class CallReader {
       return true;
     }
     call.held += json;
-    // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments is what they mean.
+    // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments
+    // is what they mean.
     if ("null".startsWith(call.held.trim())) return true;
     call.reported = true;
     this.#blocks.arguments(call.key, call.held);
@@ -66,11 +74,16 @@ interface ReadCitation {
   readonly content: number | null;
   /** One for each source that has an address. */
   readonly citations: readonly Citation[];
-  /** Some source is the request's own: a tool's result or a document without an address. Or it is not the answer's text that is cited. */
+  /**
+   * Some source is the request's own: a tool's result or a document without an address. Or it is
+   * not the answer's text that is cited.
+   */
   readonly incomplete: boolean;
 }
 
-/** Positions count code points of one part's text, as canon's do (checked against recorded answers). */
+/**
+ * Positions count code points of one part's text, as canon's do (checked against recorded answers).
+ */
 export function readCitation(value: JsonValue | undefined): ReadCitation {
   const cited = isJsonObject(value) ? value : {};
   const { start, end, sources, type, content_index: content } = cited;
@@ -79,15 +92,25 @@ export function readCitation(value: JsonValue | undefined): ReadCitation {
   const addressed = listed.flatMap((source) => addressOf(source) ?? []);
   return {
     content: positionOf(content),
-    citations: addressed.map(({ url, title }) => ({ url, title, start: positionOf(start), end: positionOf(end) })),
+    citations: addressed.map(({ url, title }) => ({
+      url,
+      title,
+      start: positionOf(start),
+      end: positionOf(end),
+    })),
     incomplete: addressed.length === 0 || addressed.length < listed.length,
   };
 }
 
-/** Address and title of what is cited: they stand in the document, or in what the tool gave back. */
-function addressOf(source: JsonValue): { readonly url: string; readonly title: string | null } | null {
+/**
+ * Address and title of what is cited: they stand in the document, or in what the tool gave back.
+ */
+function addressOf(
+  source: JsonValue,
+): { readonly url: string; readonly title: string | null } | null {
   if (!isJsonObject(source)) return null;
-  const cited: JsonObject | null = [source["document"], source["tool_output"]].find(isJsonObject) ?? null;
+  const cited: JsonObject | null =
+    [source["document"], source["tool_output"]].find(isJsonObject) ?? null;
   const url = cited?.["url"];
   const title = cited?.["title"];
   if (typeof url !== "string" || url === "") return null;

@@ -8,7 +8,10 @@ import { readCohereError } from "./read-error.ts";
 import { formatCohere } from "./format.ts";
 import { parseCohereAnswer, parseCohereStream } from "./parse-answer.ts";
 
-/** Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface speaks it. */
+/**
+ * Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface
+ * speaks it.
+ */
 export const cohereChatUpstream: Upstream = {
   format: fitting(formatCohere, COHERE_CHAT.requires),
   parseStream: parseCohereStream,
@@ -17,4 +20,8 @@ export const cohereChatUpstream: Upstream = {
 };
 
 /** The row of `dialects/table.ts`. */
-export const dialect: Dialect = { generate: cohereChatUpstream, embed: cohereEmbedder, rerank: cohereReranker };
+export const dialect: Dialect = {
+  generate: cohereChatUpstream,
+  embed: cohereEmbedder,
+  rerank: cohereReranker,
+};

@@ -48,7 +48,10 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   };
 }
 
-/** Vectors stand below the kind of their numbers, or, where older models of Bedrock do not know kinds, at once in the list. */
+/**
+ * Vectors stand below the kind of their numbers, or, where older models of Bedrock do not know
+ * kinds, at once in the list.
+ */
 function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   const entries = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
   if (entries === null) return bedrockErrorIn(body) ?? "missing_results";

@@ -25,7 +25,10 @@ export interface Draft {
 
 /** The 400 for what the protocol cannot express. */
 export function lacking(what: string): ServiceError {
-  return invalidRequest("feature_not_supported", `An endpoint that may get the request has no ${what}`);
+  return invalidRequest(
+    "feature_not_supported",
+    `An endpoint that may get the request has no ${what}`,
+  );
 }
 
 /** Writes `messages`; the error is a 400 for what this protocol cannot say. */
@@ -102,7 +105,9 @@ class TurnFormatter {
     return { type: "image_url", image_url: { url, ...(detail === null ? {} : { detail }) } };
   }
 
-  /** A message has a member for each kind of content, in this order: thought, text, the plan, calls. */
+  /**
+   * A message has a member for each kind of content, in this order: thought, text, the plan, calls.
+   */
   #addAssistant({ name, content }: AssistantTurn): void {
     this.#dropName(name);
     const said: JsonObject[] = [];
@@ -151,7 +156,11 @@ class TurnFormatter {
     if (isError === true) this.#draft.dropped.add("tool_error_flag_dropped");
     const texts = content.flatMap((part) => (part.kind === "text" ? this.#text(part) : []));
     // Every call needs a result, one that says nothing too.
-    this.messages.push({ role: "tool", tool_call_id: callId, content: texts.length === 0 ? "" : plain(texts) });
+    this.messages.push({
+      role: "tool",
+      tool_call_id: callId,
+      content: texts.length === 0 ? "" : plain(texts),
+    });
   }
 
   #dropMark(cache: CacheMark | null): void {
@@ -162,7 +171,10 @@ class TurnFormatter {
     if (name !== null) this.#draft.dropped.add("participant_name_dropped");
   }
 
-  /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+  /**
+   * The decision keeps such requests away; one that gets here all the same must not lose what it
+   * says.
+   */
   #refuse(what: string): readonly JsonObject[] {
     this.refusal ??= lacking(what);
     return [];
@@ -175,7 +187,9 @@ function plain(parts: readonly JsonObject[]): JsonValue {
   return parts.length === 1 && only?.["type"] === "text" ? (only["text"] ?? "") : parts;
 }
 
-/** The text before calls is their plan: this is how the model's own plan, as text, comes back to it. */
+/**
+ * The text before calls is their plan: this is how the model's own plan, as text, comes back to it.
+ */
 function spoken(said: readonly JsonObject[], called: boolean): JsonObject {
   const last = said.at(-1);
   const plan = called && last?.["type"] === "text" ? last["text"] : undefined;

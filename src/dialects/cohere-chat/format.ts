@@ -10,7 +10,10 @@ import type { JsonObject } from "../../canon/json.ts";
 const PATH = "/v2/chat";
 
 /** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
-export function formatCohere(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatCohere(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
   const problem =
     unsupportedField(request) ??
@@ -27,7 +30,10 @@ export function formatCohere(request: GenerateRequest, target: Target): Formatte
   return { path: PATH, body: draft.body, headers: [], dropped: [...draft.dropped].toSorted() };
 }
 
-/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+/**
+ * The decision keeps such requests away; one that gets here all the same must not lose what it
+ * says.
+ */
 function unsupportedField({ purpose, logitBias, verbosity }: GenerateRequest): ServiceError | null {
   if (purpose === "count") return lacking("token counting");
   if (logitBias !== null) return lacking("logit_bias");
@@ -47,20 +53,27 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): Se
     body["response_format"] = { type: "json_object" };
     return null;
   }
-  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null)
+    dropped.add("schema_name_dropped");
   body["response_format"] = { type: "json_object", json_schema: format.schema };
   return null;
 }
 
-/** The protocol has neither service tiers nor a member for what a provider may keep. `auto` is the tier of requests that name none. */
+/**
+ * The protocol has neither service tiers nor a member for what a provider may keep. `auto` is the
+ * tier of requests that name none.
+ */
 function dropHints({ hints }: GenerateRequest, { dropped }: Draft): void {
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (hints.serviceTier !== null && hints.serviceTier !== "auto")
+    dropped.add("service_tier_changed");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
+    dropped.add("cache_hint_dropped");
 }
 
 /**
- * Writes `thinking`. The protocol knows on, off and a budget; an effort becomes a budget by the table in routes.yaml, and by nothing else.
- * Models that can think do so unless the request says not to.
+ * Writes `thinking`. The protocol knows on, off and a budget; an effort becomes a budget by the
+ * table in routes.yaml, and by nothing else. Models that can think do so unless the request says
+ * not to.
  */
 function formatReasoning(
   reasoning: GenerateRequest["reasoning"],
@@ -83,7 +96,10 @@ function formatReasoning(
     return null;
   }
   if (budget < 1) {
-    return invalidRequest("invalid_reasoning_budget", "The reasoning budget must be at least 1 token");
+    return invalidRequest(
+      "invalid_reasoning_budget",
+      "The reasoning budget must be at least 1 token",
+    );
   }
   if (effort !== "unspecified") dropped.add("effort_as_budget");
   body["thinking"] = { type: "enabled", token_budget: budget };
@@ -96,7 +112,10 @@ const TOP_P = [0.01, 0.99] as const;
 /** Stop sequences that a request may have. */
 const MOST_STOPS = 5;
 
-/** A number as the caller's protocol calls it, what it is called here, and the values that it may have. */
+/**
+ * A number as the caller's protocol calls it, what it is called here, and the values that it may
+ * have.
+ */
 interface Bounded {
   readonly param: string;
   readonly name: string;
@@ -112,7 +131,13 @@ function formatSampling(request: GenerateRequest, { body, dropped }: Draft): Ser
   if (topP === 1) dropped.add("top_p_limited");
   const numbers: readonly Bounded[] = [
     { param: "temperature", name: "temperature", value: request.temperature, least: 0, most: 1 },
-    { param: "top_p", name: "p", value: topP === 1 ? TOP_P[1] : topP, least: TOP_P[0], most: TOP_P[1] },
+    {
+      param: "top_p",
+      name: "p",
+      value: topP === 1 ? TOP_P[1] : topP,
+      least: TOP_P[0],
+      most: TOP_P[1],
+    },
     { param: "top_k", name: "k", value: request.topK, least: 0, most: 500 },
     { param: "seed", name: "seed", value: request.seed, least: 0, most: Number.MAX_SAFE_INTEGER },
     ...penalties(request),
@@ -131,12 +156,20 @@ function formatSampling(request: GenerateRequest, { body, dropped }: Draft): Ser
   return null;
 }
 
-/** A penalty of 0 requests nothing; some models refuse both members side by side, whatever they say. */
+/**
+ * A penalty of 0 requests nothing; some models refuse both members side by side, whatever they say.
+ */
 function penalties({ frequencyPenalty, presencePenalty }: GenerateRequest): readonly Bounded[] {
   return [
     { name: "frequency_penalty", value: frequencyPenalty },
     { name: "presence_penalty", value: presencePenalty },
-  ].map(({ name, value }) => ({ param: name, name, value: value === 0 ? null : value, least: 0, most: 1 }));
+  ].map(({ name, value }) => ({
+    param: name,
+    name,
+    value: value === 0 ? null : value,
+    least: 0,
+    most: 1,
+  }));
 }
 
 function outside(param: string, range: string): ServiceError {
@@ -171,7 +204,9 @@ function formatTools(request: GenerateRequest, { body, dropped }: Draft): Servic
 
 /** Where only some tools may be called, only those are sent. */
 function offered({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
-  return toolChoice?.mode === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
+  return toolChoice?.mode === "allowed"
+    ? tools.filter(({ name }) => toolChoice.names.includes(name))
+    : tools;
 }
 
 function formatTool({ name, description, parameters }: Tool): JsonObject {

@@ -9,11 +9,13 @@ import { CallReader, readCitation } from "./call-reader.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 
 /**
- * Reads a message piece by piece; streams and whole answers have the same values, so there is one mapping.
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
  *
- * What the model says of its plan before it calls tools is reported as text. It is written for the reader ("I will look up the weather"), also by
- * models that do not reason; as text every surface can carry it, it comes back in the history, and no caller gets reasoning that has not
- * been approved for any.
+ * What the model says of its plan before it calls tools is reported as text. It is written for the
+ * reader ("I will look up the weather"), also by models that do not reason; as text every surface
+ * can carry it, it comes back in the history, and no caller gets reasoning that has not been
+ * approved for any.
  */
 export class MessageReader extends AnswerEvents {
   readonly #wantsLogprobs: boolean;
@@ -43,7 +45,8 @@ export class MessageReader extends AnswerEvents {
     const first = parts.findIndex((part) => isJsonObject(part) && part["type"] === "text");
     for (const [index, part] of parts.entries()) {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
-      for (const citation of cited) if ((readCitation(citation).content ?? first) === index) this.cite(citation);
+      for (const citation of cited)
+        if ((readCitation(citation).content ?? first) === index) this.cite(citation);
     }
     if (first === -1 && cited.length > 0) this.drop("citations_dropped");
     this.addPlan(message["tool_plan"]);
@@ -116,10 +119,18 @@ export class MessageReader extends AnswerEvents {
     if (type !== "text" && type !== "thinking") {
       return this.fail(answerFailure("malformed", "unexpected_output_item"));
     }
-    this.#addContent(index, part, typeof text === "string" ? logprobsOf(text, probabilities) : NOTHING);
+    this.#addContent(
+      index,
+      part,
+      typeof text === "string" ? logprobsOf(text, probabilities) : NOTHING,
+    );
   }
 
-  #addContent(index: number, { text, thinking }: JsonObject, { logprobs, joined }: ReadLogprobs): void {
+  #addContent(
+    index: number,
+    { text, thinking }: JsonObject,
+    { logprobs, joined }: ReadLogprobs,
+  ): void {
     if (!this.#goesOn()) return;
     if (typeof thinking === "string" && thinking !== "") {
       this.#text = null;
@@ -131,7 +142,10 @@ export class MessageReader extends AnswerEvents {
     this.blocks.text(text, logprobs, String(index));
   }
 
-  /** Whether pieces are still taken. One that comes without the message's beginning is the beginning. */
+  /**
+   * Whether pieces are still taken. One that comes without the message's beginning is the
+   * beginning.
+   */
   #goesOn(): boolean {
     this.start();
     return !this.over;
@@ -146,8 +160,9 @@ function errorCode(type: JsonValue | undefined): string | null {
 }
 
 /**
- * The counts of an answer; `null` where it has none. `tokens` are what the model read and made; `billed_units` leave out what the provider
- * adds to every prompt, so they are a price and not a count. Cached tokens are part of the input, reasoning is part of the output.
+ * The counts of an answer; `null` where it has none. `tokens` are what the model read and made;
+ * `billed_units` leave out what the provider adds to every prompt, so they are a price and not a
+ * count. Cached tokens are part of the input, reasoning is part of the output.
  */
 function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
@@ -169,11 +184,16 @@ interface ReadLogprobs {
 }
 
 /**
- * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where those are several, nothing says which letters
- * belong to which; the sum of their logarithms is the piece's own, and that is what is reported.
+ * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where
+ * those are several, nothing says which letters belong to which; the sum of their logarithms is the
+ * piece's own, and that is what is reported.
  */
 function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
-  const entries: readonly JsonValue[] = Array.isArray(value) ? value : isJsonObject(value) ? [value] : [];
+  const entries: readonly JsonValue[] = Array.isArray(value)
+    ? value
+    : isJsonObject(value)
+      ? [value]
+      : [];
   let joined = false;
   const logprobs = entries.flatMap((entry): readonly TokenLogprob[] => {
     const { text, logprobs: numbers } = isJsonObject(entry) ? entry : {};
@@ -181,12 +201,22 @@ function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
     const known = numbers.filter((number) => typeof number === "number");
     if (known.length === 0 || known.length < numbers.length) return [];
     joined ||= known.length > 1;
-    return [{ token: text, logprob: known.reduce((sum, number) => sum + number, 0), bytes: null, top: [] }];
+    return [
+      {
+        token: text,
+        logprob: known.reduce((sum, number) => sum + number, 0),
+        bytes: null,
+        top: [],
+      },
+    ];
   });
   return { logprobs, joined };
 }
 
-/** Those at the end of the list that make up the text: a whole answer's list may begin with those of its reasoning. */
+/**
+ * Those at the end of the list that make up the text: a whole answer's list may begin with those of
+ * its reasoning.
+ */
 function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogprobs {
   let length = 0;
   let first = logprobs.length;
@@ -195,5 +225,7 @@ function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogpr
     length += logprobs[first]?.token.length ?? 0;
   }
   const own = logprobs.slice(first);
-  return own.map(({ token }) => token).join("") === text ? { logprobs: own, joined } : { logprobs: [], joined: false };
+  return own.map(({ token }) => token).join("") === text
+    ? { logprobs: own, joined }
+    : { logprobs: [], joined: false };
 }

@@ -8,7 +8,10 @@ import { SseEventParser } from "../sse.ts";
 import { readErrorObject } from "./read-error.ts";
 import { MessageReader } from "./message-reader.ts";
 
-/** Reads a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the answer; the `[DONE]` after it adds nothing. */
+/**
+ * Reads a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the answer; the
+ * `[DONE]` after it adds nothing.
+ */
 class CohereParser extends SseEventParser<MessageReader> {
   protected override take(data: string, event: string | null): void {
     // The end of a stream whose answer never ended.
@@ -39,7 +42,10 @@ class CohereParser extends SseEventParser<MessageReader> {
       case "tool-call-start":
         return reader.openCall(index, message["tool_calls"]);
       case "tool-call-delta":
-        return reader.addArguments(index, memberOf(memberOf(message, "tool_calls"), "function")["arguments"]);
+        return reader.addArguments(
+          index,
+          memberOf(memberOf(message, "tool_calls"), "function")["arguments"],
+        );
       case "tool-call-end":
         return reader.closeCall(index);
       case "citation-start":
@@ -58,7 +64,10 @@ export function parseCohereStream(request: GenerateRequest): EventParser {
 }
 
 /** A whole answer as the events of a stream of it. */
-export function parseCohereAnswer(bytes: Uint8Array, request: GenerateRequest): readonly InferenceEvent[] {
+export function parseCohereAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+): readonly InferenceEvent[] {
   const reader = new MessageReader(request);
   const answer = parseAnswerBytes(bytes);
   const message = isJsonObject(answer) ? answer["message"] : null;
@@ -73,7 +82,9 @@ export function parseCohereAnswer(bytes: Uint8Array, request: GenerateRequest): 
 }
 
 function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
-  return typeof object["message"] === "string" ? readErrorObject(object) : answerFailure("malformed");
+  return typeof object["message"] === "string"
+    ? readErrorObject(object)
+    : answerFailure("malformed");
 }
 
 function memberOf(object: JsonObject, name: string): JsonObject {

@@ -7,7 +7,13 @@ import type { RerankRequest } from "../../canon/unary/rerank.ts";
 import { Members, TranslationRecord } from "../members.ts";
 import { takeExtras } from "../unary/extras.ts";
 import type { ReadRequest } from "../unary/surface.ts";
-import { inferenceRequest, RequestReading, UNSPECIFIED, type FieldRegistry, hasUnknownMember } from "../fields.ts";
+import {
+  inferenceRequest,
+  RequestReading,
+  UNSPECIFIED,
+  type FieldRegistry,
+  hasUnknownMember,
+} from "../fields.ts";
 import { readKinds } from "../kinds.ts";
 import { CHAT_KINDS } from "../openai-chat/read-tools.ts";
 import { memberIn } from "../json.ts";
@@ -18,7 +24,8 @@ import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 export const RERANK_BODY: BodyReader = {
   ...PLAIN_BODY,
   inputAllowance: (body, needs) => PLAIN_BODY.inputAllowance(body, needs) + repeatedQuery(body),
-  likelyInput: (body, needs) => PLAIN_BODY.likelyInput(body, needs) + Math.ceil(repeatedQuery(body) / ASCII_PER_TOKEN),
+  likelyInput: (body, needs) =>
+    PLAIN_BODY.likelyInput(body, needs) + Math.ceil(repeatedQuery(body) / ASCII_PER_TOKEN),
 };
 
 function repeatedQuery({ query, documents }: JsonObject): number {
@@ -44,20 +51,31 @@ export const RERANK_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Neither a route's mode nor a policy's edits are known before the decision; both only take members away. */
+/**
+ * Neither a route's mode nor a policy's edits are known before the decision; both only take members
+ * away.
+ */
 const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
 
 /**
- * Reads a validated rerank body: what it requires, how large it is, what it prefers. What no endpoint accepts is refused here, so that a simulated
- * decision says the same as a call.
+ * Reads a validated rerank body: what it requires, how large it is, what it prefers. What no
+ * endpoint accepts is refused here, so that a simulated decision says the same as a call.
  */
 export const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const read = readRerankRequest(body, "strip", NO_EDITS);
   if ("code" in read) return read;
   const reading = new RequestReading();
-  if (read.request.maxTokensPerDocument !== null) reading.use("document_limit", "max_tokens_per_doc");
+  if (read.request.maxTokensPerDocument !== null)
+    reading.use("document_limit", "max_tokens_per_doc");
   readKinds(body, RERANK_FIELDS, CHAT_KINDS, reading);
-  return inferenceRequest(reading, { ...UNSPECIFIED, operation: "rerank", body, bytes, headers, reader: RERANK_BODY });
+  return inferenceRequest(reading, {
+    ...UNSPECIFIED,
+    operation: "rerank",
+    body,
+    bytes,
+    headers,
+    reader: RERANK_BODY,
+  });
 };
 
 /** What the caller wants the answer to look like. */
@@ -85,7 +103,8 @@ export function readRerankRequest(
   const extras = takeExtras(members, body, RERANK_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
   const query = members.text("query") ?? "";
-  if (query === "") record.refuse(invalidRequest("empty_input", "query must not be an empty text", "query"));
+  if (query === "")
+    record.refuse(invalidRequest("empty_input", "query must not be an empty text", "query"));
   const documents = members.list("documents");
   const texts = readDocuments(documents, record);
   refuseChunking(members);
@@ -106,31 +125,55 @@ export function readRerankRequest(
     mayBeVoyage: !Object.hasOwn(body, "top_n"),
   };
   members.close();
-  return record.result(mode) ?? { request, form, stripped: [...record.stripped], dropped: [...record.dropped] };
+  return (
+    record.result(mode) ?? {
+      request,
+      form,
+      stripped: [...record.stripped],
+      dropped: [...record.dropped],
+    }
+  );
 }
 
 function resultLimit(members: Members): number | null {
   const topN = members.number("top_n");
   const topK = members.number("top_k");
   if (topN !== null && topK !== null && topN !== topK) {
-    members.refuse("top_k", "conflicting_fields", "and top_n say different limits; send one of them");
+    members.refuse(
+      "top_k",
+      "conflicting_fields",
+      "and top_n say different limits; send one of them",
+    );
   }
   return topN ?? topK;
 }
 
-/** How the protocol's first version says which part of a document counts; no provider of today takes it. */
+/**
+ * How the protocol's first version says which part of a document counts; no provider of today takes
+ * it.
+ */
 function refuseChunking(members: Members): void {
   const fields = members.take("rank_fields");
-  if (fields !== undefined && !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")) {
+  if (
+    fields !== undefined &&
+    !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")
+  ) {
     const fix = 'must be ["text"]: write all that is to be ranked into each document\'s `text`';
     members.refuse("rank_fields", "unsupported_value", fix);
   }
   if (members.take("max_chunks_per_doc") !== undefined) {
-    members.refuse("max_chunks_per_doc", "unsupported_parameter", "is not offered: send max_tokens_per_doc instead");
+    members.refuse(
+      "max_chunks_per_doc",
+      "unsupported_parameter",
+      "is not offered: send max_tokens_per_doc instead",
+    );
   }
 }
 
-/** Requests passages in the results, which no other protocol can express; if forwarded, they would be left out of the answer. */
+/**
+ * Requests passages in the results, which no other protocol can express; if forwarded, they would
+ * be left out of the answer.
+ */
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
   if (spans === undefined || (isJsonObject(spans) && spans["mode"] === "disabled")) return;
@@ -138,19 +181,25 @@ function refuseSpans(members: Members): void {
 }
 
 /**
- * Members with which protocols give documents that are no text. Beside a text they are not passed over: a caller who sends one wants it ranked.
+ * Members with which protocols give documents that are no text. Beside a text they are not passed
+ * over: a caller who sends one wants it ranked.
  */
 const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 
 const SENT: ReadonlySet<string> = new Set(["text"]);
 
 /**
- * The text of each document, in their order. A document without one is refused with its position: a document that is left out would shift the indices of
- * all that follow.
+ * The text of each document, in their order. A document without one is refused with its position: a
+ * document that is left out would shift the indices of all that follow.
  */
-function readDocuments(documents: readonly JsonValue[], record: TranslationRecord): readonly string[] {
+function readDocuments(
+  documents: readonly JsonValue[],
+  record: TranslationRecord,
+): readonly string[] {
   if (documents.length === 0) {
-    record.refuse(invalidRequest("empty_input", "documents must not be an empty list", "documents"));
+    record.refuse(
+      invalidRequest("empty_input", "documents must not be an empty list", "documents"),
+    );
   }
   return documents.map((document, index) => readDocument(document, `documents[${index}]`, record));
 }
@@ -158,7 +207,9 @@ function readDocuments(documents: readonly JsonValue[], record: TranslationRecor
 function readDocument(document: JsonValue, path: string, record: TranslationRecord): string {
   if (typeof document === "string") return readText(document, path, record);
   if (!isJsonObject(document) || JSON.isRawJSON(document)) {
-    record.refuse(invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path));
+    record.refuse(
+      invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path),
+    );
     return "";
   }
   const image = imageIn(document);
@@ -173,12 +224,15 @@ function readDocument(document: JsonValue, path: string, record: TranslationReco
     if (hasUnknownMember(document, SENT)) record.drop("document_members_dropped");
     return readText(text, `${path}.text`, record);
   }
-  record.refuse(invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`));
+  record.refuse(
+    invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`),
+  );
   return "";
 }
 
 function readText(text: string, path: string, record: TranslationRecord): string {
-  if (text === "") record.refuse(invalidRequest("empty_input", `${path} must not be an empty text`, path));
+  if (text === "")
+    record.refuse(invalidRequest("empty_input", `${path} must not be an empty text`, path));
   return text;
 }
 

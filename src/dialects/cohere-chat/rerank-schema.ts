@@ -2,16 +2,18 @@ import { COUNT, TEXT } from "../../canon/json/schema.ts";
 import { NO_UNKNOWN, ONLY_NULL, MODEL, PREFERENCES, nullableInteger } from "../request-members.ts";
 
 /**
- * The most documents of one request: what Cohere's protocol takes, and more than any other does. Providers that take fewer say so themselves, so
- * a number of theirs that changes needs no release of ours.
+ * The most documents of one request: what Cohere's protocol takes, and more than any other does.
+ * Providers that take fewer say so themselves, so a number of theirs that changes needs no release
+ * of ours.
  */
 export const MAXIMUM_DOCUMENTS = 10_000;
 
 const limit = nullableInteger(1);
 
 /**
- * JSON Schema (2020-12) of the body of POST /v1/rerank: Cohere's request in both its versions, and the members of Jina's and Voyage's that differ
- * (docs/protocols.md#rerank). It validates requests and is part of /openapi.json.
+ * JSON Schema (2020-12) of the body of POST /v1/rerank: Cohere's request in both its versions, and
+ * the members of Jina's and Voyage's that differ (docs/protocols.md#rerank). It validates requests
+ * and is part of /openapi.json.
  */
 export const RERANK_SCHEMA = {
   title: "CreateRerankRequest",
@@ -64,11 +66,13 @@ export const RERANK_SCHEMA = {
     relevant_spans: {
       type: ["object", "null"],
       parserRules: { required: ["mode"], properties: { mode: { const: "disabled" } } },
-      description: "Refused unless its `mode` is `disabled`: only one protocol returns the passages that counted.",
+      description:
+        "Refused unless its `mode` is `disabled`: only one protocol returns the passages that counted.",
     },
     priority: {
       ...nullableInteger(0),
-      description: "How early a provider handles the request; left out where a protocol does not have it.",
+      description:
+        "How early a provider handles the request; left out where a protocol does not have it.",
     },
     user: { type: ["string", "null"] },
     provider: PREFERENCES,
@@ -99,7 +103,10 @@ export const RERANKING = {
     model: TEXT,
     results: ranked,
     object: { const: "list" },
-    data: { ...ranked, description: "The same, as Voyage's clients read it; not where `top_n` was sent." },
+    data: {
+      ...ranked,
+      description: "The same, as Voyage's clients read it; not where `top_n` was sent.",
+    },
     meta: { type: "object" },
     usage: { type: "object", properties: { total_tokens: COUNT } },
   },

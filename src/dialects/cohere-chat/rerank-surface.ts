@@ -11,7 +11,12 @@ import {
   type UnarySurface,
   type UnaryTask,
 } from "../unary/surface.ts";
-import { type AnswerForm, parseRerankRequest, readRerankRequest, RERANK_FIELDS } from "./read-rerank-request.ts";
+import {
+  type AnswerForm,
+  parseRerankRequest,
+  readRerankRequest,
+  RERANK_FIELDS,
+} from "./read-rerank-request.ts";
 import { RERANK_EXAMPLES, RERANK_SCHEMA, RERANKING } from "./rerank-schema.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
@@ -19,7 +24,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 
-/** Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage (docs/protocols.md#rerank). */
+/**
+ * Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage
+ * (docs/protocols.md#rerank).
+ */
 export const rerankSurface: UnarySurface = {
   kind: "unary",
   dialect: "cohere-chat",
@@ -55,8 +63,8 @@ function resultOf([end]: readonly PartEnd[]): RerankResult {
 const API_VERSION = "2";
 
 /**
- * Cohere's answer with the members of Jina's that it lacks; callers that may be Voyage's clients get what those read beside it. Documents are the
- * caller's own, and only where it requested them.
+ * Cohere's answer with the members of Jina's that it lacks; callers that may be Voyage's clients
+ * get what those read beside it. Documents are the caller's own, and only where it requested them.
  */
 function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerContext): UnaryAnswer {
   const { results, inputTokens, searchUnits } = result;
@@ -89,7 +97,11 @@ function entryOf(
   print: (document: JsonValue) => JsonValue,
 ): JsonObject {
   const document = documents?.[index];
-  return { index, relevance_score: score, ...(document === undefined ? {} : { document: print(document) }) };
+  return {
+    index,
+    relevance_score: score,
+    ...(document === undefined ? {} : { document: print(document) }),
+  };
 }
 
 /** As both of Cohere's clients and Jina's read it. */

@@ -24,7 +24,9 @@ const INVOKE_VERSION = 2;
 /** Rerank as Cohere speaks it, at Cohere or through Bedrock's InvokeModel. */
 export const cohereReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: (request, target) =>
-    target.provider.flags.includes("bedrock_invoke") ? formatInvoke(request, target) : formatOwn(request, target),
+    target.provider.flags.includes("bedrock_invoke")
+      ? formatInvoke(request, target)
+      : formatOwn(request, target),
   parseAnswer: rankingReader(find),
   readError: readConverseError,
 };

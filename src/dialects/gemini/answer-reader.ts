@@ -12,7 +12,9 @@ import { readErrorFrame } from "./read-error.ts";
 import { markSignature, type SignedPart } from "./format-parts.ts";
 import { AnswerCallIds, readCitations } from "./answer-call-ids.ts";
 
-/** Signatures have blocks of their own, so that none lands on a thought that stands before its part. */
+/**
+ * Signatures have blocks of their own, so that none lands on a thought that stands before its part.
+ */
 const SIGNATURE_BLOCK = "signature";
 
 /** Reads the pieces of an answer; a whole answer is one piece. */
@@ -41,16 +43,20 @@ export class AnswerReader extends AnswerEvents {
     if (isJsonObject(piece["error"])) return this.fail(readErrorFrame(piece["error"]));
     this.#begin(piece["modelVersion"]);
     this.#count(piece);
-    const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"]) ? piece["candidates"] : [];
+    const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"])
+      ? piece["candidates"]
+      : [];
     const [candidate] = candidates;
     if (candidate === undefined) {
       // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
       const feedback = piece["promptFeedback"];
-      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string") this.#ending = "content_filter";
+      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string")
+        this.#ending = "content_filter";
       return;
     }
     // Several answers are never requested; which of them would be the caller's?
-    const isOnly = candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
+    const isOnly =
+      candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
     if (!isOnly) return this.fail(answerFailure("malformed", "unexpected_output_item"));
     this.#takeCandidate(candidate, piece["responseId"]);
   }
@@ -61,7 +67,10 @@ export class AnswerReader extends AnswerEvents {
     this.emit({ type: "start", model: textOrNull(model) });
   }
 
-  /** Counts are those of the whole answer so far, in every piece; only those that say something new are reported. */
+  /**
+   * Counts are those of the whole answer so far, in every piece; only those that say something new
+   * are reported.
+   */
   #count(piece: JsonObject): void {
     const usage = readUsage(piece["usageMetadata"]);
     if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
@@ -79,12 +88,22 @@ export class AnswerReader extends AnswerEvents {
     }
     this.#cite(candidate);
     this.flush();
-    // The reason is 0 or absent in pieces that others follow, and servers give one before the last piece too.
-    if (finishReason === undefined || finishReason === null || finishReason === "" || finishReason === 0) return;
+    // The reason is 0 or absent in pieces that others follow, and servers give one before the last
+    // piece too.
+    if (
+      finishReason === undefined ||
+      finishReason === null ||
+      finishReason === "" ||
+      finishReason === 0
+    )
+      return;
     this.#ending = finishFailure(finishReason) ?? readFinish(finishReason) ?? "other";
   }
 
-  /** The bytes have ended: reports how the answer ended. @returns whether the provider had given a reason. */
+  /**
+   * The bytes have ended: reports how the answer ended. @returns whether the provider had given a
+   * reason.
+   */
   conclude(): boolean {
     const ending = this.#ending;
     if (ending === null) return false;
@@ -94,7 +113,11 @@ export class AnswerReader extends AnswerEvents {
   }
 
   /** @returns whether the part was a text, which the piece's log probabilities belong to. */
-  #takePart(part: JsonValue, answerId: JsonValue | undefined, logprobs: readonly TokenLogprob[]): boolean {
+  #takePart(
+    part: JsonValue,
+    answerId: JsonValue | undefined,
+    logprobs: readonly TokenLogprob[],
+  ): boolean {
     if (!isJsonObject(part)) {
       this.fail(answerFailure("malformed"));
       return false;
@@ -110,7 +133,8 @@ export class AnswerReader extends AnswerEvents {
     } else if (typeof text === "string" || isEmptyPart(part)) {
       return this.#say(textOf(text), signature, logprobs);
     } else {
-      // Images, code and calls of the provider's own tools: no caller of another protocol can have requested them.
+      // Images, code and calls of the provider's own tools: no caller of another protocol can have
+      // requested them.
       this.fail(answerFailure("malformed", "unexpected_output_item"));
     }
     return false;
@@ -126,7 +150,10 @@ export class AnswerReader extends AnswerEvents {
     this.blocks.close();
   }
 
-  /** Whether the very same call came before: some streams end with what they gathered (https://github.com/allenhutchison/obsidian-gemini/issues/230). */
+  /**
+   * Whether the very same call came before: some streams end with what they gathered
+   * (https://github.com/allenhutchison/obsidian-gemini/issues/230).
+   */
   #isRepeated({ id, name, args }: JsonObject): boolean {
     const call = JSON.stringify([id, name, args]);
     const isRepeated = textOf(id) !== "" && this.#known.has(call);
@@ -134,12 +161,19 @@ export class AnswerReader extends AnswerEvents {
     return isRepeated;
   }
 
-  #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonValue | undefined): void {
+  #call(
+    { id, name, args, partialArgs, willContinue }: JsonObject,
+    answerId: JsonValue | undefined,
+  ): void {
     // Calls in pieces come only to those who request them.
     if (partialArgs !== undefined || willContinue === true) {
       return this.fail(answerFailure("malformed", "unexpected_output_item"));
     }
-    if (typeof name !== "string" || name === "" || (args !== undefined && args !== null && !isJsonObject(args))) {
+    if (
+      typeof name !== "string" ||
+      name === "" ||
+      (args !== undefined && args !== null && !isJsonObject(args))
+    ) {
       return this.fail(answerFailure("malformed"));
     }
     const key = String(this.#calls);
@@ -199,19 +233,28 @@ function isSame(left: TokenUsage, right: TokenUsage): boolean {
   );
 }
 
-/** Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not give a token's bytes. */
+/**
+ * Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not
+ * give a token's bytes.
+ */
 function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
   if (!isJsonObject(result)) return [];
   const alternatives = listOf(result["topCandidates"]).map((token) => listOf(token["candidates"]));
   return listOf(result["chosenCandidates"]).map((chosen, index) => ({
     ...readToken(chosen),
     bytes: null,
-    top: (alternatives[index] ?? []).map((candidate): JsonObject => ({ ...readToken(candidate), bytes: null })),
+    top: (alternatives[index] ?? []).map((candidate): JsonObject => ({
+      ...readToken(candidate),
+      bytes: null,
+    })),
   }));
 }
 
 /** Left out on the wire where it is zero: the token was certain. */
-function readToken({ token, logProbability }: JsonObject): { readonly token: string; readonly logprob: number } {
+function readToken({ token, logProbability }: JsonObject): {
+  readonly token: string;
+  readonly logprob: number;
+} {
   return {
     token: textOf(token),
     logprob: typeof logProbability === "number" ? logProbability : 0,
@@ -223,18 +266,23 @@ function listOf(value: JsonValue | undefined): readonly JsonObject[] {
 }
 
 /**
- * Reads `usageMetadata` (docs/protocols.md#gemini); `null` where it counts nothing. The prompt's count includes cached tokens; tokens of the provider's own
- * tools are counted beside it, and thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows from the total where
- * there is one.
+ * Reads `usageMetadata` (docs/protocols.md#gemini); `null` where it counts nothing. The prompt's
+ * count includes cached tokens; tokens of the provider's own tools are counted beside it, and
+ * thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows
+ * from the total where there is one.
  */
 function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;
   const prompt = readCount(metadata["promptTokenCount"]);
   const cacheRead = readCount(metadata["cachedContentTokenCount"]);
-  const input = prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const input =
+    prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
   const answer = readCount(metadata["candidatesTokenCount"]);
   const thoughts = readCount(metadata["thoughtsTokenCount"]);
-  const output = answer === null ? remainder(readCount(metadata["totalTokenCount"]), input) : answer + (thoughts ?? 0);
+  const output =
+    answer === null
+      ? remainder(readCount(metadata["totalTokenCount"]), input)
+      : answer + (thoughts ?? 0);
   if (input === null && output === null && thoughts === null && cacheRead === null) return null;
   return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
 }

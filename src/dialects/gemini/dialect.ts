@@ -8,8 +8,8 @@ import { formatGemini } from "./format.ts";
 import { parseGeminiAnswer, parseGeminiStream } from "./parse-answer.ts";
 
 /**
- * Gemini's generateContent, as Google's two services speak it. They differ in the address and the credentials, which are the provider row's, and in the
- * body of a count (flag `flat_count_tokens`).
+ * Gemini's generateContent, as Google's two services speak it. They differ in the address and the
+ * credentials, which are the provider row's, and in the body of a count (flag `flat_count_tokens`).
  */
 export const geminiUpstream: Upstream = {
   format: fitting(formatGemini, GEMINI.requires),

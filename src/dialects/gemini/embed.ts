@@ -11,12 +11,14 @@ import type { UnaryUpstream } from "../unary/surface.ts";
 import { readInOrder, type FoundVectors, textsOf } from "../unary/embed-checks.ts";
 
 /**
- * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict` of Vertex AI (flag `predict_embeddings`), and its
- * `embedContent` (flag `embed_content`). None answers with an index; vectors stand in the order of the inputs.
+ * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict`
+ * of Vertex AI (flag `predict_embeddings`), and its `embedContent` (flag `embed_content`). None
+ * answers with an index; vectors stand in the order of the inputs.
  */
 export const geminiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
-  parseAnswer: (bytes, request, target) => readInOrder(bytes, request, target, spellingOf(target).find),
+  parseAnswer: (bytes, request, target) =>
+    readInOrder(bytes, request, target, spellingOf(target).find),
   readError: readGeminiError,
 };
 
@@ -32,7 +34,12 @@ interface Spelling {
   readonly verb: string;
   /** It has a member for whether texts may be truncated. */
   readonly saysTruncation: boolean;
-  readonly body: (texts: readonly string[], model: string, task: string | null, request: EmbedRequest) => JsonObject;
+  readonly body: (
+    texts: readonly string[],
+    model: string,
+    task: string | null,
+    request: EmbedRequest,
+  ) => JsonObject;
   readonly find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure;
 }
 
@@ -132,9 +139,24 @@ function findPredicted(body: JsonObject): FoundVectors | AnswerFault | UpstreamF
   };
 }
 
-const BATCH: Spelling = { verb: "batchEmbedContents", saysTruncation: false, body: batchBody, find };
-const PREDICT: Spelling = { verb: "predict", saysTruncation: true, body: predictBody, find: findPredicted };
-const EMBED_CONTENT: Spelling = { verb: "embedContent", saysTruncation: true, body: contentBody, find: findContent };
+const BATCH: Spelling = {
+  verb: "batchEmbedContents",
+  saysTruncation: false,
+  body: batchBody,
+  find,
+};
+const PREDICT: Spelling = {
+  verb: "predict",
+  saysTruncation: true,
+  body: predictBody,
+  find: findPredicted,
+};
+const EMBED_CONTENT: Spelling = {
+  verb: "embedContent",
+  saysTruncation: true,
+  body: contentBody,
+  find: findContent,
+};
 
 /** `null` where one of the inputs was not counted: a sum of the others would be wrong. */
 function sumOfTokens(embeddings: readonly (JsonValue | undefined)[]): number | null {

@@ -1,6 +1,9 @@
 import type { DialectFacts } from "../dialect-facts.ts";
 
-/** Models that take functions or an answer in JSON, and not both, refuse `schema_with_tools` in their rows. */
+/**
+ * Models that take functions or an answer in JSON, and not both, refuse `schema_with_tools` in
+ * their rows.
+ */
 export const GEMINI = {
   operations: ["generate", "embed"],
   maxBatch: 100,
@@ -51,33 +54,40 @@ export const GEMINI = {
   signs: true,
   flags: {
     no_call_ids: {
-      meaning: "Leaves the ids of tool calls and their results out, for providers that refuse them.",
+      meaning:
+        "Leaves the ids of tool calls and their results out, for providers that refuse them.",
       withdraws: [],
     },
     predict_embeddings: {
-      meaning: "Embeds with `:predict`, as Vertex AI wants it of models up to `gemini-embedding-001`.",
+      meaning:
+        "Embeds with `:predict`, as Vertex AI wants it of models up to `gemini-embedding-001`.",
       withdraws: [],
       excludes: ["embed_content"],
     },
     embed_content: {
-      meaning: "Embeds with `:embedContent`, one input a call, as Vertex AI wants it of newer models.",
+      meaning:
+        "Embeds with `:embedContent`, one input a call, as Vertex AI wants it of newer models.",
       withdraws: [],
       maxBatch: 1,
     },
     flat_count_tokens: {
-      meaning: "Requests token counts with the request's members at the top of the body, as Vertex AI expects them.",
+      meaning:
+        "Requests token counts with the request's members at the top of the body, as Vertex AI expects them.",
       withdraws: [],
     },
   },
   demandsOutputLimit: false,
   requires: {
-    // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration: the narrower of two references.
+    // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration:
+    // the narrower of two references.
     toolName: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,
     callId: /^[^]+$/,
-    // "contents.parts must not be empty", and of a text without characters: "must have one initialized field".
+    // "contents.parts must not be empty", and of a text without characters: "must have one
+    // initialized field".
     refusedText: "empty",
     takesReasoning: () => true,
-    // "Please ensure that function call turn comes immediately after a user turn or after a function response turn".
+    // "Please ensure that function call turn comes immediately after a user turn or after a
+    // function response turn".
     opensWithUser: true,
     trimsPrefill: false,
     resultFilesApart: false,

@@ -22,11 +22,19 @@ import {
 } from "./format-parts.ts";
 import { parseExactJsonText } from "../json.ts";
 
-/** Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call. */
-export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Draft): ServiceError | null {
+/**
+ * Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call.
+ */
+export function formatTurns(
+  turns: readonly Turn[],
+  style: CallStyle,
+  draft: Draft,
+): ServiceError | null {
   const first = turns.findIndex(({ role }) => role !== "system");
   const leading = first === -1 ? turns.length : first;
-  const system = turns.slice(0, leading).filter((turn): turn is SystemTurn => turn.role === "system");
+  const system = turns
+    .slice(0, leading)
+    .filter((turn): turn is SystemTurn => turn.role === "system");
   const instruction = formatSystem(system, draft);
   if (instruction.length > 0) draft.body["systemInstruction"] = { parts: instruction };
   const contents = formatContents(turns.slice(leading), style, draft);
@@ -38,15 +46,21 @@ export function formatTurns(turns: readonly Turn[], style: CallStyle, draft: Dra
 
 function formatSystem(turns: readonly SystemTurn[], draft: Draft): readonly JsonObject[] {
   if (turns.length > 1) draft.dropped.add("system_joined");
-  if (turns.some(({ authority }) => authority === "developer")) draft.dropped.add("developer_as_system");
+  if (turns.some(({ authority }) => authority === "developer"))
+    draft.dropped.add("developer_as_system");
   return turns.flatMap(({ content }) => content.map((part) => formatText(part, draft)));
 }
 
 /**
- * Results must follow the calls that they answer in one turn, so that turns of tools that follow each other are one, and turns of the model are, too. Turns of the
- * user stay apart: the provider takes several in a row.
+ * Results must follow the calls that they answer in one turn, so that turns of tools that follow
+ * each other are one, and turns of the model are, too. Turns of the user stay apart: the provider
+ * takes several in a row.
  */
-function formatContents(turns: readonly Turn[], style: CallStyle, draft: Draft): readonly JsonObject[] | ServiceError {
+function formatContents(
+  turns: readonly Turn[],
+  style: CallStyle,
+  draft: Draft,
+): readonly JsonObject[] | ServiceError {
   const contents: JsonObject[] = [];
   const calls = new OpenCalls();
   for (const group of groupTurns(turns)) {
@@ -98,11 +112,17 @@ function formatGroup(
     }
     case "system":
     case undefined:
-      throw new Error("formatTurns: system text after the first turn, which the dialect has no feature for");
+      throw new Error(
+        "formatTurns: system text after the first turn, which the dialect has no feature for",
+      );
   }
 }
 
-function formatSaid(turns: readonly AssistantTurn[], style: CallStyle, draft: Draft): readonly JsonObject[] {
+function formatSaid(
+  turns: readonly AssistantTurn[],
+  style: CallStyle,
+  draft: Draft,
+): readonly JsonObject[] {
   if (turns.length > 1) draft.dropped.add("turns_merged");
   const said = new SaidParts(draft, style);
   for (const { name, content } of turns) {
@@ -121,7 +141,10 @@ interface CallStyle {
   readonly signs: boolean;
 }
 
-/** Makes the parts of one model turn, and puts signatures back on the parts that they were taken from (`format-parts.ts`). */
+/**
+ * Makes the parts of one model turn, and puts signatures back on the parts that they were taken
+ * from (`format-parts.ts`).
+ */
 class SaidParts {
   readonly #parts: Made[] = [];
   readonly #draft: Draft;
@@ -152,7 +175,10 @@ class SaidParts {
     }
   }
 
-  /** All parts; a signature whose part is gone stands on an empty text, as the provider itself writes them at the end of a stream. */
+  /**
+   * All parts; a signature whose part is gone stands on an empty text, as the provider itself
+   * writes them at the end of a stream.
+   */
   end(): readonly JsonObject[] {
     this.#flushNext();
     for (const signature of [...this.#forCalls, ...this.#forTexts]) this.#addEmpty(signature);
@@ -164,7 +190,11 @@ class SaidParts {
     const placed = signature === null ? null : readMarked(signature);
     const isOnThought = placed?.part === "thought" || (placed?.part === null && text !== "");
     if (text !== "" || isOnThought) {
-      this.#parts.push({ text, thought: true, ...(isOnThought ? { thoughtSignature: placed.signature } : {}) });
+      this.#parts.push({
+        text,
+        thought: true,
+        ...(isOnThought ? { thoughtSignature: placed.signature } : {}),
+      });
     }
     if (placed === null || isOnThought) return;
     if (placed.part === "call") this.#forCalls.push(placed.signature);
@@ -176,11 +206,15 @@ class SaidParts {
   #addCall({ id, name, arguments: text, cache }: ToolCallPart): void {
     dropMark(cache, this.#draft);
     const args = parseExactJsonText(text);
-    if (!isJsonObject(args)) throw new Error("SaidParts: arguments that no parser at the door let in");
+    if (!isJsonObject(args))
+      throw new Error("SaidParts: arguments that no parser at the door let in");
     const functionCall = { ...(this.#style.withIds ? { id } : {}), name, args };
     const signature = this.#take(this.#forCalls) ?? this.#placeholder();
     this.#hasCall = true;
-    this.#parts.push({ functionCall, ...(signature === null ? {} : { thoughtSignature: signature }) });
+    this.#parts.push({
+      functionCall,
+      ...(signature === null ? {} : { thoughtSignature: signature }),
+    });
   }
 
   #addText(part: JsonObject): void {

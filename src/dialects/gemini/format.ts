@@ -1,5 +1,9 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  OutputFormat,
+  ReasoningRequest,
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { methodPath, resourceName } from "./read-error.ts";
@@ -10,7 +14,10 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
-export function formatGemini(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatGemini(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const draft: Draft = { body: {}, config: {}, dropped: new Set(), details: new Set() };
   const { model, provider, endpoint } = target;
   const withIds = !provider.flags.includes("no_call_ids");
@@ -22,12 +29,17 @@ export function formatGemini(request: GenerateRequest, target: Target): Formatte
   formatTools(request, draft);
   formatOutput(request.format, draft);
   // The counter has no generation settings and no tool choice.
-  const isConfigured = request.toolChoice !== null || request.tools.some(({ strict }) => strict === true);
+  const isConfigured =
+    request.toolChoice !== null || request.tools.some(({ strict }) => strict === true);
   if (counts && (isConfigured || request.reasoning !== null)) draft.dropped.add("not_counted");
   if (!counts) formatReasoning(request.reasoning, model.reasoning, draft);
   formatDetail(draft);
   formatHints(request, draft);
-  const method = counts ? "countTokens" : request.stream ? "streamGenerateContent" : "generateContent";
+  const method = counts
+    ? "countTokens"
+    : request.stream
+      ? "streamGenerateContent"
+      : "generateContent";
   return {
     path: methodPath(endpoint.upstreamModel, method),
     body: counts ? countBody(draft, target) : bodyOf(draft),
@@ -51,7 +63,8 @@ function formatOutput(format: OutputFormat | null, { config, dropped }: Draft): 
   if (format === null) return;
   config["responseMimeType"] = "application/json";
   if (format.kind === "json_object") return;
-  if (format.name !== null || format.description !== null || format.strict !== null) dropped.add("schema_name_dropped");
+  if (format.name !== null || format.description !== null || format.strict !== null)
+    dropped.add("schema_name_dropped");
   config["responseJsonSchema"] = format.schema;
 }
 
@@ -68,10 +81,15 @@ function formatDetail({ details, config, dropped }: Draft): void {
 }
 
 /** Tiers of other protocols and their names in this one. */
-const TIERS: Readonly<Record<string, string>> = { default: "standard", flex: "flex", priority: "priority" };
+const TIERS: Readonly<Record<string, string>> = {
+  default: "standard",
+  flex: "flex",
+  priority: "priority",
+};
 
 function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
+    dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   // `auto` means the provider's default, as does an absent member.
   if (serviceTier === null || serviceTier === "auto" || purpose === "count") return;
@@ -87,14 +105,20 @@ const LEVELS: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high"];
 const DYNAMIC = -1;
 
 /**
- * Writes `thinkingConfig`. Models take levels or budgets, never both at once: the table in routes.yaml says which, and a model that takes
- * no effort values has an empty list of efforts there.
+ * Writes `thinkingConfig`. Models take levels or budgets, never both at once: the table in
+ * routes.yaml says which, and a model that takes no effort values has an empty list of efforts
+ * there.
  */
-function formatReasoning(reasoning: ReasoningRequest | null, table: ModelReasoning | null, draft: Draft): void {
+function formatReasoning(
+  reasoning: ReasoningRequest | null,
+  table: ModelReasoning | null,
+  draft: Draft,
+): void {
   if (reasoning === null) return;
   const { effort, display } = reasoning;
   const amount = amountOf(reasoning, table, draft);
-  if (display === "concise" || display === "detailed") draft.dropped.add("reasoning_display_dropped");
+  if (display === "concise" || display === "detailed")
+    draft.dropped.add("reasoning_display_dropped");
   const shown = display === "omitted" || effort === "none" ? {} : { includeThoughts: true };
   const config: JsonObject = { ...amount, ...shown };
   if (Object.keys(config).length > 0) draft.config["thinkingConfig"] = config;
@@ -107,9 +131,11 @@ function amountOf(
 ): JsonObject {
   if (effort === "none") return { thinkingBudget: table?.budgets?.none ?? 0 };
   if (budget !== null) return { thinkingBudget: budget };
-  if (effort === "unspecified") return adaptive && table?.efforts?.length === 0 ? { thinkingBudget: DYNAMIC } : {};
+  if (effort === "unspecified")
+    return adaptive && table?.efforts?.length === 0 ? { thinkingBudget: DYNAMIC } : {};
   const tabled = table?.budgets?.[effort];
-  if ((table?.efforts ?? LEVELS).includes(effort) || tabled === undefined) return { thinkingLevel: effort };
+  if ((table?.efforts ?? LEVELS).includes(effort) || tabled === undefined)
+    return { thinkingLevel: effort };
   draft.dropped.add("effort_as_budget");
   return { thinkingBudget: tabled };
 }
@@ -157,7 +183,10 @@ function formatSampling(request: GenerateRequest, draft: Draft): ServiceError | 
   return null;
 }
 
-/** Writes `tools` and `toolConfig`. Schemas go whole: `parameters` would take a dialect of OpenAPI only. */
+/**
+ * Writes `tools` and `toolConfig`. Schemas go whole: `parameters` would take a dialect of OpenAPI
+ * only.
+ */
 function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void {
   if (tools.length > 0) {
     draft.body["tools"] = [{ functionDeclarations: tools.map((tool) => formatTool(tool, draft)) }];
@@ -166,7 +195,8 @@ function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void
   const isFree = toolChoice === null || toolChoice.mode === "auto";
   // Calls that are forced, limited to names or forbidden keep to their schemas without a flag.
   if (isStrict && !isFree) draft.dropped.add("hint_dropped");
-  else if (isStrict && tools.some(({ strict }) => strict !== true)) draft.dropped.add("tool_strictness_widened");
+  else if (isStrict && tools.some(({ strict }) => strict !== true))
+    draft.dropped.add("tool_strictness_widened");
   const config = callingConfig(tools.length === 0, toolChoice, isStrict);
   if (config !== null) draft.body["toolConfig"] = { functionCallingConfig: config };
 }
@@ -180,8 +210,15 @@ function formatTool({ name, description, parameters, cache }: Tool, draft: Draft
   };
 }
 
-/** `null` where nothing is said that the absence of the member would not say. A call that must be made and cannot is for the provider to refuse. */
-function callingConfig(isWithoutTools: boolean, choice: ToolChoice | null, isStrict: boolean): JsonObject | null {
+/**
+ * `null` where nothing is said that the absence of the member would not say. A call that must be
+ * made and cannot is for the provider to refuse.
+ */
+function callingConfig(
+  isWithoutTools: boolean,
+  choice: ToolChoice | null,
+  isStrict: boolean,
+): JsonObject | null {
   const free = isStrict ? { mode: "VALIDATED" } : null;
   switch (choice?.mode) {
     case undefined:

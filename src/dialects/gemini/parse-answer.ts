@@ -21,16 +21,23 @@ export function parseGeminiAnswer(
   if (error !== null) return failedAnswer(readErrorFrame(error));
   if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
   if (request.purpose === "count") {
-    return countedTokens(readCount(answer["totalTokens"]), readCount(answer["cachedContentTokenCount"]));
+    return countedTokens(
+      readCount(answer["totalTokens"]),
+      readCount(answer["cachedContentTokenCount"]),
+    );
   }
   const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
   const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
-  if (!reader.conclude()) reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
+  if (!reader.conclude())
+    reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
   return reader.drain();
 }
 
-/** Reads a stream of generateContent. There is no mark at its end: its bytes end, after a finish reason that says that the answer is whole. */
+/**
+ * Reads a stream of generateContent. There is no mark at its end: its bytes end, after a finish
+ * reason that says that the answer is whole.
+ */
 class GeminiParser extends SseEventParser<AnswerReader> {
   protected override take(data: string): void {
     // Arguments of calls come as JSON and go on as JSON: a number keeps its digits.
@@ -47,6 +54,10 @@ class GeminiParser extends SseEventParser<AnswerReader> {
   }
 }
 
-export function parseGeminiStream(request: GenerateRequest, target: Target, answerId = ""): EventParser {
+export function parseGeminiStream(
+  request: GenerateRequest,
+  target: Target,
+  answerId = "",
+): EventParser {
   return new GeminiParser(new AnswerReader(request, target, answerId));
 }

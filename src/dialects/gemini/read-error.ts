@@ -25,14 +25,22 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /** Reasons of a 400 that is about the router's key and not about the request. */
-const KEY_REASONS: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"]);
+const KEY_REASONS: ReadonlySet<string> = new Set([
+  "API_KEY_INVALID",
+  "API_KEY_EXPIRED",
+  "API_KEY_SERVICE_BLOCKED",
+]);
 
-/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The provider's text is not kept. */
+/**
+ * Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The
+ * provider's text is not kept.
+ */
 export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFailure {
   const error = errorOf(parseAnswerBytes(bytes));
   const details = error === null ? [] : detailsOf(error);
   const isAboutKey =
-    status === 400 && details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.has(reason));
+    status === 400 &&
+    details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.has(reason));
   const refused = refusedAnswer(status, error ?? undefined, safeCode(error));
   const retryAfter = retryDelay(details);
   if (isAboutKey) return { ...refused, retryAfter, kind: "auth", code: "api_key_invalid" };
@@ -44,7 +52,10 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
   return refusedFrame(error, safeCode(isJsonObject(error) ? error : null));
 }
 
-/** The error object of a body; streams that are requested as one JSON array have their error in one as well. */
+/**
+ * The error object of a body; streams that are requested as one JSON array have their error in one
+ * as well.
+ */
 export function errorOf(body: JsonValue | undefined): JsonObject | null {
   const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
   const error = isJsonObject(holder) ? holder["error"] : undefined;
@@ -54,7 +65,9 @@ export function errorOf(body: JsonValue | undefined): JsonObject | null {
 function safeCode(error: JsonObject | null): string | null {
   if (error === null) return null;
   const { status } = error;
-  return typeof status === "string" && Object.hasOwn(CODES, status) ? (CODES[status] ?? null) : null;
+  return typeof status === "string" && Object.hasOwn(CODES, status)
+    ? (CODES[status] ?? null)
+    : null;
 }
 
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */
@@ -87,8 +100,9 @@ function retryDelay(details: readonly JsonObject[]): number | null {
 type Method = "generateContent" | "streamGenerateContent" | "countTokens";
 
 /**
- * The resource name of a model below the provider's base URL. A plain name is one of `models/`; one with a slash is a resource name already,
- * such as `tunedModels/x`, or `endpoints/7` where the base URL ends before `publishers`.
+ * The resource name of a model below the provider's base URL. A plain name is one of `models/`; one
+ * with a slash is a resource name already, such as `tunedModels/x`, or `endpoints/7` where the base
+ * URL ends before `publishers`.
  */
 export function resourceName(upstreamModel: string): string {
   return upstreamModel.includes("/") ? upstreamModel : `models/${upstreamModel}`;

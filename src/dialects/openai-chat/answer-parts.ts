@@ -18,8 +18,10 @@ interface Call {
 }
 
 /**
- * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a provider leaves the index out or gives every call the same; or
- * by their order alone (docs/protocols.md#chat-streams-of-providers). A name may come in pieces: a call opens when its name is a tool's, or something else begins.
+ * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a
+ * provider leaves the index out or gives every call the same; or by their order alone
+ * (docs/protocols.md#chat-streams-of-providers). A name may come in pieces: a call opens when its
+ * name is a tool's, or something else begins.
  */
 export class ToolFragments {
   readonly #sequencer: BlockSequencer;
@@ -29,7 +31,10 @@ export class ToolFragments {
   readonly #byId = new Map<string, Call>();
   #last: Call | null = null;
   #count = 0;
-  /** Id of the answer, to make ids of: a call that the provider did not name still needs one that no other answer's call has. */
+  /**
+   * Id of the answer, to make ids of: a call that the provider did not name still needs one that no
+   * other answer's call has.
+   */
   #answerId = "";
 
   /** @param offered names of the request's tools. */
@@ -41,7 +46,9 @@ export class ToolFragments {
 
   /** Whether a call has come whose function has no name: it cannot be carried out. */
   get isIncomplete(): boolean {
-    return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some((call) => call?.name === "");
+    return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some(
+      (call) => call?.name === "",
+    );
   }
 
   set answerId(id: string) {
@@ -51,14 +58,16 @@ export class ToolFragments {
   /**
    * Takes one fragment.
    *
-   * @param position stands for the index in whole answers, where the order of the list numbers the calls; `null` in streams.
+   * @param position stands for the index in whole answers, where the order of the list numbers the
+   * calls; `null` in streams.
    * @returns `false` where the fragment is of another kind than a function call.
    */
   add(fragment: JsonValue, position: number | null): boolean {
     if (fragment === null) return true;
     if (!isJsonObject(fragment)) return false;
     const { index, id, type, function: called = null } = fragment;
-    if (called !== null ? !isJsonObject(called) : textOf(type) !== "" && type !== "function") return false;
+    if (called !== null ? !isJsonObject(called) : textOf(type) !== "" && type !== "function")
+      return false;
     const signature = signatureIn(fragment);
     const name = textOf(memberIn(called, "name"));
     const json = argumentsOf(called);
@@ -85,14 +94,20 @@ export class ToolFragments {
     if (call === null || call.opened || call.name === "") return;
     call.opened = true;
     this.#reasoning.signPart("call", call.signature, call.key);
-    this.#sequencer.openTool(call.key, call.id === "" ? `call_${this.#answerId}_${call.key}` : call.id, call.name);
+    this.#sequencer.openTool(
+      call.key,
+      call.id === "" ? `call_${this.#answerId}_${call.key}` : call.id,
+      call.name,
+    );
     this.#sequencer.arguments(call.key, call.early);
   }
 
   #callOf(index: number | null, id: string, name: string): Call {
-    const known = index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
+    const known =
+      index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
     // One number for all calls: another name and id begin another call.
-    const isOther = index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
+    const isOther =
+      index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
     const call = known === undefined || known === null || isOther ? this.#begin(id) : known;
     if (call !== this.#last) this.settle();
     if (index !== null) this.#byIndex.set(index, call);
@@ -122,16 +137,25 @@ export class ToolFragments {
   }
 }
 
-/** Where Gemini's chat completions sign (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in a call, or in the message of a text. */
+/**
+ * Where Gemini's chat completions sign
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in a call, or in the message
+ * of a text.
+ */
 function signatureIn({ extra_content: extra }: JsonObject): string {
-  const signatures = isJsonObject(extra) ? Object.values(extra).map((own) => textIn(own, THOUGHT_SIGNATURE)) : [];
+  const signatures = isJsonObject(extra)
+    ? Object.values(extra).map((own) => textIn(own, THOUGHT_SIGNATURE))
+    : [];
   return signatures.find((signature) => signature !== null) ?? "";
 }
 
 /** Index of the older form's one call; no list has it. */
 const LEGACY = -1;
 
-/** Ids of calls have at most 64 characters at the strictest providers; this leaves room for what stands around. */
+/**
+ * Ids of calls have at most 64 characters at the strictest providers; this leaves room for what
+ * stands around.
+ */
 const MAXIMUM_ID = 40;
 
 /** Some providers send the object where the protocol has its text. */
@@ -140,7 +164,10 @@ function argumentsOf(called: JsonValue): string {
   return isJsonObject(value) ? JSON.stringify(value) : textOf(value);
 }
 
-/** `annotations` of a message or a delta: those that cite a page. Others (a parsed file's text, say) are no part of the answer. */
+/**
+ * `annotations` of a message or a delta: those that cite a page. Others (a parsed file's text, say)
+ * are no part of the answer.
+ */
 export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
   if (!Array.isArray(annotations)) return NONE;
   return annotations.flatMap((annotation) => {
@@ -157,8 +184,8 @@ export function readCitations(annotations: JsonValue | undefined): readonly Cita
 }
 
 /**
- * Makes the positions of citations count from their block. This protocol counts from the message's beginning, and other blocks may stand between two
- * pieces of its text.
+ * Makes the positions of citations count from their block. This protocol counts from the message's
+ * beginning, and other blocks may stand between two pieces of its text.
  */
 export class CitationPositions {
   /** Code points of text in earlier blocks, and in the latest. */
@@ -195,15 +222,21 @@ function positionOf(value: JsonValue | undefined): number | null {
 }
 
 /**
- * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`, `reasoning_details`, and parts `thinking` of the content.
- * A signature ends a piece of reasoning; what follows is another.
+ * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`,
+ * `reasoning_details`, and parts `thinking` of the content. A signature ends a piece of reasoning;
+ * what follows is another.
  */
 export class ReasoningReader {
   readonly #sequencer: BlockSequencer;
-  /** Who reads the model's signatures; `null` where none is named, so that they are worth nothing. */
+  /**
+   * Who reads the model's signatures; `null` where none is named, so that they are worth nothing.
+   */
   readonly #family: string | null;
   #piece = 0;
-  /** What the plain members have isRepeated of the piece. A stream may send it once more, whole, beside its signature. */
+  /**
+   * What the plain members have isRepeated of the piece. A stream may send it once more, whole,
+   * beside its signature.
+   */
   #plain = "";
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
   #isSummary = false;
@@ -221,7 +254,11 @@ export class ReasoningReader {
 
   /** Takes what a delta or a message says of reasoning. */
   read(delta: JsonObject): void {
-    this.signPart(textOf(delta["content"]) === "" ? "empty" : "text", signatureIn(delta), "message");
+    this.signPart(
+      textOf(delta["content"]) === "" ? "empty" : "text",
+      signatureIn(delta),
+      "message",
+    );
     const text = firstText(delta["reasoning_content"], delta["reasoning"]);
     if (text !== "") {
       this.text(text, false);
@@ -238,14 +275,20 @@ export class ReasoningReader {
     this.#sequencer.reasoning(text, summary, String(this.#piece));
   }
 
-  /** Takes the signature of what follows it; such a signature is a piece of reasoning without text (`markSignature`). */
+  /**
+   * Takes the signature of what follows it; such a signature is a piece of reasoning without text
+   * (`markSignature`).
+   */
   signPart(part: SignedPart, signature: string, key: string): void {
     if (signature === "") return;
     if (this.#family === null) this.#dropped = true;
     else this.#sequencer.signature(markSignature(part, signature), this.#family, `${part} ${key}`);
   }
 
-  /** @param isRepeated the text of the details stands beside them as well, so only their signatures are news. */
+  /**
+   * @param isRepeated the text of the details stands beside them as well, so only their signatures
+   * are news.
+   */
   #readDetail(detail: JsonObject, isRepeated: boolean): void {
     switch (textOf(detail["type"])) {
       case "reasoning.text":

@@ -9,17 +9,26 @@ import { choiceFailure, failureIn } from "./read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { memberIn, textOf } from "../json.ts";
 import { readTokenLogprobs } from "../token-logprobs.ts";
-import { CitationPositions, readCitations, ToolFragments, ReasoningReader } from "./answer-parts.ts";
+import {
+  CitationPositions,
+  readCitations,
+  ToolFragments,
+  ReasoningReader,
+} from "./answer-parts.ts";
 
 /**
- * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose message is one delta that holds
- * everything. Members that it does not know are other vendors' and say nothing to other protocols' callers.
+ * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose
+ * message is one delta that holds everything. Members that it does not know are other vendors' and
+ * say nothing to other protocols' callers.
  */
 /** What the reading of an answer needs of its request. */
 export interface ChatQuestion {
   readonly logprobs: number | null;
   readonly tools: readonly { readonly name: string }[];
-  /** Members that no event carries are reported, because the answer goes to a caller of this protocol. */
+  /**
+   * Members that no event carries are reported, because the answer goes to a caller of this
+   * protocol.
+   */
   readonly ownProtocol?: true;
 }
 
@@ -97,7 +106,8 @@ export class ChatAnswerReader extends AnswerEvents {
   /**
    * The answer is over.
    *
-   * @param closed the provider closed it: by `[DONE]`, or with the end of the body. Neither says that the answer is whole.
+   * @param closed the provider closed it: by `[DONE]`, or with the end of the body. Neither says
+   * that the answer is whole.
    */
   conclude(closed: boolean): void {
     if (this.over) return;
@@ -106,8 +116,12 @@ export class ChatAnswerReader extends AnswerEvents {
     if (reason === null || (this.#resumed && !closed))
       return this.fail(closed && this.#begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
     if (this.#tools.isIncomplete) return this.fail(answerFailure("malformed"));
-    if (this.#refused && (reason === "stop" || reason === "content_filter")) return this.finish("refusal");
-    this.finish(reason === "stop" && this.#stopSequence !== null ? "stop_sequence" : reason, this.#stopSequence);
+    if (this.#refused && (reason === "stop" || reason === "content_filter"))
+      return this.finish("refusal");
+    this.finish(
+      reason === "stop" && this.#stopSequence !== null ? "stop_sequence" : reason,
+      this.#stopSequence,
+    );
   }
 
   protected override made(): readonly InferenceEvent[] {
@@ -131,13 +145,16 @@ export class ChatAnswerReader extends AnswerEvents {
       return;
     }
     this.#resumed ||= this.#finish !== null && holdsAnswer(choice);
-    // Perplexity sends both: the message so far beside every delta, and an empty delta beside the whole message.
+    // Perplexity sends both: the message so far beside every delta, and an empty delta beside the
+    // whole message.
     if (!whole && isJsonObject(delta)) this.#readDelta(delta, choice, false);
     else if (isJsonObject(message) && !this.#begun) this.#readDelta(message, choice, true);
     this.#begun = true;
     const failure = choiceFailure(choice);
     if (failure !== null) return this.fail(failure);
-    // vLLM names the stop sequence (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html); others repeat the reason there.
+    // vLLM names the stop sequence
+    // (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html); others repeat the
+    // reason there.
     const sequence = textOf(stopped);
     if (finishReason(stopped) === "other" || /[A-Z]/.test(sequence)) this.#stopSequence = sequence;
     // A whole answer has no later piece that could give the reason.
@@ -157,7 +174,10 @@ export class ChatAnswerReader extends AnswerEvents {
     for (const citation of readCitations(delta["annotations"])) this.blocks.citation(citation);
     if (Array.isArray(calls)) this.#readCalls(calls, whole);
     if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
-    if (isSaid(delta["audio"], "data") || (Array.isArray(delta["images"]) && delta["images"].length > 0)) {
+    if (
+      isSaid(delta["audio"], "data") ||
+      (Array.isArray(delta["images"]) && delta["images"].length > 0)
+    ) {
       this.fail(answerFailure("malformed", "unexpected_output_item"));
     }
   }
@@ -180,11 +200,15 @@ export class ChatAnswerReader extends AnswerEvents {
     if (typeof content === "string") {
       this.blocks.text(content, readTokenLogprobs(memberIn(logprobs, "content")));
     } else if (Array.isArray(content)) {
-      for (const part of content) this.#readPart(isJsonObject(part) ? part : { type: "text", text: part });
+      for (const part of content)
+        this.#readPart(isJsonObject(part) ? part : { type: "text", text: part });
     }
   }
 
-  /** Some providers send parts where the protocol has text: Mistral (`thinking`, `reference`), Databricks (`reasoning`). */
+  /**
+   * Some providers send parts where the protocol has text: Mistral (`thinking`, `reference`),
+   * Databricks (`reasoning`).
+   */
   #readPart(part: JsonObject): void {
     const type = textOf(part["type"]);
     switch (type) {
@@ -228,7 +252,8 @@ function hasOwnMember(object: JsonObject): boolean {
       if (!isJsonObject(choice)) return false;
       const said = choice["delta"] ?? choice["message"];
       return (
-        hasUnknownMember(choice, CARRIED.choice) || (isJsonObject(said) && hasUnknownMember(said, CARRIED.message))
+        hasUnknownMember(choice, CARRIED.choice) ||
+        (isJsonObject(said) && hasUnknownMember(said, CARRIED.message))
       );
     })
   );

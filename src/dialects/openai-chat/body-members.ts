@@ -3,7 +3,10 @@ import { editSet, type EditSet, NO_EDITS } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 
-/** A finished body of this protocol that is still ours to change; the objects inside it are not, so they are copied. */
+/**
+ * A finished body of this protocol that is still ours to change; the objects inside it are not, so
+ * they are copied.
+ */
 export type EditableBody = Record<string, JsonValue | undefined>;
 
 /** What a provider's flags changed. */
@@ -27,7 +30,10 @@ export function without(object: JsonObject, name: string): JsonObject {
 interface LeftOut {
   readonly flag: string;
   readonly members: readonly string[];
-  /** The dropped field to record where a member had a value; `null` where only values without effect get here: all others are features that the flag withdraws. */
+  /**
+   * The dropped field to record where a member had a value; `null` where only values without effect
+   * get here: all others are features that the flag withdraws.
+   */
   readonly dropped: DroppedField | null;
 }
 
@@ -62,9 +68,15 @@ export function leaveOut(body: EditableBody, flags: readonly string[], changes: 
 
 /** Members under the names that the provider knows; the values stay, so nothing is lost. */
 export function rename(body: EditableBody, flags: readonly string[], changes: Changes): void {
-  if (flags.includes("max_tokens_field")) renameLimit(body, "max_completion_tokens", "max_tokens", changes);
-  if (flags.includes("max_completion_tokens_field")) renameLimit(body, "max_tokens", "max_completion_tokens", changes);
-  if (flags.includes("random_seed_field") && body["seed"] !== undefined && body["random_seed"] === undefined) {
+  if (flags.includes("max_tokens_field"))
+    renameLimit(body, "max_completion_tokens", "max_tokens", changes);
+  if (flags.includes("max_completion_tokens_field"))
+    renameLimit(body, "max_tokens", "max_completion_tokens", changes);
+  if (
+    flags.includes("random_seed_field") &&
+    body["seed"] !== undefined &&
+    body["random_seed"] === undefined
+  ) {
     body["random_seed"] = body["seed"];
     delete body["seed"];
     changes.edits |= MEMBER_REWRITTEN;
@@ -82,7 +94,10 @@ function renameLimit(body: EditableBody, from: string, to: string, changes: Chan
   else if (typeof other !== "number") body[to] = value;
 }
 
-/** Has the counts of a stream sent, or takes the options out where the provider refuses them. Says what the caller had not requested. */
+/**
+ * Has the counts of a stream sent, or takes the options out where the provider refuses them. Says
+ * what the caller had not requested.
+ */
 export function requestUsage(
   body: EditableBody,
   { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,

@@ -11,7 +11,13 @@ export const CHAT_COMPLETION = {
   type: "object",
   description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
   required: ["choices"],
-  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: NULLABLE_OBJECT },
+  properties: {
+    id: TEXT,
+    object: TEXT,
+    model: TEXT,
+    choices: { type: "array" },
+    usage: NULLABLE_OBJECT,
+  },
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -26,7 +32,12 @@ export const CHAT_EXAMPLES = {
   tools: {
     model: "chat-small",
     messages: [{ role: "user", content: "What is the weather in Lisbon?" }],
-    tools: [{ type: "function", function: { name: "weather", description: "Of a city, now.", parameters: WEATHER } }],
+    tools: [
+      {
+        type: "function",
+        function: { name: "weather", description: "Of a city, now.", parameters: WEATHER },
+      },
+    ],
   },
   preferences: {
     model: "chat-large",
@@ -37,7 +48,8 @@ export const CHAT_EXAMPLES = {
 } as const;
 
 /**
- * One event of a stream. Providers leave out what they have nothing to say in, and a provider of the same protocol is relayed as it speaks.
+ * One event of a stream. Providers leave out what they have nothing to say in, and a provider of
+ * the same protocol is relayed as it speaks.
  *
  * @param members what each choice has beside its index and the reason of its end.
  */

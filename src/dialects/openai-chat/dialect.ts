@@ -41,7 +41,12 @@ export const chatSurface: Surface = {
     renderAnswer: renderChatAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: CHAT_COMPLETIONS_SCHEMA, answer: CHAT_COMPLETION, examples: CHAT_EXAMPLES, stream: CHAT_STREAM },
+  contract: {
+    body: CHAT_COMPLETIONS_SCHEMA,
+    answer: CHAT_COMPLETION,
+    examples: CHAT_EXAMPLES,
+    stream: CHAT_STREAM,
+  },
 };
 
 /** Chat completions as providers speak them. */

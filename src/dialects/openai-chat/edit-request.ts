@@ -12,8 +12,9 @@ const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false`, usage requested on streams, our own and the identity
- * members taken out, and what policies oblige us to. Everything else travels as it came, members of nested objects included.
+ * The caller's body as the provider gets it: another model name, `store: false`, usage requested on
+ * streams, our own and the identity members taken out, and what policies oblige us to. Everything
+ * else travels as it came, members of nested objects included.
  */
 export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
@@ -28,7 +29,8 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
     body["messages"] = untagged(request.body["messages"]);
     made |= SIGNATURES_RESTORED;
   }
-  if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
+  if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens))
+    made |= OUTPUT_LIMIT_SET;
   // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
   if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
   else {
@@ -48,8 +50,9 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
 };
 
 /**
- * Fits what every provider of the protocol refuses and what means the same in another form: two output limits, an empty list of tools, an empty list of
- * parts. The rest goes on as the caller wrote it.
+ * Fits what every provider of the protocol refuses and what means the same in another form: two
+ * output limits, an empty list of tools, an empty list of parts. The rest goes on as the caller
+ * wrote it.
  */
 function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
   let made = NO_EDITS;
@@ -63,7 +66,8 @@ function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
   if (Array.isArray(tools) && tools.length === 0) {
     takeOut(body, "tools", stripped);
     // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
-    if (body["tool_choice"] === "auto" || body["tool_choice"] === "none") takeOut(body, "tool_choice", stripped);
+    if (body["tool_choice"] === "auto" || body["tool_choice"] === "none")
+      takeOut(body, "tool_choice", stripped);
     takeOut(body, "parallel_tool_calls", stripped);
   }
   if (Array.isArray(messages) && messages.some(isWithoutParts)) {
@@ -80,16 +84,27 @@ function isWithoutParts(message: JsonValue): boolean {
   return Array.isArray(message["content"]) && message["content"].length === 0;
 }
 
-/** Messages with signatures as their provider knows them; the decision has made sure that it is the one that gets them. */
+/**
+ * Messages with signatures as their provider knows them; the decision has made sure that it is the
+ * one that gets them.
+ */
 function untagged(messages: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(messages)) return messages;
-  return messages.map((message: JsonValue) => (isJsonObject(message) ? untagMessage(message) : message));
+  return messages.map((message: JsonValue) =>
+    isJsonObject(message) ? untagMessage(message) : message,
+  );
 }
 
-/** The member that is used now, and the one that it replaced. Providers refuse a request that sets both. */
+/**
+ * The member that is used now, and the one that it replaced. Providers refuse a request that sets
+ * both.
+ */
 const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
 
-/** Lowers the limit in whichever member the caller set it; where there is none, it is set in the one that the caller names. Says whether it changed. */
+/**
+ * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
+ * that the caller names. Says whether it changed.
+ */
 function capOutput(body: Record<string, JsonValue | undefined>, limit: number): boolean {
   let limited = false;
   let changed = false;

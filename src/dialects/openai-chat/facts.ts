@@ -1,8 +1,16 @@
-import { type DialectFacts, EFFORTS, type FlagFacts, SAMPLING, TOOL_CHOICES } from "../dialect-facts.ts";
+import {
+  type DialectFacts,
+  EFFORTS,
+  type FlagFacts,
+  SAMPLING,
+  TOOL_CHOICES,
+} from "../dialect-facts.ts";
 
 /**
- * Named deviations that several of OpenAI's protocols have (docs/protocols.md#openai-compatible-providers). A flag stands here because a
- * provider needs it, never for a vendor as a whole: which vendor needs which is said in docs/providers.md and in routes.yaml.
+ * Named deviations that several of OpenAI's protocols have
+ * (docs/protocols.md#openai-compatible-providers). A flag stands here because a provider needs it,
+ * never for a vendor as a whole: which vendor needs which is said in docs/providers.md and in
+ * routes.yaml.
  */
 export const NO_STREAM_OPTIONS = {
   meaning: "Leaves `stream_options` out, for providers that refuse the member.",
@@ -17,7 +25,11 @@ export const DEPLOYMENT_PATHS = {
   demandsApiVersion: true,
 } as const;
 
-export const NO_SEED = { meaning: "Has no `seed`: one is left out.", omits: ["seed"], withdraws: ["seed"] } as const;
+export const NO_SEED = {
+  meaning: "Has no `seed`: one is left out.",
+  omits: ["seed"],
+  withdraws: ["seed"],
+} as const;
 
 export const NO_LOGIT_BIAS = {
   meaning: "Has no `logit_bias`: requests that set one are refused.",
@@ -28,7 +40,8 @@ export const NO_LOGIT_BIAS = {
 /** Of embeddings, which the providers of chat completions serve beside them. */
 export const EMBEDDINGS_FLAGS = {
   output_dimension_field: {
-    meaning: "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
+    meaning:
+      "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
     omits: ["dimensions"],
     withdraws: [],
   },
@@ -45,7 +58,8 @@ export const EMBEDDINGS_FLAGS = {
     withdraws: [],
   },
   int8_vectors: {
-    meaning: "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
+    meaning:
+      "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
     withdraws: [],
   },
   input_type_field: {
@@ -61,7 +75,8 @@ export const EMBEDDINGS_FLAGS = {
     excludes: ["input_type_field"],
   },
   no_return_documents: {
-    meaning: "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
+    meaning:
+      "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
     omits: ["return_documents"],
     withdraws: [],
   },
@@ -79,13 +94,15 @@ const CHAT_FLAGS = {
   },
   no_stream_options: NO_STREAM_OPTIONS,
   max_tokens_field: {
-    meaning: "Sends the output limit as `max_tokens`, for providers that do not support `max_completion_tokens`.",
+    meaning:
+      "Sends the output limit as `max_tokens`, for providers that do not support `max_completion_tokens`.",
     omits: ["max_completion_tokens"],
     withdraws: [],
     excludes: ["max_completion_tokens_field"],
   },
   max_completion_tokens_field: {
-    meaning: "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
+    meaning:
+      "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
     omits: ["max_tokens"],
     withdraws: [],
   },
@@ -103,7 +120,8 @@ const CHAT_FLAGS = {
     grants: ["reasoning_budget"],
   },
   no_developer_role: {
-    meaning: "Sends developer messages as system messages, for providers that do not support the role.",
+    meaning:
+      "Sends developer messages as system messages, for providers that do not support the role.",
     withdraws: [],
   },
   no_participant_names: { meaning: "Leaves the `name` of messages out.", withdraws: [] },
@@ -119,7 +137,8 @@ const CHAT_FLAGS = {
     excludes: ["no_reasoning_history"],
   },
   no_reasoning_history: {
-    meaning: "Leaves unsigned reasoning of the history out, for providers that refuse it in messages.",
+    meaning:
+      "Leaves unsigned reasoning of the history out, for providers that refuse it in messages.",
     withdraws: [],
   },
   short_call_ids: {
@@ -174,7 +193,11 @@ const CHAT_FLAGS = {
     omits: ["verbosity"],
     withdraws: ["verbosity"],
   },
-  no_service_tier: { meaning: "Leaves `service_tier` out.", omits: ["service_tier"], withdraws: [] },
+  no_service_tier: {
+    meaning: "Leaves `service_tier` out.",
+    omits: ["service_tier"],
+    withdraws: [],
+  },
   no_prompt_cache_fields: {
     meaning: "Leaves the members `prompt_cache_…` out.",
     omits: ["prompt_cache_key", "prompt_cache_retention"],
@@ -238,7 +261,8 @@ export const OPENAI_CHAT = {
   requires: {
     // platform.openai.com/docs/api-reference/chat/create, `tools.function.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
-    // "string too long. Expected a string with maximum length 40": github.com/BerriAI/litellm/issues/9296.
+    // "string too long. Expected a string with maximum length 40":
+    // github.com/BerriAI/litellm/issues/9296.
     callId: /^[^]{1,40}$/,
     refusedText: null,
     takesReasoning: ({ provider }) => provider.flags.includes("replays_reasoning"),

@@ -1,6 +1,12 @@
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { DENIAL, ERROR_MESSAGE, denialMembers, limitSubject, type ProtocolFamily } from "../protocol-family.ts";
+import {
+  DENIAL,
+  ERROR_MESSAGE,
+  denialMembers,
+  limitSubject,
+  type ProtocolFamily,
+} from "../protocol-family.ts";
 import { type ServiceError, invalidRequest } from "../../canon/error.ts";
 import type { ErrorKind } from "../../canon/errors/error-row.ts";
 import { formatSseEvent } from "../sse.ts";
@@ -30,7 +36,10 @@ const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   internal: "server_error",
 };
 
-/** Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, whose requests have the same paths' errors. */
+/**
+ * Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, whose
+ * requests have the same paths' errors.
+ */
 export const OPENAI_FAMILY: ProtocolFamily = {
   unsentHeaders: ["openai-beta", "openai-organization", "openai-project"],
   errorTypes: OPENAI_TYPES,
@@ -38,7 +47,12 @@ export const OPENAI_FAMILY: ProtocolFamily = {
   errorSchema,
   narrowedError: (type, code) => ({ properties: { error: { properties: { type, code } } } }),
   errorExample: ({ kind, code, message }, requestId) => ({
-    error: { message: `${message} (request id ${requestId})`, type: OPENAI_TYPES[kind], param: null, code },
+    error: {
+      message: `${message} (request id ${requestId})`,
+      type: OPENAI_TYPES[kind],
+      param: null,
+      code,
+    },
   }),
   limitHeaders: (measure, { limit, remaining, untilReset }) => [
     `x-ratelimit-limit-${measure}`,
@@ -51,8 +65,16 @@ export const OPENAI_FAMILY: ProtocolFamily = {
   limitHeaderFacts: (measure) => {
     const whose = limitSubject(measure);
     return [
-      { name: `x-ratelimit-limit-${measure}`, description: `${whose}: the most in its period.`, schema: COUNT },
-      { name: `x-ratelimit-remaining-${measure}`, description: `${whose}: what is left.`, schema: COUNT },
+      {
+        name: `x-ratelimit-limit-${measure}`,
+        description: `${whose}: the most in its period.`,
+        schema: COUNT,
+      },
+      {
+        name: `x-ratelimit-remaining-${measure}`,
+        description: `${whose}: what is left.`,
+        schema: COUNT,
+      },
       {
         name: `x-ratelimit-reset-${measure}`,
         description: `${whose}: the time until it is whole, such as 1m30s.`,
@@ -72,7 +94,10 @@ function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
         properties: {
           message: ERROR_MESSAGE,
           type: { ...TEXT, description: "The kind of error, as this protocol names it." },
-          param: { type: ["string", "null"], description: "Path of the member, parameter or header concerned." },
+          param: {
+            type: ["string", "null"],
+            description: "Path of the member, parameter or header concerned.",
+          },
           code: { ...TEXT, description: "For programs; docs/api.md says what each means." },
           ...DENIAL,
           ...facts,
@@ -82,7 +107,10 @@ function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
   };
 }
 
-/** `1h2m3s`, with `0m` only between hours and seconds; rounded up to whole seconds. @param milliseconds at least 0. */
+/**
+ * `1h2m3s`, with `0m` only between hours and seconds; rounded up to whole seconds. @param
+ * milliseconds at least 0.
+ */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
@@ -91,12 +119,18 @@ export function formatDuration(milliseconds: number): string {
   return minutes > 0 ? `${minutes}m${rest}` : rest;
 }
 
-/** `{"error": {message, type, param, code, …}}`; a denial adds policy, failed constraint, reason code and decision id, an endpoint of our own its facts. */
+/**
+ * `{"error": {message, type, param, code, …}}`; a denial adds policy, failed constraint, reason
+ * code and decision id, an endpoint of our own its facts.
+ */
 function renderOpenAiError(error: ServiceError, requestId: string): string {
   return JSON.stringify({ error: errorObject(error, requestId) });
 }
 
-/** The error object, then `[DONE]`: official clients throw at the first and stop reading at the second (docs/protocols.md#how-a-stream-ends). */
+/**
+ * The error object, then `[DONE]`: official clients throw at the first and stop reading at the
+ * second (docs/protocols.md#how-a-stream-ends).
+ */
 export function renderOpenAiStreamFailure(error: ServiceError, requestId: string): Uint8Array {
   const frame = formatSseEvent(renderOpenAiError(error, requestId));
   const done = formatSseEvent("[DONE]");
@@ -131,16 +165,24 @@ export function readPenalty(
 }
 
 /** `null` where the member is absent or holds no token. */
-export function readLogitBias({ logit_bias: bias }: JsonObject, reading: RequestReading): JsonObject | null {
+export function readLogitBias(
+  { logit_bias: bias }: JsonObject,
+  reading: RequestReading,
+): JsonObject | null {
   if (!isJsonObject(bias) || Object.keys(bias).length === 0) return null;
   reading.use("logit_bias", "logit_bias");
   return bias;
 }
 
-/** Stop sequences; what more than four of them use is the caller's to note. Line breaks are common ones, and not all protocols take blank ones. */
+/**
+ * Stop sequences; what more than four of them use is the caller's to note. Line breaks are common
+ * ones, and not all protocols take blank ones.
+ */
 export function readStop({ stop }: JsonObject, reading: RequestReading): readonly string[] {
   if (stop === undefined || stop === null) return [];
-  const texts = (Array.isArray(stop) ? stop : [stop]).filter((one: JsonValue) => typeof one === "string");
+  const texts = (Array.isArray(stop) ? stop : [stop]).filter(
+    (one: JsonValue) => typeof one === "string",
+  );
   if (texts.length > 0) reading.use("stop_sequences", "stop");
   if (texts.some((one) => one.trim() === "")) reading.use("stop_sequences_blank", "stop");
   return texts;
@@ -165,7 +207,10 @@ export function readIncludeUsage(body: JsonObject, stream: boolean): boolean | S
   return invalidRequest("invalid_stream_options", sentence, "stream_options");
 }
 
-/** The type of a content part that the router knows. `null` for an unknown one, which cannot be approved: only a route that forwards takes it. */
+/**
+ * The type of a content part that the router knows. `null` for an unknown one, which cannot be
+ * approved: only a route that forwards takes it.
+ */
 export function partType<Known extends object>(
   part: JsonValue | undefined,
   known: Known,
@@ -184,12 +229,16 @@ function isKeyOf<Known extends object>(known: Known, name: string): name is keyo
 }
 
 /**
- * The 400 for a top-level member that requests that content is stored, or names stored content. Such members are refused on every route,
- * also where unknown members are forwarded (docs/protocols.md#stored-state).
+ * The 400 for a top-level member that requests that content is stored, or names stored content.
+ * Such members are refused on every route, also where unknown members are forwarded
+ * (docs/protocols.md#stored-state).
  *
  * @param sentences what each member does, and what to send instead.
  */
-export function statefulMember(body: JsonObject, sentences: Readonly<Record<string, string>>): ServiceError | null {
+export function statefulMember(
+  body: JsonObject,
+  sentences: Readonly<Record<string, string>>,
+): ServiceError | null {
   for (const name in sentences) {
     if (!Object.hasOwn(body, name)) continue;
     const value = body[name];
@@ -199,7 +248,10 @@ export function statefulMember(body: JsonObject, sentences: Readonly<Record<stri
   }
   const cache = body["prompt_cache_options"];
   return isJsonObject(cache) && isNamed(cache, "comparison_response_id")
-    ? storedState("prompt_cache_options.comparison_response_id", "names an answer kept at a provider; leave it out")
+    ? storedState(
+        "prompt_cache_options.comparison_response_id",
+        "names an answer kept at a provider; leave it out",
+      )
     : null;
 }
 
@@ -214,8 +266,18 @@ export function isNamed(object: JsonObject, name: string): boolean {
   return value !== undefined && value !== null;
 }
 
-/** Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same values. */
-export const SERVICE_TIERS: ReadonlySet<string> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+/**
+ * Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same
+ * values.
+ */
+export const SERVICE_TIERS: ReadonlySet<string> = new Set([
+  "auto",
+  "default",
+  "flex",
+  "scale",
+  "priority",
+  "fast",
+]);
 
 /** Characters as protocols count them: a surrogate pair is one. */
 export function codePoints(text: string): number {
@@ -228,13 +290,19 @@ export function codePoints(text: string): number {
 }
 
 /**
- * Azure's addresses around the protocol's own: the deployment before the path, where the provider's flag says so, and the version of the
- * interface in the query, where its row has one; the path itself where the provider needs neither.
+ * Azure's addresses around the protocol's own: the deployment before the path, where the provider's
+ * flag says so, and the version of the interface in the query, where its row has one; the path
+ * itself where the provider needs neither.
  */
-export function deploymentPath(path: string, { endpoint, provider: { flags, apiVersion } }: Target): string {
+export function deploymentPath(
+  path: string,
+  { endpoint, provider: { flags, apiVersion } }: Target,
+): string {
   const isDeployed = flags.includes("deployment_paths");
   const prefix = isDeployed ? `/deployments/${encodeURIComponent(endpoint.upstreamModel)}` : "";
-  return apiVersion === null ? `${prefix}${path}` : `${prefix}${path}?api-version=${encodeURIComponent(apiVersion)}`;
+  return apiVersion === null
+    ? `${prefix}${path}`
+    : `${prefix}${path}?api-version=${encodeURIComponent(apiVersion)}`;
 }
 
 /** Only the address is the provider's own: framing, members and errors are the protocol's. */

@@ -1,7 +1,10 @@
 import type { FieldRegistry } from "../fields.ts";
 import type { TypeNeeds } from "../kinds.ts";
 
-/** Every known top-level member of a chat completions request (docs/protocols.md#classes-of-request-members). */
+/**
+ * Every known top-level member of a chat completions request
+ * (docs/protocols.md#classes-of-request-members).
+ */
 export const CHAT_FIELDS: FieldRegistry = {
   model: { class: "core" },
   messages: { class: "core" },
@@ -43,7 +46,10 @@ export const CHAT_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Members of the objects inside a request that canon can hold. Any other member is another vendor's. */
+/**
+ * Members of the objects inside a request that canon can hold. Any other member is another
+ * vendor's.
+ */
 export const MESSAGE_MEMBERS = {
   system: new Set(["role", "content", "name"]),
   user: new Set(["role", "content", "name"]),
@@ -70,7 +76,10 @@ export const PART_MEMBERS: Readonly<Partial<Record<string, ReadonlySet<string>>>
   file: new Set(["type", "file", "cache_control"]),
 };
 
-/** Content parts that the router knows, and the modality each one needs. An unknown part cannot be approved, so it is refused. */
+/**
+ * Content parts that the router knows, and the modality each one needs. An unknown part cannot be
+ * approved, so it is refused.
+ */
 export const PART_NEEDS: TypeNeeds = {
   text: null,
   refusal: null,
@@ -89,6 +98,18 @@ export const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_data", "filename
 export const TOOL_CALL_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
 export const CALLED_FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "arguments"]);
 export const TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function"]);
-export const OFFERED_TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
-export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict"]);
-export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_usage", "include_obfuscation"]);
+export const OFFERED_TOOL_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "function",
+  "cache_control",
+]);
+export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set([
+  "name",
+  "description",
+  "parameters",
+  "strict",
+]);
+export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set([
+  "include_usage",
+  "include_obfuscation",
+]);

@@ -19,7 +19,9 @@ import { printDataUrl } from "../data-url.ts";
 import { readMarked } from "../gemini/format-parts.ts";
 import { reasoningDetails } from "./reasoning.ts";
 
-/** What to call a file that came without a name; the provider recognises its kind by the extension. */
+/**
+ * What to call a file that came without a name; the provider recognises its kind by the extension.
+ */
 const FILE_NAMES: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "file.pdf"],
   ["text/plain", "file.txt"],
@@ -43,7 +45,11 @@ class TurnFormatter {
         this.messages.push({ role: turn.authority, content: this.#inputs(turn.content) });
         break;
       case "user":
-        this.messages.push({ role: "user", ...named(turn.name), content: this.#inputs(turn.content) });
+        this.messages.push({
+          role: "user",
+          ...named(turn.name),
+          content: this.#inputs(turn.content),
+        });
         break;
       case "assistant":
         this.messages.push(this.#assistant(turn));
@@ -111,13 +117,15 @@ class TurnFormatter {
       }
       const marked = part.kind === "reasoning" ? readMarked(part.signature ?? "") : NOT_MARKED;
       if (marked.part === "call") callSignatures.push(marked.signature);
-      else if (marked.part === "text" || marked.part === "empty") extra = signedExtra(marked.signature);
+      else if (marked.part === "text" || marked.part === "empty")
+        extra = signedExtra(marked.signature);
       if (marked.part !== null && marked.part !== "thought") continue;
       // A message has one member for each kind, in this order.
       if (RANKS[part.kind] < rank) this.#dropped.add("parts_reordered");
       rank = Math.max(rank, RANKS[part.kind]);
       if (part.kind === "reasoning") reasoning.push(part);
-      else if (part.kind === "tool_call") calls.push({ ...this.#call(part), ...signedExtra(callSignatures.shift()) });
+      else if (part.kind === "tool_call")
+        calls.push({ ...this.#call(part), ...signedExtra(callSignatures.shift()) });
       else said.push(part);
     }
     const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
@@ -141,17 +149,25 @@ class TurnFormatter {
     const [first] = parts;
     if (first === undefined) return { content: calls ? null : "" };
     if (parts.length === 1) {
-      return first.kind === "text" ? { content: this.#text(first) } : { content: null, refusal: first.text };
+      return first.kind === "text"
+        ? { content: this.#text(first) }
+        : { content: null, refusal: first.text };
     }
     const content = parts.map((part) =>
-      part.kind === "text" ? { type: "text", text: this.#text(part) } : { type: "refusal", refusal: part.text },
+      part.kind === "text"
+        ? { type: "text", text: this.#text(part) }
+        : { type: "refusal", refusal: part.text },
     );
     return { content };
   }
 
   #call(call: ToolCallPart): JsonObject {
     this.#dropMark(call.cache);
-    return { id: call.id, type: "function", function: { name: call.name, arguments: call.arguments } };
+    return {
+      id: call.id,
+      type: "function",
+      function: { name: call.name, arguments: call.arguments },
+    };
   }
 
   #result({ callId, content, isError, cache }: ToolResult): JsonObject {
@@ -164,20 +180,37 @@ class TurnFormatter {
     if (cache !== null) this.#dropped.add("cache_mark_dropped");
   }
 
-  /** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+  /**
+   * The decision keeps such requests away; one that gets here all the same must not lose what it
+   * says.
+   */
   #refuse(what: string): void {
-    this.refusal ??= invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
+    this.refusal ??= invalidRequest(
+      "feature_not_supported",
+      `The chat completions protocol has no ${what}`,
+    );
   }
 }
 
 const NOT_MARKED = readMarked("");
 
-/** A signature where the provider has it (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in the call, or in the message of a text. */
+/**
+ * A signature where the provider has it
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in the call, or in the message
+ * of a text.
+ */
 function signedExtra(signature: string | undefined): JsonObject {
-  return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } };
+  return signature === undefined
+    ? {}
+    : { extra_content: { google: { thought_signature: signature } } };
 }
 
-const RANKS: Readonly<Record<AssistantPart["kind"], number>> = { reasoning: 0, text: 1, refusal: 1, tool_call: 2 };
+const RANKS: Readonly<Record<AssistantPart["kind"], number>> = {
+  reasoning: 0,
+  text: 1,
+  refusal: 1,
+  tool_call: 2,
+};
 
 function named(name: string | null): JsonObject {
   return name === null ? {} : { name };

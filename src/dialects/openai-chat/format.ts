@@ -19,7 +19,10 @@ const SCHEMA_NAME = "response";
 const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "default"]]);
 
 /** Prints a request as providers of this protocol take it. */
-export function formatChat(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatChat(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const unsupported = unsupportedField(request);
   if (unsupported !== null) return unsupported;
   const dropped = new Set<DroppedField>();
@@ -42,14 +45,22 @@ export function formatChat(request: GenerateRequest, target: Target): FormattedR
   return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
 }
 
-/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+/**
+ * The decision keeps such requests away; one that gets here all the same must not lose what it
+ * says.
+ */
 function unsupportedField(request: GenerateRequest): ServiceError | null {
-  const what = request.purpose === "count" ? "token counting" : request.topK === null ? null : "top_k";
+  const what =
+    request.purpose === "count" ? "token counting" : request.topK === null ? null : "top_k";
   if (what === null) return null;
   return invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
 }
 
-function writeTools(body: EditableBody, request: GenerateRequest, dropped: Set<DroppedField>): void {
+function writeTools(
+  body: EditableBody,
+  request: GenerateRequest,
+  dropped: Set<DroppedField>,
+): void {
   if (request.tools.length === 0) return;
   body["tools"] = request.tools.map((tool) => {
     if (tool.cache !== null) dropped.add("cache_mark_dropped");
@@ -137,7 +148,10 @@ function writeReasoning(
   if (effort !== "unspecified") body["reasoning_effort"] = effort;
 }
 
-/** The value to send: this protocol has no budgets, so one becomes the effort of the largest budget of the model's table that it covers. */
+/**
+ * The value to send: this protocol has no budgets, so one becomes the effort of the largest budget
+ * of the model's table that it covers.
+ */
 function effortOf(
   reasoning: GenerateRequest["reasoning"],
   model: ModelReasoning | null,
@@ -154,7 +168,11 @@ function effortOf(
   return "unspecified";
 }
 
-function writeHints(body: EditableBody, { hints }: GenerateRequest, dropped: Set<DroppedField>): void {
+function writeHints(
+  body: EditableBody,
+  { hints }: GenerateRequest,
+  dropped: Set<DroppedField>,
+): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (serviceTier !== null) {
     const tier = SERVICE_TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);

@@ -1,6 +1,13 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readReasoningHistory } from "./reasoning.ts";
-import { type Changes, type EditableBody, leaveOut, MEMBER_REWRITTEN, rename, without } from "./body-members.ts";
+import {
+  type Changes,
+  type EditableBody,
+  leaveOut,
+  MEMBER_REWRITTEN,
+  rename,
+  without,
+} from "./body-members.ts";
 import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { readToolChoice, toolName } from "./read-tools.ts";
 
@@ -42,19 +49,25 @@ function withoutName(message: JsonObject, changes: Changes): JsonObject {
   return without(message, "name");
 }
 
-/** Between two parts of one text: what servers put there themselves whose models' templates take text only. */
+/**
+ * Between two parts of one text: what servers put there themselves whose models' templates take
+ * text only.
+ */
 const BETWEEN_PARTS = "\n";
 
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
 
-/** A list of nothing but text as one text. A list with other parts stays, for the provider to judge. */
+/**
+ * A list of nothing but text as one text. A list with other parts stays, for the provider to judge.
+ */
 function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
   const { content } = message;
   if (!Array.isArray(content) || content.length === 0) return message;
   const texts: string[] = [];
   let marked = false;
   for (const part of content) {
-    if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string") return message;
+    if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
+      return message;
     if (!Object.keys(part).every((name) => TEXT_MEMBERS.has(name))) return message;
     texts.push(part["text"]);
     marked ||= isJsonObject(part["cache_control"]);
@@ -66,8 +79,9 @@ function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
 }
 
 /**
- * What stands for the reasoning of a message that has none, such as one that another model wrote: DeepSeek and Moonshot refuse histories in which a
- * message of the assistant lacks it while the model thinks, and Moonshot refuses empty text too.
+ * What stands for the reasoning of a message that has none, such as one that another model wrote:
+ * DeepSeek and Moonshot refuse histories in which a message of the assistant lacks it while the
+ * model thinks, and Moonshot refuses empty text too.
  */
 const NO_REASONING = " ";
 
@@ -82,7 +96,10 @@ function withReasoningContent(message: JsonObject, changes: Changes): JsonObject
   return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
 }
 
-/** Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get lost. */
+/**
+ * Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get
+ * lost.
+ */
 function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
   if (message["role"] !== "assistant") return message;
   const { reasoning_details: details } = message;
@@ -91,7 +108,8 @@ function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
     stripped = without(stripped, "reasoning_details");
   }
   if (stripped === message) return message;
-  if (readReasoningHistory(message).parts.length > 0) changes.dropped.add("unsigned_reasoning_dropped");
+  if (readReasoningHistory(message).parts.length > 0)
+    changes.dropped.add("unsigned_reasoning_dropped");
   else changes.edits |= MEMBER_REWRITTEN;
   return stripped;
 }
@@ -104,26 +122,34 @@ function isSaid(value: JsonValue | undefined): boolean {
   return typeof value === "string" && value !== "";
 }
 
-/** The effort where the provider looks for it: beside what else a caller who knows the provider's own member has said there. */
+/**
+ * The effort where the provider looks for it: beside what else a caller who knows the provider's
+ * own member has said there.
+ */
 function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
   const effort = body["reasoning_effort"];
   if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
-  // Both members together are refused; the provider's own one is the one that the caller wrote for it.
+  // Both members together are refused; the provider's own one is the one that the caller wrote for
+  // it.
   body["reasoning"] ??= { effort };
   delete body["reasoning_effort"];
   changes.edits |= MEMBER_REWRITTEN;
 }
 
-/** The only ids of calls that Mistral's servers accept (docs/protocols.md#openai-compatible-providers). */
+/**
+ * The only ids of calls that Mistral's servers accept
+ * (docs/protocols.md#openai-compatible-providers).
+ */
 const SHORT = /^[a-zA-Z0-9]{9}$/;
 
 /** Characters after the prefix `call`. */
 const NUMBER_LENGTH = 5;
 
 /**
- * Gives every call of the history an id of nine letters and digits. Ids that are such stay. The others get a number in the order in which
- * they first appear, the same wherever the id stands: histories grow at their end, so that the next request of the conversation has the same
- * ids again and prompt caches go on working.
+ * Gives every call of the history an id of nine letters and digits. Ids that are such stay. The
+ * others get a number in the order in which they first appear, the same wherever the id stands:
+ * histories grow at their end, so that the next request of the conversation has the same ids again
+ * and prompt caches go on working.
  */
 function shortenCallIds(body: EditableBody, changes: Changes): void {
   const { messages } = body;
@@ -150,7 +176,9 @@ function shortenCallIds(body: EditableBody, changes: Changes): void {
 function idsOf(message: JsonValue): readonly string[] {
   if (!isJsonObject(message)) return [];
   const { tool_calls: calls, tool_call_id: answered } = message;
-  const ids = Array.isArray(calls) ? calls.map((call: JsonValue) => (isJsonObject(call) ? call["id"] : null)) : [];
+  const ids = Array.isArray(calls)
+    ? calls.map((call: JsonValue) => (isJsonObject(call) ? call["id"] : null))
+    : [];
   return [...ids, answered].filter((id) => typeof id === "string");
 }
 
@@ -158,7 +186,8 @@ function withIds(message: JsonValue, shorten: (id: string) => string): JsonValue
   if (!isJsonObject(message)) return message;
   const { tool_calls: calls, tool_call_id: answered } = message;
   const copy: Record<string, JsonValue | undefined> = { ...message };
-  if (Array.isArray(calls)) copy["tool_calls"] = calls.map((call: JsonValue) => withId(call, shorten));
+  if (Array.isArray(calls))
+    copy["tool_calls"] = calls.map((call: JsonValue) => withId(call, shorten));
   if (typeof answered === "string") copy["tool_call_id"] = shorten(answered);
   return copy;
 }
@@ -172,12 +201,18 @@ function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
 /** What the assistant says where it has to say something. */
 const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
 
-/** "Unexpected role 'user' after role 'tool'", code 3230 (github.com/charmbracelet/crush/issues/279). */
+/**
+ * "Unexpected role 'user' after role 'tool'", code 3230
+ * (github.com/charmbracelet/crush/issues/279).
+ */
 function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
-  const roles = messages.map((message: JsonValue) => (isJsonObject(message) ? message["role"] : null));
-  const mayFollow = (index: number): boolean => roles[index] !== "user" || roles[index - 1] !== "tool";
+  const roles = messages.map((message: JsonValue) =>
+    isJsonObject(message) ? message["role"] : null,
+  );
+  const mayFollow = (index: number): boolean =>
+    roles[index] !== "user" || roles[index - 1] !== "tool";
   if (roles.every((_, index) => mayFollow(index))) return;
   body["messages"] = messages.flatMap((message: JsonValue, index) =>
     mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
@@ -186,9 +221,10 @@ function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
 }
 
 /**
- * Makes a body of the protocol one that a provider with such flags takes (`DIALECTS["openai-chat"].flags`). Relays and translations
- * both end here, so that a flag means the same for both. What a flag withdraws has been refused before; what is left is written in another form, or
- * left out and recorded.
+ * Makes a body of the protocol one that a provider with such flags takes
+ * (`DIALECTS["openai-chat"].flags`). Relays and translations both end here, so that a flag means
+ * the same for both. What a flag withdraws has been refused before; what is left is written in
+ * another form, or left out and recorded.
  */
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
   const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
@@ -217,8 +253,10 @@ function dropStrictness(body: EditableBody, changes: Changes): void {
   if (!Array.isArray(tools)) return;
   body["tools"] = tools.map((tool: JsonValue) => {
     const definition = isJsonObject(tool) ? tool["function"] : null;
-    // A function that insists was refused by name; should one get here, the provider has to refuse it.
-    if (!isJsonObject(tool) || !isJsonObject(definition) || definition["strict"] === true) return tool;
+    // A function that insists was refused by name; should one get here, the provider has to refuse
+    // it.
+    if (!isJsonObject(tool) || !isJsonObject(definition) || definition["strict"] === true)
+      return tool;
     const fitted = without(definition, "strict");
     if (fitted === definition) return tool;
     changes.edits |= MEMBER_REWRITTEN;
@@ -239,7 +277,10 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
   changes.dropped.add("allowed_tools_filtered");
 }
 
-/** `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left stays, for the provider to refuse. */
+/**
+ * `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left
+ * stays, for the provider to refuse.
+ */
 function dropChoice(body: EditableBody, changes: Changes): void {
   const choice = body["tool_choice"];
   if (choice === "none") {

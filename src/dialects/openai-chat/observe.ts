@@ -18,7 +18,9 @@ import { formatFinishReason } from "./render-stream.ts";
 
 const DONE = formatSseEvent("[DONE]");
 
-/** Members of a delta in which providers say something. Others describe the model or the transport. */
+/**
+ * Members of a delta in which providers say something. Others describe the model or the transport.
+ */
 const SAID: ReadonlySet<string> = new Set([
   "content",
   "refusal",
@@ -28,18 +30,27 @@ const SAID: ReadonlySet<string> = new Set([
   "annotations",
 ]);
 
-/** Members with sound or pictures in base64. They are output, but their characters say nothing about tokens. */
+/**
+ * Members with sound or pictures in base64. They are output, but their characters say nothing about
+ * tokens.
+ */
 const MEDIA = ["audio", "images"] as const;
 
 /** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
-const REASONING: ReadonlySet<string> = new Set(["reasoning_content", "reasoning", "reasoning_details"]);
+const REASONING: ReadonlySet<string> = new Set([
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+]);
 
 /** Where legacy completions have their text. */
 const COMPLETION = ["text"] as const;
 
 /**
- * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A recorded provider (Snowflake) never gives a reason:
- * it leaves the member out, or empty, and closes the answer. Output that follows a reason makes it doubtful until another one comes, or `[DONE]`.
+ * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A
+ * recorded provider (Snowflake) never gives a reason: it leaves the member out, or empty, and
+ * closes the answer. Output that follows a reason makes it doubtful until another one comes, or
+ * `[DONE]`.
  */
 type ChoiceEnd = "finished" | "resumed" | "goes_on" | "unsaid";
 
@@ -49,28 +60,42 @@ function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
 }
 
 /**
- * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer that goes to the client as it came. A choice that was
- * requested and never came has no finish reason either. Streams and whole answers have this one rule.
+ * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer
+ * that goes to the client as it came. A choice that was requested and never came has no finish
+ * reason either. Streams and whole answers have this one rule.
  */
-function closingFailure(ends: readonly ChoiceEnd[], expectedChoices: number): UpstreamFailure | null {
+function closingFailure(
+  ends: readonly ChoiceEnd[],
+  expectedChoices: number,
+): UpstreamFailure | null {
   return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
 }
 
-/** The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it is not recorded as completed. */
-function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]): FinishReason | null {
+/**
+ * The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it
+ * is not recorded as completed.
+ */
+function closingReason(
+  finish: FinishReason | null,
+  ends: readonly ChoiceEnd[],
+): FinishReason | null {
   return ends.includes("unsaid") ? "other" : finish;
 }
 
 /**
- * Observes a relayed chat completions stream (docs/protocols.md#chat-completions). Whole events go through unchanged. The stream has succeeded when every
- * choice had its finish reason, or a provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end without either is a
- * failure.
+ * Observes a relayed chat completions stream (docs/protocols.md#chat-completions). Whole events go
+ * through unchanged. The stream has succeeded when every choice had its finish reason, or a
+ * provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end
+ * without either is a failure.
  */
 class RelayedChatStream extends RelayedStream {
   readonly #requestId: string;
   readonly #signatureFamily: string | null;
   readonly #expectedChoices: number;
-  /** We requested usage that the caller did not: the chunk that holds nothing else is ours to keep, and so is `usage: null` in all others. */
+  /**
+   * We requested usage that the caller did not: the chunk that holds nothing else is ours to keep,
+   * and so is `usage: null` in all others.
+   */
   readonly #hideUsage: boolean;
   /** Choice index → what is known of its end. */
   readonly #choices = new Map<number, ChoiceEnd>();
@@ -95,10 +120,17 @@ class RelayedChatStream extends RelayedStream {
 
   #isWhole(): boolean {
     if (this.done) return true;
-    return this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished");
+    return (
+      this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished")
+    );
   }
 
-  protected override relay(bytes: Uint8Array, data: string, event: string | null, events: Uint8Array[]): void {
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    event: string | null,
+    events: Uint8Array[],
+  ): void {
     if (data === "[DONE]") {
       this.#end();
       if (this.done) events.push(bytes);
@@ -109,7 +141,10 @@ class RelayedChatStream extends RelayedStream {
     else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
   }
 
-  /** The event itself where nothing has to change; else printed again, with every number as the provider printed it. */
+  /**
+   * The event itself where nothing has to change; else printed again, with every number as the
+   * provider printed it.
+   */
   #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
     const { edits } = clientAnswer(chunk, this.#signatureFamily);
     const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
@@ -139,7 +174,8 @@ class RelayedChatStream extends RelayedStream {
       if (!isJsonObject(choice)) continue;
       this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
       // Some providers send the message so far, beside the delta or instead of it.
-      this.hasOutput ||= this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
+      this.hasOutput ||=
+        this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
     }
   }
 
@@ -151,7 +187,9 @@ class RelayedChatStream extends RelayedStream {
   #end(): void {
     // An end without a beginning: there is no choice that could have been finished.
     this.failure =
-      this.#choices.size === 0 ? answerFailure("truncated") : closingFailure(this.#ends, this.#expectedChoices);
+      this.#choices.size === 0
+        ? answerFailure("truncated")
+        : closingFailure(this.#ends, this.#expectedChoices);
     if (this.failure !== null) return;
     this.finish = closingReason(this.finish, this.#ends);
     this.done = true;
@@ -168,7 +206,8 @@ class RelayedChatStream extends RelayedStream {
       const known = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
       this.finish = finishReason(reason) ?? this.finish;
-      // What follows a reason does not take it back; a member that was `null` once means what the protocol says.
+      // What follows a reason does not take it back; a member that was `null` once means what the
+      // protocol says.
       const end = choiceEnd(reason);
       if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
         this.#choices.set(index, end);
@@ -180,7 +219,10 @@ class RelayedChatStream extends RelayedStream {
 
 const NULL_USAGE = ',"usage":null}';
 
-/** A chunk's text without `usage: null`: clients that check the shape refuse a member that only comes where it was requested. */
+/**
+ * A chunk's text without `usage: null`: clients that check the shape refuse a member that only
+ * comes where it was requested.
+ */
 function withoutNullUsage(data: string): string {
   if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
   const exact = parseExactJsonText(data);
@@ -210,8 +252,14 @@ function hasMedia(delta: JsonValue | undefined): boolean {
   return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
 }
 
-/** @param expectedChoices how many answers the request requires; each must end before the stream is whole. */
-export function observeChatStream(context: AnswerContext, expectedChoices = requestedChoices(context)): AnswerStream {
+/**
+ * @param expectedChoices how many answers the request requires; each must end before the stream is
+ * whole.
+ */
+export function observeChatStream(
+  context: AnswerContext,
+  expectedChoices = requestedChoices(context),
+): AnswerStream {
   return new RelayedChatStream(context, expectedChoices);
 }
 
@@ -220,7 +268,9 @@ function requestedChoices({ request }: AnswerContext): number {
   return typeof n === "number" ? n : 1;
 }
 
-/** Judges a whole answer: a JSON object with every choice that was requested, none of which goes on. */
+/**
+ * Judges a whole answer: a JSON object with every choice that was requested, none of which goes on.
+ */
 export function readChatAnswer(
   bytes: Uint8Array,
   context: AnswerContext,
@@ -245,7 +295,10 @@ const OWN_REASONS: ReadonlySet<JsonValue | undefined> = new Set<JsonValue>([
   "content_filter",
 ]);
 
-/** An answer or a chunk as the client gets it: signatures with the tag of their family, and known finish reasons with the protocol's own value. */
+/**
+ * An answer or a chunk as the client gets it: signatures with the tag of their family, and known
+ * finish reasons with the protocol's own value.
+ */
 function clientAnswer(
   answer: JsonObject,
   family: string | null,
@@ -255,14 +308,21 @@ function clientAnswer(
   const { choices } = tagged;
   if (!Array.isArray(choices) || !choices.some(hasForeignReason)) return { answer: tagged, edits };
   const mapped = choices.map((choice: JsonValue) =>
-    hasForeignReason(choice) ? { ...choice, finish_reason: ownReason(choice["finish_reason"]) } : choice,
+    hasForeignReason(choice)
+      ? { ...choice, finish_reason: ownReason(choice["finish_reason"]) }
+      : choice,
   );
   return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
 }
 
 function hasForeignReason(choice: JsonValue): choice is JsonObject {
   const value = isJsonObject(choice) ? choice["finish_reason"] : null;
-  return typeof value === "string" && value !== "" && !OWN_REASONS.has(value) && finishReason(value) !== "other";
+  return (
+    typeof value === "string" &&
+    value !== "" &&
+    !OWN_REASONS.has(value) &&
+    finishReason(value) !== "other"
+  );
 }
 
 function ownReason(value: JsonValue | undefined): string | null {
@@ -283,14 +343,24 @@ function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   }
   const reasons = choices.map(({ finish_reason: reason }) => reason);
   const ends = reasons.map(choiceEnd);
-  const failure = choices.map(choiceFailure).find((found) => found !== null) ?? closingFailure(ends, expectedChoices);
+  const failure =
+    choices.map(choiceFailure).find((found) => found !== null) ??
+    closingFailure(ends, expectedChoices);
   if (failure !== null) return failed(failure, usage);
-  return { failure: null, finish: closingReason(finishReason(reasons[0]), ends), usage, dropped: [] };
+  return {
+    failure: null,
+    finish: closingReason(finishReason(reasons[0]), ends),
+    usage,
+    dropped: [],
+  };
 }
 
 /** Whether a choice says something: a message, the text of a completion, or why there is none. */
 function isAnswer(choice: JsonValue): choice is JsonObject {
-  return isJsonObject(choice) && ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name));
+  return (
+    isJsonObject(choice) &&
+    ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name))
+  );
 }
 
 function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {

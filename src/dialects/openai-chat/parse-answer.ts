@@ -57,11 +57,17 @@ const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
   "mcp",
 ]);
 
-/** Reads answers for callers of this protocol, where the provider has the flag `rewritten_answers`. */
-export const readingOfChat: NonNullable<Relay["reading"]> = ({ request, answerId }, target): AnswerReading | null => {
+/**
+ * Reads answers for callers of this protocol, where the provider has the flag `rewritten_answers`.
+ */
+export const readingOfChat: NonNullable<Relay["reading"]> = (
+  { request, answerId },
+  target,
+): AnswerReading | null => {
   const { shape, body } = request;
   if (!target.provider.flags.includes("rewritten_answers")) return null;
-  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body["functions"] !== undefined) return null;
+  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body["functions"] !== undefined)
+    return null;
   const tools = Array.isArray(body["tools"]) ? body["tools"] : [];
   const question: ChatQuestion = {
     logprobs: body["logprobs"] === true ? 0 : null,

@@ -1,7 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../canon/request.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
-import { readHints, readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "./family.ts";
+import {
+  readHints,
+  readIncludeUsage,
+  readLogitBias,
+  readPenalty,
+  readStop,
+  statefulMember,
+} from "./family.ts";
 import { hasUnknownMember, inferenceRequest, RequestReading } from "../fields.ts";
 import { readKinds } from "../kinds.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
@@ -20,14 +27,18 @@ export const CHAT_BODY: BodyReader = {
 
 /** What each member that needs a provider's memory requests, of chat and legacy completions. */
 export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
-  store: "would make the provider keep the conversation; this router never does that. Send false or leave it out",
+  store:
+    "would make the provider keep the conversation; this router never does that. Send false or leave it out",
   background:
     "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
   previous_response_id: "names an answer kept at a provider; send the messages themselves",
   conversation: "names a conversation kept at a provider; send the messages themselves",
 };
 
-/** Reads a validated chat completions body: what it requires of models and of wire protocols, how large it is, what it prefers. */
+/**
+ * Reads a validated chat completions body: what it requires of models and of wire protocols, how
+ * large it is, what it prefers.
+ */
 export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
@@ -51,7 +62,12 @@ export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) =
   });
 };
 
-const READER: CanonReader = { native: "native_chat", registry: CHAT_FIELDS, read: readChatBody, hints: readHints };
+const READER: CanonReader = {
+  native: "native_chat",
+  registry: CHAT_FIELDS,
+  read: readChatBody,
+  hints: readHints,
+};
 
 /** A parsed chat completions request in canon. */
 export const chatToCanon: Translation["toCanon"] = (request, mode, edits) => {
@@ -62,8 +78,9 @@ export const chatToCanon: Translation["toCanon"] = (request, mode, edits) => {
 const MAXIMUM_STOPS = 4;
 
 /**
- * The one walk over a body of chat completions: canon of all that a translation carries, and in `reading` what the body requires. What of it an edit
- * or the route decides is added where the request is translated.
+ * The one walk over a body of chat completions: canon of all that a translation carries, and in
+ * `reading` what the body requires. What of it an edit or the route decides is added where the
+ * request is translated.
  */
 function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
   const temperature = numberOrNull(body["temperature"]);
@@ -109,7 +126,10 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
-function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestReading): number | null {
+function readLogprobs(
+  { logprobs, top_logprobs }: JsonObject,
+  reading: RequestReading,
+): number | null {
   const alternatives = numberOrNull(top_logprobs);
   if (logprobs === true) return alternatives ?? 0;
   // Providers disagree on alternatives for probabilities that were not requested.
@@ -118,15 +138,21 @@ function readLogprobs({ logprobs, top_logprobs }: JsonObject, reading: RequestRe
 }
 
 /** The protocol has an old and a new member for the limit; only the protocol itself has both. */
-function readLimit({ max_tokens, max_completion_tokens }: JsonObject, reading: RequestReading): number | null {
+function readLimit(
+  { max_tokens, max_completion_tokens }: JsonObject,
+  reading: RequestReading,
+): number | null {
   const [limit, older] = [numberOrNull(max_completion_tokens), numberOrNull(max_tokens)];
-  // In messages a limit of 0 fills the cache and answers nothing, so it is not translated (docs/protocols.md#chat-completions).
+  // In messages a limit of 0 fills the cache and answers nothing, so it is not translated
+  // (docs/protocols.md#chat-completions).
   if (limit === 0) reading.use("native_chat", "max_completion_tokens");
   if (older === 0 || (older !== null && limit !== null)) reading.use("native_chat", "max_tokens");
   return limit ?? older;
 }
 
-/** Other members are vendors' own: what they need must be approved, and they are never translated. */
+/**
+ * Other members are vendors' own: what they need must be approved, and they are never translated.
+ */
 function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
   const { thinking, reasoning } = body;
   const { effort, path } = requestedEffort(body);
@@ -139,7 +165,8 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
     if (effort !== "none") reading.need("reasoning", path);
     reading.use(known === "unspecified" ? "native_chat" : `effort_${known}`, path);
   }
-  if (isJsonObject(thinking) && thinking["type"] !== "disabled") reading.need("reasoning", "thinking");
+  if (isJsonObject(thinking) && thinking["type"] !== "disabled")
+    reading.need("reasoning", "thinking");
   if (isJsonObject(reasoning) && reasoning["enabled"] !== false && reasoning["effort"] !== "none") {
     reading.need("reasoning", "reasoning");
   }
@@ -147,12 +174,19 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
   return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
 }
 
-/** The effort of a request; `reasoning: {effort}` is how OpenRouter's libraries write it, whose other members are vendors' own. */
+/**
+ * The effort of a request; `reasoning: {effort}` is how OpenRouter's libraries write it, whose
+ * other members are vendors' own.
+ */
 function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
   readonly effort: string | null;
   readonly path: string;
 } {
-  if ((own ?? null) === null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)) {
+  if (
+    (own ?? null) === null &&
+    isJsonObject(reasoning) &&
+    !hasUnknownMember(reasoning, EFFORT_MEMBER)
+  ) {
     return { effort: textOrNull(reasoning["effort"]), path: "reasoning.effort" };
   }
   return { effort: textOrNull(own), path: "reasoning_effort" };
@@ -167,7 +201,10 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
   if (modalities.some((modality) => modality !== "text")) reading.use("native_chat", "modalities");
 }
 
-/** Whether the answer ends with its counts is the printer's business; padding against observers of a connection is not made. */
+/**
+ * Whether the answer ends with its counts is the printer's business; padding against observers of a
+ * connection is not made.
+ */
 function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_chat");
@@ -184,7 +221,8 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   const isSchema = type === "json_schema";
   if (isSchema || type === "json_object") {
     reading.need(type, "response_format");
-    if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", "response_format");
+    if (Array.isArray(tools) && tools.length > 0)
+      reading.use("schema_with_tools", "response_format");
     if (reading.has("reasoning") || forcesTool(body["tool_choice"])) {
       reading.use("constrained_schema", "response_format");
     }
@@ -193,7 +231,10 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   if (isKnown && isSchema && isJsonObject(definition)) {
     const { name, description, schema, strict } = definition;
     const path = "response_format.json_schema";
-    if (reading.useUnknown(definition, SCHEMA_MEMBERS, path, "native_chat") && isJsonObject(schema)) {
+    if (
+      reading.useUnknown(definition, SCHEMA_MEMBERS, path, "native_chat") &&
+      isJsonObject(schema)
+    ) {
       return {
         kind: "json_schema",
         name: textOrNull(name),

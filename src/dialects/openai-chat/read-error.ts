@@ -16,8 +16,9 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
 }
 
 /**
- * The failure that an object of an answer reports; `null` where it reports none. Servers disagree on the member: `error`, the object itself
- * beside `object: "error"` (older vLLM, Mistral), or the object itself under the event name `error`.
+ * The failure that an object of an answer reports; `null` where it reports none. Servers disagree
+ * on the member: `error`, the object itself beside `object: "error"` (older vLLM, Mistral), or the
+ * object itself under the event name `error`.
  */
 export function failureIn(object: JsonObject, event: string | null = null): UpstreamFailure | null {
   const { error } = object;
@@ -26,8 +27,9 @@ export function failureIn(object: JsonObject, event: string | null = null): Upst
 }
 
 /**
- * The failure that a choice reports: by its finish reason, by that of the server behind a gateway, which may have been made a `stop`
- * (https://openrouter.ai/docs/api-reference/overview), or by an error of its own; `null` where it reports none.
+ * The failure that a choice reports: by its finish reason, by that of the server behind a gateway,
+ * which may have been made a `stop` (https://openrouter.ai/docs/api-reference/overview), or by an
+ * error of its own; `null` where it reports none.
  */
 export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
   const { error, finish_reason: reason, native_finish_reason: native } = choice;

@@ -10,9 +10,21 @@ import type {
   InputPart,
 } from "../../canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { MESSAGE_MEMBERS, AUDIO_MEMBERS, FILE_MEMBERS, IMAGE_MEMBERS, PART_MEMBERS, PART_NEEDS } from "./fields.ts";
+import {
+  MESSAGE_MEMBERS,
+  AUDIO_MEMBERS,
+  FILE_MEMBERS,
+  IMAGE_MEMBERS,
+  PART_MEMBERS,
+  PART_NEEDS,
+} from "./fields.ts";
 import type { RequestReading } from "../fields.ts";
-import { isPieceName, noteSignatures, noteReasoningHistory, readReasoningHistory } from "./reasoning.ts";
+import {
+  isPieceName,
+  noteSignatures,
+  noteReasoningHistory,
+  readReasoningHistory,
+} from "./reasoning.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
 import { partType, storedFile } from "./family.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
@@ -46,7 +58,8 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
     if (turn !== null) turns.push(turn);
   }
   const last = `messages[${messages.length - 1}]`;
-  // An answer begun by the caller is not continued here as it is elsewhere, and other protocols do not answer system text alone.
+  // An answer begun by the caller is not continued here as it is elsewhere, and other protocols do
+  // not answer system text alone.
   if (role === "assistant" || !begun) reading.use("native_chat", last);
   if (messages.length > 1) reading.use("conversation", "messages[1]");
   else if (!isPlainPrompt(messages[0])) reading.use("conversation", "messages[0]");
@@ -57,14 +70,19 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
 function isPlainPrompt(message: JsonValue | undefined): boolean {
   if (!isJsonObject(message) || message["role"] !== "user") return false;
   const content = message["content"];
-  return !Array.isArray(content) || (content.length === 1 && isJsonObject(content[0]) && content[0]["type"] === "text");
+  return (
+    !Array.isArray(content) ||
+    (content.length === 1 && isJsonObject(content[0]) && content[0]["type"] === "text")
+  );
 }
 
 const isText = (part: ContentPart): part is TextPart => part.kind === "text";
 const isResult = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
   part.kind === "text" || part.kind === "image" || part.kind === "file";
-const isSaid = (part: ContentPart): part is TextPart | RefusalPart => part.kind === "text" || part.kind === "refusal";
-const isInput = (part: ContentPart): part is Exclude<ContentPart, RefusalPart> => part.kind !== "refusal";
+const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
+  part.kind === "text" || part.kind === "refusal";
+const isInput = (part: ContentPart): part is Exclude<ContentPart, RefusalPart> =>
+  part.kind !== "refusal";
 const isNothing = (_part: ContentPart): _part is never => false;
 
 /** `null` for the legacy role `function`, which only this protocol has. */
@@ -76,10 +94,18 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
     case "developer":
       noteMembers(message, MESSAGE_MEMBERS.system, path, reading);
       if (typeof name === "string") reading.dropped.add("participant_name_dropped");
-      return { role: "system", authority: role, content: readContent(message, isText, path, reading) };
+      return {
+        role: "system",
+        authority: role,
+        content: readContent(message, isText, path, reading),
+      };
     case "user":
       noteMembers(message, MESSAGE_MEMBERS.user, path, reading);
-      return { role, name: textOrNull(name), content: readContent(message, isInput, path, reading) };
+      return {
+        role,
+        name: textOrNull(name),
+        content: readContent(message, isInput, path, reading),
+      };
     case "assistant":
       noteMembers(message, MESSAGE_MEMBERS.assistant, path, reading);
       return { role, name: textOrNull(name), content: readAssistant(message, path, reading) };
@@ -104,7 +130,10 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   return { callId: textOrNull(callId) ?? "", content, isError: null, cache: null };
 }
 
-/** Unknown members, and what those for calls, sound and signatures require, which a message of any role may have. */
+/**
+ * Unknown members, and what those for calls, sound and signatures require, which a message of any
+ * role may have.
+ */
 function noteMembers(
   message: JsonObject,
   known: ReadonlySet<string> | null,
@@ -137,8 +166,10 @@ function readContent<Part extends ContentPart>(
     if (role !== "assistant") reading.use("native_chat", path);
     return [];
   }
-  // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's, which stands beside calls.
-  if (content.length === 0 && role !== "assistant") reading.replace(message, "content", "", "empty_member_dropped");
+  // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's, which stands
+  // beside calls.
+  if (content.length === 0 && role !== "assistant")
+    reading.replace(message, "content", "", "empty_member_dropped");
   const parts: Part[] = [];
   for (const [index, value] of content.entries()) {
     const part = readPart(value, role ?? null, `${path}.content[${index}]`, reading);
@@ -148,14 +179,19 @@ function readContent<Part extends ContentPart>(
   return parts;
 }
 
-function readAssistant(message: JsonObject, path: string, reading: RequestReading): readonly AssistantPart[] {
+function readAssistant(
+  message: JsonObject,
+  path: string,
+  reading: RequestReading,
+): readonly AssistantPart[] {
   const { content, refusal, annotations, reasoning_details: details } = message;
   const calls = readCalls(message["tool_calls"], `${path}.tool_calls`, reading);
   noteReasoningHistory(message, path, reading);
   const { parts: reasoning, isWhole } = readReasoningHistory(message);
   if (!isWhole) reading.dropped.add("unsigned_reasoning_dropped");
   if (Array.isArray(details) && details.some(isNamed)) reading.dropped.add("item_id_dropped");
-  if (Array.isArray(annotations) && annotations.length > 0) reading.dropped.add("citations_dropped");
+  if (Array.isArray(annotations) && annotations.length > 0)
+    reading.dropped.add("citations_dropped");
   // Answers that only call tools come back with empty text; it says nothing.
   const said = content === "" ? [] : readContent(message, isSaid, path, reading);
   const refused: RefusalPart[] =
@@ -180,7 +216,12 @@ const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plai
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
 
 /** One content part; `null` where canon cannot hold it. */
-function readPart(part: JsonValue, role: JsonValue, path: string, reading: RequestReading): ContentPart | null {
+function readPart(
+  part: JsonValue,
+  role: JsonValue,
+  path: string,
+  reading: RequestReading,
+): ContentPart | null {
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
   noteStoredFile(part, path, reading);
@@ -188,7 +229,8 @@ function readPart(part: JsonValue, role: JsonValue, path: string, reading: Reque
   const capability = PART_NEEDS[type];
   if (capability !== null && capability !== undefined) reading.need(capability, path);
   const known = PART_MEMBERS[type];
-  if (known === undefined || !reading.useUnknown(part, known, path, "native_chat", role)) return null;
+  if (known === undefined || !reading.useUnknown(part, known, path, "native_chat", role))
+    return null;
   const { text, refusal } = part;
   switch (type) {
     case "text":
@@ -207,7 +249,10 @@ function readPart(part: JsonValue, role: JsonValue, path: string, reading: Reque
 }
 
 /** The part with the cache mark that stands beside it. */
-function marked<Part extends ImagePart | FilePart>(read: Part | null, part: JsonObject): Part | null {
+function marked<Part extends ImagePart | FilePart>(
+  read: Part | null,
+  part: JsonObject,
+): Part | null {
   const cache = cacheMark(part);
   return read === null || cache === null ? read : { ...read, cache };
 }
@@ -225,27 +270,45 @@ function textPart(text: string): TextPart {
   return { kind: "text", text, cache: null };
 }
 
-function readImage(image: JsonValue | undefined, path: string, reading: RequestReading): ImagePart | null {
-  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path, "native_chat")) return null;
+function readImage(
+  image: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): ImagePart | null {
+  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path, "native_chat"))
+    return null;
   const { url, detail = null } = image;
   if (typeof url !== "string") return null;
   if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
   if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.detail`);
   const data = readDataUrl(url);
-  if (data !== null) return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
+  if (data !== null)
+    return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
   if (!isWebUrl(url)) return null;
   reading.use("image_url", `${path}.url`);
   return { kind: "image", source: { kind: "url", url }, detail, cache: null };
 }
 
-function readAudio(audio: JsonValue | undefined, path: string, reading: RequestReading): AudioPart | null {
-  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path, "native_chat")) return null;
+function readAudio(
+  audio: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): AudioPart | null {
+  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path, "native_chat"))
+    return null;
   const { data, format } = audio;
-  return typeof data === "string" && typeof format === "string" ? { kind: "audio", format, data } : null;
+  return typeof data === "string" && typeof format === "string"
+    ? { kind: "audio", format, data }
+    : null;
 }
 
-function readFile(file: JsonValue | undefined, path: string, reading: RequestReading): FilePart | null {
-  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path, "native_chat")) return null;
+function readFile(
+  file: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): FilePart | null {
+  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path, "native_chat"))
+    return null;
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;

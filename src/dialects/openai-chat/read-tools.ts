@@ -14,7 +14,14 @@ import {
 } from "./fields.ts";
 import { hasUnknownMember, type RequestReading } from "../fields.ts";
 import { type Kinds, otherModel } from "../kinds.ts";
-import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, flagOrNull, textOf, textOrNull } from "../json.ts";
+import {
+  MAXIMUM_DEPTH,
+  isDeeperThan,
+  parseExactJsonText,
+  flagOrNull,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */
@@ -42,7 +49,11 @@ const MODEL_TOOLS: ReadonlySet<string> = new Set(["openrouter:advisor"]);
 
 function unknownTool(type: string, path: string): ServiceError {
   if (MODEL_TOOLS.has(type)) return otherModel(path);
-  return invalidRequest("unknown_tool_type", `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`, path);
+  return invalidRequest(
+    "unknown_tool_type",
+    `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`,
+    path,
+  );
 }
 
 export const CHAT_KINDS: Kinds = {
@@ -88,7 +99,9 @@ export function readTools(
 /** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = isJsonObject(tool) ? tool["function"] : undefined;
-  const type = isJsonObject(tool) ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined)) : undefined;
+  const type = isJsonObject(tool)
+    ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined))
+    : undefined;
   const capability = typeof type === "string" ? toolNeeds(type) : null;
   if (capability === null) {
     reading.refuse(unknownTool(textOf(type), `${path}.type`));
@@ -115,7 +128,11 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   };
 }
 
-function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestReading): ToolChoice | null {
+function readChoice(
+  body: JsonObject,
+  tools: readonly Tool[],
+  reading: RequestReading,
+): ToolChoice | null {
   const { tool_choice: choice } = body;
   if (choice === undefined || choice === null) return null;
   if (choice === "auto" || choice === "none") {
@@ -125,21 +142,30 @@ function readChoice(body: JsonObject, tools: readonly Tool[], reading: RequestRe
     return null;
   }
   const parsed = readToolChoice(choice);
-  if (parsed?.required === true && reading.has("reasoning")) reading.use("forced_tool_with_reasoning", "tool_choice");
+  if (parsed?.required === true && reading.has("reasoning"))
+    reading.use("forced_tool_with_reasoning", "tool_choice");
   // A choice of a tool that the request does not bring is the provider's to judge.
-  const isKnown = tools.length > 0 && parsed?.names.every((name) => tools.some((tool) => tool.name === name)) === true;
+  const isKnown =
+    tools.length > 0 &&
+    parsed?.names.every((name) => tools.some((tool) => tool.name === name)) === true;
   if (!isKnown) {
     reading.use("native_chat", "tool_choice");
     return null;
   }
-  reading.use(parsed.mode === "named" ? namedToolFeature(body["tools"]) : `tool_choice_${parsed.mode}`, "tool_choice");
+  reading.use(
+    parsed.mode === "named" ? namedToolFeature(body["tools"]) : `tool_choice_${parsed.mode}`,
+    "tool_choice",
+  );
   const [name = ""] = parsed.names;
   if (parsed.mode === "required") return { mode: "required" };
   if (parsed.mode === "named") return { mode: "named", name };
   return { mode: "allowed", names: parsed.names, required: parsed.required };
 }
 
-/** A choice other than `auto` and `none`, in the two shapes that canon can hold; `null` for every other. */
+/**
+ * A choice other than `auto` and `none`, in the two shapes that canon can hold; `null` for every
+ * other.
+ */
 interface NamedTools {
   readonly mode: "required" | "named" | "allowed";
   readonly names: readonly string[];
@@ -163,11 +189,16 @@ export function readToolChoice(choice: JsonValue): NamedTools | null {
     return null;
   }
   const { mode, tools } = allowed;
-  if (hasUnknownMember(allowed, ALLOWED_MEMBERS) || (mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
+  if (
+    hasUnknownMember(allowed, ALLOWED_MEMBERS) ||
+    (mode !== "auto" && mode !== "required") ||
+    !Array.isArray(tools)
+  ) {
     return null;
   }
   const names = tools.flatMap((tool) => {
-    const isFunction = isJsonObject(tool) && tool["type"] === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
+    const isFunction =
+      isJsonObject(tool) && tool["type"] === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
     return (isFunction ? functionName(tool) : null) ?? [];
   });
   if (names.length === 0 || names.length < tools.length) return null;
@@ -218,7 +249,8 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "native_chat", "assistant");
   if (!isKnown || !isJsonObject(called)) return null;
   const member = `${path}.function`;
-  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "native_chat", "assistant")) return null;
+  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "native_chat", "assistant"))
+    return null;
   if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
   reading.called(textOf(id));
   return {

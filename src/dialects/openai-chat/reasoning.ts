@@ -6,8 +6,9 @@ import type { ReasoningPart } from "../../canon/generate/message.ts";
 import { textOf } from "../json.ts";
 
 /**
- * Where providers of this protocol put signatures into messages: into `reasoning_details` (`signature` of texts, `data` of encrypted
- * reasoning), and into `extra_content` of a message or of its calls, under a name of their own (`thought_signature`).
+ * Where providers of this protocol put signatures into messages: into `reasoning_details`
+ * (`signature` of texts, `data` of encrypted reasoning), and into `extra_content` of a message or
+ * of its calls, under a name of their own (`thought_signature`).
  */
 export const THOUGHT_SIGNATURE = "thought_signature";
 
@@ -15,8 +16,8 @@ export const THOUGHT_SIGNATURE = "thought_signature";
 const NATIVE_FAMILY = NO_FAMILY;
 
 /**
- * What a provider documents for calls that no model of its own has made, as text and in base64: clients write it where they have no signature,
- * so it belongs to no family.
+ * What a provider documents for calls that no model of its own has made, as text and in base64:
+ * clients write it where they have no signature, so it belongs to no family.
  */
 const UNSIGNED: ReadonlySet<string> = new Set([
   "skip_thought_signature_validator",
@@ -26,7 +27,10 @@ const UNSIGNED: ReadonlySet<string> = new Set([
 
 type Change = (signature: string) => string;
 
-/** An answer's JSON, whole or a chunk, with its signatures tagged for the client; the object itself where nothing changes. */
+/**
+ * An answer's JSON, whole or a chunk, with its signatures tagged for the client; the object itself
+ * where nothing changes.
+ */
 export function tagAnswer(answer: JsonObject, family: string | null): JsonObject {
   const tag: Change = (signature) =>
     UNSIGNED.has(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
@@ -39,9 +43,14 @@ export function tagAnswer(answer: JsonObject, family: string | null): JsonObject
   return tagged === choices ? answer : { ...answer, choices: tagged };
 }
 
-/** Whether a choice has a member in which providers sign. Most pieces of a stream have none, and need not be copied to see it. */
+/**
+ * Whether a choice has a member in which providers sign. Most pieces of a stream have none, and
+ * need not be copied to see it.
+ */
 function mayBeSigned(choice: JsonValue): boolean {
-  return isJsonObject(choice) && (hasSignedMember(choice["delta"]) || hasSignedMember(choice["message"]));
+  return (
+    isJsonObject(choice) && (hasSignedMember(choice["delta"]) || hasSignedMember(choice["message"]))
+  );
 }
 
 function hasSignedMember(message: JsonValue | undefined): boolean {
@@ -58,12 +67,19 @@ export function untagMessage(message: JsonObject): JsonObject {
   return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
 }
 
-/** Notes what the signatures in a message of the history require. One without our tag is the provider's own: no other protocol can carry it. */
+/**
+ * Notes what the signatures in a message of the history require. One without our tag is the
+ * provider's own: no other protocol can carry it.
+ */
 export function noteSignatures(message: JsonObject, path: string, reading: RequestReading): void {
   if (!hasSignedMember(message)) return;
   const { reasoning_details: details, ...others } = message;
-  withSignatures({ reasoning_details: details }, (text) => noteSignature(text, `${path}.reasoning_details`, reading));
-  withSignatures(others, (text) => (UNSIGNED.has(text) ? text : noteSignature(text, path, reading)));
+  withSignatures({ reasoning_details: details }, (text) =>
+    noteSignature(text, `${path}.reasoning_details`, reading),
+  );
+  withSignatures(others, (text) =>
+    UNSIGNED.has(text) ? text : noteSignature(text, path, reading),
+  );
 }
 
 function noteSignature(text: string, path: string, reading: RequestReading): string {
@@ -105,25 +121,37 @@ function withText(object: JsonObject, name: string, change: Change): JsonObject 
   return other === text ? object : { ...object, [name]: other };
 }
 
-function withMember(object: JsonObject, name: string, change: (value: JsonObject) => JsonObject): JsonObject {
+function withMember(
+  object: JsonObject,
+  name: string,
+  change: (value: JsonObject) => JsonObject,
+): JsonObject {
   const value = object[name];
   if (!isJsonObject(value)) return object;
   const other = change(value);
   return other === value ? object : { ...object, [name]: other };
 }
 
-/** The list with its objects changed; the list itself where none is another, and what is no list as it is. */
-function mapped(list: JsonValue | undefined, change: (object: JsonObject) => JsonObject): JsonValue | undefined {
+/**
+ * The list with its objects changed; the list itself where none is another, and what is no list as
+ * it is.
+ */
+function mapped(
+  list: JsonValue | undefined,
+  change: (object: JsonObject) => JsonObject,
+): JsonValue | undefined {
   if (!Array.isArray(list)) return list;
   const others = list.map((item: JsonValue) => (isJsonObject(item) ? change(item) : item));
   return others.every((item, index) => item === list[index]) ? list : others;
 }
 
 /**
- * One piece of reasoning as the items of `reasoning_details` that carry its signature: signed text is one item, a signed summary is
- * followed by what it sums up, and hidden reasoning is its signature alone.
+ * One piece of reasoning as the items of `reasoning_details` that carry its signature: signed text
+ * is one item, a signed summary is followed by what it sums up, and hidden reasoning is its
+ * signature alone.
  *
- * @param id the piece's name, which distinguishes the details of one piece from those of the next; `null` where the details are not read again.
+ * @param id the piece's name, which distinguishes the details of one piece from those of the next;
+ * `null` where the details are not read again.
  */
 export function reasoningDetails(
   { text, summary }: { readonly text: string; readonly summary: boolean },
@@ -152,9 +180,10 @@ export function isPieceName(value: JsonValue | undefined): boolean {
 }
 
 /**
- * Reasoning in an assistant message of the history, as answers of this surface carry it: `reasoning_content` (or `reasoning`) is its text, and
- * `reasoning_details` its signed form. A signature with our tag says which family can read it; one without belongs to
- * the very provider that gave it, which only a relay can reach again.
+ * Reasoning in an assistant message of the history, as answers of this surface carry it:
+ * `reasoning_content` (or `reasoning`) is its text, and `reasoning_details` its signed form. A
+ * signature with our tag says which family can read it; one without belongs to the very provider
+ * that gave it, which only a relay can reach again.
  */
 const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
 type Kind = (typeof KINDS)[number];
@@ -171,10 +200,15 @@ function signatureMember(kind: Kind): "signature" | "data" | null {
   return kind === "reasoning.encrypted" ? "data" : null;
 }
 
-export function noteReasoningHistory(message: JsonObject, path: string, reading: RequestReading): void {
+export function noteReasoningHistory(
+  message: JsonObject,
+  path: string,
+  reading: RequestReading,
+): void {
   for (const name of ["reasoning_content", "reasoning"]) {
     const text = message[name];
-    if (text !== undefined && text !== null && typeof text !== "string") reading.use("native_chat", `${path}.${name}`);
+    if (text !== undefined && text !== null && typeof text !== "string")
+      reading.use("native_chat", `${path}.${name}`);
   }
   const details = message["reasoning_details"];
   if (details === undefined || details === null) return;
@@ -186,7 +220,8 @@ export function noteReasoningHistory(message: JsonObject, path: string, reading:
   for (const [index, detail] of details.entries()) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     const at = `${member}[${index}]`;
-    if (!isJsonObject(detail) || kind === null || !isText(detail, kind)) reading.use("native_chat", at);
+    if (!isJsonObject(detail) || kind === null || !isText(detail, kind))
+      reading.use("native_chat", at);
     else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "native_chat", "assistant");
   }
 }
@@ -201,7 +236,10 @@ function isText(detail: JsonObject, kind: Kind): boolean {
   if (kind === "reasoning.encrypted") return isSaid(detail["data"]);
   const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
   const { signature = null } = detail;
-  return typeof said === "string" && (kind !== "reasoning.text" || signature === null || isSaid(signature));
+  return (
+    typeof said === "string" &&
+    (kind !== "reasoning.text" || signature === null || isSaid(signature))
+  );
 }
 
 function isSaid(value: JsonValue | undefined): boolean {
@@ -209,22 +247,27 @@ function isSaid(value: JsonValue | undefined): boolean {
 }
 
 /**
- * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that is the provider's own. `isWhole` is false
- * where a text beside the details says something else than they do, which no other protocol can carry.
+ * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that
+ * is the provider's own. `isWhole` is false where a text beside the details says something else
+ * than they do, which no other protocol can carry.
  */
 export function readReasoningHistory(message: JsonObject): {
   readonly parts: readonly ReasoningPart[];
   readonly isWhole: boolean;
 } {
   const { reasoning_content, reasoning, reasoning_details } = message;
-  const texts = [reasoning_content, reasoning].filter((text) => typeof text === "string" && text !== "");
+  const texts = [reasoning_content, reasoning].filter(
+    (text) => typeof text === "string" && text !== "",
+  );
   const details = Array.isArray(reasoning_details) ? reasoning_details : [];
   const parts = partsOf(details);
   if (parts.length === 0) {
     const [text] = texts;
     return {
       parts:
-        typeof text === "string" ? [{ kind: "reasoning", text, summary: false, signature: null, family: null }] : [],
+        typeof text === "string"
+          ? [{ kind: "reasoning", text, summary: false, signature: null, family: null }]
+          : [],
       isWhole: texts.every((other) => other === text),
     };
   }
@@ -234,20 +277,29 @@ export function readReasoningHistory(message: JsonObject): {
 
 function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
   const parts: ReasoningPart[] = [];
-  /** Name of the piece that the last detail is of; details without a name are distinguished by their order alone. */
+  /**
+   * Name of the piece that the last detail is of; details without a name are distinguished by their
+   * order alone.
+   */
   let last: JsonValue | undefined;
   for (const detail of details) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     if (!isJsonObject(detail) || kind === null) continue;
     const member = signatureMember(kind);
     const raw = member === null ? null : detail[member];
-    const signed = typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
+    const signed =
+      typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
     const previous = parts.at(-1);
     const name = detail["id"] ?? null;
     const isSame = name === last;
     last = name;
     // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
-    if (kind === "reasoning.encrypted" && isSame && previous?.summary === true && previous.signature === null) {
+    if (
+      kind === "reasoning.encrypted" &&
+      isSame &&
+      previous?.summary === true &&
+      previous.signature === null
+    ) {
       parts[parts.length - 1] = { ...previous, ...signed };
       continue;
     }

@@ -15,7 +15,8 @@ export function renderChatAnswer(
 ): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
   const message = new MessagePrinter(context.request.body["logprobs"] === true);
   for (const block of answer.blocks) message.add(block);
-  if (answer.finish !== null && answer.finish.stopSequence !== null) message.dropped.add("stop_sequence_unnamed");
+  if (answer.finish !== null && answer.finish.stopSequence !== null)
+    message.dropped.add("stop_sequence_unnamed");
   const usage = printUsage(answer.usage);
   const body: JsonObject = {
     id: `chatcmpl-${context.answerId}`,
@@ -68,7 +69,8 @@ class MessagePrinter {
         const { signature, family } = block;
         this.#reasoning += block.text;
         this.#isSigned ||= signature !== null;
-        const tagged = signature === null || family === null ? null : tagSignature(family, signature);
+        const tagged =
+          signature === null || family === null ? null : tagSignature(family, signature);
         const name = pieceName(this.#pieces);
         this.#pieces += 1;
         for (const detail of reasoningDetails(block, tagged, name)) this.#details.push(detail);

@@ -1,5 +1,11 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../canon/generate/event.ts";
+import type {
+  Citation,
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+  TokenLogprob,
+} from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import { mergeUsage } from "../json.ts";
@@ -13,8 +19,9 @@ import { pieceName, reasoningDetails } from "./reasoning.ts";
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /**
- * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id and name on the first fragment only, one chunk with the
- * finish reason, the counts where the caller requested them, `[DONE]`.
+ * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id
+ * and name on the first fragment only, one chunk with the finish reason, the counts where the
+ * caller requested them, `[DONE]`.
  */
 class ChatStreamRenderer implements EventRenderer {
   readonly #context: AnswerContext;
@@ -54,7 +61,12 @@ class ChatStreamRenderer implements EventRenderer {
         return this.#openBlock(event.block);
       case "text":
         this.#length += codePoints(event.text);
-        return [this.#delta({ content: event.text }, this.#wantsLogprobs ? printLogprobs(event.logprobs) : null)];
+        return [
+          this.#delta(
+            { content: event.text },
+            this.#wantsLogprobs ? printLogprobs(event.logprobs) : null,
+          ),
+        ];
       case "refusal":
         return [this.#delta({ refusal: event.text })];
       case "reasoning":
@@ -63,7 +75,11 @@ class ChatStreamRenderer implements EventRenderer {
       case "signature":
         return [this.#signed(tagSignature(event.family, event.signature))];
       case "arguments":
-        return [this.#delta({ tool_calls: [{ index: this.#calls, function: { arguments: event.json } }] })];
+        return [
+          this.#delta({
+            tool_calls: [{ index: this.#calls, function: { arguments: event.json } }],
+          }),
+        ];
       case "citation":
         return this.#cite(event.citation);
       case "close":
@@ -109,10 +125,18 @@ class ChatStreamRenderer implements EventRenderer {
 
   #signed(signature: string): Uint8Array {
     const summary = this.#open?.kind === "reasoning" && this.#open.summary;
-    const details = reasoningDetails({ text: this.#reasoning, summary }, signature, pieceName(this.#pieces));
+    const details = reasoningDetails(
+      { text: this.#reasoning, summary },
+      signature,
+      pieceName(this.#pieces),
+    );
     this.#pieces += 1;
-    // Clients that join lists of deltas do so by their index, so two details of one piece may not share it.
-    const numbered = details.map((detail, offset) => ({ ...detail, index: this.#details + offset }));
+    // Clients that join lists of deltas do so by their index, so two details of one piece may not
+    // share it.
+    const numbered = details.map((detail, offset) => ({
+      ...detail,
+      index: this.#details + offset,
+    }));
     this.#details += details.length;
     return this.#delta({ reasoning_details: numbered });
   }
@@ -133,7 +157,8 @@ class ChatStreamRenderer implements EventRenderer {
     const last = `[{"index":0,"delta":{},"logprobs":null,"finish_reason":${printed}}]`;
     const events = [formatSseEvent(this.#head + last + this.#tail)];
     const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
-    if (usage !== null) events.push(formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`));
+    if (usage !== null)
+      events.push(formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`));
     events.push(formatSseEvent("[DONE]"));
     return events;
   }
@@ -149,7 +174,10 @@ export function renderChatStream(context: AnswerContext): EventRenderer {
   return new ChatStreamRenderer(context);
 }
 
-/** The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here; neither may look like a proper end. */
+/**
+ * The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here;
+ * neither may look like a proper end.
+ */
 export function formatFinishReason(reason: FinishReason): string {
   switch (reason) {
     case "stop":
@@ -168,7 +196,10 @@ export function formatFinishReason(reason: FinishReason): string {
   }
 }
 
-/** The `usage` member of an answer; counts that are not given are left out, never zero. `null` where nothing is known. */
+/**
+ * The `usage` member of an answer; counts that are not given are left out, never zero. `null` where
+ * nothing is known.
+ */
 export function printUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null || (usage.input === null && usage.output === null)) return null;
   const { input, output, cacheRead, cacheWrite, reasoning } = usage;
@@ -197,18 +228,27 @@ function totalTokens({ input, output }: TokenUsage): number | null {
 /** `logprobs` of a choice; `null` where there are none. */
 export function printLogprobs(logprobs: readonly TokenLogprob[]): JsonObject | null {
   if (logprobs.length === 0) return null;
-  const content = logprobs.map(({ token, logprob, bytes, top }) => ({ token, logprob, bytes, top_logprobs: top }));
+  const content = logprobs.map(({ token, logprob, bytes, top }) => ({
+    token,
+    logprob,
+    bytes,
+    top_logprobs: top,
+  }));
   return { content, refusal: null };
 }
 
 /**
- * One item of `annotations`; `null` where there is no page to name. Clients want positions: a citation without them covers
- * its block's text so far.
+ * One item of `annotations`; `null` where there is no page to name. Clients want positions: a
+ * citation without them covers its block's text so far.
  *
  * @param before code points of the message's text in earlier blocks.
  * @param length code points of the block's text so far.
  */
-export function printCitation({ url, title, start, end }: Citation, before: number, length: number): JsonObject | null {
+export function printCitation(
+  { url, title, start, end }: Citation,
+  before: number,
+  length: number,
+): JsonObject | null {
   if (url === null) return null;
   return {
     type: "url_citation",

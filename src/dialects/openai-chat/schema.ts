@@ -19,7 +19,10 @@ const contentPart = {
     type: TEXT,
     text: NULLABLE_TEXT,
     image_url: {
-      anyOf: [{ type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } }, NULLABLE_TEXT],
+      anyOf: [
+        { type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } },
+        NULLABLE_TEXT,
+      ],
     },
     input_audio: nullable({ type: "object", properties: { data: TEXT, format: TEXT } }),
     file: nullable({
@@ -40,7 +43,11 @@ const toolCall = {
       required: ["name", "arguments"],
       properties: { name: TEXT, arguments: TEXT },
     }),
-    custom: nullable({ type: "object", required: ["name", "input"], properties: { name: TEXT, input: TEXT } }),
+    custom: nullable({
+      type: "object",
+      required: ["name", "input"],
+      properties: { name: TEXT, input: TEXT },
+    }),
   },
 } as const;
 
@@ -104,9 +111,10 @@ const responseFormat = {
 } as const;
 
 /**
- * JSON Schema (2020-12) of the body of POST /v1/chat/completions (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json.
- * Members that it does not list are judged by the field registry (`fields.ts`), which knows the route; nested unknown members travel
- * to providers of the same protocol untouched.
+ * JSON Schema (2020-12) of the body of POST /v1/chat/completions
+ * (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json. Members
+ * that it does not list are judged by the field registry (`fields.ts`), which knows the route;
+ * nested unknown members travel to providers of the same protocol untouched.
  */
 export const CHAT_COMPLETIONS_SCHEMA = {
   title: "CreateChatCompletionRequest",

@@ -18,9 +18,16 @@ import {
 export const COMPLETION = {
   title: "Completion",
   type: "object",
-  description: "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
+  description:
+    "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
   required: ["choices"],
-  properties: { id: TEXT, object: TEXT, model: TEXT, choices: { type: "array" }, usage: NULLABLE_OBJECT },
+  properties: {
+    id: TEXT,
+    object: TEXT,
+    model: TEXT,
+    choices: { type: "array" },
+    usage: NULLABLE_OBJECT,
+  },
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -42,8 +49,9 @@ const COMPLETION_EVENT = {
 export const COMPLETION_STREAM: EventStream = { ...CHAT_STREAM, events: COMPLETION_EVENT };
 
 /**
- * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It validates requests and is part of /openapi.json. The field
- * registry (`fields.ts`) decides about members that it does not list, by the setting of the route.
+ * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It
+ * validates requests and is part of /openapi.json. The field registry (`fields.ts`) decides about
+ * members that it does not list, by the setting of the route.
  */
 export const COMPLETIONS_SCHEMA = {
   title: "CreateCompletionRequest",

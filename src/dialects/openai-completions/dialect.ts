@@ -9,17 +9,28 @@ import type { Relay, Surface, Upstream } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/observe.ts";
 import { refusingUnknown } from "../fields.ts";
-import { requestedChoices, COMPLETIONS_FIELDS, completionsToCanon, parseCompletionsRequest } from "./parse-request.ts";
+import {
+  requestedChoices,
+  COMPLETIONS_FIELDS,
+  completionsToCanon,
+  parseCompletionsRequest,
+} from "./parse-request.ts";
 import { COMPLETIONS_PATH, formatCompletionsRequest } from "./format.ts";
 import { parseCompletionsAnswer, parseCompletionsStream } from "./parse-answer.ts";
 import { renderCompletionsAnswer, renderCompletionsStream } from "./render.ts";
-import { COMPLETION, COMPLETION_STREAM, COMPLETIONS_EXAMPLES, COMPLETIONS_SCHEMA } from "./contract.ts";
+import {
+  COMPLETION,
+  COMPLETION_STREAM,
+  COMPLETIONS_EXAMPLES,
+  COMPLETIONS_SCHEMA,
+} from "./contract.ts";
 
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 
 /**
- * The caller's body as the provider gets it: another model name, usage requested on streams, our own and the identity members taken out,
- * and what policies oblige us to. Everything else travels as it came. There is no `store` here: the protocol keeps nothing.
+ * The caller's body as the provider gets it: another model name, usage requested on streams, our
+ * own and the identity members taken out, and what policies oblige us to. Everything else travels
+ * as it came. There is no `store` here: the protocol keeps nothing.
  */
 const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mode, edits) => {
   const edited = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
@@ -33,7 +44,13 @@ const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mod
   }
   changes.edits |= requestUsage(body, request, flags, stripped);
   leaveOut(body, flags, changes);
-  return { body, stripped, edits: edited.edits | changes.edits, headers: [], dropped: [...changes.dropped] };
+  return {
+    body,
+    stripped,
+    edits: edited.edits | changes.edits,
+    headers: [],
+    dropped: [...changes.dropped],
+  };
 };
 
 /** Legacy completions for clients (docs/protocols.md#completions). */
@@ -45,9 +62,11 @@ export const completionsSurface: Surface = {
   relay: {
     path: () => COMPLETIONS_PATH,
     edit: editCompletionsRequest,
-    // The envelope is that of chat completions: choices with finish reasons, usage, error objects, `[DONE]`. Only the number of choices is found otherwise.
+    // The envelope is that of chat completions: choices with finish reasons, usage, error objects,
+    // `[DONE]`. Only the number of choices is found otherwise.
     observe: (context) => observeChatStream(context, requestedChoices(context.request.body)),
-    readAnswer: (bytes, context) => readChatAnswer(bytes, context, requestedChoices(context.request.body)),
+    readAnswer: (bytes, context) =>
+      readChatAnswer(bytes, context, requestedChoices(context.request.body)),
   },
   translation: {
     toCanon: completionsToCanon,
@@ -58,10 +77,18 @@ export const completionsSurface: Surface = {
     renderAnswer: renderCompletionsAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: COMPLETIONS_SCHEMA, answer: COMPLETION, examples: COMPLETIONS_EXAMPLES, stream: COMPLETION_STREAM },
+  contract: {
+    body: COMPLETIONS_SCHEMA,
+    answer: COMPLETION,
+    examples: COMPLETIONS_EXAMPLES,
+    stream: COMPLETION_STREAM,
+  },
 };
 
-/** Legacy completions as providers speak them, for the requests of other protocols that are one text. */
+/**
+ * Legacy completions as providers speak them, for the requests of other protocols that are one
+ * text.
+ */
 export const completionsUpstream: Upstream = {
   format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
   parseStream: parseCompletionsStream,

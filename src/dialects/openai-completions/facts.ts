@@ -1,5 +1,10 @@
 import { type DialectFacts, SAMPLING } from "../dialect-facts.ts";
-import { DEPLOYMENT_PATHS, NO_LOGIT_BIAS, NO_SEED, NO_STREAM_OPTIONS } from "../openai-chat/facts.ts";
+import {
+  DEPLOYMENT_PATHS,
+  NO_LOGIT_BIAS,
+  NO_SEED,
+  NO_STREAM_OPTIONS,
+} from "../openai-chat/facts.ts";
 
 /** Legacy completions of a plain prompt. */
 export const OPENAI_COMPLETIONS = {

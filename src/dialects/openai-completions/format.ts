@@ -9,12 +9,17 @@ import { type EditableBody, leaveOut } from "../openai-chat/body-members.ts";
 export const COMPLETIONS_PATH = "/completions";
 
 /**
- * Prints a request whose whole conversation is one user turn of text as a prompt (docs/protocols.md#completions). Everything else was refused by `conversation`
- * and other features before an endpoint of this dialect was chosen.
+ * Prints a request whose whole conversation is one user turn of text as a prompt
+ * (docs/protocols.md#completions). Everything else was refused by `conversation` and other features
+ * before an endpoint of this dialect was chosen.
  *
- * @returns a 400 where a request gets here that no prompt can carry: refused once more rather than cut down to what fits.
+ * @returns a 400 where a request gets here that no prompt can carry: refused once more rather than
+ * cut down to what fits.
  */
-export function formatCompletionsRequest(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatCompletionsRequest(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const problem = unsayable(request);
   if (problem !== null) return problem;
   const [turn] = request.turns;
@@ -36,7 +41,8 @@ export function formatCompletionsRequest(request: GenerateRequest, target: Targe
   if (request.stop.length > 0) body["stop"] = request.stop;
   if (request.stream) {
     body["stream"] = true;
-    if (!target.provider.flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
+    if (!target.provider.flags.includes("no_stream_options"))
+      body["stream_options"] = { include_usage: true };
   }
   leaveOut(body, target.provider.flags, { stripped: [], dropped, edits: NO_EDITS });
   return { path: COMPLETIONS_PATH, body, headers: [], dropped: [...dropped] };
@@ -52,7 +58,10 @@ function unsayable(request: GenerateRequest): ServiceError | null {
   if (request.logprobs !== null) return cannotSay("log probabilities of a conversation");
   if (request.verbosity !== null) return cannotSay("verbosity");
   const { reasoning } = request;
-  if (reasoning !== null && (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive)) {
+  if (
+    reasoning !== null &&
+    (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive)
+  ) {
     return cannotSay("reasoning");
   }
   return null;
@@ -80,7 +89,9 @@ function promptOf(turn: UserTurn, dropped: Set<DroppedField>): string | null {
 /** Records what may help and has no member here. */
 function noteDropped({ hints, reasoning }: GenerateRequest, dropped: Set<DroppedField>): void {
   // The tier `auto` is that of requests which name none.
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto") dropped.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  if (hints.serviceTier !== null && hints.serviceTier !== "auto")
+    dropped.add("service_tier_changed");
+  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
+    dropped.add("cache_hint_dropped");
   if (reasoning !== null && reasoning.display !== null) dropped.add("reasoning_display_dropped");
 }

@@ -35,7 +35,8 @@ class CompletionReader extends AnswerEvents {
     }
     const choices = completion["choices"];
     for (const choice of Array.isArray(choices) ? choices : []) {
-      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0) return this.fail(answerFailure("malformed"));
+      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0)
+        return this.fail(answerFailure("malformed"));
       this.#takeChoice(choice);
       if (this.over) return;
     }
@@ -54,16 +55,20 @@ class CompletionReader extends AnswerEvents {
     this.begun = true;
     const { text, finish_reason: finishValue } = choice;
     this.#resumed ||= this.#finish !== null && holdsAnswer(choice);
-    // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are such.
+    // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are
+    // such.
     if (typeof text === "string") this.blocks.text(text);
-    else if (typeof finishValue !== "string" || this.#whole) return this.fail(answerFailure("malformed"));
+    else if (typeof finishValue !== "string" || this.#whole)
+      return this.fail(answerFailure("malformed"));
     this.flush();
     const broken = choiceFailure(choice);
     if (broken !== null) return this.fail(broken);
     const reason = this.#whole && finishValue === "" ? "other" : finishReason(finishValue);
     if (reason === null) return;
-    // A text cannot end in tool calls: an answer that does is of another protocol, and its meaning is unknown.
-    if (reason === "tool_calls") return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    // A text cannot end in tool calls: an answer that does is of another protocol, and its meaning
+    // is unknown.
+    if (reason === "tool_calls")
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
     this.#finish = reason;
     this.#resumed = false;
   }
@@ -82,12 +87,18 @@ class CompletionsStreamParser extends SseEventParser<CompletionReader> {
   }
 }
 
-/** A stream of text chunks as events: complete when the provider gave a reason (docs/protocols.md#chat-streams-of-providers). */
+/**
+ * A stream of text chunks as events: complete when the provider gave a reason
+ * (docs/protocols.md#chat-streams-of-providers).
+ */
 export function parseCompletionsStream(): EventParser {
   return new CompletionsStreamParser(new CompletionReader(false));
 }
 
-/** A whole `text_completion` as the events that a stream of it would be. One without a finish reason does not say that it is whole. */
+/**
+ * A whole `text_completion` as the events that a stream of it would be. One without a finish reason
+ * does not say that it is whole.
+ */
 export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEvent[] {
   const reader = new CompletionReader(true);
   const answer: JsonValue | undefined = parseAnswerBytes(bytes);

@@ -6,13 +6,22 @@ import { STREAM_OPTION_MEMBERS } from "../openai-chat/fields.ts";
 import { type Kinds, readKinds } from "../kinds.ts";
 import { CHAT_KINDS } from "../openai-chat/read-tools.ts";
 import { CHAT_STATEFUL } from "../openai-chat/parse-request.ts";
-import { readIncludeUsage, readLogitBias, readPenalty, readStop, statefulMember } from "../openai-chat/family.ts";
+import {
+  readIncludeUsage,
+  readLogitBias,
+  readPenalty,
+  readStop,
+  statefulMember,
+} from "../openai-chat/family.ts";
 import { canonicalRequest, type CanonReader, untranslatable } from "../translate-request.ts";
 import type { BodyReader } from "../../canon/request.ts";
 import { PLAIN_BODY, promptOpening } from "../body-reader.ts";
 import { numberOrNull, textOrNull } from "../json.ts";
 
-/** Every known top-level member of a legacy completions request (docs/protocols.md#classes-of-request-members). */
+/**
+ * Every known top-level member of a legacy completions request
+ * (docs/protocols.md#classes-of-request-members).
+ */
 export const COMPLETIONS_FIELDS: FieldRegistry = {
   model: { class: "core" },
   prompt: { class: "core" },
@@ -35,11 +44,16 @@ export const COMPLETIONS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** What limits and balancing read of a request. Each prompt of a list is read and answered by itself; a list of numbers is one prompt, of tokens. */
+/**
+ * What limits and balancing read of a request. Each prompt of a list is read and answered by
+ * itself; a list of numbers is one prompt, of tokens.
+ */
 export const COMPLETIONS_BODY: BodyReader = {
   ...PLAIN_BODY,
   prompts: ({ prompt }) =>
-    Array.isArray(prompt) && !prompt.every((token) => typeof token === "number") ? prompt.length : 1,
+    Array.isArray(prompt) && !prompt.every((token) => typeof token === "number")
+      ? prompt.length
+      : 1,
   conversationOpening: ({ prompt }) => promptOpening(prompt),
 };
 
@@ -48,7 +62,9 @@ const COMPLETIONS_KINDS: Kinds = { ...CHAT_KINDS, native: "native_completions" }
 /** Stop sequences that every speaker of the protocol takes. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/** Reads a validated legacy completions body: what it requires, how large it is, what it prefers. */
+/**
+ * Reads a validated legacy completions body: what it requires, how large it is, what it prefers.
+ */
 export const parseCompletionsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
@@ -71,7 +87,10 @@ export const parseCompletionsRequest: RequestReader["parse"] = (body, bytes, hea
   });
 };
 
-/** A request for one completion of one text, as a conversation of one user turn (docs/protocols.md#completions). */
+/**
+ * A request for one completion of one text, as a conversation of one user turn
+ * (docs/protocols.md#completions).
+ */
 export const completionsToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const made = canonicalRequest(READER, request, mode, edits);
   const { stream_options: options } = request.body;
@@ -95,12 +114,19 @@ export function requestedChoices({ prompt, n }: JsonObject): number {
   return prompts * (numberOrNull(n) ?? 1);
 }
 
-/** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
-function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
+/**
+ * The one walk over a body: canon of all that a translation carries, and in `reading` what the body
+ * requires.
+ */
+function readCompletionsBody(
+  body: JsonObject,
+  reading: RequestReading,
+): Omit<GenerateRequest, "hints"> {
   reading.noteFields(body, COMPLETIONS_FIELDS);
   reading.dropped.add("prompt_as_message");
   const text = onlyPrompt(body["prompt"]) ?? "";
-  // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several texts at once.
+  // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several
+  // texts at once.
   if (text === "") reading.use("native_completions", "prompt");
   const maxOutputTokens = numberOrNull(body["max_tokens"]);
   // A limit of zero reads the prompt's own probabilities.
@@ -137,8 +163,12 @@ function readCompletionsBody(body: JsonObject, reading: RequestReading): Omit<Ge
   };
 }
 
-/** The one text that a body wants continued; `null` where it has several, or tokens. A list of one text is a text. */
+/**
+ * The one text that a body wants continued; `null` where it has several, or tokens. A list of one
+ * text is a text.
+ */
 function onlyPrompt(prompt: JsonValue | undefined): string | null {
-  const value: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
+  const value: JsonValue | undefined =
+    Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt;
   return textOrNull(value);
 }

@@ -10,7 +10,10 @@ import { renderOpenAiStreamFailure } from "../openai-chat/family.ts";
 import { formatSseEvent } from "../sse.ts";
 import { formatFinishReason, printUsage } from "../openai-chat/render-stream.ts";
 
-/** What an answer says in this protocol, and what it cannot say. Streams and whole answers share it, so that both say the same. */
+/**
+ * What an answer says in this protocol, and what it cannot say. Streams and whole answers share it,
+ * so that both say the same.
+ */
 class Narrator {
   readonly dropped = new Set<DroppedField>();
   #refused = false;
@@ -105,11 +108,16 @@ class CompletionsRenderer implements EventRenderer {
 
   #chunk(choices: readonly JsonObject[], usage: JsonObject | null): Uint8Array {
     const body = completion(this.#context, this.#created, this.#model, choices);
-    return formatSseEvent(JSON.stringify(this.#context.request.includeUsage ? { ...body, usage } : body));
+    return formatSseEvent(
+      JSON.stringify(this.#context.request.includeUsage ? { ...body, usage } : body),
+    );
   }
 }
 
-/** Prints an answer as legacy completions chunks (docs/protocols.md#completions): one finish chunk, usage where it was requested, `[DONE]`. */
+/**
+ * Prints an answer as legacy completions chunks (docs/protocols.md#completions): one finish chunk,
+ * usage where it was requested, `[DONE]`.
+ */
 export function renderCompletionsStream(context: AnswerContext): EventRenderer {
   return new CompletionsRenderer(context);
 }
@@ -126,7 +134,8 @@ export function renderCompletionsAnswer(
     else if (block.kind === "reasoning") {
       if (block.text !== "") narrator.dropped.add("reasoning_dropped");
       if (block.signature !== null) narrator.dropped.add("signature_dropped");
-    } else if (block.kind === "refusal") text += narrator.text({ type: "refusal", index, text: block.text });
+    } else if (block.kind === "refusal")
+      text += narrator.text({ type: "refusal", index, text: block.text });
     else {
       text += narrator.text({ type: "text", index, text: block.text, logprobs: block.logprobs });
       if (block.citations.length > 0) narrator.dropped.add("citations_dropped");

@@ -34,7 +34,8 @@ export const RESPONSE = {
     store: { const: false },
     request_id: {
       type: "string",
-      description: "The same as the header x-request-id. Whole answers and the events that end a stream have it.",
+      description:
+        "The same as the header x-request-id. Whole answers and the events that end a stream have it.",
     },
   },
 } as const;
@@ -45,7 +46,9 @@ export const RESPONSES_EXAMPLES = {
   streamed: { model: "large-any", input: "Say hello.", stream: true },
   schema: {
     model: "chat-large",
-    input: [{ role: "user", content: [{ type: "input_text", text: "What is the weather in Lisbon?" }] }],
+    input: [
+      { role: "user", content: [{ type: "input_text", text: "What is the weather in Lisbon?" }] },
+    ],
     text: { format: { type: "json_schema", name: "weather", schema: WEATHER, strict: true } },
     store: false,
   },
@@ -184,7 +187,9 @@ const EVENTS: Readonly<Record<string, EventFacts>> = {
 
 const RESPONSE_EVENT = eventUnion(
   "ResponseEvent",
-  Object.fromEntries(Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)])),
+  Object.fromEntries(
+    Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)]),
+  ),
 );
 
 /** How an answer streams. */

@@ -34,7 +34,12 @@ export const responsesSurface: Surface = {
     renderAnswer: renderResponsesAnswer,
   },
   family: OPENAI_FAMILY,
-  contract: { body: RESPONSES_SCHEMA, answer: RESPONSE, examples: RESPONSES_EXAMPLES, stream: RESPONSE_STREAM },
+  contract: {
+    body: RESPONSES_SCHEMA,
+    answer: RESPONSE,
+    examples: RESPONSES_EXAMPLES,
+    stream: RESPONSE_STREAM,
+  },
 };
 
 /** Responses as providers speak them, for requests that came in another protocol. */
@@ -42,7 +47,9 @@ export const responsesUpstream: Upstream = {
   format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
   parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),
   parseAnswer: (bytes, request, target) =>
-    request.purpose === "count" ? parseTokenCount(bytes) : parseResponsesAnswer(bytes, target.model.signatureFamily),
+    request.purpose === "count"
+      ? parseTokenCount(bytes)
+      : parseResponsesAnswer(bytes, target.model.signatureFamily),
   readError: readChatError,
   host: deploymentHost(readChatError),
 };

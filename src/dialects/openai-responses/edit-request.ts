@@ -14,9 +14,10 @@ const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps answers by default, docs/protocols.md#stored-state),
- * without our own and the identity members, `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything else is
- * unchanged, members of nested objects included.
+ * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps
+ * answers by default, docs/protocols.md#stored-state), without our own and the identity members,
+ * `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything
+ * else is unchanged, members of nested objects included.
  */
 export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
@@ -31,7 +32,11 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
     made |= MEMBER_REWRITTEN;
   }
   if (provider.flags.includes("no_include")) leaveOutSealing(body, stripped);
-  else if (request.body["store"] !== false && endpoint.capabilities.includes("reasoning") && askForSealing(body))
+  else if (
+    request.body["store"] !== false &&
+    endpoint.capabilities.includes("reasoning") &&
+    askForSealing(body)
+  )
     made |= ENCRYPTED_REASONING_REQUESTED;
   const { input } = body;
   body["input"] = withBareSignatures(input);
@@ -47,8 +52,10 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
 };
 
 /**
- * Requests encrypted reasoning where the caller has not turned storing off itself: a client that replays reasoning by its id would be answered 404.
- * @returns whether the caller had not requested it. A model that does not reason refuses the option.
+ * Requests encrypted reasoning where the caller has not turned storing off itself: a client that
+ * replays reasoning by its id would be answered 404.
+ * @returns whether the caller had not requested it. A model that does not reason refuses the
+ * option.
  */
 function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
   const { include } = body;
@@ -68,7 +75,10 @@ function leaveOutSealing(body: Record<string, JsonValue | undefined>, stripped: 
   stripped.push("include");
 }
 
-/** Our tag says who can read a signature; the provider knows only the signature. The list is copied only where there is a tag. */
+/**
+ * Our tag says who can read a signature; the provider knows only the signature. The list is copied
+ * only where there is a tag.
+ */
 function withBareSignatures(input: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(input)) return input;
   let copy: JsonValue[] | null = null;
@@ -86,5 +96,7 @@ function withBareSignature(item: JsonObject): JsonObject {
   const { signature, text: sealed } = readSealedReasoning(text);
   if (signature === text) return item;
   const bare = { ...item, encrypted_content: signature };
-  return sealed === "" || Array.isArray(item["content"]) ? bare : { ...bare, content: [reasoningPart(sealed)] };
+  return sealed === "" || Array.isArray(item["content"])
+    ? bare
+    : { ...bare, content: [reasoningPart(sealed)] };
 }

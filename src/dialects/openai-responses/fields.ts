@@ -1,6 +1,9 @@
 import type { FieldRegistry } from "../fields.ts";
 
-/** Every known top-level member of a responses request (docs/protocols.md#classes-of-request-members), those of coding agents included. */
+/**
+ * Every known top-level member of a responses request
+ * (docs/protocols.md#classes-of-request-members), those of coding agents included.
+ */
 export const RESPONSES_FIELDS: FieldRegistry = {
   model: { class: "core" },
   input: { class: "core" },
@@ -44,7 +47,10 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Members of `reasoning`, `text` and a message that both protocols' sides of a translation understand. */
+/**
+ * Members of `reasoning`, `text` and a message that both protocols' sides of a translation
+ * understand.
+ */
 export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   "effort",
   "summary",

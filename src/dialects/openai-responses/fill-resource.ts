@@ -2,12 +2,21 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { AnswerContext } from "../dialect.ts";
 import { requestEcho, RESOURCE_MEMBERS } from "./resource.ts";
 
-/** Whether a provider's resource has every member that clients of Open Responses demand, in itself and in its text parts. */
+/**
+ * Whether a provider's resource has every member that clients of Open Responses demand, in itself
+ * and in its text parts.
+ */
 export function isFullResource(response: JsonObject): boolean {
-  return RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) && isFullOutput(response["output"]);
+  return (
+    RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) &&
+    isFullOutput(response["output"])
+  );
 }
 
-/** The provider's resource with the members that it left out; those that it has stay as they are, and in their order. */
+/**
+ * The provider's resource with the members that it left out; those that it has stay as they are,
+ * and in their order.
+ */
 export function fillResource(response: JsonObject, context: AnswerContext): JsonObject {
   const now = context.now();
   const defaults: JsonObject = {
@@ -23,20 +32,33 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
     usage: null,
   };
   const filled: Record<string, JsonObject[string]> = { ...response };
-  for (const name of RESOURCE_MEMBERS) if (!Object.hasOwn(response, name)) filled[name] = defaults[name] ?? null;
+  for (const name of RESOURCE_MEMBERS)
+    if (!Object.hasOwn(response, name)) filled[name] = defaults[name] ?? null;
   const { output } = filled;
   if (Array.isArray(output)) filled["output"] = output.map(fillItem);
   filled["request_id"] = context.requestId;
   return filled;
 }
 
-/** Lists that clients of Open Responses demand of a text part; providers that have nothing to say there leave them out, or say `null`. */
+/**
+ * Lists that clients of Open Responses demand of a text part; providers that have nothing to say
+ * there leave them out, or say `null`.
+ */
 const PART_LISTS = ["annotations", "logprobs"] as const;
 
 /** Events that carry a text's probabilities, a part, or an item. */
-const TEXT_EVENTS: ReadonlySet<string> = new Set(["response.output_text.delta", "response.output_text.done"]);
-const PART_EVENTS: ReadonlySet<string> = new Set(["response.content_part.added", "response.content_part.done"]);
-const ITEM_EVENTS: ReadonlySet<string> = new Set(["response.output_item.added", "response.output_item.done"]);
+const TEXT_EVENTS: ReadonlySet<string> = new Set([
+  "response.output_text.delta",
+  "response.output_text.done",
+]);
+const PART_EVENTS: ReadonlySet<string> = new Set([
+  "response.content_part.added",
+  "response.content_part.done",
+]);
+const ITEM_EVENTS: ReadonlySet<string> = new Set([
+  "response.output_item.added",
+  "response.output_item.done",
+]);
 
 /** Whether an event of the answer has every list that the surface promises. */
 export function isFullEvent(type: string, event: JsonObject): boolean {
@@ -57,8 +79,9 @@ export function fillEvent(type: string, event: JsonObject): JsonObject {
 const PART = /^response\.(?:content_part|output_text|refusal|reasoning_text)\./;
 
 /**
- * Positions of items and parts that a provider leaves out (llama.cpp's server, https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md), by the
- * order of the events. Official clients find items by them.
+ * Positions of items and parts that a provider leaves out (llama.cpp's server,
+ * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md), by the order of the
+ * events. Official clients find items by them.
  */
 export class EventPositions {
   /** Item id → its position. */
@@ -80,7 +103,10 @@ export class EventPositions {
     } else if (type === "response.content_part.added") this.#part += 1;
     const lacksPart = PART.test(type) && typeof content !== "number";
     if (typeof index === "number" && !lacksPart) return null;
-    return { output_index: position, ...(lacksPart ? { content_index: Math.max(this.#part, 0) } : {}) };
+    return {
+      output_index: position,
+      ...(lacksPart ? { content_index: Math.max(this.#part, 0) } : {}),
+    };
   }
 }
 
@@ -96,11 +122,17 @@ export function fillItem(item: JsonValue): JsonValue {
 }
 
 function isFullItem(item: JsonValue | undefined): boolean {
-  return !isJsonObject(item) || !Array.isArray(item["content"]) || item["content"].every(isFullPart);
+  return (
+    !isJsonObject(item) || !Array.isArray(item["content"]) || item["content"].every(isFullPart)
+  );
 }
 
 function isFullPart(part: JsonValue | undefined): boolean {
-  return !isJsonObject(part) || part["type"] !== "output_text" || !PART_LISTS.some((name) => lacks(part, name));
+  return (
+    !isJsonObject(part) ||
+    part["type"] !== "output_text" ||
+    !PART_LISTS.some((name) => lacks(part, name))
+  );
 }
 
 function fillPart(part: JsonValue): JsonValue {

@@ -21,8 +21,8 @@ interface FormattedInput {
 }
 
 /**
- * Prints turns as items. One leading system text becomes `instructions`; several keep their position and text as items, because joined
- * they would be another text.
+ * Prints turns as items. One leading system text becomes `instructions`; several keep their
+ * position and text as items, because joined they would be another text.
  */
 export function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {
   const instructions = leadingInstructions(turns);
@@ -33,7 +33,8 @@ export function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>):
 }
 
 function leadingInstructions([first, second]: readonly Turn[]): TextPart | null {
-  if (first?.role !== "system" || first.authority !== "system" || first.content.length !== 1) return null;
+  if (first?.role !== "system" || first.authority !== "system" || first.content.length !== 1)
+    return null;
   // Without anything else there would be no input, which the protocol demands.
   if (second === undefined || second.role === "system") return null;
   const [part] = first.content;
@@ -51,10 +52,18 @@ class ItemPrinter {
   turn(turn: Turn): readonly JsonObject[] {
     switch (turn.role) {
       case "system":
-        return [{ type: "message", role: turn.authority, content: turn.content.map((part) => this.#input(part)) }];
+        return [
+          {
+            type: "message",
+            role: turn.authority,
+            content: turn.content.map((part) => this.#input(part)),
+          },
+        ];
       case "user":
         if (turn.name !== null) this.#dropped.add("participant_name_dropped");
-        return [{ type: "message", role: "user", content: turn.content.map((part) => this.#input(part)) }];
+        return [
+          { type: "message", role: "user", content: turn.content.map((part) => this.#input(part)) },
+        ];
       case "assistant":
         if (turn.name !== null) this.#dropped.add("participant_name_dropped");
         return this.#assistant(turn.content);
@@ -63,13 +72,17 @@ class ItemPrinter {
     }
   }
 
-  /** Texts and refusals that follow one another are one message; calls and reasoning are items of their own. */
+  /**
+   * Texts and refusals that follow one another are one message; calls and reasoning are items of
+   * their own.
+   */
   #assistant(parts: readonly AssistantPart[]): readonly JsonObject[] {
     const items: JsonObject[] = [];
     let content: JsonObject[] | null = null;
     for (const part of parts) {
       if (part.kind === "text" || part.kind === "refusal") {
-        if (content === null) items.push({ type: "message", role: "assistant", content: (content = []) });
+        if (content === null)
+          items.push({ type: "message", role: "assistant", content: (content = []) });
         content.push(this.#output(part));
         continue;
       }

@@ -1,5 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest, Hints, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  Hints,
+  OutputFormat,
+  ReasoningRequest,
+} from "../../canon/generate/generate-request.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
@@ -12,10 +17,13 @@ import type { ModelRow } from "../../canon/table.ts";
 import { effortOfBudget } from "../reasoning-effort.ts";
 
 /**
- * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there (`store: false`); reasoning is requested sealed, so that clients
- * can give it back.
+ * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there
+ * (`store: false`); reasoning is requested sealed, so that clients can give it back.
  */
-export function formatResponsesRequest(request: GenerateRequest, target: Target): FormattedRequest | ServiceError {
+export function formatResponsesRequest(
+  request: GenerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const unsayable = unsayableMember(request);
   if (unsayable !== null) return unsayable;
   const dropped = new Set<DroppedField>();
@@ -23,7 +31,8 @@ export function formatResponsesRequest(request: GenerateRequest, target: Target)
   const { instructions, input, signed } = formatInput(request.turns, dropped);
   body["input"] = input;
   if (instructions !== null) body["instructions"] = instructions;
-  if (request.tools.length > 0) body["tools"] = request.tools.map((tool) => formatTool(tool, dropped));
+  if (request.tools.length > 0)
+    body["tools"] = request.tools.map((tool) => formatTool(tool, dropped));
   if (request.toolChoice !== null) body["tool_choice"] = formatToolChoice(request.toolChoice);
   if (request.parallelToolCalls !== null) body["parallel_tool_calls"] = request.parallelToolCalls;
   const text = formatText(request.format, request.verbosity, dropped);
@@ -35,15 +44,22 @@ export function formatResponsesRequest(request: GenerateRequest, target: Target)
   }
   addSampling(request, body, dropped);
   addHints(request.hints, body, dropped);
-  const sealed = (signed || wantsReasoning(request)) && !target.provider.flags.includes("no_include");
-  const include = [...(sealed ? [ENCRYPTED_REASONING] : []), ...(request.logprobs === null ? [] : [OUTPUT_LOGPROBS])];
+  const sealed =
+    (signed || wantsReasoning(request)) && !target.provider.flags.includes("no_include");
+  const include = [
+    ...(sealed ? [ENCRYPTED_REASONING] : []),
+    ...(request.logprobs === null ? [] : [OUTPUT_LOGPROBS]),
+  ];
   if (include.length > 0) body["include"] = include;
   body["store"] = false;
   if (request.stream) body["stream"] = true;
   return { path: "/responses", body, headers: [], dropped: [...dropped] };
 }
 
-/** The decision keeps requests away whose features the protocol lacks; what slipped through must not vanish. */
+/**
+ * The decision keeps requests away whose features the protocol lacks; what slipped through must not
+ * vanish.
+ */
 function unsayableMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
   const name =
     stop.length > 0
@@ -56,14 +72,21 @@ function unsayableMember({ stop, seed, topK, logitBias }: GenerateRequest): Serv
             ? "logit_bias"
             : null;
   if (name === null) return null;
-  return invalidRequest("unsupported_parameter", `${name} has no counterpart in the responses protocol`, name);
+  return invalidRequest(
+    "unsupported_parameter",
+    `${name} has no counterpart in the responses protocol`,
+    name,
+  );
 }
 
 function wantsReasoning({ reasoning }: GenerateRequest): boolean {
   return reasoning !== null && reasoning.effort !== "none";
 }
 
-function formatTool({ name, description, parameters, strict, cache }: Tool, dropped: Set<DroppedField>): JsonObject {
+function formatTool(
+  { name, description, parameters, strict, cache }: Tool,
+  dropped: Set<DroppedField>,
+): JsonObject {
   if (cache !== null) dropped.add("cache_mark_dropped");
   // Strictness must be said: this protocol makes functions strict where nothing is.
   return { type: "function", name, description, parameters, strict: strict ?? false };
@@ -109,8 +132,13 @@ function formatFormat(format: OutputFormat, dropped: Set<DroppedField>): JsonObj
   };
 }
 
-function addSampling(request: GenerateRequest, body: Record<string, JsonValue>, dropped: Set<DroppedField>): void {
-  const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } = request;
+function addSampling(
+  request: GenerateRequest,
+  body: Record<string, JsonValue>,
+  dropped: Set<DroppedField>,
+): void {
+  const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } =
+    request;
   if (temperature !== null) body["temperature"] = temperature;
   if (topP !== null) body["top_p"] = topP;
   if (frequencyPenalty !== null) body["frequency_penalty"] = frequencyPenalty;

@@ -8,7 +8,10 @@ import { readTokenLogprobs } from "../token-logprobs.ts";
 
 /** What has been reported of one output item. */
 interface Reported {
-  /** Content indices whose text has been reported; by kind, because providers count reasoning and messages alike. */
+  /**
+   * Content indices whose text has been reported; by kind, because providers count reasoning and
+   * messages alike.
+   */
   readonly texts: Set<number>;
   /** Content index → how many annotations. */
   readonly annotations: Map<number, number>;
@@ -20,8 +23,8 @@ interface Reported {
 }
 
 /**
- * Emits output items to a sequencer, once, whether they come in deltas, whole when they are done, or whole in a JSON answer. Keys are output
- * indices: providers change the ids of items on the way.
+ * Emits output items to a sequencer, once, whether they come in deltas, whole when they are done,
+ * or whole in a JSON answer. Keys are output indices: providers change the ids of items on the way.
  */
 export class ItemEmitter implements Said {
   readonly #sequencer: BlockSequencer;
@@ -34,7 +37,9 @@ export class ItemEmitter implements Said {
   /** An item of a kind that no translated request can have requested, or a call without a name. */
   unexpected: "unexpected_output_item" | "unnamed_call" | null = null;
 
-  /** @param family who can read the signatures of this endpoint's model; `null` where none is known. */
+  /**
+   * @param family who can read the signatures of this endpoint's model; `null` where none is known.
+   */
   constructor(sequencer: BlockSequencer, family: string | null) {
     this.#sequencer = sequencer;
     this.#family = family;
@@ -45,7 +50,8 @@ export class ItemEmitter implements Said {
     const { type, id } = item;
     if (typeof id === "string") this.#ids.add(id);
     if (type === "function_call") this.#openCall(index, item);
-    else if (type !== "message" && type !== "reasoning") this.unexpected ??= "unexpected_output_item";
+    else if (type !== "message" && type !== "reasoning")
+      this.unexpected ??= "unexpected_output_item";
     this.#of(index);
   }
 
@@ -116,20 +122,25 @@ export class ItemEmitter implements Said {
         return this.#reasoningItem(index, item, reported);
       case "function_call":
         this.#openCall(index, item);
-        if (!reported.arguments && typeof item["arguments"] === "string") this.arguments(index, item["arguments"]);
+        if (!reported.arguments && typeof item["arguments"] === "string")
+          this.arguments(index, item["arguments"]);
         return;
       default:
         this.unexpected ??= "unexpected_output_item";
     }
   }
 
-  /** A content part is whole: its text, where no delta had it, and its annotations, where no event did. */
+  /**
+   * A content part is whole: its text, where no delta had it, and its annotations, where no event
+   * did.
+   */
   part(index: number, content: number, part: JsonObject): void {
     const { type, text, refusal } = part;
     if (!this.hasText(index, content)) {
       if (type === "output_text" && typeof text === "string")
         this.text(index, content, text, readTokenLogprobs(part["logprobs"]));
-      else if (type === "refusal" && typeof refusal === "string") this.refused(index, content, refusal);
+      else if (type === "refusal" && typeof refusal === "string")
+        this.refused(index, content, refusal);
     }
     if (type === "reasoning_text" && typeof text === "string" && !this.hasReasoning(index)) {
       this.reasoning(index, content, text, false);
@@ -137,15 +148,18 @@ export class ItemEmitter implements Said {
     const { annotations } = part;
     if (!Array.isArray(annotations)) return;
     const reported = this.#of(index).annotations.get(content) ?? 0;
-    for (const annotation of annotations.slice(reported)) this.annotation(index, content, annotation);
+    for (const annotation of annotations.slice(reported))
+      this.annotation(index, content, annotation);
   }
 
   #message(index: number, item: JsonObject, reported: Reported): void {
     const { content } = item;
     if (!Array.isArray(content)) return;
-    // Some providers count content from 1 in their deltas: as many texts as parts means that all have been reported.
+    // Some providers count content from 1 in their deltas: as many texts as parts means that all
+    // have been reported.
     if (reported.texts.size >= content.length) return;
-    for (const [position, part] of content.entries()) if (isJsonObject(part)) this.part(index, position, part);
+    for (const [position, part] of content.entries())
+      if (isJsonObject(part)) this.part(index, position, part);
   }
 
   #reasoningItem(index: number, item: JsonObject, reported: Reported): void {
@@ -156,7 +170,12 @@ export class ItemEmitter implements Said {
     }
     if (typeof sealed !== "string" || sealed === "") return;
     if (this.#family === null) this.dropped.add("signature_dropped");
-    else this.#sequencer.signature(sealed, this.#family, reported.lastReasoning?.key ?? `${index} text`);
+    else
+      this.#sequencer.signature(
+        sealed,
+        this.#family,
+        reported.lastReasoning?.key ?? `${index} text`,
+      );
   }
 
   #texts(index: number, parts: JsonValue | undefined, summary: boolean): void {

@@ -5,14 +5,27 @@ import { sealReasoning } from "./sealed-reasoning.ts";
 /** Whether an item is being made, is whole, or was cut off. */
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** Kinds of items, and the beginnings of their ids; providers of this protocol check them when a client gives items back. */
+/**
+ * Kinds of items, and the beginnings of their ids; providers of this protocol check them when a
+ * client gives items back.
+ */
 export const ID_PREFIXES = { message: "msg", reasoning: "rs", function_call: "fc" } as const;
 
-export function messageItem(id: string, status: ItemStatus, content: readonly JsonObject[]): JsonObject {
+export function messageItem(
+  id: string,
+  status: ItemStatus,
+  content: readonly JsonObject[],
+): JsonObject {
   return { type: "message", id, status, role: "assistant", content };
 }
 
-export function callItem(id: string, status: ItemStatus, callId: string, name: string, json: string): JsonObject {
+export function callItem(
+  id: string,
+  status: ItemStatus,
+  callId: string,
+  name: string,
+  json: string,
+): JsonObject {
   return { type: "function_call", id, status, call_id: callId, name, arguments: json };
 }
 
@@ -24,8 +37,15 @@ interface ShownReasoning {
   readonly family: string | null;
 }
 
-/** Full text stands in `content`, text that sums up in `summary`; the signature carries the name of the family that can read it, and full text once more. */
-export function reasoningItem(id: string, status: ItemStatus, reasoning: ShownReasoning): JsonObject {
+/**
+ * Full text stands in `content`, text that sums up in `summary`; the signature carries the name of
+ * the family that can read it, and full text once more.
+ */
+export function reasoningItem(
+  id: string,
+  status: ItemStatus,
+  reasoning: ShownReasoning,
+): JsonObject {
   const { text, summary, signature, family } = reasoning;
   return {
     type: "reasoning",
@@ -59,7 +79,9 @@ export function reasoningPart(text: string): JsonObject {
   return { type: "reasoning_text", text };
 }
 
-/** The protocol demands bytes; where a provider gives none the list is empty, which no token has. */
+/**
+ * The protocol demands bytes; where a provider gives none the list is empty, which no token has.
+ */
 export function printLogprob({ token, logprob, bytes, top }: TokenLogprob): JsonObject {
   return {
     token,
@@ -70,12 +92,15 @@ export function printLogprob({ token, logprob, bytes, top }: TokenLogprob): Json
 }
 
 /**
- * A citation of a URL; `null` where there is none to cite. The protocol demands positions: a citation without them stands as an empty span
- * at the end of what has been said.
+ * A citation of a URL; `null` where there is none to cite. The protocol demands positions: a
+ * citation without them stands as an empty span at the end of what has been said.
  *
  * @param said the block's text so far.
  */
-export function printCitation({ url, title, start, end }: Citation, said: string): JsonObject | null {
+export function printCitation(
+  { url, title, start, end }: Citation,
+  said: string,
+): JsonObject | null {
   if (url === null) return null;
   const hasPosition = start !== null && end !== null;
   const last = hasPosition ? 0 : Array.from(said).length;
@@ -151,12 +176,19 @@ export class OpenItem {
   /** The item with all that has been said of it, the open part included. */
   print(status: ItemStatus): JsonObject {
     const block = this.#block;
-    if (block.kind === "tool_call") return callItem(this.id, status, block.id, block.name, this.arguments);
+    if (block.kind === "tool_call")
+      return callItem(this.id, status, block.id, block.name, this.arguments);
     if (block.kind === "reasoning") {
       const { signature = null, family = null } = this.signature ?? {};
-      return reasoningItem(this.id, status, { text: this.reasoning, summary: block.summary, signature, family });
+      return reasoningItem(this.id, status, {
+        text: this.reasoning,
+        summary: block.summary,
+        signature,
+        family,
+      });
     }
-    const parts = this.part === null ? [...this.#parts] : [...this.#parts, printOpenPart(this.part)];
+    const parts =
+      this.part === null ? [...this.#parts] : [...this.#parts, printOpenPart(this.part)];
     return messageItem(this.id, status, parts);
   }
 

@@ -30,7 +30,10 @@ function toolNeeds(type: string): Capability | null {
   return prefix === undefined ? null : (TOOL_NEEDS[prefix] ?? null);
 }
 
-/** Types that carry content and settings only: of parts, of actions and results of tools, of filters and of containers. */
+/**
+ * Types that carry content and settings only: of parts, of actions and results of tools, of filters
+ * and of containers.
+ */
 const PLAIN = (
   "message reasoning item_reference compaction compaction_trigger configuration_update " +
   "input_text output_text text refusal reasoning_text summary_text allowed_tools " +
@@ -83,6 +86,11 @@ export const RESPONSES_KINDS: Kinds = {
   toolNeeds,
   types: RESPONSES_TYPES,
   unknownTool: (_type, path) =>
-    invalidRequest("unknown_tool_type", `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`, path),
-  unknownType: (path) => invalidRequest("unknown_item_type", `${path} is not a type that this router supports`, path),
+    invalidRequest(
+      "unknown_tool_type",
+      `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`,
+      path,
+    ),
+  unknownType: (path) =>
+    invalidRequest("unknown_item_type", `${path} is not a type that this router supports`, path),
 };

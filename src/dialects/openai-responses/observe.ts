@@ -1,7 +1,13 @@
 import { RelayedStream, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import { editSet, SIGNATURES_MARKED, NO_EDITS } from "../../canon/generate/edit.ts";
-import { mergeUsage, parseExactJsonText, parseJsonText, parseAnswerBytes, parseJsonBytes } from "../json.ts";
+import {
+  mergeUsage,
+  parseExactJsonText,
+  parseJsonText,
+  parseAnswerBytes,
+  parseJsonBytes,
+} from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, WholeAnswer } from "../dialect.ts";
@@ -9,15 +15,30 @@ import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { formatSseEvent } from "../sse.ts";
 import { DONE, failureObject, printErrorEvent, printFailed, failedObject } from "./resource.ts";
 import { terminalOf, terminalStatus, saidIn, wholeTerminal, readUsage } from "./ending.ts";
-import { EventPositions, fillEvent, fillItem, fillResource, isFullEvent, isFullResource } from "./fill-resource.ts";
+import {
+  EventPositions,
+  fillEvent,
+  fillItem,
+  fillResource,
+  isFullEvent,
+  isFullResource,
+} from "./fill-resource.ts";
 import { PartialOutput } from "./partial-output.ts";
 import { tagEvent, tagResource } from "./sealed-reasoning.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { answerFailure } from "../answer-failure.ts";
 
 /** Events that say that an answer is being made, and nothing of it. */
-const PRELUDE: ReadonlySet<string> = new Set(["response.created", "response.queued", "response.in_progress"]);
-const TERMINALS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"]);
+const PRELUDE: ReadonlySet<string> = new Set([
+  "response.created",
+  "response.queued",
+  "response.in_progress",
+]);
+const TERMINALS: ReadonlySet<string> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+]);
 
 /** Members of an event in which something is said, beside its item. */
 const SAID = [
@@ -57,9 +78,11 @@ const SAID_AT_FIRST = [
 const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
 
 /**
- * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for byte, except resources, items and texts that lack members
- * which the surface promises, and encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal event has come;
- * `[DONE]` follows in any case, because clients of Open Responses wait for it and OpenAI does not send it.
+ * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for
+ * byte, except resources, items and texts that lack members which the surface promises, and
+ * encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal
+ * event has come; `[DONE]` follows in any case, because clients of Open Responses wait for it and
+ * OpenAI does not send it.
  */
 class ResponsesStreamObserver extends RelayedStream {
   readonly #context: AnswerContext;
@@ -98,7 +121,12 @@ class ResponsesStreamObserver extends RelayedStream {
     return printFailed(response, this.#nextSequence);
   }
 
-  protected override relay(bytes: Uint8Array, data: string, event: string | null, events: Uint8Array[]): void {
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    event: string | null,
+    events: Uint8Array[],
+  ): void {
     // The end of the transport before the end of the answer.
     if (data === "[DONE]") return this.refuse("truncated");
     const value = parseJsonText(data);
@@ -122,7 +150,9 @@ class ResponsesStreamObserver extends RelayedStream {
       // What follows the pieces of a part or of an item repeats them.
       if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
       this.#begun = true;
-      events.push(tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data, missing));
+      events.push(
+        tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data, missing),
+      );
       return;
     }
     const { response } = value;
@@ -152,7 +182,10 @@ class ResponsesStreamObserver extends RelayedStream {
     else this.finish = terminal.reason;
   }
 
-  /** The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what the provider printed is printed again. */
+  /**
+   * The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what
+   * the provider printed is printed again.
+   */
   #printed(type: string, data: string, missing: JsonObject | null): Uint8Array {
     const exact = parseExactJsonText(data);
     const placed: JsonObject = { ...(isJsonObject(exact) ? exact : {}), ...missing };
@@ -163,14 +196,17 @@ class ResponsesStreamObserver extends RelayedStream {
     const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
     if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
     if (isFull && !TERMINALS.has(type)) return formatSseEvent(JSON.stringify(event), type);
-    const filled = isLifecycle ? { ...event, response: fillResource(response, this.#context) } : fillEvent(type, event);
+    const filled = isLifecycle
+      ? { ...event, response: fillResource(response, this.#context) }
+      : fillEvent(type, event);
     return formatSseEvent(JSON.stringify(filled), type);
   }
 
   /** The positions that the event lacks; `null` where it has all. */
   #missing(type: string, event: JsonObject): JsonObject | null {
     const positions = this.#positions.missing(type, event);
-    if (typeof event["sequence_number"] === "number" || !type.startsWith("response.")) return positions;
+    if (typeof event["sequence_number"] === "number" || !type.startsWith("response."))
+      return positions;
     return { sequence_number: this.#nextSequence, ...positions };
   }
 
@@ -187,7 +223,10 @@ class ResponsesStreamObserver extends RelayedStream {
   }
 }
 
-/** Characters of output in an event of an item. Events of other families (keep-alives, rate limits) are not part of an answer. */
+/**
+ * Characters of output in an event of an item. Events of other families (keep-alives, rate limits)
+ * are not part of an answer.
+ */
 function charactersOf(type: string, event: JsonObject): number {
   if (!type.startsWith("response.")) return 0;
   const inItem = type === "response.output_item.added" ? SAID_AT_FIRST : SAID_AT_LAST;
@@ -210,13 +249,19 @@ function requestIdMember(requestId: string): string {
   return `"request_id":"${requestId}",`;
 }
 
-/** The text of a terminal event with `request_id` in its response; `null` where it has to be printed as a whole. */
+/**
+ * The text of a terminal event with `request_id` in its response; `null` where it has to be printed
+ * as a whole.
+ */
 function withRequestId(data: string, requestId: string): string | null {
   const begin = data.includes("\n") ? undefined : HEAD.exec(data)?.[0];
   return begin === undefined ? null : begin + requestIdMember(requestId) + data.slice(begin.length);
 }
 
-/** A whole response, which has members, with `request_id` before them: nothing else of it is printed. */
+/**
+ * A whole response, which has members, with `request_id` before them: nothing else of it is
+ * printed.
+ */
 function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
   const member = new TextEncoder().encode(requestIdMember(requestId));
   const begin = bytes.indexOf(0x7b) + 1;
@@ -232,9 +277,10 @@ export function observeResponsesStream(context: AnswerContext): AnswerStream {
 }
 
 /**
- * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go on as they came, unless it lacks
- * members that the surface promises, or has encrypted reasoning that needs the tag of its family. One that has failed goes on too, with what it
- * has; only the provider's text about the failure does not.
+ * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go
+ * on as they came, unless it lacks members that the surface promises, or has encrypted reasoning
+ * that needs the tag of its family. One that has failed goes on too, with what it has; only the
+ * provider's text about the failure does not.
  */
 export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const response = parseAnswerBytes(bytes);
@@ -243,15 +289,21 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const { error, output, status } = response;
   if (isJsonObject(error) && status === undefined) return failed(readErrorFrame(error), usage);
   const terminal = wholeTerminal(response, saidIn(output));
-  if (terminal.kind === "failure" && terminal.failure.final !== true) return failed(terminal.failure, usage);
+  if (terminal.kind === "failure" && terminal.failure.final !== true)
+    return failed(terminal.failure, usage);
   const { signatureFamily } = context;
   const isFailed = terminal.kind === "failure";
   const isFull = !isFailed && isFullResource(response);
-  const end = isFailed ? { failure: terminal.failure, finish: null } : { failure: null, finish: terminal.reason };
+  const end = isFailed
+    ? { failure: terminal.failure, finish: null }
+    : { failure: null, finish: terminal.reason };
   const ending = { ...end, usage, dropped: [] };
   const isNamed = Object.hasOwn(response, "request_id");
   if (isFull && !isNamed && tagResource(response, signatureFamily) === response) {
-    return { ending: { ...ending, edits: REQUEST_ID_ADDED }, bytes: namedResponse(bytes, context.requestId) };
+    return {
+      ending: { ...ending, edits: REQUEST_ID_ADDED },
+      bytes: namedResponse(bytes, context.requestId),
+    };
   }
   // Read again, exactly: what the provider printed is printed again.
   const exact = parseJsonBytes(bytes);
@@ -259,7 +311,9 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const filled = fillResource(tagged, context);
   const printed = isFailed ? { ...filled, error: failedObject(error, context.requestId) } : filled;
   const edits =
-    REQUEST_ID_ADDED | (isFull ? NO_EDITS : MEMBERS_FILLED) | (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
+    REQUEST_ID_ADDED |
+    (isFull ? NO_EDITS : MEMBERS_FILLED) |
+    (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
   return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
 }
 

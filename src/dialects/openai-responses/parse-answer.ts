@@ -4,14 +4,31 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { AnswerEvents, countedTokens } from "../answer-events.ts";
 import { answerFailure } from "../answer-failure.ts";
 import type { EventParser } from "../dialect.ts";
-import { countIn, memberIn, numberOrNull, parseAnswerBytes, parseJsonText, textOf, textOrNull } from "../json.ts";
+import {
+  countIn,
+  memberIn,
+  numberOrNull,
+  parseAnswerBytes,
+  parseJsonText,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { SseEventParser } from "../sse.ts";
-import { readUsage, type Said, type Terminal, terminalOf, terminalStatus, wholeTerminal } from "./ending.ts";
+import {
+  readUsage,
+  type Said,
+  type Terminal,
+  terminalOf,
+  terminalStatus,
+  wholeTerminal,
+} from "./ending.ts";
 import { readTokenLogprobs } from "../token-logprobs.ts";
 import { ItemEmitter } from "./item-emitter.ts";
 
-/** Reads the items of an answer. It ignores kinds of events that have no meaning in other protocols. */
+/**
+ * Reads the items of an answer. It ignores kinds of events that have no meaning in other protocols.
+ */
 class ResponseReader extends AnswerEvents {
   readonly #emitter: ItemEmitter;
   #started = false;
@@ -57,7 +74,8 @@ class ResponseReader extends AnswerEvents {
       case "response.refusal.delta":
         return emitter.refused(index, content, textOf(delta));
       case "response.refusal.done":
-        if (!emitter.hasText(index, content)) emitter.refused(index, content, textOf(event["refusal"]));
+        if (!emitter.hasText(index, content))
+          emitter.refused(index, content, textOf(event["refusal"]));
         return;
       case "response.content_part.done":
       case "response.reasoning_part.done":
@@ -93,8 +111,9 @@ class ResponseReader extends AnswerEvents {
   }
 
   /**
-   * The resource at the end of the answer. Items that no event reported stand in the whole output only. Neither positions nor ids alone identify them: some
-   * providers leave positions out, some change ids.
+   * The resource at the end of the answer. Items that no event reported stand in the whole output
+   * only. Neither positions nor ids alone identify them: some providers leave positions out, some
+   * change ids.
    */
   conclude({ output, usage: counts }: JsonObject, judge: (said: Said) => Terminal): void {
     for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
@@ -143,7 +162,9 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
   #terminal(type: string, response: JsonValue | undefined): void {
     this.reader.start(response);
     if (!isJsonObject(response)) return this.reader.fail(answerFailure("malformed"));
-    this.reader.conclude(response, (said) => terminalOf(terminalStatus(type, response), response, said));
+    this.reader.conclude(response, (said) =>
+      terminalOf(terminalStatus(type, response), response, said),
+    );
   }
 }
 
@@ -157,7 +178,10 @@ export function parseResponsesStream(family: string | null): EventParser {
  *
  * @param family who can read the signatures of the endpoint's model.
  */
-export function parseResponsesAnswer(bytes: Uint8Array, family: string | null): readonly InferenceEvent[] {
+export function parseResponsesAnswer(
+  bytes: Uint8Array,
+  family: string | null,
+): readonly InferenceEvent[] {
   const reader = new ResponseReader(family);
   const response = parseAnswerBytes(bytes);
   if (!isJsonObject(response)) reader.fail(answerFailure("malformed"));

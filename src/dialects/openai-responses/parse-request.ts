@@ -16,7 +16,11 @@ import {
   TEXT_MEMBERS,
 } from "./fields.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
-import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  OutputFormat,
+  ReasoningRequest,
+} from "../../canon/generate/generate-request.ts";
 import { requestedFormat } from "./response-format.ts";
 import { readConversation } from "./read-input.ts";
 import { forcesTool, readTools } from "./read-tools.ts";
@@ -28,9 +32,13 @@ export const RESPONSES_BODY: BodyReader = {
   conversationOpening: ({ input, instructions }) => turnsOpening(input, instructions),
 };
 
-/** What each member that needs a provider's memory requests (docs/protocols.md#stateful-members-of-responses). */
+/**
+ * What each member that needs a provider's memory requests
+ * (docs/protocols.md#stateful-members-of-responses).
+ */
 const STATEFUL: Readonly<Record<string, string>> = {
-  store: "would make the provider keep the answer; this router never does that. Send false or leave it out",
+  store:
+    "would make the provider keep the answer; this router never does that. Send false or leave it out",
   background:
     "would make the provider keep the answer until it is fetched. Send false or leave it out, and wait or stream",
   background_options: "configures answers that the provider keeps; leave it out",
@@ -41,7 +49,10 @@ const STATEFUL: Readonly<Record<string, string>> = {
   context_management: "lets the provider rewrite the conversation; shorten input before sending it",
 };
 
-/** Reads a validated responses body: what it requires of models and of wire protocols, how large it is, what it prefers. */
+/**
+ * Reads a validated responses body: what it requires of models and of wire protocols, how large it
+ * is, what it prefers.
+ */
 export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, STATEFUL);
   if (refused !== null) return refused;
@@ -82,17 +93,28 @@ export const responsesToCanon: Translation["toCanon"] = (request, mode, edits) =
   return invalidRequest("missing_field", "input must hold something to answer", "input");
 };
 
-const FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
+const FORMAT_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "schema",
+  "strict",
+]);
 const PLAIN_FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type"]);
 
-/** What the walk finds; hints are added where a request is translated, because edits change them. */
+/**
+ * What the walk finds; hints are added where a request is translated, because edits change them.
+ */
 interface ResponsesBody {
   readonly read: Omit<GenerateRequest, "hints">;
   /** As policies see it. */
   readonly effort: ReasoningEffort;
 }
 
-/** The one walk over a body: canon of all that a translation carries, and in `reading` what the body requires. */
+/**
+ * The one walk over a body: canon of all that a translation carries, and in `reading` what the body
+ * requires.
+ */
 function readResponsesBody(body: JsonObject, reading: RequestReading): ResponsesBody {
   reading.noteFields(body, RESPONSES_FIELDS);
   noteOptions(body, reading);
@@ -132,11 +154,15 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
 function noteOptions(body: JsonObject, reading: RequestReading): void {
   if (body["truncation"] === "auto") reading.use("native_responses", "truncation");
   const options = body["stream_options"];
-  if (isJsonObject(options)) reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_responses");
+  if (isJsonObject(options))
+    reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_responses");
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
-function readLogprobs({ top_logprobs, include }: JsonObject, reading: RequestReading): number | null {
+function readLogprobs(
+  { top_logprobs, include }: JsonObject,
+  reading: RequestReading,
+): number | null {
   const alternatives = numberOrNull(top_logprobs) ?? 0;
   let path = alternatives > 0 ? "top_logprobs" : null;
   for (const [index, value] of (Array.isArray(include) ? include : []).entries()) {
@@ -158,9 +184,11 @@ function readReasoning(
   if (effort !== "unspecified") reading.use(`effort_${effort}`, "reasoning.effort");
   const { summary, generate_summary: older, context, mode } = reasoning;
   const requested = summary ?? older;
-  const display = requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
+  const display =
+    requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
   if (isSet(requested) && display === null) reading.use("native_responses", "reasoning.summary");
-  // Summaries are requested only from models that reason; where reasoning is switched off there is nothing to sum up.
+  // Summaries are requested only from models that reason; where reasoning is switched off there is
+  // nothing to sum up.
   if (effort !== "none" && (effort !== "unspecified" || display !== null)) {
     reading.need("reasoning", effort === "unspecified" ? "reasoning.summary" : "reasoning.effort");
     if (forcesTool(choice)) reading.use("forced_tool_with_reasoning", "tool_choice");
@@ -204,8 +232,10 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
     return null;
   }
   reading.need(type, path);
-  if (Array.isArray(body["tools"]) && body["tools"].length > 0) reading.use("schema_with_tools", path);
-  if (reading.has("reasoning") || forcesTool(body["tool_choice"])) reading.use("constrained_schema", path);
+  if (Array.isArray(body["tools"]) && body["tools"].length > 0)
+    reading.use("schema_with_tools", path);
+  if (reading.has("reasoning") || forcesTool(body["tool_choice"]))
+    reading.use("constrained_schema", path);
   if (type === "json_object") return { kind: type };
   if (!isJsonObject(schema)) {
     const sentence = `${path} must have a schema where its type is json_schema`;

@@ -25,13 +25,19 @@ const PART_DELTAS: ReadonlyMap<string, PartialPart["type"]> = new Map<string, Pa
   ["response.reasoning.delta", "reasoning_text"],
 ]);
 
-/** What a relayed stream has said so far, so that a stream that breaks can end with it (`response.failed` keeps partial items). */
+/**
+ * What a relayed stream has said so far, so that a stream that breaks can end with it
+ * (`response.failed` keeps partial items).
+ */
 export class PartialOutput implements Said {
   readonly #items = new Map<number, PartialItem>();
   calls = false;
   refusal = false;
 
-  /** Takes one event of the stream. Events of items that were not added, and of unknown kinds, change nothing. */
+  /**
+   * Takes one event of the stream. Events of items that were not added, and of unknown kinds,
+   * change nothing.
+   */
   take(type: string, event: JsonObject): void {
     const index = event["output_index"];
     if (typeof index !== "number") return;
@@ -44,11 +50,15 @@ export class PartialOutput implements Said {
     const { delta } = event;
     if (partial === undefined || typeof delta !== "string") return;
     const kind = PART_DELTAS.get(type);
-    if (kind !== undefined) return this.#extend(partial, kind, indexOf(event["content_index"]), delta);
+    if (kind !== undefined)
+      return this.#extend(partial, kind, indexOf(event["content_index"]), delta);
     if (type === "response.reasoning_summary_text.delta") {
       const summary = indexOf(event["summary_index"]);
       partial.summaries.set(summary, (partial.summaries.get(summary) ?? "") + delta);
-    } else if (type === "response.function_call_arguments.delta" || type === "response.custom_tool_call_input.delta") {
+    } else if (
+      type === "response.function_call_arguments.delta" ||
+      type === "response.custom_tool_call_input.delta"
+    ) {
       partial.call += delta;
     }
   }
@@ -62,7 +72,10 @@ export class PartialOutput implements Said {
   #putAt(index: number, item: JsonObject, done: boolean): void {
     const { type, content } = item;
     if (type === "function_call" || type === "custom_tool_call") this.calls = true;
-    if (Array.isArray(content) && content.some((part) => isJsonObject(part) && part["type"] === "refusal")) {
+    if (
+      Array.isArray(content) &&
+      content.some((part) => isJsonObject(part) && part["type"] === "refusal")
+    ) {
       this.refusal = true;
     }
     const known = this.#items.get(index);
@@ -88,7 +101,9 @@ function indexOf(value: JsonValue | undefined): number {
 
 function cut({ item, parts, summaries, call }: PartialItem): JsonObject {
   const { type } = item;
-  const texts = [...parts].toSorted(([left], [right]) => left - right).map(([, part]) => printedPart(part));
+  const texts = [...parts]
+    .toSorted(([left], [right]) => left - right)
+    .map(([, part]) => printedPart(part));
   const status = { status: "incomplete" };
   if (type === "function_call") return { ...item, ...status, arguments: call };
   if (type === "custom_tool_call") return { ...item, ...status, input: call };

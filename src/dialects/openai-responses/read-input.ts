@@ -1,5 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { ReasoningPart, ToolCallPart, ToolResult, Turn } from "../../canon/generate/message.ts";
+import type {
+  ReasoningPart,
+  ToolCallPart,
+  ToolResult,
+  Turn,
+} from "../../canon/generate/message.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJsonText, textOf } from "../json.ts";
@@ -21,7 +26,14 @@ import {
 import { RESPONSES_TYPES } from "./kinds.ts";
 
 /** Members of the items that canon can say. */
-const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "role", "phase", "content"]);
+const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "status",
+  "role",
+  "phase",
+  "content",
+]);
 const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   "type",
   "id",
@@ -30,7 +42,14 @@ const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   "content",
   "encrypted_content",
 ]);
-const CALL_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "call_id", "name", "arguments"]);
+const CALL_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "status",
+  "call_id",
+  "name",
+  "arguments",
+]);
 const OUTPUT_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "call_id", "output"]);
 /** `caller: {"type": "direct"}` is what a call without one is. */
 const DIRECT_CALL_MEMBERS: ReadonlySet<string> = new Set([...CALL_MEMBERS, "caller"]);
@@ -39,16 +58,21 @@ const DIRECT_OUTPUT_MEMBERS: ReadonlySet<string> = new Set([...OUTPUT_MEMBERS, "
 const ROLES = ["user", "assistant", "system", "developer"];
 
 /**
- * The conversation as turns: `instructions` first, then the items. Reasoning, texts and calls that follow one another are one assistant's turn, unless
- * two messages do; tool results that follow one another are one turn.
+ * The conversation as turns: `instructions` first, then the items. Reasoning, texts and calls that
+ * follow one another are one assistant's turn, unless two messages do; tool results that follow one
+ * another are one turn.
  */
-export function readConversation({ instructions, input }: JsonObject, reading: RequestReading): readonly Turn[] {
+export function readConversation(
+  { instructions, input }: JsonObject,
+  reading: RequestReading,
+): readonly Turn[] {
   const turns: Turn[] = [];
   if (instructions === "") reading.dropped.add("empty_text_dropped");
   else if (typeof instructions === "string") {
     turns.push({ role: "system", authority: "system", content: [textPart(instructions)] });
   }
-  if (typeof input === "string") turns.push({ role: "user", name: null, content: [textPart(input)] });
+  if (typeof input === "string")
+    turns.push({ role: "user", name: null, content: [textPart(input)] });
   if (!Array.isArray(input)) return turns;
   if (!isOnePrompt(input)) reading.use("conversation", "input");
   const builder = new TurnBuilder(turns);
@@ -64,7 +88,8 @@ export function readConversation({ instructions, input }: JsonObject, reading: R
   builder.end();
   // Elsewhere an answer that stands last is one to go on with, which this protocol does not say.
   const last = input.at(-1);
-  if (isJsonObject(last) && isOfAssistant(last)) reading.use("native_responses", `input[${input.length - 1}]`);
+  if (isJsonObject(last) && isOfAssistant(last))
+    reading.use("native_responses", `input[${input.length - 1}]`);
   return turns;
 }
 
@@ -79,7 +104,9 @@ function isOnePrompt(input: readonly JsonValue[]): boolean {
 }
 
 function isOfAssistant(item: JsonObject): boolean {
-  return item["role"] === "assistant" || item["type"] === "function_call" || item["type"] === "reasoning";
+  return (
+    item["role"] === "assistant" || item["type"] === "function_call" || item["type"] === "reasoning"
+  );
 }
 
 /** The 400 for an item that stands for one kept at a provider. Its `type` may be left out. */
@@ -93,7 +120,12 @@ function storedItem(item: JsonObject, path: string): ServiceError | null {
   );
 }
 
-function readItem(item: JsonObject, path: string, builder: TurnBuilder, reading: RequestReading): void {
+function readItem(
+  item: JsonObject,
+  path: string,
+  builder: TurnBuilder,
+  reading: RequestReading,
+): void {
   const stored = storedItem(item, path);
   if (stored !== null) reading.refuse(stored);
   if (isGiven(item["id"]) || isGiven(item["status"])) reading.dropped.add("item_id_dropped");
@@ -112,13 +144,22 @@ function readItem(item: JsonObject, path: string, builder: TurnBuilder, reading:
   }
 }
 
-function readMessage(item: JsonObject, path: string, builder: TurnBuilder, reading: RequestReading): void {
+function readMessage(
+  item: JsonObject,
+  path: string,
+  builder: TurnBuilder,
+  reading: RequestReading,
+): void {
   const { role, content, phase } = item;
   reading.useUnknown(item, MESSAGE_MEMBERS, path, "native_responses", role ?? null);
   if (isGiven(phase)) reading.dropped.add("message_phase_dropped");
   const member = `${path}.content`;
   if (role === "user") {
-    builder.turn({ role, name: null, content: readContent(content, role, isInput, member, reading) });
+    builder.turn({
+      role,
+      name: null,
+      content: readContent(content, role, isInput, member, reading),
+    });
   } else if (role === "assistant") {
     builder.message(readContent(content, role, isSaid, member, reading));
   } else if (role === "system" || role === "developer") {
@@ -133,11 +174,19 @@ function readMessage(item: JsonObject, path: string, builder: TurnBuilder, readi
 const UNSIGNED = { text: "", signature: null, family: null } as const;
 
 /** Full text is signed where there is any; a summary beside it goes along without a signature. */
-function readReasoning(item: JsonObject, path: string, reading: RequestReading): readonly ReasoningPart[] {
+function readReasoning(
+  item: JsonObject,
+  path: string,
+  reading: RequestReading,
+): readonly ReasoningPart[] {
   const { encrypted_content: encrypted, content, summary } = item;
   const isSigned = typeof encrypted === "string" && encrypted !== "";
-  if (isSigned) reading.signed(readSignature(encrypted, NATIVE_FAMILY).family, `${path}.encrypted_content`);
-  if (!areTexts(content, ["reasoning_text"], reading) || !areTexts(summary, SUMMARY_TYPES, reading)) {
+  if (isSigned)
+    reading.signed(readSignature(encrypted, NATIVE_FAMILY).family, `${path}.encrypted_content`);
+  if (
+    !areTexts(content, ["reasoning_text"], reading) ||
+    !areTexts(summary, SUMMARY_TYPES, reading)
+  ) {
     reading.use("native_responses", path);
   } else reading.useUnknown(item, REASONING_MEMBERS, path, "native_responses", "assistant");
   // Opening what is sealed costs more than all else here.
@@ -155,7 +204,10 @@ function readReasoning(item: JsonObject, path: string, reading: RequestReading):
   return [{ kind: "reasoning", text: summed, summary: true, signature: null, family: null }, full];
 }
 
-/** What parts of a summary are called; one of another kind is no summary, and would not be read as such. */
+/**
+ * What parts of a summary are called; one of another kind is no summary, and would not be read as
+ * such.
+ */
 const SUMMARY_TYPES = [undefined, null, "summary_text", "reasoning_text", "text"] as const;
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text"]);
 
@@ -186,7 +238,13 @@ function joinedTexts(parts: JsonValue | undefined): string {
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
   reading.need("tools", path);
-  reading.useUnknown(item, isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS, path, "native_responses", "assistant");
+  reading.useUnknown(
+    item,
+    isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS,
+    path,
+    "native_responses",
+    "assistant",
+  );
   const id = requireText(item["call_id"], `${path}.call_id`, reading);
   const name = requireText(item["name"], `${path}.name`, reading);
   const text = requireText(item["arguments"], `${path}.arguments`, reading);
@@ -203,7 +261,13 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
 function readOutput(item: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { call_id: callId, output } = item;
   reading.need("tools", path);
-  reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "native_responses", "tool");
+  reading.useUnknown(
+    item,
+    isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS,
+    path,
+    "native_responses",
+    "tool",
+  );
   // The protocol's newest form names the function instead of the call.
   if (typeof callId !== "string") reading.use("native_responses", path);
   else reading.answered(callId, `${path}.call_id`);
@@ -216,7 +280,12 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
 }
 
 /** What the item holds is read by kind (`kinds.ts`). */
-function noteNativeItem(item: JsonObject, type: string, path: string, reading: RequestReading): void {
+function noteNativeItem(
+  item: JsonObject,
+  type: string,
+  path: string,
+  reading: RequestReading,
+): void {
   if (!Object.hasOwn(RESPONSES_TYPES, type)) {
     const sentence = `${path}.type is not an item type that this router supports`;
     reading.unknownKind ??= invalidRequest("unknown_item_type", sentence, `${path}.type`);

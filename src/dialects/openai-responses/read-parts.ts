@@ -27,14 +27,24 @@ export const isResult = (part: ContentPart): part is TextPart | ImagePart | File
 export const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
   part.kind === "text" || part.kind === "refusal";
 
-/** Content parts that the router knows, and the members of each that canon can say. An unknown part cannot be approved, so it is refused. */
+/**
+ * Content parts that the router knows, and the members of each that canon can say. An unknown part
+ * cannot be approved, so it is refused.
+ */
 const PARTS = {
   input_text: new Set(["type", "text", "prompt_cache_breakpoint"]),
   output_text: new Set(["type", "text", "annotations", "logprobs", "prompt_cache_breakpoint"]),
   text: new Set(["type", "text", "prompt_cache_breakpoint"]),
   refusal: new Set(["type", "refusal"]),
   input_image: new Set(["type", "image_url", "detail", "prompt_cache_breakpoint"]),
-  input_file: new Set(["type", "file_data", "file_url", "filename", "detail", "prompt_cache_breakpoint"]),
+  input_file: new Set([
+    "type",
+    "file_data",
+    "file_url",
+    "filename",
+    "detail",
+    "prompt_cache_breakpoint",
+  ]),
   input_audio: new Set(["type", "input_audio"]),
   input_video: new Set(["type"]),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
@@ -50,7 +60,8 @@ const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text
 /**
  * A text, or a list of parts. Nothing at all is the empty text.
  *
- * @param isTaken whether canon can hold the part in this turn; whatever else stands there is noted as the protocol's own.
+ * @param isTaken whether canon can hold the part in this turn; whatever else stands there is noted
+ * as the protocol's own.
  */
 export function readContent<Part extends ContentPart>(
   content: JsonValue | undefined,
@@ -127,7 +138,8 @@ function cacheMark({ prompt_cache_breakpoint: mark }: JsonObject): CacheMark | n
 
 function readText(part: JsonObject, path: string, reading: RequestReading): TextPart {
   const { annotations, logprobs, text } = part;
-  if (Array.isArray(annotations) && annotations.length > 0) reading.dropped.add("citations_dropped");
+  if (Array.isArray(annotations) && annotations.length > 0)
+    reading.dropped.add("citations_dropped");
   if (Array.isArray(logprobs) && logprobs.length > 0) reading.dropped.add("logprobs_dropped");
   return { kind: "text", text: requireText(text, `${path}.text`, reading), cache: cacheMark(part) };
 }
@@ -137,7 +149,12 @@ function noteFileContext(context: PartContext, path: string, reading: RequestRea
   else if (context !== "user") reading.use("native_responses", path);
 }
 
-function readImage(part: JsonObject, context: PartContext, path: string, reading: RequestReading): ImagePart {
+function readImage(
+  part: JsonObject,
+  context: PartContext,
+  path: string,
+  reading: RequestReading,
+): ImagePart {
   const { image_url, detail = null } = part;
   reading.need("image_input", path);
   noteFileContext(context, path, reading);
@@ -146,13 +163,20 @@ function readImage(part: JsonObject, context: PartContext, path: string, reading
   else if (known !== detail) reading.use("native_responses", `${path}.detail`);
   const url = requireText(image_url, `${path}.image_url`, reading);
   const data = readDataUrl(url);
-  if (data === null) reading.use(isWebUrl(url) ? "image_url" : "native_responses", `${path}.image_url`);
-  const source = data === null ? ({ kind: "url", url } as const) : ({ kind: "base64", ...data } as const);
+  if (data === null)
+    reading.use(isWebUrl(url) ? "image_url" : "native_responses", `${path}.image_url`);
+  const source =
+    data === null ? ({ kind: "url", url } as const) : ({ kind: "base64", ...data } as const);
   return { kind: "image", source, detail: known, cache: cacheMark(part) };
 }
 
 /** `null` where no file is there that canon could hold. */
-function readFile(part: JsonObject, context: PartContext, path: string, reading: RequestReading): FilePart | null {
+function readFile(
+  part: JsonObject,
+  context: PartContext,
+  path: string,
+  reading: RequestReading,
+): FilePart | null {
   const { file_data: data, file_url: url, filename, detail = null } = part;
   reading.need("file_input", path);
   noteFileContext(context, path, reading);
@@ -164,7 +188,8 @@ function readFile(part: JsonObject, context: PartContext, path: string, reading:
   const text = typeof url === "string" ? url : requireText(data, `${path}.file_data`, reading);
   const held = readDataUrl(text);
   if (held !== null) {
-    if (!COMMON_FILE_TYPES.has(held.mediaType)) reading.use("file_of_other_type", `${path}.${member}`);
+    if (!COMMON_FILE_TYPES.has(held.mediaType))
+      reading.use("file_of_other_type", `${path}.${member}`);
     return { kind: "file", source: { kind: "base64", ...held }, ...rest };
   }
   if (typeof url !== "string") {
@@ -176,7 +201,12 @@ function readFile(part: JsonObject, context: PartContext, path: string, reading:
   return { kind: "file", source: { kind: "url", url }, ...rest };
 }
 
-function readAudio(part: JsonObject, context: PartContext, path: string, reading: RequestReading): AudioPart | null {
+function readAudio(
+  part: JsonObject,
+  context: PartContext,
+  path: string,
+  reading: RequestReading,
+): AudioPart | null {
   const { input_audio: audio } = part;
   reading.need("audio_input", path);
   if (context !== "user") reading.use("native_responses", path);
@@ -186,11 +216,19 @@ function readAudio(part: JsonObject, context: PartContext, path: string, reading
   }
   reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`, "native_responses");
   const data = requireText(audio["data"], `${path}.input_audio.data`, reading);
-  return { kind: "audio", format: requireText(audio["format"], `${path}.input_audio.format`, reading), data };
+  return {
+    kind: "audio",
+    format: requireText(audio["format"], `${path}.input_audio.format`, reading),
+    data,
+  };
 }
 
 /** The text of a member that must be one; refused, and empty, where it is none. */
-export function requireText(value: JsonValue | undefined, path: string, reading: RequestReading): string {
+export function requireText(
+  value: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): string {
   if (typeof value === "string") return value;
   reading.refuse(textFault(value, path));
   return "";
@@ -234,7 +272,8 @@ export class TurnBuilder {
   }
 
   end(): void {
-    if (this.#said.length > 0) this.#turns.push({ role: "assistant", name: null, content: this.#said });
+    if (this.#said.length > 0)
+      this.#turns.push({ role: "assistant", name: null, content: this.#said });
     if (this.#results.length > 0) this.#turns.push({ role: "tool", results: this.#results });
     this.#said = [];
     this.#results = [];

@@ -5,7 +5,13 @@ import { hasUnknownMember, type RequestReading } from "../fields.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 import { flagOrNull, textOf, textOrNull } from "../json.ts";
 
-const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "parameters", "strict"]);
+const FUNCTION_MEMBERS: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "description",
+  "parameters",
+  "strict",
+]);
 /** Of a tool that is not deferred, which is what leaving the member out means. */
 const PRESENT_MEMBERS: ReadonlySet<string> = new Set([...FUNCTION_MEMBERS, "defer_loading"]);
 const NAMED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name"]);
@@ -38,7 +44,12 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
   reading.need("tools", `${path}.type`);
   const { name, description, parameters, strict, defer_loading: isDeferred } = tool;
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
-  reading.useUnknown(tool, isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS, path, "native_responses");
+  reading.useUnknown(
+    tool,
+    isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS,
+    path,
+    "native_responses",
+  );
   return {
     name: textOf(name),
     description: textOrNull(description),
@@ -48,7 +59,10 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
   };
 }
 
-/** @param all the request's list of tools. @param tools its functions: a choice of another tool is the provider's to judge. */
+/**
+ * @param all the request's list of tools. @param tools its functions: a choice of another tool is
+ * the provider's to judge.
+ */
 function readChoice(
   choice: JsonValue | undefined,
   all: JsonValue | undefined,
@@ -77,23 +91,35 @@ function readChoice(
 
 /** `null` for every choice that is no list of functions. */
 function readAllowed(choice: JsonValue): Extract<ToolChoice, { readonly mode: "allowed" }> | null {
-  if (!isJsonObject(choice) || choice["type"] !== "allowed_tools" || hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS)) {
+  if (
+    !isJsonObject(choice) ||
+    choice["type"] !== "allowed_tools" ||
+    hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS)
+  ) {
     return null;
   }
   const { tools, mode } = choice;
-  if (!Array.isArray(tools) || tools.length === 0 || (mode !== "auto" && mode !== "required")) return null;
+  if (!Array.isArray(tools) || tools.length === 0 || (mode !== "auto" && mode !== "required"))
+    return null;
   const names = tools.filter(isNamedChoice).map(({ name }) => name);
-  return names.length < tools.length ? null : { mode: "allowed", names, required: mode === "required" };
+  return names.length < tools.length
+    ? null
+    : { mode: "allowed", names, required: mode === "required" };
 }
 
 /** `{"type": "function", "name"}`: the choice of one function, or one that is allowed. */
-function isNamedChoice(value: JsonValue | undefined): value is { readonly type: "function"; readonly name: string } {
-  if (!isJsonObject(value) || value["type"] !== "function" || typeof value["name"] !== "string") return false;
+function isNamedChoice(
+  value: JsonValue | undefined,
+): value is { readonly type: "function"; readonly name: string } {
+  if (!isJsonObject(value) || value["type"] !== "function" || typeof value["name"] !== "string")
+    return false;
   return !hasUnknownMember(value, NAMED_CHOICE_MEMBERS);
 }
 
 /** Whether the model must call some tool. */
 export function forcesTool(choice: JsonValue | undefined): boolean {
   if (choice === "required" || isNamedChoice(choice)) return true;
-  return isJsonObject(choice) && choice["type"] === "allowed_tools" && choice["mode"] === "required";
+  return (
+    isJsonObject(choice) && choice["type"] === "allowed_tools" && choice["mode"] === "required"
+  );
 }

@@ -53,7 +53,10 @@ export function renderResponsesAnswer(
   return { body, dropped: [...dropped] };
 }
 
-/** Texts and refusals that follow one another are parts of one message; every other block is an item. */
+/**
+ * Texts and refusals that follow one another are parts of one message; every other block is an
+ * item.
+ */
 function groupedBlocks(blocks: readonly AnswerBlock[]): readonly (readonly AnswerBlock[])[] {
   const groups: AnswerBlock[][] = [];
   for (const block of blocks) {
@@ -78,9 +81,16 @@ function printItem(
   const position = `${answerId}_${index}`;
   const [first] = blocks;
   if (first?.kind === "tool_call") {
-    return callItem(`${ID_PREFIXES.function_call}_${position}`, status, first.id, first.name, first.arguments);
+    return callItem(
+      `${ID_PREFIXES.function_call}_${position}`,
+      status,
+      first.id,
+      first.name,
+      first.arguments,
+    );
   }
-  if (first?.kind === "reasoning") return reasoningItem(`${ID_PREFIXES.reasoning}_${position}`, status, first);
+  if (first?.kind === "reasoning")
+    return reasoningItem(`${ID_PREFIXES.reasoning}_${position}`, status, first);
   const parts = blocks.flatMap((block) => printPart(block, dropped));
   return messageItem(`${ID_PREFIXES.message}_${position}`, status, parts);
 }

@@ -1,5 +1,11 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { Citation, FinishReason, InferenceEvent, OpenBlock, TokenLogprob } from "../../canon/generate/event.ts";
+import type {
+  Citation,
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+  TokenLogprob,
+} from "../../canon/generate/event.ts";
 import type { DroppedField } from "../../canon/generate/dropped-field.ts";
 import { mergeUsage } from "../json.ts";
 import type { TokenUsage } from "../../canon/generate/usage.ts";
@@ -7,7 +13,14 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { formatSseEvent } from "../sse.ts";
 import { printUsage } from "./ending.ts";
-import { conclusionOf, requestEcho, DONE, failureObject, printErrorEvent, printFailed } from "./resource.ts";
+import {
+  conclusionOf,
+  requestEcho,
+  DONE,
+  failureObject,
+  printErrorEvent,
+  printFailed,
+} from "./resource.ts";
 import {
   printCitation,
   printLogprob,
@@ -19,9 +32,11 @@ import {
 } from "./items.ts";
 
 /**
- * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events): `response.created` first, items and parts opened before their deltas
- * and done in reverse, sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last. An item is done only when the
- * next one begins or the answer ends, because only then is it known whether it was cut off.
+ * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events):
+ * `response.created` first, items and parts opened before their deltas and done in reverse,
+ * sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last.
+ * An item is done only when the next one begins or the answer ends, because only then is it known
+ * whether it was cut off.
  */
 class ResponsesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
@@ -58,8 +73,13 @@ class ResponsesRenderer implements EventRenderer {
   fail(error: ServiceError): Uint8Array {
     const { requestId } = this.#context;
     if (!this.#started) return printErrorEvent(error, requestId);
-    const output = this.#item === null ? this.#output : [...this.#output, this.#item.print("incomplete")];
-    const response = this.#resource({ status: "failed", error: failureObject(error, requestId), output });
+    const output =
+      this.#item === null ? this.#output : [...this.#output, this.#item.print("incomplete")];
+    const response = this.#resource({
+      status: "failed",
+      error: failureObject(error, requestId),
+      output,
+    });
     return printFailed(response, this.#sequence);
   }
 
@@ -107,7 +127,10 @@ class ResponsesRenderer implements EventRenderer {
       this.#closeItem("completed");
       const item = new OpenItem(block, this.#output.length, this.#context.answerId);
       this.#item = item;
-      this.#say("response.output_item.added", { output_index: item.index, item: item.print("in_progress") });
+      this.#say("response.output_item.added", {
+        output_index: item.index,
+        item: item.print("in_progress"),
+      });
     }
     if (block.kind === "refusal") this.#refused = true;
     if (isPart) this.#openPart(block.kind === "text" ? "output_text" : "refusal");
@@ -119,9 +142,13 @@ class ResponsesRenderer implements EventRenderer {
     const part = openPart(kind);
     item.part = part;
     const isSummary = kind === "summary_text";
-    this.#sayOfPart(isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added", item, {
-      part: printOpenPart(part),
-    });
+    this.#sayOfPart(
+      isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added",
+      item,
+      {
+        part: printOpenPart(part),
+      },
+    );
   }
 
   #text(text: string, logprobs: readonly TokenLogprob[]): void {
@@ -147,7 +174,10 @@ class ResponsesRenderer implements EventRenderer {
     if (item === null) return;
     if (item.part === null) this.#openPart(item.isSummary ? "summary_text" : "reasoning_text");
     item.reasoning += text;
-    this.#plainDelta(item.isSummary ? "response.reasoning_summary_text.delta" : "response.reasoning_text.delta", text);
+    this.#plainDelta(
+      item.isSummary ? "response.reasoning_summary_text.delta" : "response.reasoning_text.delta",
+      text,
+    );
   }
 
   #arguments(json: string): void {
@@ -168,23 +198,33 @@ class ResponsesRenderer implements EventRenderer {
     }
     const index = part.annotations.length;
     part.annotations.push(annotation);
-    this.#sayOfPart("response.output_text.annotation.added", item, { annotation_index: index, annotation });
+    this.#sayOfPart("response.output_text.annotation.added", item, {
+      annotation_index: index,
+      annotation,
+    });
   }
 
   #closeBlock(): void {
     const item = this.#item;
     if (item === null) return;
     if (item.kind === "function_call") {
-      return this.#sayOfItem("response.function_call_arguments.done", item, { arguments: item.arguments });
+      return this.#sayOfItem("response.function_call_arguments.done", item, {
+        arguments: item.arguments,
+      });
     }
     const { part } = item;
     if (part === null) return;
     const { kind, text, logprobs } = part;
-    if (kind === "output_text") this.#sayOfPart("response.output_text.done", item, { text, logprobs });
+    if (kind === "output_text")
+      this.#sayOfPart("response.output_text.done", item, { text, logprobs });
     else if (kind === "refusal") this.#sayOfPart("response.refusal.done", item, { refusal: text });
-    else if (kind === "reasoning_text") this.#sayOfPart("response.reasoning_text.done", item, { text });
+    else if (kind === "reasoning_text")
+      this.#sayOfPart("response.reasoning_text.done", item, { text });
     else this.#sayOfPart("response.reasoning_summary_text.done", item, { text });
-    const done = kind === "summary_text" ? "response.reasoning_summary_part.done" : "response.content_part.done";
+    const done =
+      kind === "summary_text"
+        ? "response.reasoning_summary_part.done"
+        : "response.content_part.done";
     this.#sayOfPart(done, item, { part: printOpenPart(part) });
     item.endPart(part);
   }
@@ -229,7 +269,9 @@ class ResponsesRenderer implements EventRenderer {
   }
 
   #sayOfPart(type: string, item: OpenItem, more: JsonObject): void {
-    const position = item.isSummary ? { summary_index: item.partIndex } : { content_index: item.partIndex };
+    const position = item.isSummary
+      ? { summary_index: item.partIndex }
+      : { content_index: item.partIndex };
     this.#sayOfItem(type, item, { ...position, ...more });
   }
 

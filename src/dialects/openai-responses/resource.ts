@@ -5,7 +5,10 @@ import type { ServiceError } from "../../canon/error.ts";
 import { RESPONSE_FAILURES } from "../refusals.ts";
 import { formatSseEvent } from "../sse.ts";
 
-/** Every member that Open Responses requires of a response resource (docs/protocols.md#responses); providers leave some of them out. */
+/**
+ * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
+ * providers leave some of them out.
+ */
 export const RESOURCE_MEMBERS = [
   "id",
   "object",
@@ -40,7 +43,10 @@ export const RESOURCE_MEMBERS = [
   "prompt_cache_key",
 ] as const;
 
-/** The members of a resource that repeat the request, with the protocol's documented defaults where the request says nothing. */
+/**
+ * The members of a resource that repeat the request, with the protocol's documented defaults where
+ * the request says nothing.
+ */
 export function requestEcho(body: JsonObject): JsonObject {
   const { instructions, tools, reasoning, metadata } = body;
   return {
@@ -73,14 +79,20 @@ export function requestEcho(body: JsonObject): JsonObject {
 function echoedTool(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool["type"] !== "function") return tool;
   const { description, parameters, strict } = tool;
-  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
+  return {
+    ...tool,
+    description: description ?? null,
+    parameters: parameters ?? null,
+    strict: strict ?? null,
+  };
 }
 
 function echoedText(body: JsonObject): JsonObject {
   const { text } = body;
   const verbosity = isJsonObject(text) ? (text["verbosity"] ?? null) : null;
   const found = requestedFormat(body);
-  const format = found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" };
+  const format =
+    found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" };
   return verbosity === null ? { format } : { format, verbosity };
 }
 
@@ -109,8 +121,8 @@ interface Conclusion {
 const COMPLETED: Conclusion = { status: "completed", incomplete_details: null };
 
 /**
- * Status and details for a finish reason (docs/protocols.md#finish-reasons). A refusal with a text of its own is a completed answer, one without it is a
- * filtered answer.
+ * Status and details for a finish reason (docs/protocols.md#finish-reasons). A refusal with a text
+ * of its own is a completed answer, one without it is a filtered answer.
  *
  * @param refused whether the answer holds a refusal.
  */
@@ -148,7 +160,10 @@ const CODES: ReadonlySet<string> = new Set([
 
 export const DONE: Uint8Array = formatSseEvent("[DONE]");
 
-/** The `error` member of an answer that failed. Our own sentence; the upstream's never gets this far. */
+/**
+ * The `error` member of an answer that failed. Our own sentence; the upstream's never gets this
+ * far.
+ */
 export function failureObject(
   error: ServiceError,
   requestId: string,
@@ -162,7 +177,8 @@ export function failureObject(
 }
 
 /**
- * The `error` member of a failed answer that is passed on: the provider's code where the protocol has it, and a sentence of ours.
+ * The `error` member of a failed answer that is passed on: the provider's code where the protocol
+ * has it, and a sentence of ours.
  *
  * @param error the provider's.
  */
@@ -181,8 +197,9 @@ export function printFailed(response: JsonObject, sequence: number): Uint8Array 
 }
 
 /**
- * The `error` event and `[DONE]`, for a stream without any event so far. Official clients throw at it, which after `response.created` would hide the partial
- * answer (docs/protocols.md#responses). It is written flat and nested at once, because the protocol's two descriptions differ.
+ * The `error` event and `[DONE]`, for a stream without any event so far. Official clients throw at
+ * it, which after `response.created` would hide the partial answer (docs/protocols.md#responses).
+ * It is written flat and nested at once, because the protocol's two descriptions differ.
  */
 export function printErrorEvent(error: ServiceError, requestId: string): Uint8Array {
   const { code, message } = failureObject(error, requestId);

@@ -9,8 +9,9 @@ interface RequestedFormat {
 }
 
 /**
- * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or flat; `null` where neither stands: a bare
- * `text: {}` requests nothing (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
+ * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or
+ * flat; `null` where neither stands: a bare `text: {}` requests nothing
+ * (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
  */
 export function requestedFormat(body: JsonObject): RequestedFormat | ServiceError | null {
   const { text, response_format: alias } = body;
@@ -35,6 +36,7 @@ function flattened(alias: JsonObject): JsonObject {
 
 function withoutNulls(object: JsonObject): Readonly<Record<string, JsonValue>> {
   const kept: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(object)) if (value !== null && value !== undefined) kept[name] = value;
+  for (const [name, value] of Object.entries(object))
+    if (value !== null && value !== undefined) kept[name] = value;
   return kept;
 }

@@ -27,9 +27,16 @@ const contentPart = {
   },
 } as const;
 
-const summaryPart = { type: "object", required: ["text"], properties: { type: NULLABLE_TEXT, text: TEXT } } as const;
+const summaryPart = {
+  type: "object",
+  required: ["text"],
+  properties: { type: NULLABLE_TEXT, text: TEXT },
+} as const;
 
-/** A message may leave `type` out. Items of hosted tools have members of their own, which are the provider's business. */
+/**
+ * A message may leave `type` out. Items of hosted tools have members of their own, which are the
+ * provider's business.
+ */
 const item = {
   type: "object",
   properties: {
@@ -50,10 +57,18 @@ const item = {
 const tool = {
   type: "object",
   required: ["type"],
-  properties: { type: { type: "string", minLength: 1 }, name: TEXT, description: NULLABLE_TEXT, strict: NULLABLE_FLAG },
+  properties: {
+    type: { type: "string", minLength: 1 },
+    name: TEXT,
+    description: NULLABLE_TEXT,
+    strict: NULLABLE_FLAG,
+  },
   if: { properties: { type: { const: "function" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["name"], properties: { name: { type: "string", minLength: 1 }, parameters: NULLABLE_OBJECT } },
+  then: {
+    required: ["name"],
+    properties: { name: { type: "string", minLength: 1 }, parameters: NULLABLE_OBJECT },
+  },
 } as const;
 
 const schemaMembers = {
@@ -66,7 +81,10 @@ const schemaMembers = {
 const formatType = { enum: ["text", "json_object", "json_schema"] } as const;
 
 const textFormat = {
-  anyOf: [{ type: "null" }, { type: "object", required: ["type"], properties: { type: formatType, ...schemaMembers } }],
+  anyOf: [
+    { type: "null" },
+    { type: "object", required: ["type"], properties: { type: formatType, ...schemaMembers } },
+  ],
 } as const;
 
 const responseFormat = {
@@ -87,9 +105,10 @@ const responseFormat = {
 } as const;
 
 /**
- * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It validates requests and is part of /openapi.json. The field
- * registry (`fields.ts`) decides about members that it does not list, by the setting of the route; unknown nested members go to providers of the same
- * protocol unchanged.
+ * JSON Schema (2020-12) of the body of POST /v1/responses (docs/protocols.md#responses). It
+ * validates requests and is part of /openapi.json. The field registry (`fields.ts`) decides about
+ * members that it does not list, by the setting of the route; unknown nested members go to
+ * providers of the same protocol unchanged.
  */
 export const RESPONSES_SCHEMA = {
   title: "CreateResponseRequest",
@@ -101,10 +120,17 @@ export const RESPONSES_SCHEMA = {
     input: { anyOf: [TEXT, { type: "array", minItems: 1, items: item }] },
     instructions: NULLABLE_TEXT,
     stream: NULLABLE_FLAG,
-    stream_options: { type: ["object", "null"], properties: { include_obfuscation: NULLABLE_FLAG } },
+    stream_options: {
+      type: ["object", "null"],
+      properties: { include_obfuscation: NULLABLE_FLAG },
+    },
     tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
     tool_choice: {
-      anyOf: [TEXT, { type: "null" }, { type: "object", required: ["type"], properties: { type: TEXT } }],
+      anyOf: [
+        TEXT,
+        { type: "null" },
+        { type: "object", required: ["type"], properties: { type: TEXT } },
+      ],
     },
     max_tool_calls: nullableInteger(0),
     max_output_tokens: nullableInteger(16),
@@ -118,7 +144,10 @@ export const RESPONSES_SCHEMA = {
         mode: NULLABLE_TEXT,
       },
     },
-    text: { type: ["object", "null"], properties: { format: textFormat, verbosity: NULLABLE_TEXT } },
+    text: {
+      type: ["object", "null"],
+      properties: { format: textFormat, verbosity: NULLABLE_TEXT },
+    },
     response_format: responseFormat,
     include: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
     truncation: { enum: [null, "auto", "disabled"] },

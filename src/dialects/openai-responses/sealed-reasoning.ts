@@ -3,7 +3,10 @@ import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import { NATIVE_FAMILY } from "./fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
-/** Stands before the text that a tagged signature signs. Base64 has no colon, so no provider's signature begins with it. */
+/**
+ * Stands before the text that a tagged signature signs. Base64 has no colon, so no provider's
+ * signature begins with it.
+ */
 const SEALED = "text:";
 
 /** What `encrypted_content` holds. */
@@ -15,8 +18,10 @@ interface SealedReasoning {
 }
 
 /**
- * `encrypted_content` of reasoning by a model of another protocol. The text that the signature signs goes along: clients keep this member and the summary, and some
- * (AI SDK, opencode) drop `content`, where the text stands too. Without it the next turn would hold a signature of nothing, which providers refuse.
+ * `encrypted_content` of reasoning by a model of another protocol. The text that the signature
+ * signs goes along: clients keep this member and the summary, and some (AI SDK, opencode) drop
+ * `content`, where the text stands too. Without it the next turn would hold a signature of nothing,
+ * which providers refuse.
  *
  * @param text full text of the reasoning; empty for a summary, which clients keep.
  */
@@ -29,19 +34,27 @@ export function sealReasoning(family: string, signature: string, text: string): 
 export function readSealedReasoning(encrypted: string): SealedReasoning {
   const { family, signature } = readSignature(encrypted, NATIVE_FAMILY);
   // Without our tag it is the provider's own, whatever it begins with.
-  if (signature === encrypted || !signature.startsWith(SEALED)) return { family, signature, text: "" };
+  if (signature === encrypted || !signature.startsWith(SEALED))
+    return { family, signature, text: "" };
   const end = signature.indexOf(".");
   if (end === -1) return { family, signature, text: "" };
   const text = base64ToText(signature.slice(SEALED.length, end)) ?? "";
   return { family, signature: signature.slice(end + 1), text };
 }
 
-/** A response resource with its encrypted reasoning tagged for the client; the resource itself where nothing changes. */
+/**
+ * A response resource with its encrypted reasoning tagged for the client; the resource itself where
+ * nothing changes.
+ */
 export function tagResource(response: JsonObject, family: string | null): JsonObject {
   const { output } = response;
   if (!Array.isArray(output)) return response;
-  const tagged = output.map((item: JsonValue) => (isJsonObject(item) ? tagItem(item, family) : item));
-  return tagged.every((item, index) => item === output[index]) ? response : { ...response, output: tagged };
+  const tagged = output.map((item: JsonValue) =>
+    isJsonObject(item) ? tagItem(item, family) : item,
+  );
+  return tagged.every((item, index) => item === output[index])
+    ? response
+    : { ...response, output: tagged };
 }
 
 /** The same for an event of a stream, which holds an item or a resource. */

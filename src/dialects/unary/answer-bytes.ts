@@ -4,8 +4,8 @@ const SCRATCH_BYTES = 4 * 1_048_576;
 let scratch: Uint8Array | null = null;
 
 /**
- * A whole answer, in the pieces in which it came. It is sent on in them: a copy of each answer of a megabyte would make the garbage collector run twice
- * as often.
+ * A whole answer, in the pieces in which it came. It is sent on in them: a copy of each answer of a
+ * megabyte would make the garbage collector run twice as often.
  */
 export class AnswerBytes {
   readonly pieces: readonly Uint8Array[];
@@ -14,7 +14,10 @@ export class AnswerBytes {
   #isFreed = false;
   #whole: Uint8Array | null = null;
 
-  /** @param isOwned nothing else uses the memory of the pieces, not even beside them: {@link free} may give it back. */
+  /**
+   * @param isOwned nothing else uses the memory of the pieces, not even beside them: {@link free}
+   * may give it back.
+   */
   constructor(pieces: readonly Uint8Array[], isOwned = false) {
     this.pieces = pieces;
     this.#isOwned = isOwned;
@@ -26,13 +29,19 @@ export class AnswerBytes {
   /** In one piece, to keep. */
   get whole(): Uint8Array {
     if (this.#isFreed) throw new Error("answer: its memory has been given back");
-    this.#whole ??= (this.pieces.length === 1 ? this.pieces[0] : undefined) ?? Buffer.concat(this.pieces);
+    this.#whole ??=
+      (this.pieces.length === 1 ? this.pieces[0] : undefined) ?? Buffer.concat(this.pieces);
     return this.#whole;
   }
 
   /** In one piece, valid until another answer is looked at: nothing may keep it. */
   look(): Uint8Array {
-    if (this.#isFreed || this.#whole !== null || this.pieces.length < 2 || this.length > SCRATCH_BYTES)
+    if (
+      this.#isFreed ||
+      this.#whole !== null ||
+      this.pieces.length < 2 ||
+      this.length > SCRATCH_BYTES
+    )
       return this.whole;
     scratch ??= new Uint8Array(SCRATCH_BYTES);
     let at = 0;
@@ -44,8 +53,8 @@ export class AnswerBytes {
   }
 
   /**
-   * Gives the memory back now, where that is allowed; nothing looks at the answer afterwards. Left to the garbage collector, every 64 MB of answers would
-   * make it mark the whole heap.
+   * Gives the memory back now, where that is allowed; nothing looks at the answer afterwards. Left
+   * to the garbage collector, every 64 MB of answers would make it mark the whole heap.
    */
   free(): void {
     if (!this.#isOwned) return;

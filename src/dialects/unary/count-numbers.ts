@@ -1,4 +1,7 @@
-/** WebAssembly of tools/vectors/count-numbers.wat, in base64; tools/vectors/assemble.mjs writes this file. */
+/**
+ * WebAssembly of tools/vectors/count-numbers.wat, in base64; tools/vectors/assemble.mjs writes this
+ * file.
+ */
 export const COUNT_NUMBERS = [
   "AGFzbQEAAAABIgZgAn97AX5gAXsBfmABfwF+YAJ+fgF+YAF+AX5gAn9/AX8DBwYAAQIDBAUFAwEABQYGAX8BQQALBxoDBm1lbW9yeQIABWFmdG",
   "VyAwAFY291bnQABQrRBgZCACAA/QAEACAB/SP9ZK0gAP0ABBAgAf0j/WStQhCGhCAA/QAEICAB/SP9ZK1CIIYgAP0ABDAgAf0j/WStQjCGhIQL",

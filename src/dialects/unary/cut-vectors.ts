@@ -9,7 +9,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN = 0x5b;
 
-/** A JSON answer whose arrays of numbers have been cut out as text. Where one stood, `body` has a mark that only `vectorAt` can read. */
+/**
+ * A JSON answer whose arrays of numbers have been cut out as text. Where one stood, `body` has a
+ * mark that only `vectorAt` can read.
+ */
 export interface CutAnswer {
   readonly body: JsonValue;
   /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
@@ -19,11 +22,13 @@ export interface CutAnswer {
 }
 
 /**
- * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred thousand numbers that only the caller wants, as
- * they were printed. The text of a vector is made when it is read: an answer that is relayed as it came needs none.
+ * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred
+ * thousand numbers that only the caller wants, as they were printed. The text of a vector is made
+ * when it is read: an answer that is relayed as it came needs none.
  *
- * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite numbers is cut out, those with one number
- * too, so that whatever else stands in `body` is no such array.
+ * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite
+ * numbers is cut out, those with one number too, so that whatever else stands in `body` is no such
+ * array.
  *
  * @returns `null` where the bytes are not UTF-8, not JSON, or nested more deeply than any answer.
  */
@@ -35,7 +40,10 @@ export function cutVectors(answer: AnswerBytes): CutAnswer | null {
   return { body, skeleton, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
 }
 
-/** Unlike most decoders it keeps a byte order mark, so that one between two pieces of an answer makes it no JSON. */
+/**
+ * Unlike most decoders it keeps a byte order mark, so that one between two pieces of an answer
+ * makes it no JSON.
+ */
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** `null` where the bytes are not UTF-8. */
@@ -48,8 +56,8 @@ function skeletonIn(answer: AnswerBytes, vectors: Vector[]): string | null {
 }
 
 /**
- * The answer's text with a mark for every vector. What is no JSON stays none: only whole arrays, found outside strings, are exchanged for
- * other arrays.
+ * The answer's text with a mark for every vector. What is no JSON stays none: only whole arrays,
+ * found outside strings, are exchanged for other arrays.
  *
  * @throws where the bytes are not UTF-8.
  */
@@ -101,14 +109,20 @@ function afterString(bytes: Uint8Array, open: number): number {
   return quote + 1;
 }
 
-/** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
+/**
+ * Whether an odd number of backslashes stands before a quote inside a string. The string's own
+ * quote ends the count.
+ */
 function isEscaped(bytes: Uint8Array, quote: number): boolean {
   let offset = quote - 1;
   while (bytes[offset] === BACKSLASH) offset -= 1;
   return (quote - offset) % 2 === 0;
 }
 
-function markedVector(vectors: readonly Vector[], value: JsonValue | undefined): Vector | undefined {
+function markedVector(
+  vectors: readonly Vector[],
+  value: JsonValue | undefined,
+): Vector | undefined {
   if (!Array.isArray(value) || value.length !== 1) return undefined;
   const [ordinal]: readonly unknown[] = value;
   return typeof ordinal === "number" ? vectors[ordinal] : undefined;

@@ -52,7 +52,8 @@ export function readInOrder(
 }
 
 /**
- * Exactly one vector for each input, all of one length, which is the one requested or the model's own.
+ * Exactly one vector for each input, all of one length, which is the one requested or the model's
+ * own.
  *
  * @param read makes a vector of an entry.
  */
@@ -82,14 +83,24 @@ export interface OrderedItems {
   readonly cameInOrder: boolean;
 }
 
-/** Puts items where their `index` says that they belong. Every input has exactly one, or there is a fault. */
-export function orderedByIndex(list: readonly JsonValue[], count: number): OrderedItems | AnswerFault {
+/**
+ * Puts items where their `index` says that they belong. Every input has exactly one, or there is a
+ * fault.
+ */
+export function orderedByIndex(
+  list: readonly JsonValue[],
+  count: number,
+): OrderedItems | AnswerFault {
   if (list.length !== count) return "result_count";
   const items: (JsonObject | undefined)[] = Array.from({ length: count });
   let cameInOrder = true;
   for (const [position, item] of list.entries()) {
     const index = isJsonObject(item) ? item["index"] : undefined;
-    if (!isJsonObject(item) || typeof index !== "number" || !(Number.isInteger(index) && index >= 0 && index < count)) {
+    if (
+      !isJsonObject(item) ||
+      typeof index !== "number" ||
+      !(Number.isInteger(index) && index >= 0 && index < count)
+    ) {
       return "index_invalid";
     }
     if (items[index] !== undefined) return "index_repeated";
@@ -104,7 +115,10 @@ export function textsOf({ inputs }: EmbedRequest): readonly string[] | ServiceEr
   const texts = inputs.filter((input) => typeof input === "string");
   return texts.length === inputs.length
     ? texts
-    : notSupported("input must be text: an endpoint that may get the request takes no tokens", "input");
+    : notSupported(
+        "input must be text: an endpoint that may get the request takes no tokens",
+        "input",
+      );
 }
 
 /** The input of a request at an endpoint that embeds one text a call. */
@@ -114,7 +128,10 @@ export function onlyText(request: EmbedRequest): string | ServiceError {
   const [text] = texts;
   return text !== undefined && texts.length === 1
     ? text
-    : notSupported("input must be one text: an endpoint that may get the request embeds one a call", "input");
+    : notSupported(
+        "input must be one text: an endpoint that may get the request embeds one a call",
+        "input",
+      );
 }
 
 /**
@@ -130,7 +147,10 @@ export function formatPurpose(
   if (value !== undefined) return value;
   const known = Object.keys(values).join(" or ");
   const rule = known === "" ? "must be left out" : `must be ${known}`;
-  return notSupported(`input_type ${rule}: an endpoint that may get the request supports no other`, "input_type");
+  return notSupported(
+    `input_type ${rule}: an endpoint that may get the request supports no other`,
+    "input_type",
+  );
 }
 
 function notSupported(message: string, param: string): ServiceError {

@@ -1,13 +1,18 @@
 import type { Vector } from "../../canon/unary/embed.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 
-/** What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed bytes. */
+/**
+ * What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed
+ * bytes.
+ */
 type Base64Kind = "float32" | "int8";
 
 /**
- * A vector that came in base64. One of signed bytes is written as numbers at once, because no caller's protocol has such.
+ * A vector that came in base64. One of signed bytes is written as numbers at once, because no
+ * caller's protocol has such.
  *
- * @param text what stood in the answer: checked to be base64 of such numbers, padded, without white space, all of them finite.
+ * @param text what stood in the answer: checked to be base64 of such numbers, padded, without white
+ * space, all of them finite.
  */
 export function vectorFromBase64(text: string, kind: Base64Kind): Vector | AnswerFault {
   const bytes = decoded(text);
@@ -24,7 +29,10 @@ export function vectorFromBase64(text: string, kind: Base64Kind): Vector | Answe
   return { dimension: bytes.length / FLOAT_BYTES, encoding: "base64", text };
 }
 
-/** The vector as a JSON array. Numbers of single precision are printed with as few digits as make the same number again. */
+/**
+ * The vector as a JSON array. Numbers of single precision are printed with as few digits as make
+ * the same number again.
+ */
 export function asFloatText(vector: Vector): Vector {
   if (vector.encoding === "float") return vector;
   const bytes = decoded(vector.text);
@@ -45,7 +53,8 @@ export function asBase64Text(vector: Vector): Vector | AnswerFault {
   const numbers: readonly number[] = JSON.parse(vector.text);
   const bytes = Buffer.alloc(numbers.length * FLOAT_BYTES);
   const view = viewOf(bytes);
-  for (const [index, number] of numbers.entries()) view.setFloat32(index * FLOAT_BYTES, number, true);
+  for (const [index, number] of numbers.entries())
+    view.setFloat32(index * FLOAT_BYTES, number, true);
   if (!areFinite(bytes)) return "vector_not_finite";
   return { dimension: vector.dimension, encoding: "base64", text: bytes.toString("base64") };
 }
@@ -76,8 +85,9 @@ function decoded(text: string): Uint8Array<ArrayBuffer> | null {
 }
 
 /**
- * The double that prints as the shortest decimal which is the single-precision number `value` again, such as -0.025122926 for what a double
- * prints as -0.02512292563915252. Of several it is the nearest; where only another one is the number again, which is so for three powers of two
+ * The double that prints as the shortest decimal which is the single-precision number `value`
+ * again, such as -0.025122926 for what a double prints as -0.02512292563915252. Of several it is
+ * the nearest; where only another one is the number again, which is so for three powers of two
  * (2⁻⁹⁶, 2⁸⁷, 2⁹⁰), one digit more is given.
  *
  * @param value finite and single-precision.
@@ -89,18 +99,25 @@ export function shortestDecimal(value: number): number {
   for (let digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits += 1) {
     const power = digits - 1 - exponent;
     const scale = POWERS[Math.abs(power)] ?? NaN;
-    const decimal = power >= 0 ? Math.round(size * scale) / scale : Math.round(size / scale) * scale;
+    const decimal =
+      power >= 0 ? Math.round(size * scale) / scale : Math.round(size / scale) * scale;
     if (Math.fround(decimal) === size) return value < 0 ? -decimal : decimal;
   }
   return slowly(value);
 }
 
-/** Decimals of fewer digits are found with zeros at their end: up to six digits survive single precision. One less, as the logarithm may be off by one. */
+/**
+ * Decimals of fewer digits are found with zeros at their end: up to six digits survive single
+ * precision. One less, as the logarithm may be off by one.
+ */
 const FEWEST_DIGITS = 5;
 /** So many always make the same number again. */
 const MOST_DIGITS = 9;
 
-/** Between these all powers of ten below are doubles, and quotients by them are correctly rounded, as parsing a decimal is. */
+/**
+ * Between these all powers of ten below are doubles, and quotients by them are correctly rounded,
+ * as parsing a decimal is.
+ */
 const SMALLEST_QUICK = 1e-12;
 const LARGEST_QUICK = 1e9;
 const POWERS: readonly number[] = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));

@@ -6,8 +6,9 @@ import { unknownFields, type FieldRegistry } from "../fields.ts";
 import { TranslationRecord, Members } from "../members.ts";
 
 /**
- * Takes out of a body what is not sent, and what is sent as it came: identity members and those that a policy takes out are recorded; members
- * that are unknown go back where the route forwards them, for endpoints of the surface's own protocol.
+ * Takes out of a body what is not sent, and what is sent as it came: identity members and those
+ * that a policy takes out are recorded; members that are unknown go back where the route forwards
+ * them, for endpoints of the surface's own protocol.
  */
 export function takeExtras(
   members: Members,
@@ -16,10 +17,12 @@ export function takeExtras(
   mode: UnknownFields,
   edits: RequestEdits,
 ): JsonObject {
-  for (const name of Object.keys(registry)) if (registry[name]?.class === "identity") strip(members, name);
+  for (const name of Object.keys(registry))
+    if (registry[name]?.class === "identity") strip(members, name);
   for (const name of edits.stripFields) strip(members, name);
   if (mode !== "forward") return NONE;
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become one.
+  // Without a prototype: a member that is called `__proto__` must travel as a member, not become
+  // one.
   const extras: Record<string, JsonValue | undefined> = Object.create(null);
   const stripFields: readonly string[] = edits.stripFields;
   for (const name of unknownFields(registry, body)) {
@@ -30,7 +33,10 @@ export function takeExtras(
   return extras;
 }
 
-/** The 400 of an endpoint of another protocol for members that are forwarded; `null` where there are none. */
+/**
+ * The 400 of an endpoint of another protocol for members that are forwarded; `null` where there are
+ * none.
+ */
 export function refuseExtras(extras: JsonObject): ServiceError | null {
   const record = new TranslationRecord();
   new Members(extras, "", record).close();

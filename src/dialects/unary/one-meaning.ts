@@ -5,9 +5,10 @@ const CLOSE = 0x7d;
 const COLON = 0x3a;
 
 /**
- * Whether all readers of JSON understand an answer alike, so that what we checked is what the caller reads. Where an object has a name twice some take
- * the first value and some the last; an `index` that is not written as digits (`1.0`, `-0`) is a whole number to some, a fraction or an error to others.
- * White space and the way of escaping mean nothing.
+ * Whether all readers of JSON understand an answer alike, so that what we checked is what the
+ * caller reads. Where an object has a name twice some take the first value and some the last; an
+ * `index` that is not written as digits (`1.0`, `-0`) is a whole number to some, a fraction or an
+ * error to others. White space and the way of escaping mean nothing.
  *
  * Strings are passed over at the engine's speed; everything else is looked at once.
  *
@@ -45,7 +46,9 @@ function nameOf(quoted: string): string {
   return name;
 }
 
-/** Whether the value that begins at `start` is a whole number in digits alone, or no number at all. */
+/**
+ * Whether the value that begins at `start` is a whole number in digits alone, or no number at all.
+ */
 function isPlain(json: string, start: number): boolean {
   let offset = start;
   while (isDigit(json.charCodeAt(offset))) offset += 1;
@@ -67,7 +70,10 @@ function afterString(json: string, open: number): number {
   return quote + 1;
 }
 
-/** Whether an odd number of backslashes stands before a quote inside a string. The string's own quote ends the count. */
+/**
+ * Whether an odd number of backslashes stands before a quote inside a string. The string's own
+ * quote ends the count.
+ */
 function isEscaped(json: string, quote: number): boolean {
   let offset = quote - 1;
   while (json.charCodeAt(offset) === BACKSLASH) offset -= 1;

@@ -14,13 +14,16 @@ export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "search
   readonly results: JsonValue | undefined;
 }
 
-/** How many results a request wants. Some providers refuse a number above the number of documents. */
+/**
+ * How many results a request wants. Some providers refuse a number above the number of documents.
+ */
 export function wantedResults({ topN, documents }: RerankRequest): number {
   return Math.min(topN ?? documents.length, documents.length);
 }
 
 /**
- * Reads an answer: its results, checked and put in the order that callers are promised, whatever order they came in.
+ * Reads an answer: its results, checked and put in the order that callers are promised, whatever
+ * order they came in.
  *
  * @param find what the protocol's members mean; a failure where the object is an error.
  * @param scoreName the member of a result that has its score.
@@ -72,24 +75,40 @@ function byScore(left: RankedDocument, right: RankedDocument): number {
   return right.score - left.score || left.index - right.index;
 }
 
-/** The 400 for what only the surface's own protocol can carry; `null` where a request says nothing of the kind. */
+/**
+ * The 400 for what only the surface's own protocol can carry; `null` where a request says nothing
+ * of the kind.
+ */
 export function foreignRefusal(request: RerankRequest): ServiceError | null {
   return refuseExtras(request.extras) ?? documentLimitRefusal(request);
 }
 
-/** The decision keeps such requests away; one that gets here all the same must not lose what it says. */
+/**
+ * The decision keeps such requests away; one that gets here all the same must not lose what it
+ * says.
+ */
 export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): ServiceError | null {
   if (maxTokensPerDocument === null) return null;
-  const message = "max_tokens_per_doc has no counterpart in the protocol of an endpoint that may get the request";
+  const message =
+    "max_tokens_per_doc has no counterpart in the protocol of an endpoint that may get the request";
   return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
 }
 
-/** Who is handled first may be left to a provider that has no member for it: the answer is the same. */
+/**
+ * Who is handled first may be left to a provider that has no member for it: the answer is the same.
+ */
 export function droppedPriority({ priority }: RerankRequest): readonly DroppedField[] {
   return priority === null ? [] : ["hint_dropped"];
 }
 
-/** What a protocol drops that cannot express whether inputs may be cut: nothing unless the caller set it. */
-export function droppedTruncation({ mayTruncate }: { readonly mayTruncate: boolean | null }): readonly DroppedField[] {
+/**
+ * What a protocol drops that cannot express whether inputs may be cut: nothing unless the caller
+ * set it.
+ */
+export function droppedTruncation({
+  mayTruncate,
+}: {
+  readonly mayTruncate: boolean | null;
+}): readonly DroppedField[] {
   return mayTruncate === null ? [] : ["truncation_unspoken"];
 }

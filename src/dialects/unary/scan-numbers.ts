@@ -10,7 +10,10 @@ const NINE = 0x39;
 const UPPER_E = 0x45;
 const LOWER_E = 0x65;
 
-/** A number is finite without a look at its value when its exponent has at most two digits and its text no more characters than this: it is below 10³⁰⁰. */
+/**
+ * A number is finite without a look at its value when its exponent has at most two digits and its
+ * text no more characters than this: it is below 10³⁰⁰.
+ */
 const SURELY_FINITE = 200;
 
 /** A JSON array of one or more finite numbers. */
@@ -22,10 +25,12 @@ interface NumberArray {
 }
 
 /**
- * Reads a JSON array of numbers without making the numbers (RFC 8259, §6). On the path of every vector: a byte at a time, nothing allocated.
+ * Reads a JSON array of numbers without making the numbers (RFC 8259, §6). On the path of every
+ * vector: a byte at a time, nothing allocated.
  *
  * @param open offset of the opening bracket.
- * @returns `null` where something else than finite numbers is in it, nothing is, or the bytes end before it does.
+ * @returns `null` where something else than finite numbers is in it, nothing is, or the bytes end
+ * before it does.
  */
 export function scanNumberArray(bytes: Uint8Array, open: number): NumberArray | null {
   let offset = afterSpace(bytes, open + 1);
@@ -65,7 +70,9 @@ function afterNumber(bytes: Uint8Array, start: number): number {
     if (exponentDigits === 0) return NONE;
   }
   const isPlain = exponentDigits < 3 && offset - start <= SURELY_FINITE;
-  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset)))) ? offset : NONE;
+  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset))))
+    ? offset
+    : NONE;
 }
 
 const ascii = new TextDecoder();
@@ -89,11 +96,16 @@ function afterSpace(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** Bytes of an answer that are looked at together: they stay in a processor's second cache. The kernel's memory has one page more. */
+/**
+ * Bytes of an answer that are looked at together: they stay in a processor's second cache. The
+ * kernel's memory has one page more.
+ */
 const WINDOW_BYTES = 4 * 65_536;
 
 interface Kernel {
-  /** @returns how many numbers; 0: not surely an array of finite numbers; -1: it goes on at `end`. */
+  /**
+   * @returns how many numbers; 0: not surely an array of finite numbers; -1: it goes on at `end`.
+   */
   readonly count: (first: number, end: number) => number;
   readonly after: () => number;
   readonly memory: Uint8Array;
@@ -101,7 +113,10 @@ interface Kernel {
 
 let kernel: Kernel | null = null;
 
-/** Compiled when the first answer with vectors comes. Calls are synchronous, so one memory is enough for all answers. */
+/**
+ * Compiled when the first answer with vectors comes. Calls are synchronous, so one memory is enough
+ * for all answers.
+ */
 function makeKernel(): Kernel {
   const module = new WebAssembly.Module(Buffer.from(COUNT_NUMBERS, "base64"));
   const { count, after, memory } = new WebAssembly.Instance(module).exports;
@@ -120,8 +135,9 @@ function makeKernel(): Kernel {
 }
 
 /**
- * The arrays of numbers in one answer. Most are counted 64 bytes at a time (`tools/vectors/count-numbers.wat`); what is not surely an array of finite
- * numbers without white space is looked at byte by byte. Valid until another answer is read.
+ * The arrays of numbers in one answer. Most are counted 64 bytes at a time
+ * (`tools/vectors/count-numbers.wat`); what is not surely an array of finite numbers without white
+ * space is looked at byte by byte. Valid until another answer is read.
  */
 export class NumberArrays {
   readonly #bytes: Uint8Array;
@@ -134,14 +150,20 @@ export class NumberArrays {
     this.#bytes = bytes;
   }
 
-  /** The array whose opening bracket is at `open`; `null` where something else than finite numbers is in it, or nothing is. */
+  /**
+   * The array whose opening bracket is at `open`; `null` where something else than finite numbers
+   * is in it, or nothing is.
+   */
   at(open: number): NumberArray | null {
     const count = this.#count(open + 1);
-    return count > 0 ? { count, end: this.#from + this.#kernel.after() } : scanNumberArray(this.#bytes, open);
+    return count > 0
+      ? { count, end: this.#from + this.#kernel.after() }
+      : scanNumberArray(this.#bytes, open);
   }
 
   #count(first: number): number {
-    const count = first < this.#to ? this.#kernel.count(first - this.#from, this.#to - this.#from) : -1;
+    const count =
+      first < this.#to ? this.#kernel.count(first - this.#from, this.#to - this.#from) : -1;
     if (count !== -1 || this.#to === this.#bytes.length) return count;
     this.#from = first;
     this.#to = Math.min(first + WINDOW_BYTES, this.#bytes.length);

@@ -13,7 +13,10 @@ import type { RerankResult } from "../../canon/unary/rerank.ts";
 /** How a product requests one JSON answer: embeddings, rerank, moderations. */
 export interface UnarySurface extends RequestReader {
   readonly kind: "unary";
-  /** Takes every leaf of the body in, records it or refuses it by name, and cuts a batch into parts that every target takes. */
+  /**
+   * Takes every leaf of the body in, records it or refuses it by name, and cuts a batch into parts
+   * that every target takes.
+   */
   readonly open: (request: InferenceRequest, options: UnaryOptions) => UnaryTask | ServiceError;
 }
 
@@ -37,7 +40,10 @@ export interface UnaryTask {
   readonly refusals: ReadonlyMap<string, ServiceError>;
   /** The caller takes an answer with gaps (`on_partial: report`). */
   readonly takesGaps: boolean;
-  /** The whole answer, once every part has ended. A failed part stands here only where the caller takes gaps and another part has not failed. */
+  /**
+   * The whole answer, once every part has ended. A failed part stands here only where the caller
+   * takes gaps and another part has not failed.
+   */
   readonly answer: (ends: readonly PartEnd[], context: AnswerContext) => UnaryAnswer;
 }
 
@@ -58,7 +64,10 @@ export interface UnaryCall {
   readonly headers: readonly string[];
   readonly body: string;
   readonly dropped: readonly DroppedField[];
-  /** What the simulated upstream must know to answer as the model would; sent to no provider. Names and values by turns. */
+  /**
+   * What the simulated upstream must know to answer as the model would; sent to no provider. Names
+   * and values by turns.
+   */
   readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
   readonly read: (answer: AnswerBytes) => UnaryResult | UpstreamFailure;
@@ -68,7 +77,10 @@ export interface UnaryCall {
 
 /** How a part ended. */
 export type PartEnd =
-  | { readonly result: UnaryResult; /** The endpoint's own answer, as it came. */ readonly bytes: AnswerBytes }
+  | {
+      readonly result: UnaryResult;
+      /** The endpoint's own answer, as it came. */ readonly bytes: AnswerBytes;
+    }
   | { readonly failure: ServiceError };
 
 export interface UnaryAnswer {
@@ -83,15 +95,20 @@ export type UnaryResult = EmbedResult | RerankResult | ModerateResult;
 /** How a provider is spoken to where one JSON answer follows one JSON request. */
 export interface UnaryUpstream<Request, Result extends UnaryResult> {
   /**
-   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for what only the last look finds; it is a 400
-   * that names what cannot be said.
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
+   * what only the last look finds; it is a 400 that names what cannot be said.
    */
   readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
   /**
-   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed` with a code of `answer-failure.ts`: nothing is
-   * filled in, nothing is put in another order in silence.
+   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed`
+   * with a code of `answer-failure.ts`: nothing is filled in, nothing is put in another order in
+   * silence.
    */
-  readonly parseAnswer: (answer: AnswerBytes, request: Request, target: Target) => Result | UpstreamFailure;
+  readonly parseAnswer: (
+    answer: AnswerBytes,
+    request: Request,
+    target: Target,
+  ) => Result | UpstreamFailure;
   /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
@@ -130,7 +147,9 @@ export function singlePartTask<Request, Result extends UnaryResult>(
   upstreamOf: (target: Target) => UnaryUpstream<Request, Result>,
   answer: UnaryTask["answer"],
 ): UnaryTask {
-  const { calls, refusals } = callsTo(targets, (target) => callTo(upstreamOf(target), request, target));
+  const { calls, refusals } = callsTo(targets, (target) =>
+    callTo(upstreamOf(target), request, target),
+  );
   const part: UnaryPart = { first: 0, count: inputs, callTo: (target) => callOf(calls, target) };
   return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
 }
@@ -141,7 +160,10 @@ interface Calls {
   readonly refusals: ReadonlyMap<string, ServiceError>;
 }
 
-function callsTo(targets: readonly Target[], make: (target: Target) => UnaryCall | ServiceError): Calls {
+function callsTo(
+  targets: readonly Target[],
+  make: (target: Target) => UnaryCall | ServiceError,
+): Calls {
   const calls = new Map<string, UnaryCall>();
   const refusals = new Map<string, ServiceError>();
   for (const target of targets) {
@@ -154,6 +176,7 @@ function callsTo(targets: readonly Target[], make: (target: Target) => UnaryCall
 
 function callOf(calls: ReadonlyMap<string, UnaryCall>, { endpoint }: Target): UnaryCall {
   const call = calls.get(endpoint.id);
-  if (call === undefined) throw new Error("unary: a call to an endpoint whose protocol cannot express the request");
+  if (call === undefined)
+    throw new Error("unary: a call to an endpoint whose protocol cannot express the request");
   return call;
 }

@@ -8,7 +8,13 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn, textIn } from "../json.ts";
 import { readChatError, failureIn } from "../openai-chat/read-error.ts";
 import type { UnaryUpstream } from "../unary/surface.ts";
-import { droppedPriority, foreignRefusal, rankingReader, type FoundRanking, wantedResults } from "../unary/ranking.ts";
+import {
+  droppedPriority,
+  foreignRefusal,
+  rankingReader,
+  type FoundRanking,
+  wantedResults,
+} from "../unary/ranking.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/rerank";
@@ -17,14 +23,18 @@ const PATH = "/rerank";
 const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: formatVoyage,
   parseAnswer: rankingReader(find),
-  // Its errors are a text under `detail` and no code; where the protocol is served by others, theirs are OpenAI's.
+  // Its errors are a text under `detail` and no code; where the protocol is served by others,
+  // theirs are OpenAI's.
   readError: readChatError,
 };
 
 /** Voyage AI's protocol as providers speak it. */
 export const dialect: Dialect = { embed: voyageEmbedder, rerank: voyageReranker };
 
-function formatVoyage(request: RerankRequest, { endpoint }: Target): FormattedRequest | ServiceError {
+function formatVoyage(
+  request: RerankRequest,
+  { endpoint }: Target,
+): FormattedRequest | ServiceError {
   const refusal = foreignRefusal(request);
   if (refusal !== null) return refusal;
   const { query, documents, topN, mayTruncate } = request;

@@ -13,7 +13,10 @@ import { readOpenAiList } from "../openai-chat/embeddings/list.ts";
 /** Where Voyage answers, after its base URL. */
 const PATH = "/embeddings";
 
-/** Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of its own (docs/protocols.md#embeddings). */
+/**
+ * Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of
+ * its own (docs/protocols.md#embeddings).
+ */
 export const voyageEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
   format,
   parseAnswer,
@@ -43,12 +46,22 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   return { path: PATH, body, headers: [], dropped: [] };
 }
 
-function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+function parseAnswer(
+  bytes: AnswerBytes,
+  request: EmbedRequest,
+  target: Target,
+): EmbedResult | UpstreamFailure {
   const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
     typeof value === "string" ? vectorFromBase64(value, "float32") : vectorAt(value),
   );
   if ("kind" in list) return list;
   const { body, vectors } = list;
   const inputTokens = countIn(body["usage"], "total_tokens");
-  return { operation: "embed", vectors, inputTokens, model: textIn(body, "model"), isVerbatim: false };
+  return {
+    operation: "embed",
+    vectors,
+    inputTokens,
+    model: textIn(body, "model"),
+    isVerbatim: false,
+  };
 }

@@ -21,7 +21,8 @@ const RETRIES = 1;
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * The way to the keys of the source that routes.yaml names. Libraries are loaded when they are first needed: most routers sign nothing.
+ * The way to the keys of the source that routes.yaml names. Libraries are loaded when they are
+ * first needed: most routers sign nothing.
  *
  * @param timeout for one connection to a source, milliseconds.
  */
@@ -43,7 +44,11 @@ export function awsKeysFrom(
   return async () => {
     source ??= await sources[credentials]();
     const { accessKeyId, secretAccessKey, sessionToken, expiration } = await source();
-    const value = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+    const value = {
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    };
     return { value, expiresAt: expiration?.getTime() ?? null };
   };
 }
@@ -56,8 +61,14 @@ function fromEnvironment(environment: Environment): AwsKeys {
   return { accessKeyId, secretAccessKey, ...(sessionToken === "" ? {} : { sessionToken }) };
 }
 
-/** A role taken on with a token that the platform writes to a file and exchanges from time to time; it is read at every renewal. */
-async function fromWebIdentity(environment: Environment, clientConfig: TokenService): Promise<Source> {
+/**
+ * A role taken on with a token that the platform writes to a file and exchanges from time to time;
+ * it is read at every renewal.
+ */
+async function fromWebIdentity(
+  environment: Environment,
+  clientConfig: TokenService,
+): Promise<Source> {
   const { fromTokenFile } = await import("@aws-sdk/credential-provider-web-identity");
   const sessionName = variable(environment, "AWS_ROLE_SESSION_NAME");
   return fromTokenFile({
@@ -68,7 +79,11 @@ async function fromWebIdentity(environment: Environment, clientConfig: TokenServ
   });
 }
 
-async function fromSharedFiles(environment: Environment, profile: string, clientConfig: TokenService): Promise<Source> {
+async function fromSharedFiles(
+  environment: Environment,
+  profile: string,
+  clientConfig: TokenService,
+): Promise<Source> {
   const { fromIni } = await import("@aws-sdk/credential-provider-ini");
   const { credentials, config } = awsSharedFiles(environment);
   return fromIni({
@@ -81,7 +96,9 @@ async function fromSharedFiles(environment: Environment, profile: string, client
   });
 }
 
-/** Amazon ECS and EKS. Empty texts keep the library from looking into the process's own environment. */
+/**
+ * Amazon ECS and EKS. Empty texts keep the library from looking into the process's own environment.
+ */
 async function fromContainer(environment: Environment, timeout: number): Promise<Source> {
   const { fromHttp } = await import("@aws-sdk/credential-provider-http");
   const relative = variable(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -100,22 +117,44 @@ async function fromContainer(environment: Environment, timeout: number): Promise
     })();
 }
 
-/** Amazon EC2. Version 1 of its metadata service also answers requests that were forged through this machine, so only version 2 is used. */
+/**
+ * Amazon EC2. Version 1 of its metadata service also answers requests that were forged through this
+ * machine, so only version 2 is used.
+ */
 async function fromInstance(timeout: number): Promise<Source> {
   const { fromInstanceMetadata } = await import("@smithy/credential-provider-imds");
-  return fromInstanceMetadata({ timeout, maxRetries: RETRIES, ec2MetadataV1Disabled: true, logger: SILENT });
+  return fromInstanceMetadata({
+    timeout,
+    maxRetries: RETRIES,
+    ec2MetadataV1Disabled: true,
+    logger: SILENT,
+  });
 }
 
-/** How the service that exchanges tokens for keys is reached: in the region that is signed for, unless the environment names another address. */
-function tokenService(environment: Environment, region: string, timeout: number, findProxy: FindProxy | null) {
+/**
+ * How the service that exchanges tokens for keys is reached: in the region that is signed for,
+ * unless the environment names another address.
+ */
+function tokenService(
+  environment: Environment,
+  region: string,
+  timeout: number,
+  findProxy: FindProxy | null,
+) {
   const endpoint = variable(environment, "AWS_ENDPOINT_URL_STS");
   const agent = findProxy === null ? null : { keepAlive: true, proxyEnv: findProxy.variables };
   const agents = agent === null ? {} : { httpAgent: agent, httpsAgent: agent };
   return {
     region,
     maxAttempts: RETRIES + 1,
-    // Without the last, a request past its time would only be complained of on the console, and stay open.
-    requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true, ...agents },
+    // Without the last, a request past its time would only be complained of on the console, and
+    // stay open.
+    requestHandler: {
+      connectionTimeout: timeout,
+      requestTimeout: timeout,
+      throwOnRequestTimeout: true,
+      ...agents,
+    },
     ...(endpoint === "" ? {} : { endpoint }),
   };
 }

@@ -16,21 +16,31 @@ interface AwsSignerOptions {
 }
 
 /** Headers of a signed request that were not there before. */
-const ADDED = ["authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"] as const;
+const ADDED = [
+  "authorization",
+  "x-amz-date",
+  "x-amz-content-sha256",
+  "x-amz-security-token",
+] as const;
 
 /** A proxy may change it without changing the request. */
 const UNSIGNED: ReadonlySet<string> = new Set(["accept-encoding"]);
 
 /**
- * Signs calls with AWS Signature Version 4. The canonical path encodes what the request line has encoded once more (`:` is sent as `%3A`
- * and signed as `%253A`), as all services but S3 want it.
+ * Signs calls with AWS Signature Version 4. The canonical path encodes what the request line has
+ * encoded once more (`:` is sent as `%3A` and signed as `%253A`), as all services but S3 want it.
  */
 export function createAwsSigner({ service, region, host, keys, now }: AwsSignerOptions): Authorize {
   // Loaded when it is first needed: most routers sign nothing.
   let signer: Promise<SignatureV4> | null = null;
   const load = async () => {
     const library = await import("@smithy/signature-v4");
-    return new library.SignatureV4({ service, region, credentials: async () => keys.get(), sha256: Sha256 });
+    return new library.SignatureV4({
+      service,
+      region,
+      credentials: async () => keys.get(),
+      sha256: Sha256,
+    });
   };
   const { hostname, port, protocol } = new URL(`https://${host}`);
   return async (request) => {
@@ -67,11 +77,15 @@ function headersOf({ headers }: OutgoingRequest): Record<string, string> {
 }
 
 /** Path and query apart. A name that is given twice keeps all its values. */
-function splitPath(path: string): { readonly path: string; readonly query: Record<string, string[]> } {
+function splitPath(path: string): {
+  readonly path: string;
+  readonly query: Record<string, string[]>;
+} {
   const mark = path.indexOf("?");
   if (mark === -1) return { path, query: {} };
   const query: Record<string, string[]> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(path.slice(mark + 1))) (query[name] ??= []).push(value);
+  for (const [name, value] of new URLSearchParams(path.slice(mark + 1)))
+    (query[name] ??= []).push(value);
   return { path: path.slice(0, mark), query };
 }
 

@@ -1,12 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type * as Library from "google-auth-library";
-import type { AuthClient, AwsClientOptions, IdentityPoolClientOptions, JWTInput } from "google-auth-library";
+import type {
+  AuthClient,
+  AwsClientOptions,
+  IdentityPoolClientOptions,
+  JWTInput,
+} from "google-auth-library";
 import { applicationDefaultFile } from "../../network/credential-files.ts";
 import type { GoogleOauth } from "../../canon/table.ts";
 import type { Dated } from "./renewed.ts";
 
-/** Files of credentials by their `type`, as Google writes them. The library checks what it needs of each. */
+/**
+ * Files of credentials by their `type`, as Google writes them. The library checks what it needs of
+ * each.
+ */
 type CredentialsFile =
   | ({ readonly type: "service_account" | "authorized_user" } & JWTInput)
   | ({ readonly type: "external_account" } & (AwsClientOptions | IdentityPoolClientOptions))
@@ -24,8 +32,9 @@ const TRANSPORT = { transporterOptions: { redirect: "error" } } as const;
 const IMPERSONATION_SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
- * The way to the headers that carry a token: `authorization`, and `x-goog-user-project` where the credentials name who pays. A new client
- * each time: it reads the file again, and requests a new token instead of giving back one that it keeps.
+ * The way to the headers that carry a token: `authorization`, and `x-goog-user-project` where the
+ * credentials name who pays. A new client each time: it reads the file again, and requests a new
+ * token instead of giving back one that it keeps.
  *
  * @param folder that a file of routes.yaml is relative to.
  */
@@ -55,7 +64,10 @@ async function clientFor(
   // Loaded when it is first needed: most routers do not use it.
   const google = await import("google-auth-library");
   if (credentials === "metadata_server") return new google.Compute({ scopes });
-  const path = credentials === "adc" ? resolve(applicationDefaultFile(environment)) : resolve(folder, credentials.file);
+  const path =
+    credentials === "adc"
+      ? resolve(applicationDefaultFile(environment))
+      : resolve(folder, credentials.file);
   // The operator's own file: it may name any token service, as the deployment's environment may.
   const file: CredentialsFile = JSON.parse(await readFile(path, "utf8"));
   return clientOf(google, file, scopes);
@@ -80,9 +92,14 @@ function clientOf(google: typeof Library, file: CredentialsFile, scopes: string[
           : new google.IdentityPoolClient({ ...file, scopes, ...TRANSPORT }),
       );
     case "impersonated_service_account": {
-      const { source_credentials: source, service_account_impersonation_url: url, delegates } = file;
+      const {
+        source_credentials: source,
+        service_account_impersonation_url: url,
+        delegates,
+      } = file;
       const principal = /([^/]+):generateAccessToken$/.exec(url)?.[1];
-      if (principal === undefined) throw new Error("the credentials file names no account to impersonate");
+      if (principal === undefined)
+        throw new Error("the credentials file names no account to impersonate");
       return new google.Impersonated({
         ...TRANSPORT,
         sourceClient: clientOf(google, source, [IMPERSONATION_SCOPE]),
@@ -96,14 +113,19 @@ function clientOf(google: typeof Library, file: CredentialsFile, scopes: string[
   }
 }
 
-/** The library gives the exchange of tokens a transport of its own, which would follow redirects. */
+/**
+ * The library gives the exchange of tokens a transport of its own, which would follow redirects.
+ */
 function withOneTransport(client: AuthClient): AuthClient {
   const exchange: unknown = Reflect.get(client, "stsCredential");
-  if (typeof exchange !== "object" || exchange === null) throw new Error("the library exchanges tokens in another way");
+  if (typeof exchange !== "object" || exchange === null)
+    throw new Error("the library exchanges tokens in another way");
   Reflect.set(exchange, "transporter", client.transporter);
   return client;
 }
 
-function isAwsIdentity(file: AwsClientOptions | IdentityPoolClientOptions): file is AwsClientOptions {
+function isAwsIdentity(
+  file: AwsClientOptions | IdentityPoolClientOptions,
+): file is AwsClientOptions {
   return file.credential_source !== undefined && "environment_id" in file.credential_source;
 }

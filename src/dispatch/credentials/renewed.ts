@@ -13,20 +13,30 @@ interface RenewedOptions<Value> {
 }
 
 /**
- * How long before its end a value is renewed, milliseconds. The metadata services of AWS and Google have a new value ready five minutes
- * before the old one ends; asking earlier would only give the old one again.
+ * How long before its end a value is renewed, milliseconds. The metadata services of AWS and Google
+ * have a new value ready five minutes before the old one ends; asking earlier would only give the
+ * old one again.
  */
 const RENEWED_AHEAD = 4 * 60_000;
 /** A value this close to its end could end on the way to the provider, milliseconds. */
 const LEEWAY = 10_000;
-/** How often a value without an end is read again, so that a key exchanged in its file is found, milliseconds. */
+/**
+ * How often a value without an end is read again, so that a key exchanged in its file is found,
+ * milliseconds.
+ */
 const UNDATED_LIFE = 5 * 60_000;
 /** Time without another renewal after a failed one, milliseconds. */
 const PAUSE_AFTER_FAILURE = 1_000;
-/** A renewal that takes longer has failed; without this one lost answer would block all that follow, milliseconds. */
+/**
+ * A renewal that takes longer has failed; without this one lost answer would block all that follow,
+ * milliseconds.
+ */
 const LONGEST_RENEWAL = 30_000;
 
-/** No value could be had in time. Has no cause on purpose: those of the sources hold tokens, paths and answers. */
+/**
+ * No value could be had in time. Has no cause on purpose: those of the sources hold tokens, paths
+ * and answers.
+ */
 export class CredentialsUnavailable extends Error {
   constructor() {
     super("no credentials could be obtained");
@@ -41,8 +51,9 @@ interface Held<Value> {
 }
 
 /**
- * A value that must be fetched anew from time to time: fetched at the first call, renewed in the background before it ends, by one fetch
- * for all who wait. A renewal that fails has no effect while the old value is valid.
+ * A value that must be fetched anew from time to time: fetched at the first call, renewed in the
+ * background before it ends, by one fetch for all who wait. A renewal that fails has no effect
+ * while the old value is valid.
  */
 export class Renewed<Value> {
   readonly #options: RenewedOptions<Value>;
@@ -54,15 +65,20 @@ export class Renewed<Value> {
     this.#options = options;
   }
 
-  /** The value at once where one is held. Rejects with {@link CredentialsUnavailable}, after `patience` at the latest. */
+  /**
+   * The value at once where one is held. Rejects with {@link CredentialsUnavailable}, after
+   * `patience` at the latest.
+   */
   get(): Value | Promise<Value> {
     const now = this.#options.now();
     const held = this.#held;
     if (held !== null && now < held.usableUntil) {
-      if (now >= held.renewAt && this.#renewal === null && now >= this.#pausedUntil) void this.#renew();
+      if (now >= held.renewAt && this.#renewal === null && now >= this.#pausedUntil)
+        void this.#renew();
       return held.value;
     }
-    if (this.#renewal === null && now < this.#pausedUntil) return Promise.reject(new CredentialsUnavailable());
+    if (this.#renewal === null && now < this.#pausedUntil)
+      return Promise.reject(new CredentialsUnavailable());
     return within(this.#renewal ?? this.#renew(), this.#options.patience);
   }
 
@@ -82,9 +98,14 @@ export class Renewed<Value> {
       const now = this.#options.now();
       const usableUntil = expiresAt === null ? Infinity : expiresAt - LEEWAY;
       if (!(now < usableUntil)) throw new CredentialsUnavailable();
-      // What lives shorter, or is the old value once more, is renewed in the second half of what is left: not at every call from now on.
+      // What lives shorter, or is the old value once more, is renewed in the second half of what is
+      // left: not at every call from now on.
       const ahead = expiresAt === null ? 0 : Math.min(RENEWED_AHEAD, (expiresAt - now) / 2);
-      this.#held = { value, usableUntil, renewAt: expiresAt === null ? now + UNDATED_LIFE : expiresAt - ahead };
+      this.#held = {
+        value,
+        usableUntil,
+        renewAt: expiresAt === null ? now + UNDATED_LIFE : expiresAt - ahead,
+      };
       return value;
     } catch {
       this.#pausedUntil = this.#options.now() + PAUSE_AFTER_FAILURE;

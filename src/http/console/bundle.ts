@@ -31,7 +31,9 @@ export async function readBundle(folder: URL): Promise<Bundle | null> {
   const names = await readdir(new URL("assets/", folder));
   const known = names.filter((name) => TYPES.has(extname(name)));
   const files = await Promise.all(
-    known.map(async (name) => [name, await readOne(new URL(join("assets", name), folder))] as const),
+    known.map(
+      async (name) => [name, await readOne(new URL(join("assets", name), folder))] as const,
+    ),
   );
   return { page, assets: new Map(files) };
 }

@@ -1,5 +1,11 @@
 import type { OidcSettings } from "../../canon/console.ts";
-import type { Person, SessionHolder, SessionTimes, SignInCheck, SignInFault } from "../../canon/credentials/session.ts";
+import type {
+  Person,
+  SessionHolder,
+  SessionTimes,
+  SignInCheck,
+  SignInFault,
+} from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { Endpoint } from "../contract/endpoint.ts";
 import type { Bundle } from "./bundle.ts";
@@ -7,7 +13,9 @@ import type { Bundle } from "./bundle.ts";
 /** A provider of OpenID Connect as http needs it; `keys/oidc-client.ts`. */
 export interface OidcClient {
   /** Where to send the browser. @param redirectUri where it returns to. */
-  readonly begin: (redirectUri: string) => Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault>;
+  readonly begin: (
+    redirectUri: string,
+  ) => Promise<{ readonly url: string; readonly check: SignInCheck } | SignInFault>;
   /** Who has signed in. @param returned the address with the query that the provider added. */
   readonly finish: (returned: URL, check: SignInCheck) => Promise<Person | SignInFault>;
 }
@@ -20,7 +28,10 @@ export interface Session {
   readonly endsAt: number;
 }
 
-/** Sessions as http needs them; `keys/sessions.ts`. Each throws `StoreUnavailableError` while the store is unavailable. */
+/**
+ * Sessions as http needs them; `keys/sessions.ts`. Each throws `StoreUnavailableError` while the
+ * store is unavailable.
+ */
 interface Sessions {
   /** @param now milliseconds since the epoch. @param latest when it ends at the latest. */
   readonly start: (
@@ -43,16 +54,25 @@ interface Sessions {
 export interface Console {
   /** Which listener serves it. */
   readonly listener: Endpoint["listener"];
-  /** Browsers reach that listener over TLS, ours or that of a proxy in front, as far as the options say; the configuration's `url` counts more. */
+  /**
+   * Browsers reach that listener over TLS, ours or that of a proxy in front, as far as the options
+   * say; the configuration's `url` counts more.
+   */
   readonly isSecure: boolean;
   /** The page and its parts; `null` where they have not been built. */
   readonly bundle: () => Promise<Bundle | null>;
   readonly sessions: Sessions;
   /** Whose key that is, as long as it is good. @param now milliseconds since the epoch. */
   readonly holderOf: (keyId: string, now: number) => Promise<Identity | null>;
-  /** The key that a one-time code of this process stands for; `null` for one that is unknown, used or too old. */
+  /**
+   * The key that a one-time code of this process stands for; `null` for one that is unknown, used
+   * or too old.
+   */
   readonly takeCode: (code: string, now: number) => string | null;
-  /** Signs a sign-in that a browser carries away. @param lifetime seconds. Throws `StoreUnavailableError`. */
+  /**
+   * Signs a sign-in that a browser carries away. @param lifetime seconds. Throws
+   * `StoreUnavailableError`.
+   */
   readonly sealSignIn: (check: SignInCheck, lifetime: number) => Promise<string>;
   /** `null` where this installation did not seal it, or its time is over. */
   readonly openSignIn: (sealed: string) => Promise<SignInCheck | null>;

@@ -17,7 +17,10 @@ const CALLBACK = "/console/oidc/callback";
 /** How long a person may take at the provider, seconds. */
 const PATIENCE = 600;
 
-/** `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is checked with. */
+/**
+ * `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is
+ * checked with.
+ */
 export async function startSignIn({ console, snapshot }: SessionCall): Promise<SignInAnswer> {
   const settings = configured(snapshot);
   if (settings === null) return { error: notConfigured() };
@@ -26,13 +29,18 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
   if ("fault" in begun) return { error: faultError(begun) };
   const sealed = await orStoreError(() => console.sealSignIn(begun.check, PATIENCE));
   if (typeof sealed !== "string") return { error: sealed };
-  return { location: begun.url, cookies: [checkCookie(sealed, isSecure(console, snapshot), PATIENCE)] };
+  return {
+    location: begun.url,
+    cookies: [checkCookie(sealed, isSecure(console, snapshot), PATIENCE)],
+  };
 }
 
 /** `GET /console/oidc/callback`: the browser's return. */
 export async function finishSignIn(call: SessionCall, recorder: Recorder): Promise<SignInAnswer> {
   const { console, snapshot, incoming } = call;
-  const refuse = (error: ServiceError): SignInAnswer => ({ error: recorder.refuse(snapshot, null, error) });
+  const refuse = (error: ServiceError): SignInAnswer => ({
+    error: recorder.refuse(snapshot, null, error),
+  });
   const settings = configured(snapshot);
   if (settings === null) return refuse(notConfigured());
   const secure = isSecure(console, snapshot);
@@ -62,7 +70,9 @@ interface Configured extends ConsoleSettings {
 
 function configured({ decider }: SessionCall["snapshot"]): Configured | null {
   const settings = decider.table.console;
-  return settings === undefined || settings.oidc === null ? null : { ...settings, oidc: settings.oidc };
+  return settings === undefined || settings.oidc === null
+    ? null
+    : { ...settings, oidc: settings.oidc };
 }
 
 const CHECK = "signalbox_sign_in";
@@ -71,25 +81,33 @@ function checkName(secure: boolean): string {
   return secure ? `__Host-${CHECK}` : CHECK;
 }
 
-/** `Lax`: the provider's redirect comes from another site, and `Strict` cookies do not come with it. */
+/**
+ * `Lax`: the provider's redirect comes from another site, and `Strict` cookies do not come with it.
+ */
 function checkCookie(value: string, secure: boolean, seconds: number): string {
   const own = `${checkName(secure)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`;
   return secure ? `${own}; Secure` : own;
 }
 
 function notConfigured(): ServiceError {
-  const message = "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
+  const message =
+    "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
   return codedError("unknown_path", message);
 }
 
 function faultError({ fault }: SignInFault): ServiceError {
   switch (fault) {
     case "unavailable":
-      return codedError("sign_in_unavailable", "The identity provider cannot be reached, or fails. Try again later.");
+      return codedError(
+        "sign_in_unavailable",
+        "The identity provider cannot be reached, or fails. Try again later.",
+      );
     case "refused":
       return signInFailed("The identity provider did not let you in.");
     case "unverified":
-      return signInFailed("The identity provider's ID token cannot be verified with its published keys.");
+      return signInFailed(
+        "The identity provider's ID token cannot be verified with its published keys.",
+      );
     case "invalid":
       return signInFailed(
         "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",
@@ -104,7 +122,9 @@ function signInFailed(sentence: string): ServiceError {
 function noRole({ roles, oidc }: Configured, { groups }: Person): ServiceError {
   const wanted = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
   const found =
-    groups.length === 0 ? `the claim ${oidc.groupsClaim} lists no groups` : "none of your groups has a role";
+    groups.length === 0
+      ? `the claim ${oidc.groupsClaim} lists no groups`
+      : "none of your groups has a role";
   return codedError(
     "no_role",
     `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${wanted}.`,

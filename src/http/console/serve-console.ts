@@ -10,8 +10,8 @@ import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";
 import { endSession, showSession, startSession, type SessionCall } from "./session-endpoints.ts";
 
 /**
- * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing that is not its own file, and is in no other page's frame.
- * Names and values by turns.
+ * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing
+ * that is not its own file, and is in no other page's frame. Names and values by turns.
  */
 const PAGE_HEADERS: readonly string[] = [
   "content-security-policy",
@@ -41,7 +41,14 @@ export async function serveConsole(
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = [...commonHeaders(requestId, clientRequestId, []), ...PAGE_HEADERS];
-  const visit = { runtime, console, incoming, response, common: [...common, ...NOT_STORED], requestId };
+  const visit = {
+    runtime,
+    console,
+    incoming,
+    response,
+    common: [...common, ...NOT_STORED],
+    requestId,
+  };
   if (pathname === "/console/session" || pathname === "/console/session/end") {
     await answerSession(visit);
   } else if (pathname.startsWith("/console/oidc/")) {
@@ -61,13 +68,19 @@ async function sendFile(
   common: readonly string[],
 ): Promise<void> {
   const built = await bundle();
-  if (built === null) return sendText(response, 503, NOT_BUILT, [...common, ...NOT_STORED], "text/plain");
+  if (built === null)
+    return sendText(response, 503, NOT_BUILT, [...common, ...NOT_STORED], "text/plain");
   if (!pathname.startsWith(ASSETS))
     return sendBytes(response, built.page, headers, [...common, "cache-control", "no-cache"]);
   const asset = built.assets.get(pathname.slice(ASSETS.length));
   // Not the page: a script of an older build that is gone would be read as HTML.
-  if (asset === undefined) return sendText(response, 404, "No such file\n", [...common, ...NOT_STORED], "text/plain");
-  sendBytes(response, asset, headers, [...common, "cache-control", "public, max-age=31536000, immutable"]);
+  if (asset === undefined)
+    return sendText(response, 404, "No such file\n", [...common, ...NOT_STORED], "text/plain");
+  sendBytes(response, asset, headers, [
+    ...common,
+    "cache-control",
+    "public, max-age=31536000, immutable",
+  ]);
 }
 
 function sendBytes(
@@ -76,10 +89,19 @@ function sendBytes(
   headers: IncomingMessage["headers"],
   common: readonly string[],
 ): void {
-  const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(headers["accept-encoding"] ?? "");
+  const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(
+    headers["accept-encoding"] ?? "",
+  );
   const body = isGzip ? gzipped : bytes;
   const encoding = isGzip ? ["content-encoding", "gzip"] : [];
-  const own = ["vary", "accept-encoding", "content-type", type, "content-length", String(body.length)];
+  const own = [
+    "vary",
+    "accept-encoding",
+    "content-type",
+    type,
+    "content-length",
+    String(body.length),
+  ];
   response.writeHead(200, [...common, ...encoding, ...own]);
   response.end(body);
 }
@@ -101,7 +123,9 @@ async function answerVisit(
   fail: (error: ServiceError) => void,
 ): Promise<void> {
   const { snapshot, done } = runtime.snapshots.take();
-  const recorder = isRecorded ? new Recorder(runtime, "control", requestId, null, incoming.headers) : null;
+  const recorder = isRecorded
+    ? new Recorder(runtime, "control", requestId, null, incoming.headers)
+    : null;
   try {
     await answer({ runtime, console, snapshot, incoming }, recorder);
   } catch {
@@ -118,7 +142,8 @@ function answerSession(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
   const isEnd = /^\/console\/session\/end(?:\?|$)/.test(incoming.url ?? "");
   const isPost = incoming.method === "POST";
-  const fail = (error: ServiceError): void => sendError(response, printerAt("/console"), error, requestId, common);
+  const fail = (error: ServiceError): void =>
+    sendError(response, printerAt("/console"), error, requestId, common);
   const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
     const answer = await (recorder !== null
       ? startSession(call, recorder)
@@ -138,7 +163,13 @@ function answerSignIn(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
   const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
   const fail = ({ status, message, code }: ServiceError): void =>
-    sendText(response, status, `${message}\n\n${code}, request id ${requestId}\n`, common, "text/plain; charset=utf-8");
+    sendText(
+      response,
+      status,
+      `${message}\n\n${code}, request id ${requestId}\n`,
+      common,
+      "text/plain; charset=utf-8",
+    );
   const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
     const answer = recorder === null ? await startSignIn(call) : await finishSignIn(call, recorder);
     if ("error" in answer) return fail(answer.error);

@@ -4,11 +4,20 @@ import type { Snapshot } from "../snapshot.ts";
 
 const NAME = "signalbox_session";
 
-/** Browsers take a cookie of this name over TLS only, and for this host alone (RFC 6265bis §4.1.3.2). */
+/**
+ * Browsers take a cookie of this name over TLS only, and for this host alone (RFC 6265bis
+ * §4.1.3.2).
+ */
 const HOST_NAME = `__Host-${NAME}`;
 
-/** The value of the session's cookie; `null` where there is none. @param isSecure browsers reach us over TLS: a cookie that plain http could have set does not count. */
-export function readSessionCookie({ cookie }: IncomingHttpHeaders, isSecure: boolean): string | null {
+/**
+ * The value of the session's cookie; `null` where there is none. @param isSecure browsers reach us
+ * over TLS: a cookie that plain http could have set does not count.
+ */
+export function readSessionCookie(
+  { cookie }: IncomingHttpHeaders,
+  isSecure: boolean,
+): string | null {
   return readCookie(cookie, isSecure ? HOST_NAME : NAME);
 }
 
@@ -27,7 +36,10 @@ export function readCookie(header: string | undefined, name: string): string | n
   return null;
 }
 
-/** What a page of ours proves with that it is ours: it follows from the cookie's value, which no page can read. */
+/**
+ * What a page of ours proves with that it is ours: it follows from the cookie's value, which no
+ * page can read.
+ */
 export function csrfToken(value: string): string {
   return hash("sha256", `csrf ${value}`, "base64url");
 }
@@ -40,12 +52,19 @@ export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boole
 }
 
 /**
- * Whether no page of another origin sent it, as far as the browser says (Fetch Metadata, RFC 6454). Other ports of this host are the same site, so the
- * cookie comes with requests of their pages.
+ * Whether no page of another origin sent it, as far as the browser says (Fetch Metadata, RFC 6454).
+ * Other ports of this host are the same site, so the cookie comes with requests of their pages.
  */
-export function isFromOurPage(headers: IncomingHttpHeaders, { decider }: Pick<Snapshot, "decider">): boolean {
+export function isFromOurPage(
+  headers: IncomingHttpHeaders,
+  { decider }: Pick<Snapshot, "decider">,
+): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none") return false;
   const { origin, host } = headers;
-  return origin === undefined || origin === decider.table.console?.url || origin.replace(/^https?:\/\//, "") === host;
+  return (
+    origin === undefined ||
+    origin === decider.table.console?.url ||
+    origin.replace(/^https?:\/\//, "") === host
+  );
 }

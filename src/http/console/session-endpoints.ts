@@ -23,7 +23,13 @@ import {
   type Seat,
   type SignedIn,
 } from "./signed-in.ts";
-import { csrfToken, hasCsrfToken, isFromOurPage, readSessionCookie, sessionCookie } from "./session-cookie.ts";
+import {
+  csrfToken,
+  hasCsrfToken,
+  isFromOurPage,
+  readSessionCookie,
+  sessionCookie,
+} from "./session-cookie.ts";
 
 /** One request about a session. */
 export interface SessionCall {
@@ -34,13 +40,21 @@ export interface SessionCall {
 }
 
 /** @param cookie `set-cookie`; none where absent. */
-type SessionAnswer = { readonly json: JsonObject; readonly cookie?: string } | ServiceError | "aborted";
+type SessionAnswer =
+  | { readonly json: JsonObject; readonly cookie?: string }
+  | ServiceError
+  | "aborted";
 
 /** Bytes; a key or a code is all that is sent. */
 const BODY = 4 * 1024;
 
 /** `GET /console/session`: who is signed in, and how one signs in. */
-export async function showSession({ runtime, console, snapshot, incoming }: SessionCall): Promise<SessionAnswer> {
+export async function showSession({
+  runtime,
+  console,
+  snapshot,
+  incoming,
+}: SessionCall): Promise<SessionAnswer> {
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null || found === "ended") return { json: signedOut(snapshot) };
   if ("code" in found) return found;
@@ -48,7 +62,9 @@ export async function showSession({ runtime, console, snapshot, incoming }: Sess
   return "code" in seat ? seat : { json: describe(runtime, snapshot, found, seat) };
 }
 
-/** `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept. */
+/**
+ * `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept.
+ */
 export async function startSession(call: SessionCall, recorder: Recorder): Promise<SessionAnswer> {
   const { runtime, snapshot, incoming } = call;
   const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
@@ -56,7 +72,10 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   // A page of another site must not sign its visitors in as another person.
   if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
   const limits = { ...runtime.limits, bodyBytes: BODY };
-  const body = await readBody(incoming, limits, { uniqueMembers: true, stopOrder: runtime.stopOrder });
+  const body = await readBody(incoming, limits, {
+    uniqueMembers: true,
+    stopOrder: runtime.stopOrder,
+  });
   if (body === "aborted") return body;
   if ("code" in body) return refuse(body);
   const now = Date.now();
@@ -72,13 +91,18 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   return { json: describe(runtime, snapshot, { value, session: record, seats }, seats[0]), cookie };
 }
 
-/** A session instead of the browser's earlier one, and its `set-cookie`. @param latest when it ends at the latest, milliseconds since the epoch. */
+/**
+ * A session instead of the browser's earlier one, and its `set-cookie`. @param latest when it ends
+ * at the latest, milliseconds since the epoch.
+ */
 export async function beginSession(
   { console, snapshot, incoming }: SessionCall,
   holder: SessionHolder,
   now: number,
   latest?: number,
-): Promise<{ readonly value: string; readonly record: Session; readonly cookie: string } | ServiceError> {
+): Promise<
+  { readonly value: string; readonly record: Session; readonly cookie: string } | ServiceError
+> {
   const secure = isSecure(console, snapshot);
   const earlier = readSessionCookie(incoming.headers, secure);
   const started = await orStoreError(async () => {
@@ -87,7 +111,11 @@ export async function beginSession(
   });
   if ("code" in started) return started;
   const { value, record } = started;
-  return { value, record, cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)) };
+  return {
+    value,
+    record,
+    cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)),
+  };
 }
 
 /** `POST /console/session/end`: for every replica. */
@@ -96,7 +124,8 @@ export async function endSession(call: SessionCall): Promise<SessionAnswer> {
   const secure = isSecure(console, snapshot);
   const value = readSessionCookie(incoming.headers, secure);
   if (value === null) return sessionEnded();
-  if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value)) return csrfFailed();
+  if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value))
+    return csrfFailed();
   const failed = await orStoreError(async () => {
     await console.sessions.end(value);
     return null;
@@ -116,7 +145,10 @@ async function holderOfBody(
   if (typeof code === "string") {
     const keyId = console.takeCode(code, now);
     const identity = keyId === null ? null : await console.holderOf(keyId, now);
-    return identity ?? refused("The link has been used, or is older than ten minutes; sign in with a key.");
+    return (
+      identity ??
+      refused("The link has been used, or is older than ten minutes; sign in with a key.")
+    );
   }
   if (typeof key !== "string") return invalidRequest("invalid_body", "`key` and `code` are texts.");
   let verified = runtime.verify(key, now);
@@ -144,7 +176,10 @@ function signedOut({ decider }: Snapshot): JsonObject {
   const oidc = decider.table.console?.oidc ?? null;
   return {
     signed_in: false,
-    sign_in: { key: true, oidc: oidc === null ? null : { name: oidc.label, url: "/console/oidc/start" } },
+    sign_in: {
+      key: true,
+      oidc: oidc === null ? null : { name: oidc.label, url: "/console/oidc/start" },
+    },
   };
 }
 
@@ -170,11 +205,16 @@ function describe(
   };
 }
 
-/** As which workspace the page reads and changes policies: they are everybody's, and only some workspaces manage them. `null`: none of the holder's does. */
+/**
+ * As which workspace the page reads and changes policies: they are everybody's, and only some
+ * workspaces manage them. `null`: none of the holder's does.
+ */
 function policySeat(snapshot: Snapshot, seats: SignedIn["seats"]): JsonObject | null {
   const managing = seats.filter(({ identity }) => managementError({ snapshot }, identity) === null);
   // The one where the holder may do most.
-  const [best] = managing.toSorted((left, right) => right.identity.scopes.size - left.identity.scopes.size);
+  const [best] = managing.toSorted(
+    (left, right) => right.identity.scopes.size - left.identity.scopes.size,
+  );
   return best === undefined
     ? null
     : { workspace: best.identity.workspace, scopes: [...best.identity.scopes].toSorted() };

@@ -1,7 +1,12 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { SESSION_TIMES, type Role } from "../../canon/console.ts";
-import { personId, personText, type Person, type SessionTimes } from "../../canon/credentials/session.ts";
+import {
+  personId,
+  personText,
+  type Person,
+  type SessionTimes,
+} from "../../canon/credentials/session.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
@@ -53,11 +58,17 @@ export function timesOf({ decider }: Pick<Snapshot, "decider">): SessionTimes {
 }
 
 /** Whether browsers reach the console over TLS. */
-export function isSecure(console: Pick<Console, "isSecure">, { decider }: Pick<Snapshot, "decider">): boolean {
+export function isSecure(
+  console: Pick<Console, "isSecure">,
+  { decider }: Pick<Snapshot, "decider">,
+): boolean {
   return decider.table.console?.url.startsWith("https:") ?? console.isSecure;
 }
 
-/** @returns `null` where the request has no session, `"ended"` where it has one that is not good any more. */
+/**
+ * @returns `null` where the request has no session, `"ended"` where it has one that is not good any
+ * more.
+ */
 export async function signedIn(
   console: Console,
   snapshot: Snapshot,
@@ -75,24 +86,43 @@ export async function signedIn(
   return seats === null ? "ended" : { value, session, seats };
 }
 
-async function seatsOf(console: Console, snapshot: Snapshot, session: Session, now: number): Promise<Seats | null> {
+async function seatsOf(
+  console: Console,
+  snapshot: Snapshot,
+  session: Session,
+  now: number,
+): Promise<Seats | null> {
   const { holder, endsAt } = session;
   if (!("key" in holder)) return personSeats(snapshot, holder, endsAt);
   const identity = await console.holderOf(holder.key, now);
   return identity === null ? null : keySeats(snapshot, identity);
 }
 
-/** What a session of a key may do: as much as the key, without inference. `null` where that is nothing. */
+/**
+ * What a session of a key may do: as much as the key, without inference. `null` where that is
+ * nothing.
+ */
 export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Identity): Seats | null {
   if (!Object.hasOwn(decider.table.workspaces, identity.workspace)) return null;
   const scopes = new Set(FOR_PEOPLE.filter((scope) => identity.scopes.has(scope)));
   if (scopes.size === 0) return null;
-  const role = scopes.has("operations:manage") ? "operator" : scopes.has("policies:approve") ? "approver" : "viewer";
+  const role = scopes.has("operations:manage")
+    ? "operator"
+    : scopes.has("policies:approve")
+      ? "approver"
+      : "viewer";
   return [{ identity: { ...identity, scopes }, roles: [role] }];
 }
 
-/** What a person may do by the roles of their groups; `null` where that is nothing, or where the configuration has another provider by now. */
-export function personSeats({ decider }: Pick<Snapshot, "decider">, person: Person, endsAt: number): Seats | null {
+/**
+ * What a person may do by the roles of their groups; `null` where that is nothing, or where the
+ * configuration has another provider by now.
+ */
+export function personSeats(
+  { decider }: Pick<Snapshot, "decider">,
+  person: Person,
+  endsAt: number,
+): Seats | null {
   const { console: settings, workspaces } = decider.table;
   if (settings?.oidc?.issuer !== person.issuer) return null;
   const groups = new Set(person.groups);
@@ -103,25 +133,43 @@ export function personSeats({ decider }: Pick<Snapshot, "decider">, person: Pers
     if (here.length === 0) return [];
     const roles = [...new Set(here.map(({ role }) => role))].toSorted();
     const scopes = new Set(roles.flatMap((role) => SCOPES_OF[role]));
-    // Promotions that ask for roles of their approvers look at labels; those of a person are the groups that have a role here.
+    // Promotions that ask for roles of their approvers look at labels; those of a person are the
+    // groups that have a role here.
     const labels = [...new Set(here.map(({ group }) => group))].toSorted();
-    const identity = { workspace, keyId, scopes, environment: "production", workload: "", labels, expiresAt: endsAt };
+    const identity = {
+      workspace,
+      keyId,
+      scopes,
+      environment: "production",
+      workload: "",
+      labels,
+      expiresAt: endsAt,
+    };
     return [{ identity: { ...identity, person }, roles }];
   });
   return first === undefined ? null : [first, ...rest];
 }
 
-/** @param headers `x-signalbox-workspace` names one of the workspaces; without it the first one is meant. */
-export function chosenSeat([first, ...rest]: Seats, headers: IncomingHttpHeaders): Seat | ServiceError {
+/**
+ * @param headers `x-signalbox-workspace` names one of the workspaces; without it the first one is
+ * meant.
+ */
+export function chosenSeat(
+  [first, ...rest]: Seats,
+  headers: IncomingHttpHeaders,
+): Seat | ServiceError {
   const workspace = headers["x-signalbox-workspace"];
   const chosen =
-    workspace === undefined ? first : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
+    workspace === undefined
+      ? first
+      : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
   const message = "The session may not see the workspace that x-signalbox-workspace names.";
   return chosen ?? codedError("workspace_not_allowed", message);
 }
 
 /**
- * Authenticates who is signed in to the console, for the router's own endpoints (docs/console.md#access).
+ * Authenticates who is signed in to the console, for the router's own endpoints
+ * (docs/console.md#access).
  *
  * @returns `null` where the request has no session, or has a key: that counts then.
  */
@@ -140,10 +188,14 @@ export async function admitSession(
   const seat = chosenSeat(found.seats, headers);
   if ("code" in seat) return { error: seat, identity: null };
   const { identity } = seat;
-  if (!isFromOurPage(headers, snapshot) || (method !== "GET" && !hasCsrfToken(headers, found.value))) {
+  if (
+    !isFromOurPage(headers, snapshot) ||
+    (method !== "GET" && !hasCsrfToken(headers, found.value))
+  ) {
     return { error: csrfFailed(), identity };
   }
-  const mayCall = ({ identity: { scopes: own } }: Seat): boolean => scopes.some((scope) => own.has(scope));
+  const mayCall = ({ identity: { scopes: own } }: Seat): boolean =>
+    scopes.some((scope) => own.has(scope));
   if (mayCall(seat)) {
     const covered = found.seats.filter(mayCall).map((each) => each.identity.workspace);
     return { error: null, identity, covered };
@@ -164,11 +216,16 @@ export function csrfFailed(): ServiceError {
 }
 
 /** The result, or a 503 where the store was unavailable. */
-export async function orStoreError<Result>(work: () => Promise<Result>): Promise<Result | ServiceError> {
+export async function orStoreError<Result>(
+  work: () => Promise<Result>,
+): Promise<Result | ServiceError> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error;
-    return codedError("store_unavailable", "Sessions cannot be read or written now. Try again later.");
+    return codedError(
+      "store_unavailable",
+      "Sessions cannot be read or written now. Try again later.",
+    );
   }
 }

@@ -9,7 +9,10 @@ import {
 } from "../../canon/json/schema.ts";
 import { modelInfoSchema } from "../../dialects/anthropic-messages/model-info.ts";
 import { REVISION_PATTERN } from "../../canon/policy.ts";
-/** JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against them. */
+/**
+ * JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against
+ * them.
+ */
 /** Shared by the answers that name one. */
 export const POLICY_SET = {
   type: "string",
@@ -31,7 +34,10 @@ const POLICY_SLOT = complete({
 export const POLICY_REVISIONS = {
   type: "object",
   description: "By policy id: which content is in which slot.",
-  additionalProperties: { type: "object", properties: { enforced: POLICY_SLOT, candidate: POLICY_SLOT } },
+  additionalProperties: {
+    type: "object",
+    properties: { enforced: POLICY_SLOT, candidate: POLICY_SLOT },
+  },
 } as const;
 
 /** What both lists of models say of a route. */
@@ -48,13 +54,20 @@ const routeFacts = {
     },
     "The error that a plain request would get; null if it is allowed.",
   ),
-  operations: { ...TEXTS, description: "Operations and capabilities that are allowed for the workspace." },
+  operations: {
+    ...TEXTS,
+    description: "Operations and capabilities that are allowed for the workspace.",
+  },
   regions: { ...TEXTS, description: "Of the endpoints that requests may go to." },
   plaintext: {
     type: "boolean",
-    description: "Whether an answer may come over unencrypted http, in a network of the operator's.",
+    description:
+      "Whether an answer may come over unencrypted http, in a network of the operator's.",
   },
-  context_window: { ...NULLABLE_COUNT, description: "Tokens; `null` if an endpoint declares none." },
+  context_window: {
+    ...NULLABLE_COUNT,
+    description: "Tokens; `null` if an endpoint declares none.",
+  },
   max_output_tokens: NULLABLE_COUNT,
   dimensions: {
     type: "array",
@@ -74,7 +87,10 @@ export const MODEL = {
     object: { const: "model" },
     created: { type: "integer" },
     owned_by: TEXT,
-    capabilities: { ...TEXTS, description: "Capabilities that the route has and the workspace approves." },
+    capabilities: {
+      ...TEXTS,
+      description: "Capabilities that the route has and the workspace approves.",
+    },
     ...routeFacts,
   }),
 } as const;
@@ -142,11 +158,15 @@ export const SIMULATION = {
     plan: {
       type: "array",
       items: { type: "object", required: ["endpoint", "provider", "region", "model"] },
-      description: "In the order in which a call that began now would try them, by what the server has measured.",
+      description:
+        "In the order in which a call that began now would try them, by what the server has measured.",
     },
     arrangement: completeOrNull(
       {
-        decided: { ...TEXTS, description: "Endpoints of the plan in the order of the decision, before measurements." },
+        decided: {
+          ...TEXTS,
+          description: "Endpoints of the plan in the order of the decision, before measurements.",
+        },
         by_chance: {
           type: "boolean",
           description:
@@ -156,7 +176,10 @@ export const SIMULATION = {
       "How the order of the plan was determined; null if the request is denied.",
     ),
     denial: { type: ["object", "null"] },
-    error: { type: ["object", "null"], description: "Status, code and message that a real call would get." },
+    error: {
+      type: ["object", "null"],
+      description: "Status, code and message that a real call would get.",
+    },
     candidates: {
       type: "array",
       items: complete({
@@ -170,7 +193,8 @@ export const SIMULATION = {
               ...verdict.properties,
               verdict: {
                 enum: ["pass", "fail", "indeterminate", "not_asked"],
-                description: "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
+                description:
+                  "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
               },
             },
           },
@@ -180,9 +204,15 @@ export const SIMULATION = {
     constraints: { type: "array", items: verdict },
     obligations: {
       type: "array",
-      items: { type: "object", required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"] },
+      items: {
+        type: "object",
+        required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"],
+      },
     },
-    edits: { type: ["object", "null"], description: "Changes of the request by enforced obligations." },
+    edits: {
+      type: ["object", "null"],
+      description: "Changes of the request by enforced obligations.",
+    },
     if_promoted: { type: ["object", "null"] },
     table_revision: TEXT,
     policy_set: POLICY_SET,

@@ -22,11 +22,17 @@ const duration = { type: ["number", "null"], minimum: 0, description: "Milliseco
 export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
 
 const LINE = {
-  id: { ...TEXT, description: "The request's id; `dec_` instead of `req_` names the same decision." },
+  id: {
+    ...TEXT,
+    description: "The request's id; `dec_` instead of `req_` names the same decision.",
+  },
   at: { ...INSTANT, description: "Arrival of the request." },
   workspace: NULLABLE_TEXT,
   operation: { enum: [...OPERATIONS, "models", "simulate", "control"] },
-  route: { ...NULLABLE_TEXT, description: "`null` where the request named none that the workspace may see." },
+  route: {
+    ...NULLABLE_TEXT,
+    description: "`null` where the request named none that the workspace may see.",
+  },
   key: { ...NULLABLE_TEXT, description: "Public id of the key; `null` where none was accepted." },
   environment: NULLABLE_TEXT,
   outcome: {
@@ -36,24 +42,36 @@ const LINE = {
   policy: { ...NULLABLE_TEXT, description: "Whose constraint denied the request." },
   constraint: NULLABLE_TEXT,
   reason: { ...NULLABLE_TEXT, description: "Reason code of a denial, or error code of a refusal." },
-  repeated: { ...COUNT, description: "How many refusals of one kind the record stands for; 1 for nearly all." },
+  repeated: {
+    ...COUNT,
+    description: "How many refusals of one kind the record stands for; 1 for nearly all.",
+  },
   terminal: {
     enum: [...TERMINALS, null],
     description: "How the request ended; `null` while it runs; `unknown` where its process died.",
   },
-  status: { ...NULLABLE_COUNT, description: "HTTP status that the client got; `null` where it is not known." },
+  status: {
+    ...NULLABLE_COUNT,
+    description: "HTTP status that the client got; `null` where it is not known.",
+  },
   endpoint: { ...NULLABLE_TEXT, description: "Of the last attempt." },
   provider: NULLABLE_TEXT,
   region: NULLABLE_TEXT,
   attempts: COUNT,
-  input_tokens: { ...NULLABLE_COUNT, description: "As the provider counted; `null` where it did not." },
+  input_tokens: {
+    ...NULLABLE_COUNT,
+    description: "As the provider counted; `null` where it did not.",
+  },
   output_tokens: NULLABLE_COUNT,
   cost_usd: {
     type: ["number", "null"],
     minimum: 0,
     description: "By list prices, from what the provider counted; `null` where it is not known.",
   },
-  total_ms: { ...duration, description: "Milliseconds from the request's arrival to the end of its answer." },
+  total_ms: {
+    ...duration,
+    description: "Milliseconds from the request's arrival to the end of its answer.",
+  },
 } as const;
 
 const SHADOW = whole({
@@ -82,8 +100,14 @@ const ATTEMPT = whole({
   duration_ms: { type: "number", minimum: 0 },
   simulated: { type: "boolean" },
   translated: { type: ["boolean", "null"] },
-  plaintext: { type: "boolean", description: "The call was http without TLS in a network of the operator's." },
-  proxied: { type: "boolean", description: "The call went through a forward proxy (`--egress-proxy`)." },
+  plaintext: {
+    type: "boolean",
+    description: "The call was http without TLS in a network of the operator's.",
+  },
+  proxied: {
+    type: "boolean",
+    description: "The call went through a forward proxy (`--egress-proxy`).",
+  },
   flag: {
     ...NULLABLE_TEXT,
     description: "The flag to set in the provider's row, because it refuses a member of requests.",
@@ -117,7 +141,10 @@ export const DECISION = {
     table_revision: TEXT,
     policy_set: NULLABLE_TEXT,
     policy_revision: NULLABLE_TEXT,
-    plan: { ...TEXTS, description: "Endpoints in the order that was decided; `calls` lists those that were tried." },
+    plan: {
+      ...TEXTS,
+      description: "Endpoints in the order that was decided; `calls` lists those that were tried.",
+    },
     needs: { type: "array", items: { enum: CAPABILITY_NAMES } },
     features: TEXTS,
     stream: { type: "boolean" },
@@ -133,18 +160,35 @@ export const DECISION = {
       description: "What was left of the caller's budgets, if a policy read it.",
     },
     labels: TEXTS,
-    token: { ...NULLABLE_TEXT, description: "Id of the exchanged token by which the key was used." },
-    retries: { ...COUNT, description: "Number of earlier attempts that the client's library states." },
-    shadow: { type: "array", items: SHADOW, description: "What policies in shadow would have done." },
+    token: {
+      ...NULLABLE_TEXT,
+      description: "Id of the exchanged token by which the key was used.",
+    },
+    retries: {
+      ...COUNT,
+      description: "Number of earlier attempts that the client's library states.",
+    },
+    shadow: {
+      type: "array",
+      items: SHADOW,
+      description: "What policies in shadow would have done.",
+    },
     obligations: { type: "array", items: OBLIGATION },
     change: wholeOrNull(
       {
         what: { enum: CHANGES },
         id: TEXT,
-        grants: { type: ["array", "null"], items: TEXT, description: "Which grants of a key changed." },
+        grants: {
+          type: ["array", "null"],
+          items: TEXT,
+          description: "Which grants of a key changed.",
+        },
         replaces: NULLABLE_TEXT,
         workspace: NULLABLE_TEXT,
-        subject: { ...NULLABLE_TEXT, description: "Whose token it is: SHA-256 of issuer and subject of a workload." },
+        subject: {
+          ...NULLABLE_TEXT,
+          description: "Whose token it is: SHA-256 of issuer and subject of a workload.",
+        },
         content: NULLABLE_TEXT,
       },
       "What the request changed of keys or policies.",
@@ -152,14 +196,23 @@ export const DECISION = {
     calls: { type: "array", items: ATTEMPT, description: "In the order of trying." },
     finish: { ...NULLABLE_TEXT, description: "The unified finish reason." },
     stripped: { ...TEXTS, description: "Members of the request that were taken out." },
-    dropped: { ...TEXTS, description: "What the translation of request and answer left out or changed." },
+    dropped: {
+      ...TEXTS,
+      description: "What the translation of request and answer left out or changed.",
+    },
     edits: TEXTS,
-    ended: { enum: ["server_stopping", "key_revoked", null], description: "Why the router ended the request." },
+    ended: {
+      enum: ["server_stopping", "key_revoked", null],
+      description: "Why the router ended the request.",
+    },
     estimated: { type: "boolean", description: "Limits were settled by an estimate." },
     cache_read_tokens: NULLABLE_COUNT,
     reasoning_tokens: NULLABLE_COUNT,
     first_byte_ms: duration,
-    router_ms: { ...duration, description: "Milliseconds of `total_ms` that were the router's own." },
+    router_ms: {
+      ...duration,
+      description: "Milliseconds of `total_ms` that were the router's own.",
+    },
     explain: {
       ...NULLABLE_TEXT,
       description:
@@ -177,11 +230,13 @@ export const DECISION_EXPLANATION = {
     id: TEXT,
     same_table: {
       type: "boolean",
-      description: "Whether the table that explains is the one that decided. Prices are part of it; health is not.",
+      description:
+        "Whether the table that explains is the one that decided. Prices are part of it; health is not.",
     },
     same_policies: {
       type: ["boolean", "null"],
-      description: "Whether the policies and their slots are the same; `null`: the record does not name them.",
+      description:
+        "Whether the policies and their slots are the same; `null`: the record does not name them.",
     },
     same_result: {
       type: ["boolean", "null"],

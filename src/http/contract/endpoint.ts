@@ -11,7 +11,8 @@ import type { UnarySurface } from "../../dialects/unary/surface.ts";
 /** What an endpoint belongs to, as readers of the contract look for it. */
 export const TAGS = {
   Generation: "Text, tool calls and reasoning, in four protocols; whole answers and streams.",
-  "Retrieval and moderation": "Vectors, relevance and harmfulness: one JSON request, one JSON answer.",
+  "Retrieval and moderation":
+    "Vectors, relevance and harmfulness: one JSON request, one JSON answer.",
   Models: "The routes that a key's workspace may use.",
   Routing: "The decision for a request, without a call of a provider.",
   "Service keys": "Keys of the caller's workspace, and tokens that they are exchanged for.",
@@ -30,13 +31,19 @@ export interface EndpointFacts {
   readonly listener: "public" | "admin";
   /** Scopes of which a key must have one; none where no key is required. */
   readonly scopes: readonly Scope[];
-  /** JSON Schema of the request body; `null` where there is none. It validates, and it stands in /openapi.json. */
+  /**
+   * JSON Schema of the request body; `null` where there is none. It validates, and it stands in
+   * /openapi.json.
+   */
   readonly body: JsonObject | null;
   /** A request without a body counts as one with `{}`. */
   readonly isBodyOptional?: true;
   /** The body may be a form of texts, as OAuth has it. */
   readonly acceptsForm?: true;
-  /** A body that names a member twice is refused: what it grants must not depend on which of the two a reader takes. */
+  /**
+   * A body that names a member twice is refused: what it grants must not depend on which of the two
+   * a reader takes.
+   */
   readonly uniqueMembers?: true;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
@@ -44,7 +51,10 @@ export interface EndpointFacts {
   readonly optionalQuery?: Readonly<Record<string, JsonObject>>;
   /** JSON Schema of the 200 body. */
   readonly answer: JsonObject;
-  /** The caller says with `If-Match` what it has looked at: 428 without, 412 where that is not so any more. `sometimes`: the body says whether. */
+  /**
+   * The caller says with `If-Match` what it has looked at: 428 without, 412 where that is not so
+   * any more. `sometimes`: the body says whether.
+   */
   readonly ifMatch?: "always" | "sometimes";
   /** The request can conflict with the present state: 409. */
   readonly conflicts?: true;
@@ -67,7 +77,10 @@ export interface InferenceEndpoint extends EndpointFacts {
   readonly surface: Surface | UnarySurface;
 }
 
-/** An endpoint that the router answers by itself; `http/control/handlers.ts` has its handler by the id. */
+/**
+ * An endpoint that the router answers by itself; `http/control/handlers.ts` has its handler by the
+ * id.
+ */
 export interface ControlEndpoint extends EndpointFacts {
   readonly kind: "control";
 }
@@ -77,17 +90,27 @@ export function familyOf(path: string): ProtocolFamily {
   return path.startsWith("/api/") ? ANTHROPIC_FAMILY : OPENAI_FAMILY;
 }
 
-/** Whether errors have the shape of OAuth's token endpoint there. @param path with or without a query; also a whole URL (RFC 9112 §3.2.2). */
+/**
+ * Whether errors have the shape of OAuth's token endpoint there. @param path with or without a
+ * query; also a whole URL (RFC 9112 §3.2.2).
+ */
 export function isTokenEndpoint(path: string): boolean {
   return TOKEN_ENDPOINT.test(path);
 }
 
 const TOKEN_ENDPOINT = /^(?:https?:\/\/[^/?#]*)?\/v1\/credentials\/exchange(?:[?#]|$)/;
 
-/** Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing keys and exchanging them is not for pages. */
+/**
+ * Whether exchanged tokens, and with them web pages, can call it: models and inference. Managing
+ * keys and exchanging them is not for pages.
+ */
 export function takesTokens({ listener, scopes, id }: EndpointFacts): boolean {
   const [scope] = scopes;
-  return listener === "public" && (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
+  return (
+    listener === "public" &&
+    (scope === "inference" || scope === "catalogue:read") &&
+    id !== "exchangeKey"
+  );
 }
 
 export type Endpoint = InferenceEndpoint | ControlEndpoint;

@@ -1,5 +1,11 @@
 import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue-page.ts";
-import { ANTHROPIC_MODEL, ANTHROPIC_MODEL_PAGE, MODEL, MODEL_LIST, SIMULATION } from "./answer-schemas.ts";
+import {
+  ANTHROPIC_MODEL,
+  ANTHROPIC_MODEL_PAGE,
+  MODEL,
+  MODEL_LIST,
+  SIMULATION,
+} from "./answer-schemas.ts";
 import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decision-query.ts";
 import { SPEND } from "../../governance/spend-answer.ts";
@@ -14,9 +20,18 @@ import { KEY_ENDPOINTS } from "./key-endpoints.ts";
 import { POLICY_ENDPOINTS } from "./policy-endpoints.ts";
 import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
-const READING = { kind: "control", method: "GET", listener: "public", query: {}, body: null } as const;
+const READING = {
+  kind: "control",
+  method: "GET",
+  listener: "public",
+  query: {},
+  body: null,
+} as const;
 
-/** Every endpoint: the routes of the server, the validation of requests, /openapi.json and `contract_sha256` come from these rows. */
+/**
+ * Every endpoint: the routes of the server, the validation of requests, /openapi.json and
+ * `contract_sha256` come from these rows.
+ */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...INFERENCE_ENDPOINTS,
   {
@@ -67,7 +82,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/v1/route/simulate",
     id: "simulateRoute",
     tag: "Routing",
-    summary: "The decision that a request would get, explained; calls no provider and reserves nothing",
+    summary:
+      "The decision that a request would get, explained; calls no provider and reserves nothing",
     scopes: ["route:simulate"],
     isNeverStored: true,
     query: {
@@ -86,7 +102,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/v1/governance/summary",
     id: "getGovernanceSummary",
     tag: "Governance",
-    summary: "Summary of the workspace's requests: counts, latencies, denials, policies; no content and no bill",
+    summary:
+      "Summary of the workspace's requests: counts, latencies, denials, policies; no content and no bill",
     scopes: ["governance:read"],
     isNeverStored: true,
     optionalQuery: SUMMARY_QUERY,
@@ -143,7 +160,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     path: "/v1/decisions/{id}/explanation",
     id: "explainDecision",
     tag: "Governance",
-    summary: "Why each candidate was taken or passed over: the recorded request, decided again without a call",
+    summary:
+      "Why each candidate was taken or passed over: the recorded request, decided again without a call",
     scopes: ["governance:read"],
     optionalQuery: READING_QUERY,
     answer: DECISION_EXPLANATION,

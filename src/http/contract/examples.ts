@@ -1,7 +1,10 @@
 import type { JsonObject } from "../../canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 
-/** What a reader can send to an endpoint, and what comes of it. Tests send every request to a server and hold its answers against the contract. */
+/**
+ * What a reader can send to an endpoint, and what comes of it. Tests send every request to a server
+ * and hold its answers against the contract.
+ */
 export interface EndpointExample {
   /** Values of `{name}` in the path, and of query parameters, by name. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -44,8 +47,15 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
     parameters: { operation: "chat.completions" },
     requests: {
       shape: { model: "chat-small", needs: ["tools"], stream: true, provider: { region: "eu" } },
-      request: { model: "chat-small", request: { messages: [{ role: "user", content: "Say hello." }] } },
-      promoted: { model: "chat-large", time: { day: "weekday", hour: "afternoon" }, promoted: true },
+      request: {
+        model: "chat-small",
+        request: { messages: [{ role: "user", content: "Say hello." }] },
+      },
+      promoted: {
+        model: "chat-large",
+        time: { day: "weekday", hour: "afternoon" },
+        promoted: true,
+      },
     },
   },
   listDecisions: { parameters: { operation: "chat.completions", outcome: "route", limit: "2" } },
@@ -53,13 +63,21 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   explainDecision: { parameters: { id: EXAMPLE_DECISION } },
   createKey: {
     requests: {
-      plain: { scopes: ["inference", "catalogue:read"], owner: "group:payments", expires_in: 7_776_000 },
+      plain: {
+        scopes: ["inference", "catalogue:read"],
+        owner: "group:payments",
+        expires_in: 7_776_000,
+      },
       exchangeable: {
         scopes: ["inference"],
         owner: "group:web",
         workload: "chat-widget",
         expires_in: 7_776_000,
-        exchange: { maximum_lifetime: 900, operations: ["chat.completions"], origins: ["https://app.example.com"] },
+        exchange: {
+          maximum_lifetime: 900,
+          operations: ["chat.completions"],
+          origins: ["https://app.example.com"],
+        },
         limits: { requests_per_minute: 60, budget: { usd: 5, per: "day" } },
       },
     },
@@ -116,7 +134,11 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
       candidate: { what: "candidate", expected: { candidate_revision: "r1" } },
     },
   },
-  releasePolicy: { ...ofPolicy, ifMatch: EXAMPLE_ETAG, requests: { plain: { digest: EXAMPLE_DIGEST } } },
+  releasePolicy: {
+    ...ofPolicy,
+    ifMatch: EXAMPLE_ETAG,
+    requests: { plain: { digest: EXAMPLE_DIGEST } },
+  },
   getSpend: { parameters: { group_by: "route,day" } },
   getGovernanceSummary: { parameters: { group_by: "operation,day" } },
 };
@@ -127,9 +149,15 @@ const INFERENCE_EXAMPLES: Readonly<Record<string, EndpointExample>> = Object.fro
   INFERENCE_ENDPOINTS.map(({ id, surface }) => [id, { requests: surface.contract.examples }]),
 );
 
-const REQUESTS: Readonly<Record<string, EndpointExample>> = { ...INFERENCE_EXAMPLES, ...CONTROL_EXAMPLES };
+const REQUESTS: Readonly<Record<string, EndpointExample>> = {
+  ...INFERENCE_EXAMPLES,
+  ...CONTROL_EXAMPLES,
+};
 
-/** What a server answered, with ids and times of no request and long lists cut; `npm run generate` writes it. */
+/**
+ * What a server answered, with ids and times of no request and long lists cut; `npm run generate`
+ * writes it.
+ */
 const ANSWERS: Readonly<Record<string, Pick<EndpointExample, "answer" | "stream">>> = RECORDED;
 
 /** By the id of the endpoint. */

@@ -49,7 +49,8 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     ...GENERATION,
     path: "/v1/responses",
     id: "createResponse",
-    summary: "Responses, whole or as a stream of events; nothing is stored, so the request holds everything",
+    summary:
+      "Responses, whole or as a stream of events; nothing is stored, so the request holds everything",
     operation: "responses",
     ...responsesSurface.contract,
     surface: responsesSurface,
@@ -67,7 +68,8 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     ...GENERATION,
     path: "/api/v1/messages/count_tokens",
     id: "countMessageTokens",
-    summary: "How many input tokens a messages request has; its text goes to a provider, so it is governed like one",
+    summary:
+      "How many input tokens a messages request has; its text goes to a provider, so it is governed like one",
     operation: "messages.count_tokens",
     ...countTokensSurface.contract,
     surface: countTokensSurface,
@@ -85,7 +87,8 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     ...RERANK,
     path: "/v1/rerank",
     id: "createRerank",
-    summary: "Documents of the request by their relevance to a query, best first; nothing of them is kept",
+    summary:
+      "Documents of the request by their relevance to a query, best first; nothing of them is kept",
   },
   {
     ...RERANK,
@@ -97,7 +100,8 @@ export const INFERENCE_ENDPOINTS: readonly InferenceEndpoint[] = [
     ...UNARY,
     path: "/v1/moderations",
     id: "createModeration",
-    summary: "Whether texts or images are harmful, by an approved route: the one named, or the workspace's own",
+    summary:
+      "Whether texts or images are harmful, by an approved route: the one named, or the workspace's own",
     operation: "moderations",
     ...moderationsSurface.contract,
     surface: moderationsSurface,

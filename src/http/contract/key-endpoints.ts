@@ -28,7 +28,10 @@ const SERVICE_KEYS = {
 
 const MANAGED = { ...SERVICE_KEYS, scopes: ["operations:manage", "platform:manage"] } as const;
 
-/** Service keys of the caller's own workspace, or of all with `platform:manage` (docs/keys.md#over-http). */
+/**
+ * Service keys of the caller's own workspace, or of all with `platform:manage`
+ * (docs/keys.md#over-http).
+ */
 export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
   {
     ...MANAGED,
@@ -104,7 +107,8 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     method: "POST",
     path: "/v1/credentials/exchange",
     id: "exchangeKey",
-    summary: "A token of minutes that can do less than the key (RFC 8693), for keys with an exchange grant",
+    summary:
+      "A token of minutes that can do less than the key (RFC 8693), for keys with an exchange grant",
     scopes: ["inference"],
     body: EXCHANGE_SCHEMA,
     acceptsForm: true,

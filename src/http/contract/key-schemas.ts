@@ -68,7 +68,11 @@ const limits = {
 
 const expiry = {
   expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead; excludes `expires_in`." },
-  expires_in: { type: "integer", minimum: 1, description: "Seconds from now; excludes `expires_at`." },
+  expires_in: {
+    type: "integer",
+    minimum: 1,
+    description: "Seconds from now; excludes `expires_at`.",
+  },
 } as const;
 
 /** JSON Schema of POST /v1/keys. */
@@ -81,7 +85,8 @@ export const CREATE_KEY_SCHEMA = {
   properties: {
     workspace: {
       ...TEXT,
-      description: "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
+      description:
+        "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
     },
     scopes: {
       type: "array",
@@ -90,7 +95,12 @@ export const CREATE_KEY_SCHEMA = {
       maxItems: GRANTABLE_SCOPES.length,
       uniqueItems: true,
     },
-    owner: { ...TEXT, minLength: 1, maxLength: 128, description: "Owner of the key, such as group:payments." },
+    owner: {
+      ...TEXT,
+      minLength: 1,
+      maxLength: 128,
+      description: "Owner of the key, such as group:payments.",
+    },
     ...expiry,
     environment: {
       ...TEXT,
@@ -106,13 +116,19 @@ export const CREATE_KEY_SCHEMA = {
 
 const { workspace: _workspace, expires_in: _seconds, ...granted } = CREATE_KEY_SCHEMA.properties;
 
-/** JSON Schema of PUT /v1/workspaces/{workspace}/keys/{name}. The expiry is a time: a repeated request must mean the same. */
+/**
+ * JSON Schema of PUT /v1/workspaces/{workspace}/keys/{name}. The expiry is a time: a repeated
+ * request must mean the same.
+ */
 export const PUT_KEY_SCHEMA = {
   title: "PutKeyRequest",
   type: "object",
   additionalProperties: false,
   required: ["scopes", "owner", "expires_at"],
-  properties: { ...granted, expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead." } },
+  properties: {
+    ...granted,
+    expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead." },
+  },
 } as const;
 
 /** JSON Schema of POST /v1/keys/{id}/rotate, which may be sent without a body. */
@@ -135,7 +151,10 @@ export const SERVICE_KEY = {
   title: "ServiceKey",
   ...complete({
     object: { const: "service_key" },
-    id: { ...TEXT, description: "The key's public id; it is part of the key's text and may be logged." },
+    id: {
+      ...TEXT,
+      description: "The key's public id; it is part of the key's text and may be logged.",
+    },
     status: { enum: ["active", "expired", "revoked"] },
     workspace: TEXT,
     environment: TEXT,
@@ -148,7 +167,10 @@ export const SERVICE_KEY = {
     created_by: TEXT,
     last_used_at: { ...nullableTime, description: "Approximate: can be a few minutes behind." },
     rotated_from: NULLABLE_TEXT,
-    replaced_by: { ...NULLABLE_TEXT, description: "The key that replaced it in a rotation; null: not rotated." },
+    replaced_by: {
+      ...NULLABLE_TEXT,
+      description: "The key that replaced it in a rotation; null: not rotated.",
+    },
     revoked_at: nullableTime,
     exchange,
     limits,
@@ -184,7 +206,10 @@ export const KEY_LIST = {
 /** A key with the name that its caller has for it. */
 export const NAMED_SERVICE_KEY = {
   title: "NamedServiceKey",
-  ...complete({ ...SERVICE_KEY.properties, name: { ...TEXT, description: "The name that the path has." } }),
+  ...complete({
+    ...SERVICE_KEY.properties,
+    name: { ...TEXT, description: "The name that the path has." },
+  }),
 } as const;
 
 export const PUT_KEY = {
@@ -220,17 +245,39 @@ export const EXCHANGE_SCHEMA = {
         "The key that is the bearer of the request, once more; may be left out. Or, in a request without an Authorization header, the JWT of a workload.",
     },
     subject_token_type: {
-      enum: ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"],
+      enum: [
+        "urn:ietf:params:oauth:token-type:access_token",
+        "urn:ietf:params:oauth:token-type:jwt",
+      ],
       description: "The second one for the JWT of a workload.",
     },
     requested_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
     scope: { ...names, description: "Default: inference; for a workload all scopes of its rule." },
-    operations: { ...names, description: "Operations of the token; all that the grant allows unless given." },
-    routes: { ...names, description: "Routes that the token may use; all that the grant allows unless given." },
-    origin: { type: "string", maxLength: 255, description: "The web origin that its requests must come from." },
-    lifetime: { ...numberOrText, description: "Seconds, at least 60; the grant's longest unless given." },
-    max_requests: { ...numberOrText, description: "Requests that it may start, in each process of the router." },
-    max_tokens: { ...numberOrText, description: "Tokens, input and output, after which it starts no request more." },
+    operations: {
+      ...names,
+      description: "Operations of the token; all that the grant allows unless given.",
+    },
+    routes: {
+      ...names,
+      description: "Routes that the token may use; all that the grant allows unless given.",
+    },
+    origin: {
+      type: "string",
+      maxLength: 255,
+      description: "The web origin that its requests must come from.",
+    },
+    lifetime: {
+      ...numberOrText,
+      description: "Seconds, at least 60; the grant's longest unless given.",
+    },
+    max_requests: {
+      ...numberOrText,
+      description: "Requests that it may start, in each process of the router.",
+    },
+    max_tokens: {
+      ...numberOrText,
+      description: "Tokens, input and output, after which it starts no request more.",
+    },
   },
 } as const;
 

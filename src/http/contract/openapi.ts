@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "../../canon/json.ts";
 import { ErrorAnswers } from "./document/error-answers.ts";
 import { DESCRIBED_ERRORS } from "./document/error-rows.ts";
 import { operationOf, SECURITY_SCHEMES } from "./document/operation.ts";
@@ -10,9 +16,11 @@ import { COMPONENT_SCHEMAS } from "../validate-body.ts";
 import { existsSync, readFileSync } from "node:fs";
 
 /**
- * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the same schemas that validate requests.
+ * The contract as deployed (OpenAPI 3.1), made from the same rows that the server runs on and the
+ * same schemas that validate requests.
  *
- * The program's version is not part of it: two builds that promise the same have the same contract, and `build_id` of /status distinguishes them.
+ * The program's version is not part of it: two builds that promise the same have the same contract,
+ * and `build_id` of /status distinguishes them.
  *
  * @param endpoints rows; tests change some to see what follows.
  */
@@ -40,14 +48,18 @@ export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): Jso
     components: {
       schemas: { ...components.schemas, ...COMPONENT_SCHEMAS },
       responses,
-      headers: headerComponents(endpoints, [200, ...new Set(DESCRIBED_ERRORS.map(({ status }) => status))]),
+      headers: headerComponents(endpoints, [
+        200,
+        ...new Set(DESCRIBED_ERRORS.map(({ status }) => status)),
+      ]),
       securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
 
 /**
- * SHA-256 of the canonical form (RFC 8785) of the document: it differs exactly when the contract does. A client that fetches /openapi.json can compute it.
+ * SHA-256 of the canonical form (RFC 8785) of the document: it differs exactly when the contract
+ * does. A client that fetches /openapi.json can compute it.
  */
 export function contractSha256(document: JsonObject): string {
   return createHash("sha256").update(canonicalJson(document)).digest("hex");
@@ -73,7 +85,8 @@ function withReferences(value: JsonValue | undefined, components: SchemaComponen
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"]);
 
 /**
- * Gathers the schemas that have a title under it, and puts a reference where each stood: a reader finds a type once, and generated clients name it.
+ * Gathers the schemas that have a title under it, and puts a reference where each stood: a reader
+ * finds a type once, and generated clients name it.
  *
  * @throws {Error} where two different schemas have one title; that is a bug of ours.
  */
@@ -84,7 +97,9 @@ class SchemaComponents {
 
   /** By title, in the order of their names. */
   get schemas(): JsonObject {
-    return Object.fromEntries([...this.#schemas].toSorted(([left], [right]) => (left < right ? -1 : 1)));
+    return Object.fromEntries(
+      [...this.#schemas].toSorted(([left], [right]) => (left < right ? -1 : 1)),
+    );
   }
 
   /** The schema with references for all of its parts that have a title, itself included. */
@@ -111,7 +126,10 @@ class SchemaComponents {
     if (DATA.has(keyword)) return value;
     if (keyword === "properties" && isJsonObject(value)) {
       return Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [name, isJsonObject(member) ? this.refer(member) : member]),
+        Object.entries(value).map(([name, member]) => [
+          name,
+          isJsonObject(member) ? this.refer(member) : member,
+        ]),
       );
     }
     if (Array.isArray(value)) {
@@ -141,7 +159,10 @@ const CONTRACT_VERSION = "1.0.0";
 /** What `npm run build` has computed; beside the sources there is no such file. */
 const BUILT = new URL("./deployed.json", import.meta.url);
 
-/** The contract that a server answers, made when it is first requested: making it is a tenth of a start. */
+/**
+ * The contract that a server answers, made when it is first requested: making it is a tenth of a
+ * start.
+ */
 export class DeployedContract {
   #sha256: string | null = null;
   #text: string | null = null;

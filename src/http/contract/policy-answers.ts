@@ -11,7 +11,8 @@ const flag = { type: "boolean" } as const;
 const PERSON = {
   type: "object",
   required: ["issuer", "subject"],
-  description: "The person, if an identity provider named one; `key_id` and `origin` are then a digest of it.",
+  description:
+    "The person, if an identity provider named one; `key_id` and `origin` are then a digest of it.",
   properties: { issuer: TEXT, subject: TEXT, name: TEXT },
 } as const;
 
@@ -41,13 +42,20 @@ const constraints = {
 
 const obligations = {
   type: "array",
-  items: complete({ name: TEXT, kind: { enum: OBLIGATION_KINDS }, value: { type: ["string", "integer"] } }),
+  items: complete({
+    name: TEXT,
+    kind: { enum: OBLIGATION_KINDS },
+    value: { type: ["string", "integer"] },
+  }),
 } as const;
 
 const SLOT = completeOrNull({
   revision,
   digest: TEXT,
-  content: { enum: ["rules", "removal"], description: "removal: the policy is no longer in the files." },
+  content: {
+    enum: ["rules", "removal"],
+    description: "removal: the policy is no longer in the files.",
+  },
   module_sha256: { type: ["string", "null"] },
   since: { ...time, description: "When it entered the slot." },
   first_seen: time,
@@ -98,7 +106,8 @@ export const POLICY_VIEW = {
     state: { enum: POLICY_STATES },
     mode: {
       enum: ["enforce", "shadow", null],
-      description: "`enforce`: content is enforced. `shadow`: verdicts are only recorded. null: the policy has ended.",
+      description:
+        "`enforce`: content is enforced. `shadow`: verdicts are only recorded. null: the policy has ended.",
     },
     revision: {
       type: ["string", "null"],
@@ -117,12 +126,16 @@ export const POLICY_VIEW = {
     rollback_to: {
       ...REFERENCE,
       type: ["object", "null"],
-      description: "The revision that a rollback restores; null: none, or `can_roll_back` is false.",
+      description:
+        "The revision that a rollback restores; null: none, or `can_roll_back` is false.",
     },
     can_roll_back: flag,
     held: { type: "array", items: REFERENCE },
     withdrawn: { type: "array", items: REFERENCE },
-    files: completeOrNull({ revision, digest: TEXT }, "The content of the files of the server that answers."),
+    files: completeOrNull(
+      { revision, digest: TEXT },
+      "The content of the files of the server that answers.",
+    ),
     drift: { type: "array", items: { enum: DRIFTS } },
   }),
 } as const;
@@ -140,7 +153,8 @@ export const MISSING_REQUIREMENT = {
     claimed: { ...COUNT, description: "Approvals with a report that is only claimed." },
     outdated: {
       ...COUNT,
-      description: "Approvals with a report that was verified under another table, or against other enforced content.",
+      description:
+        "Approvals with a report that was verified under another table, or against other enforced content.",
     },
     roles: TEXTS,
     message: { ...TEXT, description: "What the promotion needs and how much of it there is." },
@@ -181,7 +195,13 @@ export const POLICY_CONTENT = {
     digest: TEXT,
     content: { enum: ["rules", "removal"] },
     module_sha256: { type: ["string", "null"] },
-    contract: completeOrNull({ title: TEXT, owners: TEXTS, operations: TEXTS, constraints, obligations }),
+    contract: completeOrNull({
+      title: TEXT,
+      owners: TEXTS,
+      operations: TEXTS,
+      constraints,
+      obligations,
+    }),
     sources: {
       type: "array",
       items: complete({ package: TEXT, source: { ...TEXT, description: "Rego." } }),
@@ -210,7 +230,10 @@ export const POLICY_TRANSITIONS = {
   }),
 } as const;
 
-const COMPARISON = { type: "object", required: ["access", "changed_classes", "words", "groups"] } as const;
+const COMPARISON = {
+  type: "object",
+  required: ["access", "changed_classes", "words", "groups"],
+} as const;
 
 /** The members that readers need first; `docs/simulate.md` describes the report. */
 export const POLICY_SIMULATION = {

@@ -20,7 +20,11 @@ export const APPROVE_SCHEMA = {
     digest,
     report: whole(
       {
-        sha256: { type: "string", pattern: "^[0-9a-f]{64}$", description: "Of the report's bytes." },
+        sha256: {
+          type: "string",
+          pattern: "^[0-9a-f]{64}$",
+          description: "Of the report's bytes.",
+        },
         table_revision: {
           type: "string",
           pattern: "^[0-9a-f]{64}$",
@@ -62,12 +66,16 @@ export const ROLL_BACK_SCHEMA = {
       required: ["enforced_revision"],
       properties: {
         candidate_revision: { ...nullableRevision, description: "Not checked if it is left out." },
-        enforced_revision: { ...revision, description: "The revision to roll back; it is then held." },
+        enforced_revision: {
+          ...revision,
+          description: "The revision to roll back; it is then held.",
+        },
       },
     },
     to_revision: {
       ...nullableRevision,
-      description: "A revision that was enforced before; null: none. The last enforced one unless given.",
+      description:
+        "A revision that was enforced before; null: none. The last enforced one unless given.",
     },
     reason: { enum: ROLLBACK_REASONS, default: "other" },
   },
@@ -81,7 +89,8 @@ export const WITHDRAW_SCHEMA = {
   properties: {
     what: {
       enum: ["approval", "candidate"],
-      description: "The caller's own approval of `digest`, or the candidate, with If-Match and `expected`.",
+      description:
+        "The caller's own approval of `digest`, or the candidate, with If-Match and `expected`.",
     },
     digest,
     expected: whole({ candidate_revision: revision }),

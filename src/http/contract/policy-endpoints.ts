@@ -1,4 +1,9 @@
-import { CONTENT_QUERY, LIST_QUERY, SIMULATION_QUERY, TRANSITIONS_QUERY } from "../control/policies/policy-request.ts";
+import {
+  CONTENT_QUERY,
+  LIST_QUERY,
+  SIMULATION_QUERY,
+  TRANSITIONS_QUERY,
+} from "../control/policies/policy-request.ts";
 import type { ControlEndpoint } from "./endpoint.ts";
 import {
   POLICY,
@@ -8,7 +13,13 @@ import {
   POLICY_TRANSITIONS,
   POLICY_VIEW,
 } from "./policy-answers.ts";
-import { APPROVE_SCHEMA, PROMOTE_SCHEMA, RELEASE_SCHEMA, ROLL_BACK_SCHEMA, WITHDRAW_SCHEMA } from "./policy-bodies.ts";
+import {
+  APPROVE_SCHEMA,
+  PROMOTE_SCHEMA,
+  RELEASE_SCHEMA,
+  ROLL_BACK_SCHEMA,
+  WITHDRAW_SCHEMA,
+} from "./policy-bodies.ts";
 import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
 import { SHADOW_QUERY } from "../control/policy-shadow.ts";
 
@@ -68,7 +79,8 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     ...READ,
     path: "/v1/policies/{id}/shadow",
     id: "retrievePolicyShadow",
-    summary: "Verdicts of the candidate in shadow, with counts and example requests; never any content",
+    summary:
+      "Verdicts of the candidate in shadow, with counts and example requests; never any content",
     optionalQuery: SHADOW_QUERY,
     answer: POLICY_SHADOW,
   },
@@ -110,7 +122,8 @@ export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
     ...CHANGE,
     path: "/v1/policies/{id}/rollbacks",
     id: "rollBackPolicy",
-    summary: "Rolls back to content that was enforced before, and holds the content rolled back; needs no approval",
+    summary:
+      "Rolls back to content that was enforced before, and holds the content rolled back; needs no approval",
     ifMatch: "always",
     body: ROLL_BACK_SCHEMA,
   },

@@ -10,13 +10,20 @@ const SAID = {
   would_deny: COUNT,
   newly_denied: {
     ...COUNT,
-    description: "The part of would_deny that was let through: requests that a promotion would break.",
+    description:
+      "The part of would_deny that was let through: requests that a promotion would break.",
   },
   would_narrow: COUNT,
-  indeterminate: { ...COUNT, description: "The policy could not be evaluated, or gave no verdict." },
+  indeterminate: {
+    ...COUNT,
+    description: "The policy could not be evaluated, or gave no verdict.",
+  },
 } as const;
 
-const MEASURES = { judged: { ...COUNT, description: "Requests that the revision judged." }, ...SAID } as const;
+const MEASURES = {
+  judged: { ...COUNT, description: "Requests that the revision judged." },
+  ...SAID,
+} as const;
 
 const CLASS = whole(
   {
@@ -37,7 +44,8 @@ const CLASS = whole(
     dimensions: { type: ["integer", "null"], minimum: 1 },
     preferences: {
       type: ["object", "null"],
-      description: "The caller's `provider` member, with `unknown name` for every name that the table does not have.",
+      description:
+        "The caller's `provider` member, with `unknown name` for every name that the table does not have.",
     },
     time: whole({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }, "In UTC."),
     budget: {
@@ -52,7 +60,10 @@ const EXAMPLE_GROUP = whole({
   constraint: TEXT,
   reason: NULLABLE_TEXT,
   verdict: { enum: ["fail", "indeterminate"] },
-  effect: { enum: ["would_deny", "would_narrow", null], description: "null: an older record, which does not have it." },
+  effect: {
+    enum: ["would_deny", "would_narrow", null],
+    description: "null: an older record, which does not have it.",
+  },
   requests: COUNT,
   newly_denied: COUNT,
   first: { ...INSTANT, description: "Of the oldest of these requests that was found." },
@@ -61,11 +72,13 @@ const EXAMPLE_GROUP = whole({
   class: CLASS,
   explain: {
     ...NULLABLE_TEXT,
-    description: "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
+    description:
+      "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
   },
   not_explained: {
     enum: ["route", "need", "feature", "size", "preference", "operation", null],
-    description: "The member of the record that this version cannot express, if there is no command.",
+    description:
+      "The member of the record that this version cannot express, if there is no command.",
   },
 });
 

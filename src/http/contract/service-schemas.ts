@@ -9,7 +9,10 @@ const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
 
 export const LIVE = { title: "Liveness", ...complete({ status: { const: "live" } }) } as const;
 
-export const READINESS = { title: "Readiness", ...complete({ status: { const: "ready" } }) } as const;
+export const READINESS = {
+  title: "Readiness",
+  ...complete({ status: { const: "ready" } }),
+} as const;
 
 export const OPENAPI_DOCUMENT = {
   title: "OpenApiDocument",
@@ -40,7 +43,8 @@ export const STATUS = {
   properties: {
     build_id: {
       ...TEXT,
-      description: "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
+      description:
+        "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
     },
     contract_sha256: {
       ...digest,
@@ -60,14 +64,16 @@ export const STATUS = {
     egress_proxies: {
       type: "array",
       items: TEXT,
-      description: "Forward proxies of calls to providers (`--egress-proxy`): scheme, host and port. Absent: none.",
+      description:
+        "Forward proxies of calls to providers (`--egress-proxy`): scheme, host and port. Absent: none.",
     },
     workers: complete(
       {
         worker: {
           type: "integer",
           minimum: 0,
-          description: "The one that answers; 0 is the first process, which has the admin listener.",
+          description:
+            "The one that answers; 0 is the first process, which has the admin listener.",
         },
         configured: { type: "integer", minimum: 1, description: "Configured number." },
         ready: { type: "integer", minimum: 0, description: "Number that takes requests." },
@@ -79,7 +85,10 @@ export const STATUS = {
       description: "The store of decisions and outcomes, as this process sees it.",
       required: ["state"],
       properties: {
-        state: { enum: ["ok", "unavailable"], description: "`unavailable`: requests may be refused with 503." },
+        state: {
+          enum: ["ok", "unavailable"],
+          description: "`unavailable`: requests may be refused with 503.",
+        },
         cause: {
           enum: [...EVIDENCE_FAULT_CAUSES],
           description:
@@ -96,7 +105,16 @@ const measured = { type: ["number", "null"], minimum: 0 } as const;
 export const HEALTH = {
   title: "Health",
   type: "object",
-  required: ["object", "endpoints", "evidence", "replicas", "degraded", "build_id", "table_sha256", "policy_set"],
+  required: [
+    "object",
+    "endpoints",
+    "evidence",
+    "replicas",
+    "degraded",
+    "build_id",
+    "table_sha256",
+    "policy_set",
+  ],
   additionalProperties: false,
   properties: {
     object: { const: "health" },
@@ -109,8 +127,15 @@ export const HEALTH = {
         provider: TEXT,
         region: TEXT,
         model: TEXT,
-        plaintext: { type: "boolean", description: "Its calls are http without TLS, in a network of the operator's." },
-        routes: { type: "array", items: TEXT, description: "Routes of the workspace that have it." },
+        plaintext: {
+          type: "boolean",
+          description: "Its calls are http without TLS, in a network of the operator's.",
+        },
+        routes: {
+          type: "array",
+          items: TEXT,
+          description: "Routes of the workspace that have it.",
+        },
         state: {
           enum: HEALTH_STATES,
           description:
@@ -122,7 +147,10 @@ export const HEALTH = {
           description: "The latest failure that counted; `null` when healthy.",
         },
         consecutive_failures: COUNT,
-        latency_ms: whole({ p50: measured, p90: measured, recent: measured, age_ms: measured }, "To the first token."),
+        latency_ms: whole(
+          { p50: measured, p90: measured, recent: measured, age_ms: measured },
+          "To the first token.",
+        ),
         tokens_per_second: whole({ p50: measured, age_ms: measured }),
         in_flight: COUNT,
         operations: {
@@ -141,8 +169,15 @@ export const HEALTH = {
         "Processes that write the shared store, each from its first decision on, with those lost in the last hour; `null` while the store cannot be read. All workers of a server over SQLite are one.",
       items: whole({
         started_at: { type: "string", format: "date-time" },
-        seen_at: { type: "string", format: "date-time", description: "When it last said that it runs." },
-        state: { enum: ["running", "lost"], description: "`lost`: it did not close, and its lease is over." },
+        seen_at: {
+          type: "string",
+          format: "date-time",
+          description: "When it last said that it runs.",
+        },
+        state: {
+          enum: ["running", "lost"],
+          description: "`lost`: it did not close, and its lease is over.",
+        },
       }),
     },
     degraded: STATUS.properties.degraded,

@@ -4,9 +4,17 @@ import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 
-/** What says of a request what a policy or the table may look at; a whole request says it all by itself. */
+/**
+ * What says of a request what a policy or the table may look at; a whole request says it all by
+ * itself.
+ */
 const SHAPE = {
-  needs: { type: "array", items: { enum: CAPABILITY_NAMES }, uniqueItems: true, description: "Capabilities." },
+  needs: {
+    type: "array",
+    items: { enum: CAPABILITY_NAMES },
+    uniqueItems: true,
+    description: "Capabilities.",
+  },
   features: {
     type: "array",
     items: { enum: FEATURE_NAMES },
@@ -30,13 +38,21 @@ const SHAPE = {
     uniqueItems: true,
     description: "Families whose signed reasoning is in the history.",
   },
-  dimensions: { type: "integer", minimum: 1, maximum: 1_000_000, description: "Length of the vectors." },
+  dimensions: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000_000,
+    description: "Length of the vectors.",
+  },
 } as const;
 
 /** Members of the body that stand for a request and exclude a whole one. */
 export const SHAPE_MEMBERS: readonly string[] = Object.keys(SHAPE);
 
-/** JSON Schema of POST /v1/route/simulate: a model and preferences, and either the shape of a request or a whole request of the operation. */
+/**
+ * JSON Schema of POST /v1/route/simulate: a model and preferences, and either the shape of a
+ * request or a whole request of the operation.
+ */
 export const SIMULATE_SCHEMA = {
   title: "SimulateRouteRequest",
   type: "object",

@@ -24,18 +24,26 @@ export const CATALOGUE_HANDLERS = {
   retrieveAnthropicModel: (call) => oneOf(call, anthropicModel),
 } as const satisfies Record<string, ControlHandler>;
 
-/** What a plain request of the key gets through with; with `all=true` the workspace's other routes too. */
+/**
+ * What a plain request of the key gets through with; with `all=true` the workspace's other routes
+ * too.
+ */
 async function listed(call: ControlCall): Promise<readonly ListedRoute[] | ServiceError> {
   const { runtime, snapshot, identity, operations, url } = call;
   if (identity === null) return [];
   const budget = await callerBudget(runtime, snapshot, identity);
   if (typeof budget === "object") return budget;
   const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
-  return url.searchParams.get("all") === "true" ? routes : routes.filter(({ denial }) => denial === null);
+  return url.searchParams.get("all") === "true"
+    ? routes
+    : routes.filter(({ denial }) => denial === null);
 }
 
 /** The entry that the path names. */
-async function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObject): Promise<ControlAnswer> {
+async function oneOf(
+  call: ControlCall,
+  print: (listed: ListedRoute) => JsonObject,
+): Promise<ControlAnswer> {
   const { runtime, snapshot, identity, parameter, operations } = call;
   const budget = identity === null ? undefined : await callerBudget(runtime, snapshot, identity);
   if (typeof budget === "object") return budget;
@@ -44,9 +52,15 @@ async function oneOf(call: ControlCall, print: (listed: ListedRoute) => JsonObje
       ? null
       : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter, budget);
   if (found !== null) return { json: print(found) };
-  return serviceError(404, "not_found", "model_not_found", "No route of this name is available to the workspace.", {
-    param: "model",
-  });
+  return serviceError(
+    404,
+    "not_found",
+    "model_not_found",
+    "No route of this name is available to the workspace.",
+    {
+      param: "model",
+    },
+  );
 }
 
 function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
@@ -91,11 +105,19 @@ function routeFacts({
     context_window: contextWindow,
     max_output_tokens: maxOutputTokens,
     dimensions,
-    fallbacks: fallbacks.map(({ endpoint: { model, provider, region } }) => ({ model, provider, region })),
+    fallbacks: fallbacks.map(({ endpoint: { model, provider, region } }) => ({
+      model,
+      provider,
+      region,
+    })),
   };
 }
 
 /** The message of the 403 that a plain request would get. */
 function denialFacts({ policy, revision, mode, constraint, reason }: Denial): JsonObject {
-  return { policy: { id: policy, revision, mode }, failed_constraint: constraint, reason_code: reason };
+  return {
+    policy: { id: policy, revision, mode },
+    failed_constraint: constraint,
+    reason_code: reason,
+  };
 }

@@ -12,16 +12,27 @@ export const ALL_QUERY = {
   all: {
     type: "boolean",
     default: false,
-    description: "Includes routes of the workspace on which a plain request of this key is denied, with the reason.",
+    description:
+      "Includes routes of the workspace on which a plain request of this key is denied, with the reason.",
   },
 } as const;
 
 /** Query parameters of a list in Anthropic's shape, for /openapi.json. */
 export const PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 20, description: "Maximum number of entries." },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000,
+    default: 20,
+    description: "Maximum number of entries.",
+  },
   after_id: { ...cursor, description: "The page after this id." },
   before_id: { ...cursor, description: "The page before this id; excludes `after_id`." },
-  "lifecycle[]": { type: "array", items: { enum: LIFECYCLES }, description: "Every model here is `active`." },
+  "lifecycle[]": {
+    type: "array",
+    items: { enum: LIFECYCLES },
+    description: "Every model here is `active`.",
+  },
 } as const;
 
 interface PageBounds {
@@ -33,8 +44,9 @@ interface PageBounds {
 }
 
 /**
- * One page of a list that is sorted by id, in Anthropic's shape. An id marks a position in the order, whether or not it is on the list: a route that a
- * reload takes away between two pages does not break a client's walk.
+ * One page of a list that is sorted by id, in Anthropic's shape. An id marks a position in the
+ * order, whether or not it is on the list: a route that a reload takes away between two pages does
+ * not break a client's walk.
  *
  * @param items sorted by id.
  */
@@ -65,11 +77,19 @@ function readBounds(query: URLSearchParams): PageBounds | ServiceError {
   const after = query.get("after_id");
   const before = query.get("before_id");
   if (after !== null && before !== null) {
-    return invalidRequest("invalid_cursor", "after_id and before_id exclude each other; send one of them", "before_id");
+    return invalidRequest(
+      "invalid_cursor",
+      "after_id and before_id exclude each other; send one of them",
+      "before_id",
+    );
   }
   const lifecycles = [...query.getAll("lifecycle[]"), ...query.getAll("lifecycle")];
   if (lifecycles.some((lifecycle) => !LIFECYCLES.some((known) => known === lifecycle))) {
-    return invalidRequest("invalid_value", `lifecycle[] must be one of ${LIFECYCLES.join(", ")}`, "lifecycle[]");
+    return invalidRequest(
+      "invalid_value",
+      `lifecycle[] must be one of ${LIFECYCLES.join(", ")}`,
+      "lifecycle[]",
+    );
   }
   return { limit, after, before, isEmpty: lifecycles.length > 0 && !lifecycles.includes("active") };
 }

@@ -14,11 +14,17 @@ export interface ControlCall {
   readonly runtime: Runtime;
   readonly snapshot: Snapshot;
   readonly identity: Identity | null;
-  /** Workspaces that the caller may read with the endpoint's scope: the key's own, or all that a session has; empty without an identity. */
+  /**
+   * Workspaces that the caller may read with the endpoint's scope: the key's own, or all that a
+   * session has; empty without an identity.
+   */
   readonly covered: readonly string[];
   readonly body: Body | null;
   readonly url: URL;
-  /** What the path has for the first `{name}`; `null` where it has none, or one that cannot be decoded. */
+  /**
+   * What the path has for the first `{name}`; `null` where it has none, or one that cannot be
+   * decoded.
+   */
   readonly parameter: string | null;
   /** All of them, in their order; an undecodable one is empty. */
   readonly parameters: readonly string[];
@@ -26,13 +32,16 @@ export interface ControlCall {
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**
-   * Puts on disk who is about to change what; resolves with an error where it cannot be, and then nothing may be changed. Without it the call is
-   * recorded when it has been answered.
+   * Puts on disk who is about to change what; resolves with an error where it cannot be, and then
+   * nothing may be changed. Without it the call is recorded when it has been answered.
    */
   readonly recordChange: (change: ChangeRecord) => Promise<ServiceError | null>;
 }
 
-/** A JSON value to answer, with headers by name and value in turns; text that is JSON already; a page of another kind; or an error. */
+/**
+ * A JSON value to answer, with headers by name and value in turns; text that is JSON already; a
+ * page of another kind; or an error.
+ */
 export type ControlAnswer =
   | { readonly json: JsonValue; readonly headers?: readonly string[] }
   | { readonly text: string; readonly headers?: readonly string[] }
@@ -41,7 +50,10 @@ export type ControlAnswer =
 
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;
 
-/** The body, which was checked against the schema of the endpoint's row; of one that may be left out and was: `{}`. */
+/**
+ * The body, which was checked against the schema of the endpoint's row; of one that may be left out
+ * and was: `{}`.
+ */
 export function bodyOf<Schema>({ body }: Pick<ControlCall, "body">): ValueOf<Schema> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the endpoint's row has this schema
   return (body?.value ?? {}) as ValueOf<Schema>;

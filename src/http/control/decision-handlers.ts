@@ -1,7 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { EvidenceEntry, EvidenceFound } from "../../evidence/evidence-store.ts";
-import type { DecisionListAnswer, DecisionAnswer, DecisionLine } from "../contract/decision-schemas.ts";
+import type {
+  DecisionListAnswer,
+  DecisionAnswer,
+  DecisionLine,
+} from "../contract/decision-schemas.ts";
 import type { ControlCall, ControlHandler } from "./control-call.ts";
 import { ownWorkspace, readWorkspaces } from "./covered-workspaces.ts";
 import { takeSimulation } from "./simulation-rate.ts";
@@ -11,14 +15,20 @@ import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../
 import { decide } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
 import type { DecisionRecord, AttemptRecord, OutcomeRecord } from "../../evidence/record.ts";
-import { readEvidenceSample, type EvidenceSample } from "../../simulate/evidence/evidence-sample.ts";
+import {
+  readEvidenceSample,
+  type EvidenceSample,
+} from "../../simulate/evidence/evidence-sample.ts";
 import { explain } from "../../simulate/explain/explanation.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
 import { explainArguments, explainCommand } from "../../simulate/explain/explain-arguments.ts";
 
 const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 
-/** What was decided about the requests of the caller's workspace, and how they ended: names and counts, never content. */
+/**
+ * What was decided about the requests of the caller's workspace, and how they ended: names and
+ * counts, never content.
+ */
 export const DECISION_HANDLERS = {
   listDecisions: async (call) => {
     const { runtime, url } = call;
@@ -53,7 +63,11 @@ export const DECISION_HANDLERS = {
     const entry = await foundEntry(call);
     if ("code" in entry) return entry;
     const { runtime, snapshot } = call;
-    const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
+    const refused = takeSimulation(
+      runtime.simulationRate,
+      snapshot.decider.table,
+      ownWorkspace(call),
+    );
     return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision) };
   },
 } as const satisfies Record<string, ControlHandler>;
@@ -65,9 +79,15 @@ async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceErr
   const digits = ID.exec(parameter ?? "")?.[1];
   if (digits === undefined) return notFound();
   try {
-    const [entry] = await runtime.decisions.read({ after: 0, limit: 1, requestId: `req_${digits}` });
+    const [entry] = await runtime.decisions.read({
+      after: 0,
+      limit: 1,
+      requestId: `req_${digits}`,
+    });
     const { workspace = null } = entry?.decision ?? {};
-    return entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace) ? notFound() : entry;
+    return entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace)
+      ? notFound()
+      : entry;
   } catch {
     return unavailable();
   }
@@ -86,8 +106,9 @@ function notFound(): ServiceError {
 }
 
 /**
- * Decides a recorded request again. The record has the plan only: to keep why each candidate was passed over would make every request dearer, and the same
- * every later evaluation of table and policies gives the same.
+ * Decides a recorded request again. The record has the plan only: to keep why each candidate was
+ * passed over would make every request dearer, and the same every later evaluation of table and
+ * policies gives the same.
  */
 function explanationAnswer({ table, policies }: Decider, record: DecisionRecord): JsonObject {
   const facts = {
@@ -103,7 +124,11 @@ function explanationAnswer({ table, policies }: Decider, record: DecisionRecord)
   const { time } = recorded.sample;
   const explained = { table, policies, identity, question, paths: null, time, promoted: false };
   // Health is not recorded: an order by the health of now would not be that of then.
-  return { ...facts, same_result: isSame(recorded, decision), explanation: explain(explained, decision, null) };
+  return {
+    ...facts,
+    same_result: isSame(recorded, decision),
+    explanation: explain(explained, decision, null),
+  };
 }
 
 /** `null` where the record has nothing to decide, or something that this version does not know. */
@@ -115,7 +140,9 @@ function sampleOf(record: DecisionRecord): EvidenceSample | null {
 
 function isSame({ outcome, reason, plan }: EvidenceSample, decision: Decision): boolean {
   if (decision.outcome === "deny") return outcome === "deny" && reason === decision.denial.reason;
-  return outcome === "route" && decision.plan.map(({ endpoint }) => endpoint.id).join() === plan.join();
+  return (
+    outcome === "route" && decision.plan.map(({ endpoint }) => endpoint.id).join() === plan.join()
+  );
 }
 
 /** A line of the list. */
@@ -215,7 +242,14 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
 }
 
 function attemptAnswer({ duration, ...attempt }: AttemptRecord) {
-  const absent = { model: null, translated: null, plaintext: false, proxied: false, flag: null, calls: 1 };
+  const absent = {
+    model: null,
+    translated: null,
+    plaintext: false,
+    proxied: false,
+    flag: null,
+    calls: 1,
+  };
   return { ...absent, ...attempt, duration_ms: duration };
 }
 
@@ -225,7 +259,9 @@ function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
 
 function explainOf(decision: DecisionRecord): string | null {
   const sample = readEvidenceSample(asJson(decision));
-  return sample === null || "unsayable" in sample ? null : explainCommand(explainArguments(sample.sample));
+  return sample === null || "unsayable" in sample
+    ? null
+    : explainCommand(explainArguments(sample.sample));
 }
 
 function asObject(preferences: NonNullable<DecisionRecord["preferences"]>): JsonObject {

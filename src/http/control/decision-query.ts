@@ -6,7 +6,8 @@ import { OUTCOMES } from "../contract/decision-schemas.ts";
 import { WORKSPACES_QUERY } from "./covered-workspaces.ts";
 import { readCount } from "./query.ts";
 
-const name = (description: string) => ({ type: "string", minLength: 1, maxLength: 200, description }) as const;
+const name = (description: string) =>
+  ({ type: "string", minLength: 1, maxLength: 200, description }) as const;
 
 /** Query parameters of the list, for /openapi.json. */
 export const DECISION_QUERY = {
@@ -16,8 +17,16 @@ export const DECISION_QUERY = {
     description:
       "`inference`: requests of models. `router`: those that the router answers itself, such as simulations, changes of keys, and readings of this list. Both if absent.",
   },
-  start: { type: "string", format: "date-time", description: "Requests that arrived then or later." },
-  end: { type: "string", format: "date-time", description: "Requests that arrived then or earlier. Default: now." },
+  start: {
+    type: "string",
+    format: "date-time",
+    description: "Requests that arrived then or later.",
+  },
+  end: {
+    type: "string",
+    format: "date-time",
+    description: "Requests that arrived then or earlier. Default: now.",
+  },
   operation: { enum: OPERATIONS, description: "Requests of this operation." },
   route: name("Requests that named this route."),
   key: name("Public id of the key."),
@@ -31,7 +40,13 @@ export const DECISION_QUERY = {
   },
   provider: name("Provider of an attempt."),
   endpoint: name("Endpoint of an attempt."),
-  limit: { type: "integer", minimum: 1, maximum: 100, default: 50, description: "Maximum number of decisions." },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: 100,
+    default: 50,
+    description: "Maximum number of decisions.",
+  },
   cursor: { type: "string", description: "The page after another one: its `next_cursor`." },
 } as const;
 
@@ -46,12 +61,26 @@ const MEMBERS = {
   reason: "reason",
 } as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
 
-/** What a caller looks for among the decisions of workspaces. @param query as `checkQuery` has checked it. */
-export function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
-  const instant = (parameter: "start" | "end"): number | null => readInstant(query.get(parameter) ?? "");
+/**
+ * What a caller looks for among the decisions of workspaces. @param query as `checkQuery` has
+ * checked it.
+ */
+export function readDecisionQuery(
+  query: URLSearchParams,
+  workspaces: readonly string[],
+): EvidenceSearch {
+  const instant = (parameter: "start" | "end"): number | null =>
+    readInstant(query.get(parameter) ?? "");
   const limit = readCount(query, "limit", DECISION_QUERY);
   const cursor = query.get("cursor");
-  return { workspaces, from: instant("start"), to: instant("end"), limit, cursor, ...filterOf(query) };
+  return {
+    workspaces,
+    from: instant("start"),
+    to: instant("end"),
+    limit,
+    cursor,
+    ...filterOf(query),
+  };
 }
 
 function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "accepts"> {
@@ -70,7 +99,9 @@ function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "ac
       wanted.every(({ member, value }) => decision[member] === value) &&
       (kind === null || isOperation(decision.operation) === (kind === "inference")) &&
       (terminal === null || (outcome?.terminal ?? "running") === terminal) &&
-      (provider === null || outcome?.attempts.some((attempt) => attempt.provider === provider) === true) &&
-      (endpoint === null || outcome?.attempts.some((attempt) => attempt.endpoint === endpoint) === true),
+      (provider === null ||
+        outcome?.attempts.some((attempt) => attempt.provider === provider) === true) &&
+      (endpoint === null ||
+        outcome?.attempts.some((attempt) => attempt.endpoint === endpoint) === true),
   };
 }

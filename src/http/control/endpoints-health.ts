@@ -1,14 +1,20 @@
 import { CALL_KINDS, type CallKind } from "../../canon/operation.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
-/** What one process knows of an endpoint. Times are relative, because processes have clocks of their own. */
+/**
+ * What one process knows of an endpoint. Times are relative, because processes have clocks of their
+ * own.
+ */
 type EndpointFacts = ReturnType<typeof endpointFacts>;
 
 /** By endpoint id. */
 export type EndpointsHealth = Readonly<Record<string, EndpointFacts>>;
 
 /** Endpoints, as the calls of this process show them. */
-export function endpointsHealth(endpoints: EndpointTracker, ids: readonly string[]): EndpointsHealth {
+export function endpointsHealth(
+  endpoints: EndpointTracker,
+  ids: readonly string[],
+): EndpointsHealth {
   return Object.fromEntries(ids.map((id) => [id, allFacts(endpoints, id)]));
 }
 
@@ -20,10 +26,17 @@ function worstOf(states: readonly State[]): State {
   return WORST_FIRST.find((state) => states.includes(state)) ?? "healthy";
 }
 
-/** One endpoint as several processes of a server see it: the worst state, the newest measurement, all calls. */
-export function joinedFacts([first, ...others]: readonly [EndpointFacts, ...EndpointFacts[]]): EndpointFacts {
+/**
+ * One endpoint as several processes of a server see it: the worst state, the newest measurement,
+ * all calls.
+ */
+export function joinedFacts([first, ...others]: readonly [
+  EndpointFacts,
+  ...EndpointFacts[],
+]): EndpointFacts {
   const all = [first, ...others];
-  const age = ({ latency_ms }: EndpointFacts): number => latency_ms.age_ms ?? Number.POSITIVE_INFINITY;
+  const age = ({ latency_ms }: EndpointFacts): number =>
+    latency_ms.age_ms ?? Number.POSITIVE_INFINITY;
   const rank = ({ state }: EndpointFacts): number => WORST_FIRST.indexOf(state);
   const worst = all.reduce((least, each) => (rank(each) < rank(least) ? each : least));
   const newest = all.reduce((least, each) => (age(each) < age(least) ? each : least));
@@ -41,10 +54,16 @@ export function joinedFacts([first, ...others]: readonly [EndpointFacts, ...Endp
   };
 }
 
-/** All kinds of calls together, as `joinedFacts` joins; token counts decide nothing but their own entry of `operations`. */
+/**
+ * All kinds of calls together, as `joinedFacts` joins; token counts decide nothing but their own
+ * entry of `operations`.
+ */
 export function allFacts(endpoints: EndpointTracker, endpointId: string): EndpointFacts {
   const kinds = endpoints.kindsOf(endpointId);
-  const facts = kinds.map((kind) => ({ kind, facts: endpointFacts(endpoints.of(kind), endpointId) }));
+  const facts = kinds.map((kind) => ({
+    kind,
+    facts: endpointFacts(endpoints.of(kind), endpointId),
+  }));
   const models = facts.flatMap(({ kind, facts: each }) => (kind === "count_tokens" ? [] : each));
   const [first = endpointFacts(endpoints, endpointId), ...others] = models;
   return {
@@ -55,14 +74,15 @@ export function allFacts(endpoints: EndpointTracker, endpointId: string): Endpoi
 }
 
 /** Those of one kind of calls. @param isStream the requests whose latency is meant. */
-export function endpointFacts(endpoints: Pick<EndpointTracker, "status">, endpointId: string, isStream = true) {
+export function endpointFacts(
+  endpoints: Pick<EndpointTracker, "status">,
+  endpointId: string,
+  isStream = true,
+) {
   const now = performance.now();
   const operations: Readonly<Partial<Record<CallKind, State>>> = {};
-  const { state, until, failure, consecutive_failures, latency, throughput, in_flight } = endpoints.status(
-    endpointId,
-    now,
-    isStream,
-  );
+  const { state, until, failure, consecutive_failures, latency, throughput, in_flight } =
+    endpoints.status(endpointId, now, isStream);
   return {
     state,
     retry_in_ms: until === null ? null : Math.max(Math.ceil(until - now), 0),

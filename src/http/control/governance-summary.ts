@@ -3,11 +3,27 @@ import { codedError } from "../../canon/errors/coded-error.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
-import { summaryAnswer, type SummaryContext, type StoredPolicy } from "../../governance/summary-answer.ts";
-import { MAXIMUM_DAYS, MAXIMUM_HOURLY_DAYS, readWindow, windowTooFine, type Window } from "../../governance/window.ts";
+import {
+  summaryAnswer,
+  type SummaryContext,
+  type StoredPolicy,
+} from "../../governance/summary-answer.ts";
+import {
+  MAXIMUM_DAYS,
+  MAXIMUM_HOURLY_DAYS,
+  readWindow,
+  windowTooFine,
+  type Window,
+} from "../../governance/window.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";
-import { cellsOf, ownWorkspace, readWorkspaces, WORKSPACES_QUERY, type ReadingCall } from "./covered-workspaces.ts";
+import {
+  cellsOf,
+  ownWorkspace,
+  readWorkspaces,
+  WORKSPACES_QUERY,
+  type ReadingCall,
+} from "./covered-workspaces.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SUMMARY_QUERY = {
@@ -16,7 +32,11 @@ export const SUMMARY_QUERY = {
     format: "date-time",
     description: `Time within the first hour that is counted. Default: a day before the end; at most ${MAXIMUM_DAYS} days before it.`,
   },
-  end: { type: "string", format: "date-time", description: "Time within the last hour that is counted. Default: now." },
+  end: {
+    type: "string",
+    format: "date-time",
+    description: "Time within the last hour that is counted. Default: now.",
+  },
   group_by: {
     type: "array",
     maxItems: GROUPED.summary.maximum,
@@ -32,7 +52,10 @@ export interface SummarySource {
   /** Where policies stand by the newest row of their log. */
   readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
-  /** What is used of limits; absent where nothing is limited. @param now milliseconds since the epoch. */
+  /**
+   * What is used of limits; absent where nothing is limited. @param now milliseconds since the
+   * epoch.
+   */
   readonly limitUsage?: (now: number) => Promise<LimitUsage>;
   /** The newest row of the evidence log, as this process knows it. */
   readonly head?: () => SummaryContext["head"];
@@ -51,7 +74,10 @@ export async function governanceSummary(
   const { window, grouping } = requested;
   return source.turns.take(ownWorkspace(call), async () => {
     const stored = await source.policies();
-    const summary = await summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping);
+    const summary = await summarise(
+      (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
+      grouping,
+    );
     const context = {
       workspaces,
       window,
@@ -93,17 +119,24 @@ export function readQuery(
 const MOST_WAITING = 3;
 
 /**
- * One summary at a time for a workspace: each may keep a thousand groups in memory and read hundreds of thousands of cells,
- * and one key must not be able to request many of them at once.
+ * One summary at a time for a workspace: each may keep a thousand groups in memory and read
+ * hundreds of thousands of cells, and one key must not be able to request many of them at once.
  */
 export class SummaryTurns {
   readonly #turns = new Map<string, { last: Promise<unknown>; count: number }>();
 
-  /** Runs `work` after the earlier calls of the workspace; the error where too many wait already, or it fails, as it does without the store. */
-  async take<Result>(workspace: string, work: () => Promise<Result>): Promise<Result | ServiceError> {
+  /**
+   * Runs `work` after the earlier calls of the workspace; the error where too many wait already, or
+   * it fails, as it does without the store.
+   */
+  async take<Result>(
+    workspace: string,
+    work: () => Promise<Result>,
+  ): Promise<Result | ServiceError> {
     const turns = this.#turns.get(workspace) ?? { last: Promise.resolve(), count: 0 };
     if (turns.count > MOST_WAITING) {
-      const message = "Other summaries of this workspace are being made. Send one request after the other.";
+      const message =
+        "Other summaries of this workspace are being made. Send one request after the other.";
       return codedError("summaries_waiting", message);
     }
     this.#turns.set(workspace, turns);

@@ -65,7 +65,13 @@ async function handleControl(
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const recorder = new Recorder(runtime, recordedAs(endpoint), requestId, clientRequestId, incoming.headers);
+  const recorder = new Recorder(
+    runtime,
+    recordedAs(endpoint),
+    requestId,
+    clientRequestId,
+    incoming.headers,
+  );
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
   try {
@@ -75,10 +81,12 @@ async function handleControl(
         ? await answerVisit(visit, null, NO_CHANGE)
         : await answerKey(visit, response, recorder);
     if (answer === "aborted") return;
-    if ("code" in answer) sendError(response, printerAt(endpoint.path), answer, requestId, headers());
+    if ("code" in answer)
+      sendError(response, printerAt(endpoint.path), answer, requestId, headers());
     else {
       const stored = [...headers(), ...cacheHeaders(endpoint)];
-      if ("page" in answer) sendText(response, 200, answer.page.text, stored, answer.page.contentType);
+      if ("page" in answer)
+        sendText(response, 200, answer.page.text, stored, answer.page.contentType);
       else {
         const text = "text" in answer ? answer.text : JSON.stringify(answer.json);
         sendText(response, 200, text, [...stored, ...(answer.headers ?? [])]);
@@ -99,25 +107,35 @@ function cacheHeaders({ path, isNeverStored }: ControlEndpoint): readonly string
   return isNeverStored === true ? ["cache-control", "no-store"] : [];
 }
 
-/** An endpoint that needs a key: caller and request are on disk before the answer leaves, as with inference. */
+/**
+ * An endpoint that needs a key: caller and request are on disk before the answer leaves, as with
+ * inference.
+ */
 async function answerKey(
   visit: ControlVisit,
   response: ServerResponse,
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
-  if (endpoint.scopes.length === 0) throw new Error("control: an endpoint without a scope required a key");
+  if (endpoint.scopes.length === 0)
+    throw new Error("control: an endpoint without a scope required a key");
   if (isTokenEndpoint(endpoint.path) && mayBeWorkload(runtime, snapshot, incoming)) {
     return answerWorkload(visit, recorder);
   }
-  const bySession = console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
+  const bySession =
+    console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.refuse(snapshot, admitted.identity, isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
+    recorder.refuse(
+      snapshot,
+      admitted.identity,
+      isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal,
+    );
   if (admitted.error !== null) return refuse(admitted.error);
   const { identity, covered = [identity.workspace] } = admitted;
   recorder.caller = identity;
-  const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(snapshot, identity, change);
+  const recordChange: ControlCall["recordChange"] = (change) =>
+    recorder.answered(snapshot, identity, change);
   const answer = await answerVisit({ ...visit, covered }, identity, recordChange);
   if (answer === "aborted") recorder.aborted(snapshot, identity);
   else if ("code" in answer) return refuse(answer);
@@ -125,8 +143,14 @@ async function answerKey(
   return answer;
 }
 
-/** The token endpoint for a caller without a key: who it is stands in the body, which therefore is read first, up to a bound of its own. */
-async function answerWorkload(visit: ControlVisit, recorder: Recorder): Promise<ControlAnswer | "aborted"> {
+/**
+ * The token endpoint for a caller without a key: who it is stands in the body, which therefore is
+ * read first, up to a bound of its own.
+ */
+async function answerWorkload(
+  visit: ControlVisit,
+  recorder: Recorder,
+): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot } = visit;
   const refuse = (identity: Identity | null, refusal: ServiceError): ServiceError =>
     recorder.refuse(snapshot, identity, oauthError(refusal));
@@ -159,10 +183,13 @@ async function answerVisit(
 ): Promise<ControlAnswer | "aborted"> {
   const { snapshot } = visit;
   if (visit.validate === null) return callHandler(visit, identity, null, recordChange);
-  const hold = identity === null ? undefined : visit.capacity.hold(identity, snapshot.decider.table);
+  const hold =
+    identity === null ? undefined : visit.capacity.hold(identity, snapshot.decider.table);
   try {
     const body = await readVisit(visit, identity, hold);
-    return body === "aborted" || "code" in body ? body : await callHandler(visit, identity, body, recordChange);
+    return body === "aborted" || "code" in body
+      ? body
+      : await callHandler(visit, identity, body, recordChange);
   } finally {
     hold?.end();
   }
@@ -214,10 +241,16 @@ function callHandler(
   });
 }
 
-/** Bodies of the router's own endpoints are short, but for one that holds another endpoint's. Bytes. */
+/**
+ * Bodies of the router's own endpoints are short, but for one that holds another endpoint's. Bytes.
+ */
 const CONTROL_BODY = 1024 * 1024;
 
-function bodyLimits({ limits }: Runtime, { tag, path }: ControlEndpoint, identity: Identity | null): ServerLimits {
+function bodyLimits(
+  { limits }: Runtime,
+  { tag, path }: ControlEndpoint,
+  identity: Identity | null,
+): ServerLimits {
   if (tag === "Routing") return limits;
   const most = identity === null && isTokenEndpoint(path) ? ANONYMOUS_BODY : CONTROL_BODY;
   return { ...limits, bodyBytes: Math.min(most, limits.bodyBytes) };
@@ -236,7 +269,9 @@ function hasNoBody({ headers }: IncomingMessage): boolean {
 /** What stands in the path where the endpoint has `{name}`; `null` for what cannot be decoded. */
 function parametersOf(template: string, pathname: string): readonly (string | null)[] {
   const segments = pathname.split("/");
-  return template.split("/").flatMap((segment, at) => (segment.startsWith("{") ? [decoded(segments[at] ?? "")] : []));
+  return template
+    .split("/")
+    .flatMap((segment, at) => (segment.startsWith("{") ? [decoded(segments[at] ?? "")] : []));
 }
 
 function decoded(segment: string): string | null {

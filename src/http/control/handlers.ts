@@ -32,7 +32,11 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     if (operation === undefined || body === null || identity === null) {
       throw new Error("control: simulate without an operation, a body or an identity");
     }
-    const refused = takeSimulation(runtime.simulationRate, snapshot.decider.table, identity.workspace);
+    const refused = takeSimulation(
+      runtime.simulationRate,
+      snapshot.decider.table,
+      identity.workspace,
+    );
     if (refused !== null) return refused;
     const requested = simulationQuestion(body.value, operation);
     if ("code" in requested) return requested;
@@ -42,10 +46,23 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     const question = { ...requested.question, budget };
     const view = simulationView(body.value);
     const { table } = snapshot.decider;
-    const { policies, decision: decided } = decideFrom(snapshot.decider, identity, question, view, Date.now);
+    const { policies, decision: decided } = decideFrom(
+      snapshot.decider,
+      identity,
+      question,
+      view,
+      Date.now,
+    );
     const decision = simulatedDecision(request, operation, table, decided);
     if ("code" in decision) return decision;
-    const explained = { table, policies, identity, question, paths: request?.paths ?? null, ...view };
+    const explained = {
+      table,
+      policies,
+      identity,
+      question,
+      paths: request?.paths ?? null,
+      ...view,
+    };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const endpoints = runtime.endpoints.of(callKindOf(operation.operation));
     const arranged = request ?? { ...requested.question, body: {}, reader: PLAIN_BODY };
@@ -55,7 +72,13 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       const route = table.routes[routed.route];
       return route === undefined
         ? null
-        : foreseenPlan({ endpoints, stickyKeyOf: runtime.stickyKeyOf }, routed, route, arranged, headers);
+        : foreseenPlan(
+            { endpoints, stickyKeyOf: runtime.stickyKeyOf },
+            routed,
+            route,
+            arranged,
+            headers,
+          );
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
@@ -78,9 +101,12 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       policy_revisions: policyRevisions(snapshot.decider.policies),
       uptime_seconds: Math.floor((performance.now() - runtime.build.startedAt) / 1000),
       degraded: runtime.degraded(),
-      // The endpoint needs no key: no figure here may show any workspace's traffic. Operators have them at /metrics.
+      // The endpoint needs no key: no figure here may show any workspace's traffic. Operators have
+      // them at /metrics.
       evidence: evidenceStatus(runtime.evidenceStatus()),
-      ...(runtime.build.egressProxies !== undefined && { egress_proxies: runtime.build.egressProxies }),
+      ...(runtime.build.egressProxies !== undefined && {
+        egress_proxies: runtime.build.egressProxies,
+      }),
       ...(runtime.workers !== undefined && { workers: runtime.workers() }),
     },
   }),

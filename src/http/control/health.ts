@@ -12,11 +12,18 @@ export function statusFacts(
   endpointId: string,
   isStream: boolean,
 ): JsonObject {
-  const { failure: _failure, operations: _operations, ...facts } = endpointFacts(endpoints, endpointId, isStream);
+  const {
+    failure: _failure,
+    operations: _operations,
+    ...facts
+  } = endpointFacts(endpoints, endpointId, isStream);
   return facts;
 }
 
-/** Health of the endpoints that the routes of some workspaces have, and of the server that answers. Figures of endpoints include other workspaces' calls. */
+/**
+ * Health of the endpoints that the routes of some workspaces have, and of the server that answers.
+ * Figures of endpoints include other workspaces' calls.
+ */
 export async function healthAnswer(
   runtime: Runtime,
   { decider }: Snapshot,
@@ -31,7 +38,10 @@ export async function healthAnswer(
       const row = table.endpoints[id];
       if (row === undefined) throw new Error(`health: the table has no endpoint ${id}`);
       const { provider, region, model, plaintext = false } = row;
-      const known = [allFacts(runtime.endpoints, id), ...others.flatMap((other) => other[id] ?? [])] as const;
+      const known = [
+        allFacts(runtime.endpoints, id),
+        ...others.flatMap((other) => other[id] ?? []),
+      ] as const;
       return { id, provider, region, model, plaintext, routes, ...joinedFacts(known) };
     }),
     evidence: { state },
@@ -58,12 +68,16 @@ async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replica
   }
 }
 
-/** Endpoints of the workspaces' routes, in the order of the table, with the routes that have them. */
+/**
+ * Endpoints of the workspaces' routes, in the order of the table, with the routes that have them.
+ */
 function endpointsOf(
   { workspaces, routes, endpoints }: RoutingTable,
   wanted: readonly string[],
 ): readonly { readonly id: string; readonly routes: readonly string[] }[] {
-  const approved = new Set(wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []));
+  const approved = new Set(
+    wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []),
+  );
   const own = [...approved].flatMap((id) => routes[id] ?? []);
   return Object.keys(endpoints).flatMap((id) => {
     const using = own.filter(({ tiers }) => tiers.some((tier) => tier.endpoints.includes(id)));

@@ -1,6 +1,10 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { SummaryStore } from "../../governance/summary-store.ts";
-import { shadowCountReport, type ShadowReader, type ShadowCountReport } from "../../governance/shadow-report.ts";
+import {
+  shadowCountReport,
+  type ShadowReader,
+  type ShadowCountReport,
+} from "../../governance/shadow-report.ts";
 import {
   findExamples,
   type ExampleLog,
@@ -29,9 +33,11 @@ export interface ShadowSource extends SummaryStore {
 }
 
 /**
- * What a revision said in shadow, with requests to try. Workspaces that the reader does not see are in the numbers and in nothing else.
+ * What a revision said in shadow, with requests to try. Workspaces that the reader does not see are
+ * in the numbers and in nothing else.
  *
- * @param examples how many classes to show; 0 leaves the evidence unread. @param now milliseconds since the epoch.
+ * @param examples how many classes to show; 0 leaves the evidence unread. @param now milliseconds
+ * since the epoch.
  */
 export async function policyShadow(
   source: ShadowSource,
@@ -61,13 +67,17 @@ export interface ShadowLine {
   readonly digest: string;
   /** When it entered its slot, milliseconds since the epoch. */
   readonly since: number;
-  /** When it was first seen, likewise: a candidate that has come back is counted from then. `since` where left out. */
+  /**
+   * When it was first seen, likewise: a candidate that has come back is counted from then. `since`
+   * where left out.
+   */
   readonly firstSeen?: number;
 }
 
 /**
- * What `GET /v1/policies/{id}/shadow` answers: counts over all hours in which the revision was evaluated, and requests of the newest evidence to try. Words,
- * numbers and closed lists: `test/http/shadow/shadow-answer.test-d.ts` proves that no member takes free text.
+ * What `GET /v1/policies/{id}/shadow` answers: counts over all hours in which the revision was
+ * evaluated, and requests of the newest evidence to try. Words, numbers and closed lists:
+ * `test/http/shadow/shadow-answer.test-d.ts` proves that no member takes free text.
  */
 export interface ShadowAnswer extends ShadowCountReport {
   readonly object: "policy.shadow";

@@ -4,27 +4,39 @@ import { NO_INSTANT, readInstant } from "../../governance/window.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 
 /**
- * Refuses a query that the contract does not allow: a parameter that is given twice or has another value than its schema, or that is required and missing;
- * for readings of keys, policies and evidence an unknown parameter too. The items of lists are left to the handlers, as some may be separated by commas.
+ * Refuses a query that the contract does not allow: a parameter that is given twice or has another
+ * value than its schema, or that is required and missing; for readings of keys, policies and
+ * evidence an unknown parameter too. The items of lists are left to the handlers, as some may be
+ * separated by commas.
  */
 export function checkQuery(
   given: URLSearchParams,
-  { tag, body, query, optionalQuery = {} }: Pick<ControlEndpoint, "tag" | "body" | "query" | "optionalQuery">,
+  {
+    tag,
+    body,
+    query,
+    optionalQuery = {},
+  }: Pick<ControlEndpoint, "tag" | "body" | "query" | "optionalQuery">,
 ): ServiceError | null {
   const schemas: Readonly<Record<string, JsonObject>> = { ...query, ...optionalQuery };
   if (body === null && READINGS.has(tag)) {
-    for (const name of given.keys()) if (!Object.hasOwn(schemas, name)) return unknown(name, Object.keys(schemas));
+    for (const name of given.keys())
+      if (!Object.hasOwn(schemas, name)) return unknown(name, Object.keys(schemas));
   }
   for (const [name, schema] of Object.entries(schemas)) {
     const values = given.getAll(name);
-    if (schema["type"] === "array" || (values.length === 0 && !Object.hasOwn(query, name))) continue;
+    if (schema["type"] === "array" || (values.length === 0 && !Object.hasOwn(query, name)))
+      continue;
     const rule = values.length > 1 ? "must be given once" : brokenRule(values[0] ?? "", schema);
     if (rule !== null) return invalidRequest("invalid_value", `${name} ${rule}`, name);
   }
   return null;
 }
 
-/** Tags of endpoints whose GET refuses unknown parameters: a typing error would show other rows than were wanted. */
+/**
+ * Tags of endpoints whose GET refuses unknown parameters: a typing error would show other rows than
+ * were wanted.
+ */
 export const READINGS: ReadonlySet<string> = new Set(["Service keys", "Policies", "Governance"]);
 
 function unknown(name: string, known: readonly string[]): ServiceError {
@@ -37,13 +49,20 @@ function unknown(name: string, known: readonly string[]): ServiceError {
 function brokenRule(value: string, schema: JsonObject): string | null {
   const { type, format, pattern, minLength, maxLength } = schema;
   const allowed = type === "boolean" ? ["true", "false"] : schema["enum"];
-  if (isList(allowed)) return allowed.includes(value) ? null : `must be one of ${allowed.join(", ")}`;
+  if (isList(allowed))
+    return allowed.includes(value) ? null : `must be one of ${allowed.join(", ")}`;
   if (format === "date-time") return readInstant(value) === null ? NO_INSTANT : null;
-  if (typeof pattern === "string") return new RegExp(pattern).test(value) ? null : `must match ${pattern}`;
+  if (typeof pattern === "string")
+    return new RegExp(pattern).test(value) ? null : `must match ${pattern}`;
   if (type === "integer") {
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
-    const [least, most] = [Number(schema["minimum"] ?? 0), Number(schema["maximum"] ?? Number.MAX_SAFE_INTEGER)];
-    return number >= least && number <= most ? null : `must be a whole number from ${least} to ${most}`;
+    const [least, most] = [
+      Number(schema["minimum"] ?? 0),
+      Number(schema["maximum"] ?? Number.MAX_SAFE_INTEGER),
+    ];
+    return number >= least && number <= most
+      ? null
+      : `must be a whole number from ${least} to ${most}`;
   }
   if (typeof minLength !== "number" || typeof maxLength !== "number") return null;
   const fits = value.length >= minLength && value.length <= maxLength;

@@ -20,7 +20,10 @@ import { openUnary } from "../unary/open-unary.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 import { refusedKind } from "../../dialects/fields.ts";
 
-/** What simulation needs of the operation it simulates: the same reader and the same checks as a real call. */
+/**
+ * What simulation needs of the operation it simulates: the same reader and the same checks as a
+ * real call.
+ */
 export interface SimulatedOperation {
   readonly operation: Operation;
   readonly surface: InferenceEndpoint["surface"];
@@ -34,15 +37,24 @@ export interface SimulatedQuestion {
 }
 
 /**
- * Makes the question that a real call would ask. With `request`, its body is validated and read by the operation's own surface; otherwise the
- * shape is what the body says of it, and a plain request's where it says nothing.
+ * Makes the question that a real call would ask. With `request`, its body is validated and read by
+ * the operation's own surface; otherwise the shape is what the body says of it, and a plain
+ * request's where it says nothing.
  */
-export function simulationQuestion(body: JsonObject, operation: SimulatedOperation): SimulatedQuestion | ServiceError {
+export function simulationQuestion(
+  body: JsonObject,
+  operation: SimulatedOperation,
+): SimulatedQuestion | ServiceError {
   const { request, model } = body;
-  if (model === undefined && operation.operation !== "moderations" && !(isJsonObject(request) && "model" in request)) {
+  if (
+    model === undefined &&
+    operation.operation !== "moderations" &&
+    !(isJsonObject(request) && "model" in request)
+  ) {
     return invalidRequest("missing_field", "model is required", "model");
   }
-  if (!isJsonObject(request)) return { question: plainQuestion(body, operation.operation), request: null };
+  if (!isJsonObject(request))
+    return { question: plainQuestion(body, operation.operation), request: null };
   const { provider } = body;
   const whole: JsonObject = {
     ...request,
@@ -53,13 +65,17 @@ export function simulationQuestion(body: JsonObject, operation: SimulatedOperati
   if (invalid !== null) return invalid;
   // A simulated request has a body only, and speaks the protocol's oldest version.
   // The size that the call's body would have, not that of the simulation around it.
-  const parsed = operation.surface.parse(whole, Buffer.byteLength(JSON.stringify(request)), NO_HEADERS);
+  const parsed = operation.surface.parse(
+    whole,
+    Buffer.byteLength(JSON.stringify(request)),
+    NO_HEADERS,
+  );
   return "code" in parsed ? (nested(parsed) ?? parsed) : { question: parsed, request: parsed };
 }
 
 /**
- * What a real call does between decision and dispatch: the 400 for members which the route does not take or another protocol cannot express, or the
- * decision as it will be carried out.
+ * What a real call does between decision and dispatch: the 400 for members which the route does not
+ * take or another protocol cannot express, or the decision as it will be carried out.
  */
 export function simulatedDecision(
   request: InferenceRequest | null,
@@ -89,7 +105,10 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
       operation,
       needs: wordsOf(body["needs"]).filter(isCapability).toSorted(),
       features: [
-        ...new Set([...wordsOf(body["features"]).filter(isFeature), ...(ALWAYS_USED[operation] ?? [])]),
+        ...new Set([
+          ...wordsOf(body["features"]).filter(isFeature),
+          ...(ALWAYS_USED[operation] ?? []),
+        ]),
       ].toSorted(),
       ...(readScalars((member, name) => body[name] ?? PLAIN_SCALARS[member]) ?? PLAIN_SCALARS),
       signatureFamilies: [...new Set(wordsOf(body["signature_families"]))].toSorted(),
@@ -99,7 +118,9 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
 }
 
 function wordsOf(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+  return Array.isArray(value)
+    ? value.filter((item): item is string => typeof item === "string")
+    : [];
 }
 
 /** When and with which slots the question is decided. */
@@ -112,11 +133,18 @@ interface SimulatedView {
 /** @param body validated. */
 export function simulationView({ time, promoted }: JsonObject): SimulatedView {
   const day = isJsonObject(time) ? DAY_BUCKETS.find((bucket) => bucket === time["day"]) : undefined;
-  const hour = isJsonObject(time) ? HOUR_BUCKETS.find((bucket) => bucket === time["hour"]) : undefined;
-  return { time: day === undefined || hour === undefined ? null : { day, hour }, promoted: promoted === true };
+  const hour = isJsonObject(time)
+    ? HOUR_BUCKETS.find((bucket) => bucket === time["hour"])
+    : undefined;
+  return {
+    time: day === undefined || hour === undefined ? null : { day, hour },
+    promoted: promoted === true,
+  };
 }
 
-/** Decides from where the caller wants to look; from here and now by the memo that real calls use. */
+/**
+ * Decides from where the caller wants to look; from here and now by the memo that real calls use.
+ */
 export function decideFrom(
   decider: Decider,
   identity: Identity,

@@ -2,15 +2,19 @@ import type { ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/errors/coded-error.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 
-/** Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of routes.yaml says nothing. */
+/**
+ * Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of
+ * routes.yaml says nothing.
+ */
 const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
 
 /** Milliseconds. */
 const MINUTE = 60_000;
 
 /**
- * Counts the simulations of each workspace in the running minute, in this process. A simulation calls no provider and uses up no limit of
- * inference, but it evaluates policies and is recorded: without a bound one key could keep a process and its log busy.
+ * Counts the simulations of each workspace in the running minute, in this process. A simulation
+ * calls no provider and uses up no limit of inference, but it evaluates policies and is recorded:
+ * without a bound one key could keep a process and its log busy.
  */
 export class SimulationRate {
   #minute = 0;
@@ -40,12 +44,16 @@ export class SimulationRate {
   }
 }
 
-/** Counts a simulation against the workspace's limit. @returns the refusal where none is left in this minute. */
+/**
+ * Counts a simulation against the workspace's limit. @returns the refusal where none is left in
+ * this minute.
+ */
 export function takeSimulation(
   rate: SimulationRate | undefined,
   { workspaces }: Pick<RoutingTable, "workspaces">,
   workspace: string,
 ): ServiceError | null {
-  const perMinute = workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
+  const perMinute =
+    workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
   return rate?.take(workspace, perMinute, Date.now()) ?? null;
 }

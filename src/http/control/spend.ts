@@ -21,7 +21,8 @@ export const SPEND_QUERY = {
 } as const;
 
 /**
- * What workspaces that the caller may read spent, and their budgets. With `text/csv` in `Accept` the groups are answered as CSV.
+ * What workspaces that the caller may read spent, and their budgets. With `text/csv` in `Accept`
+ * the groups are answered as CSV.
  *
  * @param now milliseconds since the epoch.
  */
@@ -38,7 +39,11 @@ export async function spend(
   const isCsv = wantsCsv(call.headers.accept);
   const most = isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
   return source.turns.take(ownWorkspace(call), async () => {
-    const summary = await summarise((facet) => cellsOf(source.read, workspaces, { facet, ...window }), grouping, most);
+    const summary = await summarise(
+      (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
+      grouping,
+      most,
+    );
     const usage = (await source.limitUsage?.(now)) ?? { counters: [], slots: [] };
     const budgets = workspaces.flatMap((id) => {
       const limits = Object.hasOwn(table.workspaces, id) ? table.workspaces[id]?.limits : undefined;
@@ -52,5 +57,7 @@ export async function spend(
 }
 
 function wantsCsv(accept: string | undefined): boolean {
-  return (accept ?? "").split(",").some((type) => type.split(";")[0]?.trim().toLowerCase() === "text/csv");
+  return (accept ?? "")
+    .split(",")
+    .some((type) => type.split(";")[0]?.trim().toLowerCase() === "text/csv");
 }

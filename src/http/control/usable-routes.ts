@@ -16,7 +16,9 @@ import type { Decider } from "../../decide/decider.ts";
 /** A route as one workspace may use it. */
 export interface UsableRoute {
   readonly route: RouteRow;
-  /** Of the operations served, those that the workspace's requests get through with; at least one. */
+  /**
+   * Of the operations served, those that the workspace's requests get through with; at least one.
+   */
   readonly operations: readonly Operation[];
   /** What requests may need; in the order of `canon/capability.ts`. */
   readonly capabilities: readonly Capability[];
@@ -29,13 +31,18 @@ export interface UsableRoute {
   /** Vector lengths that may be requested. Ascending. */
   readonly dimensions: readonly number[];
   /** Whether a request of the operation that needs and uses these would be routed. */
-  readonly serves: (operation: Operation, needs: readonly Capability[], features: readonly Feature[]) => boolean;
+  readonly serves: (
+    operation: Operation,
+    needs: readonly Capability[],
+    features: readonly Feature[],
+  ) => boolean;
 }
 
 /**
- * Routes that the key's workspace may use, sorted by id. Each route is tried with the decision itself, so that the catalogue offers what a call gets:
- * endpoints that are not approved count for nothing, and a route that is denied because of one is not among them. Policies are not evaluated here
- * ({@link listedRoutes} evaluates them for a plain request).
+ * Routes that the key's workspace may use, sorted by id. Each route is tried with the decision
+ * itself, so that the catalogue offers what a call gets: endpoints that are not approved count for
+ * nothing, and a route that is denied because of one is not among them. Policies are not evaluated
+ * here ({@link listedRoutes} evaluates them for a plain request).
  *
  * @param served operations that this server has an endpoint for.
  */
@@ -53,7 +60,9 @@ export function usableRoutes(
   let list = lists.get(key);
   if (list === undefined) {
     if (lists.size >= MAXIMUM_LISTS) lists.clear();
-    list = workspace.approve.routes.toSorted().flatMap((id) => usableRoute(table, identity, served, id) ?? []);
+    list = workspace.approve.routes
+      .toSorted()
+      .flatMap((id) => usableRoute(table, identity, served, id) ?? []);
     lists.set(key, list);
   }
   return list;
@@ -63,19 +72,25 @@ export function usableRoutes(
 const MAXIMUM_LISTS = 1_000;
 
 /**
- * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which no other request is served. They go with the table.
+ * Lists made before, by table: with a hundred routes one takes ten milliseconds, in which no other
+ * request is served. They go with the table.
  */
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
 
 /** A route of the workspace, with what a plain request to it would get. */
 export interface ListedRoute extends UsableRoute {
-  /** Why a plain request of the key is denied, for each of its operations; `null` where one gets through. */
+  /**
+   * Why a plain request of the key is denied, for each of its operations; `null` where one gets
+   * through.
+   */
   readonly denial: Denial | null;
 }
 
 /**
- * Every route that the workspace approves, sorted by id, with what this key would get now for a plain request: one without tools, images or preferences.
- * Policies are evaluated, so the answer depends on the key's environment, workload and labels, and on the time and the budget where a policy reads them.
+ * Every route that the workspace approves, sorted by id, with what this key would get now for a
+ * plain request: one without tools, images or preferences. Policies are evaluated, so the answer
+ * depends on the key's environment, workload and labels, and on the time and the budget where a
+ * policy reads them.
  */
 export function listedRoutes(
   decider: Decider,
@@ -107,7 +122,10 @@ export function listedRoute(
   return known === null ? null : withDenial(decider, identity, served, known, budget);
 }
 
-/** `null` where the caller may do none of the work that the route does: to it, the route is not there. */
+/**
+ * `null` where the caller may do none of the work that the route does: to it, the route is not
+ * there.
+ */
 function withDenial(
   decider: Decider,
   identity: Identity,
@@ -118,11 +136,17 @@ function withDenial(
   const { route, dimensions } = usable;
   let denial: Denial | null = null;
   for (const operation of served) {
-    if (!route.operations.includes(MODEL_OPERATION_OF[operation]) || !mayDo(identity, operation)) continue;
+    if (!route.operations.includes(MODEL_OPERATION_OF[operation]) || !mayDo(identity, operation))
+      continue;
     const shape = shapeOf(operation, {
       dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
     });
-    const decision = decider.decide(identity, { model: route.id, shape, preferences: null, budget });
+    const decision = decider.decide(identity, {
+      model: route.id,
+      shape,
+      preferences: null,
+      budget,
+    });
     if (decision.outcome === "route") return { ...usable, denial: null };
     denial ??= decision.denial;
   }
@@ -143,7 +167,10 @@ function unusable(route: RouteRow): UsableRoute {
   };
 }
 
-/** One of them; `null` where there is no such route, or none that the workspace may use: a difference would reveal which routes exist. */
+/**
+ * One of them; `null` where there is no such route, or none that the workspace may use: a
+ * difference would reveal which routes exist.
+ */
 export function usableRoute(
   table: RoutingTable,
   identity: Identity,
@@ -153,17 +180,25 @@ export function usableRoute(
   const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
   if (route === undefined) return null;
   for (const preferences of REFERENCE_PREFERENCES) {
-    const usable = usableWith(questioner(table, identity, route, preferences), table, route, served);
+    const usable = usableWith(
+      questioner(table, identity, route, preferences),
+      table,
+      route,
+      served,
+    );
     if (usable !== null) return usable;
   }
   return null;
 }
 
 /**
- * What requests without wishes get. Where that is nothing because all providers may train on what they are sent, the route can still be used by those who
- * say that they do not mind.
+ * What requests without wishes get. Where that is nothing because all providers may train on what
+ * they are sent, the route can still be used by those who say that they do not mind.
  */
-const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [null, { data_collection: "allow" }];
+const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [
+  null,
+  { data_collection: "allow" },
+];
 
 function workspaceOf(table: RoutingTable, { workspace }: Identity): WorkspaceRow | undefined {
   return Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
@@ -183,7 +218,10 @@ type RequestedShape = Partial<Pick<RequestShape, "needs" | "features" | "dimensi
 type PlanOf = (operation: Operation, requested?: RequestedShape) => readonly Candidate[];
 
 /** Of a request that says nothing else. */
-function shapeOf(operation: Operation, { needs = [], features = [], dimensions = null }: RequestedShape): RequestShape {
+function shapeOf(
+  operation: Operation,
+  { needs = [], features = [], dimensions = null }: RequestedShape,
+): RequestShape {
   return {
     operation,
     needs: needs.toSorted(),
@@ -206,7 +244,13 @@ function questioner(
 ): PlanOf {
   return (operation, { needs = [], features = [], dimensions = null } = {}) => {
     const shape = shapeOf(operation, { needs, features, dimensions });
-    const decision = decide(table, NO_POLICIES, identity, { model: route.id, shape, preferences }, 0);
+    const decision = decide(
+      table,
+      NO_POLICIES,
+      identity,
+      { model: route.id, shape, preferences },
+      0,
+    );
     return decision.outcome === "route" ? decision.plan : [];
   };
 }
@@ -217,14 +261,19 @@ function usableWith(
   route: RouteRow,
   served: readonly Operation[],
 ): UsableRoute | null {
-  const offered = served.filter((operation) => route.operations.includes(MODEL_OPERATION_OF[operation]));
+  const offered = served.filter((operation) =>
+    route.operations.includes(MODEL_OPERATION_OF[operation]),
+  );
   const candidates = routeCandidates(table, route);
   const lengths = table.models[candidates[0]?.endpoint.model ?? ""]?.dimensions ?? [];
   const dimensions = offered.includes("embeddings")
     ? lengths.filter((length) => planOf("embeddings", { dimensions: length }).length > 0)
     : [];
   const planWith: PlanOf = (operation, requested = {}) =>
-    planOf(operation, operation === "embeddings" ? { ...requested, dimensions: dimensions[0] ?? null } : requested);
+    planOf(
+      operation,
+      operation === "embeddings" ? { ...requested, dimensions: dimensions[0] ?? null } : requested,
+    );
   const plans = new Map(offered.map((operation) => [operation, planWith(operation)]));
   const operations = offered.filter((operation) => plans.get(operation)?.length !== 0);
   const planned = new Set([...plans.values()].flat().map(({ endpoint }) => endpoint.id));
@@ -255,13 +304,21 @@ function usableWith(
   };
 }
 
-/** One operation for each kind of work: what a model can do does not depend on the protocol of the request. */
+/**
+ * One operation for each kind of work: what a model can do does not depend on the protocol of the
+ * request.
+ */
 function kindsOf(operations: readonly Operation[]): readonly Operation[] {
-  const kinds = new Map(operations.toReversed().map((operation) => [MODEL_OPERATION_OF[operation], operation]));
+  const kinds = new Map(
+    operations.toReversed().map((operation) => [MODEL_OPERATION_OF[operation], operation]),
+  );
   return [...kinds.values()];
 }
 
-function smallest(models: readonly ModelRow[], read: (model: ModelRow) => number | null): number | null {
+function smallest(
+  models: readonly ModelRow[],
+  read: (model: ModelRow) => number | null,
+): number | null {
   const values = models.map(read).filter((value) => value !== null);
   return values.length === models.length && values.length > 0 ? Math.min(...values) : null;
 }

@@ -22,8 +22,9 @@ import { mustPrecedeCalls, onDisk } from "../request-recording.ts";
 import { openUnary, type OpenedUnary } from "./open-unary.ts";
 
 /**
- * Carries out a decision whose answer is one JSON document: parts are gathered, checked and put together before the first byte is sent. Gives
- * the refusal to send, or `null` when the answer has been sent.
+ * Carries out a decision whose answer is one JSON document: parts are gathered, checked and put
+ * together before the first byte is sent. Gives the refusal to send, or `null` when the answer has
+ * been sent.
  */
 export async function answerUnary(
   call: InferenceCall,
@@ -36,23 +37,50 @@ export async function answerUnary(
   bounds: Bounds,
 ): Promise<ServiceError | null> {
   const { runtime, snapshot, recorder } = call;
-  const opened = openUnary(snapshot.decider.table, surface, request, route, decision, bounds.maxBatchSize);
+  const opened = openUnary(
+    snapshot.decider.table,
+    surface,
+    request,
+    route,
+    decision,
+    bounds.maxBatchSize,
+  );
   if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
   const calls = opened.task.parts.length;
   // The pipeline has counted the request itself, before the number of its calls was known.
   const exhausted = calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
-  if (exhausted !== null) return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
-  const taken = admitToLimits(call, identity, request, opened.decision, { bytes, calls, deadline: bounds.deadline });
+  if (exhausted !== null)
+    return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
+  const taken = admitToLimits(call, identity, request, opened.decision, {
+    bytes,
+    calls,
+    deadline: bounds.deadline,
+  });
   const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission) return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
+  if ("code" in admission)
+    return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
   let isCalled = false;
   try {
-    const recording = recorder.decided(snapshot, identity, request, opened.decision, bounds.deadline);
+    const recording = recorder.decided(
+      snapshot,
+      identity,
+      request,
+      opened.decision,
+      bounds.deadline,
+    );
     const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
     if (unrecorded !== null) return unrecorded;
     recorder.dispatched();
     isCalled = true;
-    return await new UnaryExchange(call, request, opened, route, bounds, recording, admission).run();
+    return await new UnaryExchange(
+      call,
+      request,
+      opened,
+      route,
+      bounds,
+      recording,
+      admission,
+    ).run();
   } finally {
     if (isCalled) admission.end();
     else admission.release();
@@ -125,7 +153,13 @@ class UnaryExchange {
     const answer = isGone || isWithheld ? null : work.answer;
     const ended = stop ?? gathered.ended;
     const outcome: RelayOutcome = {
-      ...outcomeOf(work, terminal, this.#opened, this.#editsOf(work), answer === null ? null : performance.now()),
+      ...outcomeOf(
+        work,
+        terminal,
+        this.#opened,
+        this.#editsOf(work),
+        answer === null ? null : performance.now(),
+      ),
       stripped: [...this.#opened.task.stripped, ...(this.#request.headers.unsent ?? [])],
       ...(ended !== null && { ended }),
     };
@@ -147,7 +181,13 @@ class UnaryExchange {
       "application/json",
       "content-length",
       String(answer.bytes.length),
-      ...recorder.answerHeaders(snapshot, this.#route.id, answeredBy.length > 0 ? answeredBy : [first], calls, outcome),
+      ...recorder.answerHeaders(
+        snapshot,
+        this.#route.id,
+        answeredBy.length > 0 ? answeredBy : [first],
+        calls,
+        outcome,
+      ),
     ]);
     this.#client.endWith(answer.bytes);
     recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
@@ -156,8 +196,8 @@ class UnaryExchange {
   }
 
   /**
-   * Makes the calls. They are cancelled when the client leaves, the deadline passes, the decision cannot be recorded, or
-   * the server or the key ends, whichever is first.
+   * Makes the calls. They are cancelled when the client leaves, the deadline passes, the decision
+   * cannot be recorded, or the server or the key ends, whichever is first.
    */
   async #wait(): Promise<{ readonly end: WaitEnd; readonly work: UnaryWork }> {
     const gathering = this.#gathering();
@@ -169,7 +209,10 @@ class UnaryExchange {
       end = why;
       gathering.cancel(CANCEL_CAUSES[why]);
     };
-    const timer = setTimeout(() => giveUp("deadline"), Math.max(this.#bounds.deadline - performance.now(), 0) + GRACE);
+    const timer = setTimeout(
+      () => giveUp("deadline"),
+      Math.max(this.#bounds.deadline - performance.now(), 0) + GRACE,
+    );
     this.#client.onClose(() => giveUp("gone"));
     void this.#recording.result.then((error) => {
       if (error !== null) giveUp("unrecorded");
@@ -205,7 +248,13 @@ class UnaryExchange {
     return new Gathering({
       task,
       callersBody: this.#request.body,
-      ...arrangedPlan({ endpoints, stickyKeyOf }, decision, this.#route, this.#request, incoming.headers),
+      ...arrangedPlan(
+        { endpoints, stickyKeyOf },
+        decision,
+        this.#route,
+        this.#request,
+        incoming.headers,
+      ),
       endpoints,
       callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,

@@ -11,7 +11,10 @@ export interface OpenedUnary {
   readonly task: UnaryTask;
 }
 
-/** Translates a request for every candidate before anything is recorded or sent. Simulation calls the same function. */
+/**
+ * Translates a request for every candidate before anything is recorded or sent. Simulation calls
+ * the same function.
+ */
 export function openUnary(
   table: RoutingTable,
   surface: UnarySurface,

@@ -9,10 +9,16 @@ import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 
 export const ISSUER = "signalbox";
 
-/** `typ` of the header: a JWT of another kind that the same key had signed would be no token (RFC 9068 §2.1, RFC 8725 §3.11). */
+/**
+ * `typ` of the header: a JWT of another kind that the same key had signed would be no token (RFC
+ * 9068 §2.1, RFC 8725 §3.11).
+ */
 export const TOKEN_TYPE = "at+jwt";
 
-/** How far the clocks of two replicas may be apart, seconds: from so long before its making a token is good. */
+/**
+ * How far the clocks of two replicas may be apart, seconds: from so long before its making a token
+ * is good.
+ */
 const CLOCK_SKEW = 30;
 
 /** The claims of a token. Its holder can read all of them; none is secret. */
@@ -27,7 +33,10 @@ export interface Token {
   readonly expiresAt: number;
 }
 
-/** @param rule as of {@link Token}. @param issuedAt seconds since the epoch. @param expiresAt the same; not after the key's own. */
+/**
+ * @param rule as of {@link Token}. @param issuedAt seconds since the epoch. @param expiresAt the
+ * same; not after the key's own.
+ */
 export function tokenClaims(
   id: string,
   key: { readonly keyId: string; readonly workspace: string },
@@ -55,7 +64,10 @@ export function tokenClaims(
   };
 }
 
-/** Reads claims whose signature and times are right; `null` where a member is missing or of another kind. Nothing missing reads as "no bound". */
+/**
+ * Reads claims whose signature and times are right; `null` where a member is missing or of another
+ * kind. Nothing missing reads as "no bound".
+ */
 export function readClaims(claims: JWTPayload): Token | null {
   const {
     sub,
@@ -72,7 +84,8 @@ export function readClaims(claims: JWTPayload): Token | null {
     rule = null,
   } = claims;
   if (typeof sub !== "string" || typeof jti !== "string" || !/^[\w-]{1,64}$/.test(jti)) return null;
-  if (typeof iat !== "number" || typeof exp !== "number" || exp - iat > TOKEN_LIFETIME.maximum) return null;
+  if (typeof iat !== "number" || typeof exp !== "number" || exp - iat > TOKEN_LIFETIME.maximum)
+    return null;
   if (typeof workspace !== "string" || typeof scope !== "string") return null;
   const scopes = scope.split(" ").filter(isScope);
   if (rule !== null && typeof rule !== "string") return null;
@@ -82,7 +95,8 @@ export function readClaims(claims: JWTPayload): Token | null {
   const names = readList(routes);
   const requests = readCount(max_requests);
   const tokens = readCount(max_tokens);
-  if (kinds === undefined || names === undefined || requests === undefined || tokens === undefined) return null;
+  if (kinds === undefined || names === undefined || requests === undefined || tokens === undefined)
+    return null;
   if (origin !== null && typeof origin !== "string") return null;
   return {
     keyId: sub,
@@ -108,5 +122,7 @@ function readList(value: unknown): readonly string[] | null | undefined {
 }
 
 function readCount(value: unknown): number | null | undefined {
-  return value === null || (typeof value === "number" && Number.isSafeInteger(value)) ? value : undefined;
+  return value === null || (typeof value === "number" && Number.isSafeInteger(value))
+    ? value
+    : undefined;
 }

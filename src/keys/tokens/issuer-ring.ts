@@ -5,7 +5,9 @@ import type { Clock } from "../key-record.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import type { RandomBytes } from "../key-text.ts";
 
-/** Least time between two readings of the store that tokens of unknown issuers cause, milliseconds. */
+/**
+ * Least time between two readings of the store that tokens of unknown issuers cause, milliseconds.
+ */
 const LOOK_UP_PAUSE = 200;
 
 interface Issuer {
@@ -20,7 +22,10 @@ export class IssuerRing {
   readonly #issuers = new Map<string, Issuer>();
   #unwatch: () => void = () => undefined;
   #lookedUpAt = Number.NEGATIVE_INFINITY;
-  /** The look-up that has not begun yet: all who wait share it. One that has begun may have read too early. */
+  /**
+   * The look-up that has not begun yet: all who wait share it. One that has begun may have read too
+   * early.
+   */
   #next: Promise<void> | null = null;
 
   constructor(store: IssuerStore, clock: Clock) {
@@ -31,7 +36,9 @@ export class IssuerRing {
   /** @throws {StoreUnavailableError} */
   async open(): Promise<void> {
     // A key that cannot be imported is skipped; its tokens are then rejected.
-    this.#unwatch = await this.#store.watch((records) => void this.add(records).catch(() => undefined));
+    this.#unwatch = await this.#store.watch(
+      (records) => void this.add(records).catch(() => undefined),
+    );
     await this.add(await this.#store.list(this.#clock()));
   }
 
@@ -41,7 +48,8 @@ export class IssuerRing {
 
   async add(records: readonly IssuerRecord[]): Promise<void> {
     const now = this.#clock();
-    for (const [kid, { expiresAt }] of this.#issuers) if (expiresAt <= now) this.#issuers.delete(kid);
+    for (const [kid, { expiresAt }] of this.#issuers)
+      if (expiresAt <= now) this.#issuers.delete(kid);
     for (const { kid, publicKey, expiresAt } of records) {
       if (this.#issuers.has(kid)) continue;
       const key = await importPublicKey(publicKey);
@@ -49,7 +57,10 @@ export class IssuerRing {
     }
   }
 
-  /** The public key of that name, looked for in the store where it is not known; `null` where there is none. Never rejects. */
+  /**
+   * The public key of that name, looked for in the store where it is not known; `null` where there
+   * is none. Never rejects.
+   */
   async find(kid: string): Promise<CryptoKey | null> {
     const known = this.#known(kid);
     if (known !== null) return known;
@@ -64,7 +75,9 @@ export class IssuerRing {
   }
 
   async #lookUp(): Promise<void> {
-    await delay(Math.max(this.#lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, { ref: false });
+    await delay(Math.max(this.#lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, {
+      ref: false,
+    });
     this.#lookedUpAt = performance.now();
     this.#next = null;
     const records = await this.#store.list(this.#clock()).catch(() => []);
@@ -84,7 +97,10 @@ async function importPublicKey(x: string): Promise<CryptoKey | null> {
 /** How long one key pair signs, milliseconds. */
 const SIGNING_TIME = 12 * 60 * 60_000;
 
-/** How long after that its tokens may still be good: the longest life, and a minute for clocks that differ. Milliseconds. */
+/**
+ * How long after that its tokens may still be good: the longest life, and a minute for clocks that
+ * differ. Milliseconds.
+ */
 const AFTERLIFE = (TOKEN_LIFETIME.maximum + 60) * 1_000;
 
 /** How long the public half of an expired pair is kept in the store, milliseconds. */
@@ -97,8 +113,8 @@ interface SigningKey {
 }
 
 /**
- * This process's key pair: made for the first token, and anew after half a day. The public half is in the store
- * before anything is signed.
+ * This process's key pair: made for the first token, and anew after half a day. The public half is
+ * in the store before anything is signed.
  */
 export class SigningKeys {
   readonly #issuers: IssuerStore;
@@ -121,7 +137,10 @@ export class SigningKeys {
     this.#onPublished = onPublished;
   }
 
-  /** @throws {StoreUnavailableError} where a new public key cannot be published; the next call tries again. */
+  /**
+   * @throws {StoreUnavailableError} where a new public key cannot be published; the next call tries
+   * again.
+   */
   current(): Promise<SigningKey> {
     if (this.#current === null || this.#clock() >= this.#signsUntil) {
       this.#signsUntil = this.#clock() + SIGNING_TIME;
@@ -135,7 +154,10 @@ export class SigningKeys {
   }
 
   async #make(signsUntil: number): Promise<SigningKey> {
-    const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: false });
+    const { publicKey, privateKey } = await generateKeyPair("EdDSA", {
+      crv: "Ed25519",
+      extractable: false,
+    });
     const { x } = await exportJWK(publicKey);
     if (x === undefined) throw new Error("tokens: an Ed25519 key without a public half");
     const kid = Buffer.from(this.#randomBytes(12)).toString("base64url");

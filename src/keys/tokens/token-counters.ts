@@ -1,8 +1,8 @@
 import type { Identity, TokenCeilings } from "../../canon/identity.ts";
 
 /**
- * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its ceiling again, so beyond this number its new ones are
- * refused, and no other workspace's.
+ * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its
+ * ceiling again, so beyond this number its new ones are refused, and no other workspace's.
  */
 const MAXIMUM_TOKENS = 20_000;
 
@@ -24,14 +24,16 @@ interface WorkspaceAccounts {
 }
 
 /**
- * What tokens with ceilings have used in this process. Every replica counts for itself: over all of them a token may use its ceiling as many times as
- * there are replicas, within its minutes.
+ * What tokens with ceilings have used in this process. Every replica counts for itself: over all of
+ * them a token may use its ceiling as many times as there are replicas, within its minutes.
  */
 export class TokenCounters {
   readonly #accounts = new Map<string, Account>();
   readonly #workspaces = new Map<string, WorkspaceAccounts>();
 
-  /** The ceiling that is reached already; counts nothing. `null` too where the caller has no token. */
+  /**
+   * The ceiling that is reached already; counts nothing. `null` too where the caller has no token.
+   */
   reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
     if (narrowed == null) return null;
     const account = this.#accounts.get(narrowed.tokenId);
@@ -40,12 +42,18 @@ export class TokenCounters {
 
   /**
    * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
-   * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for each of its calls.
+   * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for
+   * each of its calls.
    */
   take(caller: CountedCaller, now: number, requests = 1): "requests" | "tokens" | null {
     const { narrowed } = caller;
-    if (narrowed == null || (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)) return null;
-    const account = this.#accounts.get(narrowed.tokenId) ?? this.#open(narrowed.tokenId, caller, now);
+    if (
+      narrowed == null ||
+      (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)
+    )
+      return null;
+    const account =
+      this.#accounts.get(narrowed.tokenId) ?? this.#open(narrowed.tokenId, caller, now);
     if (account === null) return "requests";
     const reached = reachedBy(account, narrowed.ceilings, requests);
     if (reached === null) account.requests += requests;
@@ -59,7 +67,10 @@ export class TokenCounters {
   }
 
   #open(tokenId: string, { workspace, expiresAt }: CountedCaller, now: number): Account | null {
-    const own = this.#workspaces.get(workspace) ?? { accounts: new Map(), scannedAt: Number.NEGATIVE_INFINITY };
+    const own = this.#workspaces.get(workspace) ?? {
+      accounts: new Map(),
+      scannedAt: Number.NEGATIVE_INFINITY,
+    };
     this.#workspaces.set(workspace, own);
     if (own.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(own, now);
     if (own.accounts.size >= MAXIMUM_TOKENS) return null;
@@ -81,7 +92,11 @@ export class TokenCounters {
 }
 
 /** @param more requests that are about to start. */
-function reachedBy(account: Account, { requests, tokens }: TokenCeilings, more = 1): "requests" | "tokens" | null {
+function reachedBy(
+  account: Account,
+  { requests, tokens }: TokenCeilings,
+  more = 1,
+): "requests" | "tokens" | null {
   if (requests !== null && account.requests + more > requests) return "requests";
   return tokens !== null && account.tokens >= tokens ? "tokens" : null;
 }

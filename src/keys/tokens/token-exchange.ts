@@ -1,6 +1,18 @@
-import { SignJWT, errors, jwtVerify, type CryptoKey, type JWTHeaderParameters, type JWTPayload } from "jose";
+import {
+  SignJWT,
+  errors,
+  jwtVerify,
+  type CryptoKey,
+  type JWTHeaderParameters,
+  type JWTPayload,
+} from "jose";
 import { narrow, type TokenRequest } from "../../canon/credentials/narrowing.ts";
-import type { ExchangeFault, PreparedToken, Tokens, TokenVerification } from "../../canon/credentials/tokens.ts";
+import type {
+  ExchangeFault,
+  PreparedToken,
+  Tokens,
+  TokenVerification,
+} from "../../canon/credentials/tokens.ts";
 import type { SignInCheck } from "../../canon/credentials/session.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
@@ -62,7 +74,8 @@ export async function openTokenExchange(
     reached: (identity) => counters.reached(identity),
     take: (identity, now, requests) => counters.take(identity, now, requests),
     spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
-    prepare: (identity, requested) => prepare(holderOf, signing, clock, randomBytes, identity, requested),
+    prepare: (identity, requested) =>
+      prepare(holderOf, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
     sealSignIn: async (check, lifetime) => {
       const { kid, privateKey } = await signing.current();
@@ -76,12 +89,23 @@ export async function openTokenExchange(
   };
 }
 
-async function openSignIn(issuers: IssuerRing, sealed: string, now: number): Promise<SignInCheck | null> {
+async function openSignIn(
+  issuers: IssuerRing,
+  sealed: string,
+  now: number,
+): Promise<SignInCheck | null> {
   if (sealed.length > LONGEST) return null;
   try {
     const required = ["state", "nonce", "verifier", "exp"];
-    const { state, nonce, verifier } = await verifyJws(issuers, sealed, SIGN_IN_TYPE, required, now);
-    const isWhole = typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
+    const { state, nonce, verifier } = await verifyJws(
+      issuers,
+      sealed,
+      SIGN_IN_TYPE,
+      required,
+      now,
+    );
+    const isWhole =
+      typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
     return isWhole ? { state, nonce, verifier } : null;
   } catch {
     return null;
@@ -115,7 +139,8 @@ async function verify(
   text: string,
   now: number,
 ): Promise<TokenVerification> {
-  if (!isToken(text) || text.length > LONGEST || !isCanonicalJws(text.slice(TOKEN_PREFIX.length))) return INVALID;
+  if (!isToken(text) || text.length > LONGEST || !isCanonicalJws(text.slice(TOKEN_PREFIX.length)))
+    return INVALID;
   try {
     const { payload, isExpired } = await verifySignature(issuers, text, now);
     const token = readClaims(payload);
@@ -130,21 +155,33 @@ async function verify(
     });
     if (isExpired || parent === null || parent.exchange === null)
       return { ok: false, code: "invalid_api_key", identity };
-    return token.scopes.every((scope) => owner.scopes.has(scope)) ? { ok: true, identity } : INVALID;
+    return token.scopes.every((scope) => owner.scopes.has(scope))
+      ? { ok: true, identity }
+      : INVALID;
   } catch {
     // jose's messages quote the token. The caller needs no finer reason.
     return INVALID;
   }
 }
 
-/** The payload of a token that a key of ours has signed, also where its time is over. @throws where the signature is none of ours. */
+/**
+ * The payload of a token that a key of ours has signed, also where its time is over. @throws where
+ * the signature is none of ours.
+ */
 async function verifySignature(
   issuers: IssuerRing,
   text: string,
   now: number,
 ): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
   try {
-    const payload = await verifyJws(issuers, text.slice(TOKEN_PREFIX.length), TOKEN_TYPE, REQUIRED, now, ISSUER);
+    const payload = await verifyJws(
+      issuers,
+      text.slice(TOKEN_PREFIX.length),
+      TOKEN_TYPE,
+      REQUIRED,
+      now,
+      ISSUER,
+    );
     return { payload, isExpired: false };
   } catch (error) {
     // jose looks at the times after it has verified the signature.
@@ -153,7 +190,10 @@ async function verifySignature(
   }
 }
 
-/** The payload of what a replica of this installation signed as that `typ`. @throws jose's errors, which quote the text. */
+/**
+ * The payload of what a replica of this installation signed as that `typ`. @throws jose's errors,
+ * which quote the text.
+ */
 async function verifyJws(
   issuers: IssuerRing,
   jws: string,
@@ -169,7 +209,8 @@ async function verifyJws(
   };
   // One algorithm, whichever the header names (RFC 8725 §3.1).
   const expected = { algorithms: ["EdDSA"], typ, requiredClaims, currentDate: new Date(now) };
-  return (await jwtVerify(jws, keyOf, issuer === undefined ? expected : { ...expected, issuer })).payload;
+  return (await jwtVerify(jws, keyOf, issuer === undefined ? expected : { ...expected, issuer }))
+    .payload;
 }
 
 const REQUIRED = ["iss", "sub", "jti", "iat", "nbf", "exp", "workspace", "scope"];
@@ -192,7 +233,12 @@ function prepare(
     return { fault: "not_granted" };
   }
   const ofRule = { possible: WORKLOAD_SCOPES, usual: null };
-  const grant = narrow(identity, parent.exchange, requested, parent.rule === null ? undefined : ofRule);
+  const grant = narrow(
+    identity,
+    parent.exchange,
+    requested,
+    parent.rule === null ? undefined : ofRule,
+  );
   if ("field" in grant) return { fault: "option", ...grant };
   const id = Buffer.from(randomBytes(16)).toString("base64url");
   const issuedAt = Math.floor(now / 1_000);

@@ -21,7 +21,11 @@ export function comparedValues(
   if (file.kind === "test") return [];
   return comparisons
     .filter(({ value }) => !later.has(value))
-    .map(({ value, against, ...position }) => ({ location: locationOf(path, position), value, against }));
+    .map(({ value, against, ...position }) => ({
+      location: locationOf(path, position),
+      value,
+      against,
+    }));
 }
 
 /** Finds values that the input never has, whatever routes.yaml says. */
@@ -32,7 +36,14 @@ export function checkComparisons(compared: readonly ComparedValue[]): readonly P
     const nearest = nearestName(value, values);
     const meant = nearest === null ? "" : `Did you mean ${nearest}? `;
     const message = `${shownParts(against)} is compared with a value that it never has`;
-    return [finding("POLICY_INPUT_WORD", location, message, `${meant}Its values are ${values.join(", ")}.`)];
+    return [
+      finding(
+        "POLICY_INPUT_WORD",
+        location,
+        message,
+        `${meant}Its values are ${values.join(", ")}.`,
+      ),
+    ];
   });
 }
 
@@ -69,14 +80,19 @@ export function shownParts(parts: readonly ComparedPart[]): string {
 }
 
 /** The list of a leaf of the input; `null` where the schema has none, or no such leaf. */
-export function inputValues(schemaOfInput: JsonObject, { root, path }: ComparedPart): readonly string[] | null {
+export function inputValues(
+  schemaOfInput: JsonObject,
+  { root, path }: ComparedPart,
+): readonly string[] | null {
   if (root !== "input") return null;
   let schema: JsonValue | undefined = schemaOfInput;
   for (const step of path) {
     if (!isJsonObject(schema)) return null;
     const { properties, items }: { readonly [name: string]: JsonValue | undefined } = schema;
     if (step === null) schema = items;
-    else schema = isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
+    else
+      schema =
+        isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
   }
   if (!isJsonObject(schema)) return null;
   // The schema of a table says `not: {}` where it has no value at all.
@@ -95,7 +111,8 @@ interface Waivers {
 }
 
 /**
- * Reads the comments that let a file name values which do not exist yet. They apply to their own file.
+ * Reads the comments that let a file name values which do not exist yet. They apply to their own
+ * file.
  *
  * @param isComplete whether all comparisons are known: an error in any file leaves them out of all.
  */
@@ -112,14 +129,24 @@ export function readWaivers(
     const location = locationOf(path, position);
     const list = LATER.exec(text)?.groups?.["words"];
     if (list === undefined) {
-      diagnostics.push(finding("POLICY_WAIVER", location, "the comment begins with `signalbox:` and names no values"));
+      diagnostics.push(
+        finding(
+          "POLICY_WAIVER",
+          location,
+          "the comment begins with `signalbox:` and names no values",
+        ),
+      );
       continue;
     }
     for (const value of list.split(",").map((one) => one.trim())) {
       later.add(value);
       if (compared.has(value) || !isComplete) continue;
       diagnostics.push(
-        finding("POLICY_WAIVER", location, "the comment names a value that the file compares with nothing"),
+        finding(
+          "POLICY_WAIVER",
+          location,
+          "the comment names a value that the file compares with nothing",
+        ),
       );
     }
   }

@@ -9,7 +9,10 @@ export interface AuthoredContract {
   readonly owners: readonly string[];
   readonly applies_to?: { readonly operations?: readonly Operation[] };
   readonly constraints?: Readonly<
-    Record<string, { readonly effect: ConstraintEffect; readonly reasons: readonly [string, ...string[]] }>
+    Record<
+      string,
+      { readonly effect: ConstraintEffect; readonly reasons: readonly [string, ...string[]] }
+    >
   >;
   readonly obligations?: Readonly<Record<string, AuthoredObligation>>;
 }
@@ -22,7 +25,10 @@ export interface AuthoredObligation {
 
 const NAME_PATTERN = "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$";
 
-/** JSON Schema (draft 2020-12). A `pattern` has a `description` beside it, which is what a report says is expected. */
+/**
+ * JSON Schema (draft 2020-12). A `pattern` has a `description` beside it, which is what a report
+ * says is expected.
+ */
 export const CONTRACT_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "Contract of a Signalbox policy (custom.signalbox in its METADATA)",
@@ -46,7 +52,12 @@ export const CONTRACT_SCHEMA = {
       type: "object",
       additionalProperties: false,
       properties: {
-        operations: { type: "array", minItems: 1, uniqueItems: true, items: { enum: [...OPERATIONS] } },
+        operations: {
+          type: "array",
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: [...OPERATIONS] },
+        },
       },
     },
     constraints: {

@@ -10,7 +10,11 @@ import {
 } from "../../canon/policy.ts";
 import { finding, locationOf, type Location, type PolicyDiagnostic } from "../codes.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
-import { CONTRACT_SCHEMA, type AuthoredContract, type AuthoredObligation } from "./contract-schema.ts";
+import {
+  CONTRACT_SCHEMA,
+  type AuthoredContract,
+  type AuthoredObligation,
+} from "./contract-schema.ts";
 import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
@@ -31,24 +35,35 @@ interface ContractReading {
 /** Most characters of a title: it appears in lists. */
 const LONGEST_TITLE = 200;
 
-// One branch at a time is reported, and every problem in it: allErrors without unions in the schema gives exactly that.
+// One branch at a time is reported, and every problem in it: allErrors without unions in the schema
+// gives exactly that.
 export const CONTRACT_CHECK: ValidatorOptions = {
   schema: CONTRACT_SCHEMA,
   options: { allErrors: true, verbose: true },
 };
 const contracts = new Validator<AuthoredContract>(() => CONTRACT_CHECK);
 
-/** Reads the METADATA block of a policy's package and checks it against the schema and the file's name (docs/policies.md#a-policy). */
+/**
+ * Reads the METADATA block of a policy's package and checks it against the schema and the file's
+ * name (docs/policies.md#a-policy).
+ */
 export function readContract(file: PolicyFile, facts: ModuleFacts): ContractReading {
   const block = facts.annotations.find(
-    ({ scope, custom }) => scope === "package" && custom !== null && Object.hasOwn(custom, "signalbox"),
+    ({ scope, custom }) =>
+      scope === "package" && custom !== null && Object.hasOwn(custom, "signalbox"),
   );
   if (block === undefined || block.custom === null) {
     const position = facts.annotations.find(({ scope }) => scope === "package") ?? facts.package_at;
     const location = locationOf(facts.path, position);
     return {
       located: null,
-      diagnostics: [finding("POLICY_METADATA_MISSING", location, "the package has no METADATA with custom.signalbox")],
+      diagnostics: [
+        finding(
+          "POLICY_METADATA_MISSING",
+          location,
+          "the package has no METADATA with custom.signalbox",
+        ),
+      ],
     };
   }
   const positions = new MetadataPositions(file.source, block);
@@ -66,7 +81,9 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
   }
   if (authored.id !== file.name) {
     const location = positions.of(["custom", "signalbox", "id"]);
-    diagnostics.push(finding("POLICY_ID", location, `the id is not the file's name: expected ${file.name}`));
+    diagnostics.push(
+      finding("POLICY_ID", location, `the id is not the file's name: expected ${file.name}`),
+    );
   }
   if (diagnostics.length > 0) return { located: null, diagnostics };
   return {
@@ -111,7 +128,13 @@ function titleFindings(block: AnnotationFacts, positions: MetadataPositions): Po
     return [finding("POLICY_METADATA", positions.of([]), "title is missing", hint)];
   }
   if (block.title.length <= LONGEST_TITLE) return [];
-  return [finding("POLICY_METADATA", positions.of(["title"]), `title has more than ${LONGEST_TITLE} characters`)];
+  return [
+    finding(
+      "POLICY_METADATA",
+      positions.of(["title"]),
+      `title has more than ${LONGEST_TITLE} characters`,
+    ),
+  ];
 }
 
 function schemaFinding(error: ErrorObject, positions: MetadataPositions): PolicyDiagnostic {
@@ -134,11 +157,18 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
       return report([...steps, name], message, "Write it in snake_case, at most 64 characters.");
     }
     case "enum":
-      return report(steps, `${subject} is not a known value`, `Use one of ${paramText(error, "allowedValues")}.`);
+      return report(
+        steps,
+        `${subject} is not a known value`,
+        `Use one of ${paramText(error, "allowedValues")}.`,
+      );
     case "const":
       return report(steps, `${subject} is not ${paramText(error, "allowedValue")}`);
     case "type":
-      return report(steps, `${subject} must be ${ARTICLES[paramText(error, "type")] ?? paramText(error, "type")}`);
+      return report(
+        steps,
+        `${subject} must be ${ARTICLES[paramText(error, "type")] ?? paramText(error, "type")}`,
+      );
     case "minItems":
     case "minProperties":
       return report(steps, `${subject} is empty`, "At least one is needed.");
@@ -165,7 +195,9 @@ const ARTICLES: Readonly<Record<string, string>> = {
 };
 
 function descriptionOf(schema: unknown): string {
-  return isJsonObject(schema) && typeof schema["description"] === "string" ? schema["description"] : "valid";
+  return isJsonObject(schema) && typeof schema["description"] === "string"
+    ? schema["description"]
+    : "valid";
 }
 
 function memberNames(schema: unknown): string {
@@ -184,14 +216,22 @@ function asStep(step: Step): Step {
 /** Longest name of a region or a group. */
 const LONGEST_REGION = 64;
 
-/** In the order of their names. For obligations in which {@link obligationFindings} has found nothing. */
-function obligationsOf(authored: Readonly<Record<string, AuthoredObligation>>): readonly ObligationContract[] {
+/**
+ * In the order of their names. For obligations in which {@link obligationFindings} has found
+ * nothing.
+ */
+function obligationsOf(
+  authored: Readonly<Record<string, AuthoredObligation>>,
+): readonly ObligationContract[] {
   return Object.entries(authored)
     .flatMap(([name, obligation]) => obligationOf(name, obligation) ?? [])
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
 }
 
-function obligationOf(name: string, { kind, value }: AuthoredObligation): ObligationContract | null {
+function obligationOf(
+  name: string,
+  { kind, value }: AuthoredObligation,
+): ObligationContract | null {
   switch (OBLIGATION_KINDS.find((known) => known === kind)) {
     case "max_output_tokens":
       if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) return null;
@@ -217,7 +257,8 @@ const VALUE_HINTS = {
 /**
  * Unknown kinds and invalid values, also in a contract with other errors.
  *
- * @param authored `custom.signalbox` as YAML gives it; members that are no obligations are the schema's to report.
+ * @param authored `custom.signalbox` as YAML gives it; members that are no obligations are the
+ * schema's to report.
  */
 function obligationFindings(
   authored: unknown,
@@ -226,7 +267,12 @@ function obligationFindings(
   const obligations = isJsonObject(authored) ? authored["obligations"] : undefined;
   if (!isJsonObject(obligations)) return [];
   return Object.entries(obligations).flatMap(([name, obligation]) => {
-    if (!isJsonObject(obligation) || obligation["kind"] === undefined || obligation["value"] === undefined) return [];
+    if (
+      !isJsonObject(obligation) ||
+      obligation["kind"] === undefined ||
+      obligation["value"] === undefined
+    )
+      return [];
     const subject = `custom.signalbox.obligations.${name}`;
     const kind = OBLIGATION_KINDS.find((known) => known === obligation["kind"]);
     if (kind === undefined) {

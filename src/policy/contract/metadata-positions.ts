@@ -7,8 +7,8 @@ import type { AnnotationFacts } from "../toolchain/protocol.ts";
 export type Step = string | number;
 
 /**
- * Finds members of a METADATA block in the file. OPA reads the values but drops their positions; so the same lines are
- * read again for their positions only.
+ * Finds members of a METADATA block in the file. OPA reads the values but drops their positions; so
+ * the same lines are read again for their positions only.
  */
 export class MetadataPositions {
   readonly #file: string;
@@ -29,12 +29,15 @@ export class MetadataPositions {
     this.#contents = parseDocument(text, {
       lineCounter: this.#lines,
       logLevel: "silent",
-      // Rego's parser has refused them; comparing each key with all before it takes minutes for a block that fills the file.
+      // Rego's parser has refused them; comparing each key with all before it takes minutes for a
+      // block that fills the file.
       uniqueKeys: false,
     }).contents;
   }
 
-  /** The position of the member, or of the nearest existing one around it; at worst of the block. */
+  /**
+   * The position of the member, or of the nearest existing one around it; at worst of the block.
+   */
   of(path: readonly Step[]): Location {
     let node = this.#contents;
     let offset: number | null = null;
@@ -46,7 +49,11 @@ export class MetadataPositions {
     }
     if (offset === null) return this.#block;
     const { line, col } = this.#lines.linePos(offset);
-    return { file: this.#file, line: this.#firstLine + line - 1, column: col + (this.#margins[line - 1] ?? 0) };
+    return {
+      file: this.#file,
+      line: this.#firstLine + line - 1,
+      column: col + (this.#margins[line - 1] ?? 0),
+    };
   }
 }
 

@@ -41,13 +41,20 @@ export function classifySources(sources: readonly Source[]): {
     };
     const identified = identify(path);
     if (identified === null) {
-      report("POLICY_FILE_NAME", "the file's name is neither a policy's, nor a test's, nor a library's");
+      report(
+        "POLICY_FILE_NAME",
+        "the file's name is neither a policy's, nor a test's, nor a library's",
+      );
       continue;
     }
     const key = identified.package.join(".");
-    if (text.length > LONGEST_SOURCE) report("POLICY_TOO_LARGE", "the file is larger than 256 kilobytes");
+    if (text.length > LONGEST_SOURCE)
+      report("POLICY_TOO_LARGE", "the file is larger than 256 kilobytes");
     else if (files.has(key))
-      report("POLICY_DUPLICATE", `another file is the ${identified.kind} ${identified.name} already`);
+      report(
+        "POLICY_DUPLICATE",
+        `another file is the ${identified.kind} ${identified.name} already`,
+      );
     else files.set(key, { ...identified, source: { path, text: text.replaceAll("\r\n", "\n") } });
   }
   return { files: [...files.values()].toSorted(byPackage), diagnostics };

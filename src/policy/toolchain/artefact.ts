@@ -12,7 +12,10 @@ interface Artefact {
   readonly module: WebAssembly.Module;
 }
 
-/** Where the published package and a clone both keep the artefact: two folders up from src/policy and from dist/policy. */
+/**
+ * Where the published package and a clone both keep the artefact: two folders up from src/policy
+ * and from dist/policy.
+ */
 export const ARTEFACT_DIRECTORY = new URL("../../../tools/rego/dist/", import.meta.url);
 
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
@@ -45,7 +48,10 @@ export async function readManifest(directory: URL): Promise<Manifest> {
     manifest = null;
   }
   if (!manifests.accepts(manifest)) {
-    throw new ToolchainError("ARTEFACT_DAMAGED", `tools/rego/dist/manifest.json is not a manifest; ${REBUILD}`);
+    throw new ToolchainError(
+      "ARTEFACT_DAMAGED",
+      `tools/rego/dist/manifest.json is not a manifest; ${REBUILD}`,
+    );
   }
   return manifest;
 }
@@ -53,10 +59,14 @@ export async function readManifest(directory: URL): Promise<Manifest> {
 /**
  * Reads, verifies, decompresses and compiles the artefact.
  *
- * @throws {ToolchainError} when a file is missing, or its bytes are not those that the manifest names: nothing runs then.
+ * @throws {ToolchainError} when a file is missing, or its bytes are not those that the manifest
+ * names: nothing runs then.
  */
 export async function readArtefact(directory: URL): Promise<Artefact> {
-  const [manifest, compressed] = await Promise.all([readManifest(directory), readPart(directory, "rego.wasm.br")]);
+  const [manifest, compressed] = await Promise.all([
+    readManifest(directory),
+    readPart(directory, "rego.wasm.br"),
+  ]);
   if (sha256(compressed) !== manifest.compressed_sha256) {
     throw new ToolchainError(
       "ARTEFACT_DAMAGED",
@@ -78,7 +88,10 @@ async function readPart(directory: URL, name: string): Promise<Uint8Array> {
   try {
     return await readFile(new URL(name, directory));
   } catch {
-    throw new ToolchainError("ARTEFACT_MISSING", `tools/rego/dist/${name} cannot be read; ${REBUILD}`);
+    throw new ToolchainError(
+      "ARTEFACT_MISSING",
+      `tools/rego/dist/${name} cannot be read; ${REBUILD}`,
+    );
   }
 }
 

@@ -8,7 +8,10 @@ import { readRegularFile } from "../read-regular-file.ts";
 export interface CompileCache {
   /** Folder of the entries, absolute. */
   readonly directory: string;
-  /** Folder of the installation's secret, absolute. It must be the user's own, and never one that comes with a checkout. */
+  /**
+   * Folder of the installation's secret, absolute. It must be the user's own, and never one that
+   * comes with a checkout.
+   */
   readonly secretDirectory: string;
 }
 
@@ -22,16 +25,24 @@ const FIX = "use a folder of your own (docs/operations.md#compiled-policies)";
 const SECRET_FILE = "secret";
 const SECRET_BYTES = 32;
 
-/** Permissions of others that let them change what is in a folder, and any permission of others on the secret. */
+/**
+ * Permissions of others that let them change what is in a folder, and any permission of others on
+ * the secret.
+ */
 const WRITABLE_BY_OTHERS = 0o022;
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Makes the folders and the secret where they are missing, and checks that no other user can write to them. Never rejects.
+ * Makes the folders and the secret where they are missing, and checks that no other user can write
+ * to them. Never rejects.
  *
- * The secret authenticates entries ({@link ResultCache}), so that a file that another user has written is never used.
+ * The secret authenticates entries ({@link ResultCache}), so that a file that another user has
+ * written is never used.
  */
-export async function openCompileCache({ directory, secretDirectory }: CompileCache): Promise<OpenedCache> {
+export async function openCompileCache({
+  directory,
+  secretDirectory,
+}: CompileCache): Promise<OpenedCache> {
   if (await isInWorkingTree(secretDirectory)) {
     const reason = `${secretDirectory} is in a git working tree; set XDG_CACHE_HOME to a folder outside of it`;
     return { ok: false, reason };
@@ -67,7 +78,8 @@ async function checkFolder(path: string): Promise<string | null> {
     if (found.isSymbolicLink()) return `${path} is a symbolic link; give the folder itself`;
     if (!found.isDirectory()) return `${path} is not a folder; ${FIX}`;
     if (isForeign(found.uid)) return `${path} belongs to another user; ${FIX}`;
-    if (hasMode(found.mode, WRITABLE_BY_OTHERS)) return `other users can write to ${path}; run: chmod go-w on it`;
+    if (hasMode(found.mode, WRITABLE_BY_OTHERS))
+      return `other users can write to ${path}; run: chmod go-w on it`;
     return null;
   } catch (error) {
     return `${path} cannot be made${codeOf(error)}; ${FIX}`;
@@ -84,7 +96,10 @@ class SecretError extends Error {
   override readonly name = "SecretError";
 }
 
-/** `null` where there is none yet. @throws {SecretError} for a file that others could have read or written. */
+/**
+ * `null` where there is none yet. @throws {SecretError} for a file that others could have read or
+ * written.
+ */
 async function readSecret(path: string): Promise<Uint8Array | null> {
   const read = await readRegularFile(path, 2 * SECRET_BYTES);
   if (read === "absent") return null;
@@ -97,11 +112,18 @@ async function readSecret(path: string): Promise<Uint8Array | null> {
   return secret;
 }
 
-/** A process that comes at the same time gets the same secret: only the first link to the name is made. */
+/**
+ * A process that comes at the same time gets the same secret: only the first link to the name is
+ * made.
+ */
 async function makeSecret(path: string): Promise<Uint8Array> {
   const unfinished = `${path}.${randomUUID()}`;
   try {
-    await writeFile(unfinished, randomBytes(SECRET_BYTES).toString("hex"), { mode: 0o600, flag: "wx", flush: true });
+    await writeFile(unfinished, randomBytes(SECRET_BYTES).toString("hex"), {
+      mode: 0o600,
+      flag: "wx",
+      flush: true,
+    });
     await link(unfinished, path).catch((error: unknown) => {
       if (codeOf(error) !== " (EEXIST)") throw error;
     });

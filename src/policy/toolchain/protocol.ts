@@ -1,7 +1,9 @@
 import type { Source } from "../../canon/diagnostic.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 
-/** The messages between this process and `tools/rego/*.go`; member names are the ones in its JSON. */
+/**
+ * The messages between this process and `tools/rego/*.go`; member names are the ones in its JSON.
+ */
 
 export type Command = "build" | "check" | "fmt" | "test";
 
@@ -15,7 +17,10 @@ export interface Run {
 /** What a worker answers; `error` is `null` where the program ended with an error of its own. */
 export type RunResult =
   | { readonly ok: true; readonly response: string }
-  | { readonly ok: false; readonly error: { readonly code: ToolchainErrorCode; readonly message: string } | null };
+  | {
+      readonly ok: false;
+      readonly error: { readonly code: ToolchainErrorCode; readonly message: string } | null;
+    };
 
 /** Line and column from 1; 0 where OPA gives none. */
 export interface Position {
@@ -52,11 +57,17 @@ export interface ModuleFacts {
   readonly rules: readonly RuleFacts[];
   readonly references: readonly ReferenceFacts[];
   /** Calls of built-ins that are not allowed. */
-  readonly builtins: readonly (Position & { readonly name: string; readonly nondeterministic: boolean })[];
+  readonly builtins: readonly (Position & {
+    readonly name: string;
+    readonly nondeterministic: boolean;
+  })[];
   readonly withs: readonly Position[];
   /** Every string of the module, or that it could get from names of members; sorted. */
   readonly strings: readonly string[];
-  /** Constructs by which it sees more of strings than whether they are equal; sorted. `tools/rego/words.go` has the argument. */
+  /**
+   * Constructs by which it sees more of strings than whether they are equal; sorted.
+   * `tools/rego/words.go` has the argument.
+   */
   readonly inspects: readonly string[];
   /** Comparisons of input and data with a string of the module, sorted by position. */
   readonly comparisons: readonly ComparisonFacts[];
@@ -73,12 +84,18 @@ export interface AnnotationFacts extends Position {
 }
 
 export interface RuleFacts extends Position {
-  /** Names of the head, such as `pass`, `region_approved`; `null` for one that is known at run time only. */
+  /**
+   * Names of the head, such as `pass`, `region_approved`; `null` for one that is known at run time
+   * only.
+   */
   readonly path: readonly (string | null)[];
   readonly kind: "value" | "set" | "function";
   readonly default: boolean;
   /** What the branches give whose body can hold at all; empty for a rule that is never true. */
-  readonly results: readonly (Position & { readonly constant: boolean; readonly value: JsonValue })[];
+  readonly results: readonly (Position & {
+    readonly constant: boolean;
+    readonly value: JsonValue;
+  })[];
 }
 
 export interface ReferenceFacts extends Position {
@@ -100,7 +117,10 @@ export interface ComparedPart {
   readonly key: boolean;
 }
 
-/** One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that several can exist side by side. */
+/**
+ * One content of one policy with its libraries, moved to `data.signalbox.unit.<name>` so that
+ * several can exist side by side.
+ */
 interface BuildUnit {
   readonly name: string;
   readonly modules: readonly Source[];
@@ -161,10 +181,19 @@ export interface FormatResponse {
   readonly modules: readonly Source[];
 }
 
-/** What keeps the Rego toolchain from running at all. A fault in a policy is never one of these; it is a finding. */
-type ToolchainErrorCode = "ARTEFACT_MISSING" | "ARTEFACT_DAMAGED" | "TOOLCHAIN_TIMEOUT" | "TOOLCHAIN_FAILED";
+/**
+ * What keeps the Rego toolchain from running at all. A fault in a policy is never one of these; it
+ * is a finding.
+ */
+type ToolchainErrorCode =
+  | "ARTEFACT_MISSING"
+  | "ARTEFACT_DAMAGED"
+  | "TOOLCHAIN_TIMEOUT"
+  | "TOOLCHAIN_FAILED";
 
-/** The message names files of the installation and what to do; it never holds anything of a policy. */
+/**
+ * The message names files of the installation and what to do; it never holds anything of a policy.
+ */
 export class ToolchainError extends Error {
   override readonly name = "ToolchainError";
   readonly code: ToolchainErrorCode;

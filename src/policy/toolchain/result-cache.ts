@@ -13,11 +13,12 @@ const LARGEST_ENTRY = 256 * 1024 * 1024;
 const ENTRY = /^[0-9a-f]{64}\.json$/;
 
 /**
- * Results of the toolchain on disk, so that a start does not compile what an earlier one has compiled. Never fatal:
- * any failure of the folder only costs the time of a run.
+ * Results of the toolchain on disk, so that a start does not compile what an earlier one has
+ * compiled. Never fatal: any failure of the folder only costs the time of a run.
  *
- * What is read here is enforced. So every entry begins with an HMAC-SHA256 over its name and its text, keyed with the
- * installation's secret: a file that was committed, copied or written by another user is ignored and written again.
+ * What is read here is enforced. So every entry begins with an HMAC-SHA256 over its name and its
+ * text, keyed with the installation's secret: a file that was committed, copied or written by
+ * another user is ignored and written again.
  */
 export class ResultCache {
   readonly #cache: CompileCache | null;
@@ -36,14 +37,20 @@ export class ResultCache {
     return hash.digest("hex");
   }
 
-  /** The text kept under the key; `null` where there is none, or it is not what this installation wrote. */
+  /**
+   * The text kept under the key; `null` where there is none, or it is not what this installation
+   * wrote.
+   */
   async read(key: string): Promise<string | null> {
     const opened = await this.#open();
     if (opened === null) return null;
     const path = join(opened.directory, `${key}.json`);
     const entry = await readRegularFile(path, LARGEST_ENTRY);
     if (typeof entry === "string") return null;
-    const [seal, text] = [Buffer.from(entry.subarray(0, SEAL_LENGTH)), Buffer.from(entry.subarray(SEAL_LENGTH))];
+    const [seal, text] = [
+      Buffer.from(entry.subarray(0, SEAL_LENGTH)),
+      Buffer.from(entry.subarray(SEAL_LENGTH)),
+    ];
     const expected = Buffer.from(sealOf(opened.secret, key, text));
     if (seal.length !== expected.length || !timingSafeEqual(seal, expected)) return null;
     const now = new Date();
@@ -58,10 +65,14 @@ export class ResultCache {
     const unfinished = `${path}.${randomUUID()}`;
     try {
       const bytes = Buffer.from(text);
-      await writeFile(unfinished, Buffer.concat([Buffer.from(sealOf(opened.secret, key, bytes)), bytes]), {
-        mode: 0o600,
-        flag: "wx",
-      });
+      await writeFile(
+        unfinished,
+        Buffer.concat([Buffer.from(sealOf(opened.secret, key, bytes)), bytes]),
+        {
+          mode: 0o600,
+          flag: "wx",
+        },
+      );
       // A reader sees the whole entry or none, also when two processes write the same one.
       await rename(unfinished, path);
       await this.#prune(opened.directory);
@@ -83,7 +94,8 @@ export class ResultCache {
       names.map(async (name) => ({ name, used: (await stat(join(directory, name))).mtimeMs })),
     );
     aged.sort((left, right) => right.used - left.used);
-    for (const { name } of aged.slice(KEPT_ENTRIES)) await rm(join(directory, name), { force: true });
+    for (const { name } of aged.slice(KEPT_ENTRIES))
+      await rm(join(directory, name), { force: true });
   }
 }
 

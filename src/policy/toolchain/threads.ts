@@ -3,9 +3,15 @@ import { Worker } from "node:worker_threads";
 import { ToolchainError, type Run, type RunResult } from "./protocol.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
-const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const WORKER_FILE = new URL(
+  `./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
-/** How long a thread waits for its next run, milliseconds. It holds the compiled artefact, so it must not stay. */
+/**
+ * How long a thread waits for its next run, milliseconds. It holds the compiled artefact, so it
+ * must not stay.
+ */
 const IDLE_TIME = 2_000;
 
 interface IdleThread {
@@ -13,10 +19,16 @@ interface IdleThread {
   readonly expiry: NodeJS.Timeout;
 }
 
-/** Threads that have done a run, by the folder of their artefact: the next run saves the 0.2 s of reading and compiling it. */
+/**
+ * Threads that have done a run, by the folder of their artefact: the next run saves the 0.2 s of
+ * reading and compiling it.
+ */
 const idle = new Map<string, IdleThread[]>();
 
-/** Runs under way, and those that wait for one of them: a thread beyond the cores would compile an artefact for nothing. */
+/**
+ * Runs under way, and those that wait for one of them: a thread beyond the cores would compile an
+ * artefact for nothing.
+ */
 let running = 0;
 const queue: (() => void)[] = [];
 
@@ -38,7 +50,10 @@ export async function runOnThread(directory: URL, run: Run, timeLimit: number): 
   if (next === undefined) running -= 1;
   else next();
   if (result === "late") {
-    throw new ToolchainError("TOOLCHAIN_TIMEOUT", `rego ${run.command} did not finish within ${timeLimit / 1000} s`);
+    throw new ToolchainError(
+      "TOOLCHAIN_TIMEOUT",
+      `rego ${run.command} did not finish within ${timeLimit / 1000} s`,
+    );
   }
   if (result.ok) return result.response;
   if (result.error !== null) throw new ToolchainError(result.error.code, result.error.message);
@@ -68,7 +83,8 @@ function takeThread(directory: URL): Worker {
   // A thread that has died has no id any more, and would never answer.
   if (waiting === undefined || waiting.worker.threadId === -1) {
     const worker = new Worker(WORKER_FILE, { workerData: directory.href });
-    // A thread that fails while it waits must not end the process; its run, if it has one, hears of it too.
+    // A thread that fails while it waits must not end the process; its run, if it has one, hears of
+    // it too.
     worker.on("error", () => {});
     return worker;
   }

@@ -15,7 +15,10 @@ import type { CompileCache } from "./compile-cache.ts";
 import { ResultCache } from "./result-cache.ts";
 import { runOnThread } from "./threads.ts";
 
-/** Milliseconds that one run may take: an ordinary one takes half a second, a test may loop for ever. */
+/**
+ * Milliseconds that one run may take: an ordinary one takes half a second, a test may loop for
+ * ever.
+ */
 const DEFAULT_TIME_LIMIT = 120_000;
 
 interface ToolchainOptions {
@@ -28,11 +31,12 @@ interface ToolchainOptions {
 }
 
 /**
- * OPA's compiler, checker, test runner and formatter, without anything installed. Runs have threads of their own, so that a
- * server keeps answering while it reloads, and their memory goes soon after the last one.
+ * OPA's compiler, checker, test runner and formatter, without anything installed. Runs have threads
+ * of their own, so that a server keeps answering while it reloads, and their memory goes soon after
+ * the last one.
  *
- * All reject with {@link ToolchainError} when the installation is damaged or a run does not end; what is wrong with a
- * policy stands in `errors`.
+ * All reject with {@link ToolchainError} when the installation is damaged or a run does not end;
+ * what is wrong with a policy stands in `errors`.
  */
 export interface Toolchain {
   check(request: CheckRequest): Promise<CheckResponse>;
@@ -42,8 +46,8 @@ export interface Toolchain {
 }
 
 /**
- * Names everything that a build comes from: the toolchain by the SHA-256 of its module, and all that it is given. Two builds with one name give the same
- * bytes. Lower-case hexadecimal SHA-256.
+ * Names everything that a build comes from: the toolchain by the SHA-256 of its module, and all
+ * that it is given. Two builds with one name give the same bytes. Lower-case hexadecimal SHA-256.
  *
  * @throws {ToolchainError} when the installation is damaged.
  */
@@ -52,7 +56,10 @@ export async function buildDigest(request: BuildRequest): Promise<string> {
   return ResultCache.key([wasm_sha256, "build", canonicalJson(request)]);
 }
 
-/** Cached runs that have not ended, by their keys: both sides of a simulation mostly have the same policies, and are compiled at the same time. */
+/**
+ * Cached runs that have not ended, by their keys: both sides of a simulation mostly have the same
+ * policies, and are compiled at the same time.
+ */
 const underWay = new Map<string, Promise<string>>();
 
 export function createToolchain(options: ToolchainOptions): Toolchain {
@@ -79,30 +86,37 @@ export function createToolchain(options: ToolchainOptions): Toolchain {
     await cache.write(key, response);
     return response;
   };
-  // The program that wrote these responses was verified by its digest, and so was what comes from the cache: the types
-  // of `protocol.ts` describe our own output.
+  // The program that wrote these responses was verified by its digest, and so was what comes from
+  // the cache: the types of `protocol.ts` describe our own output.
   return {
     check: async (requested): Promise<CheckResponse> => {
       const { request, restore } = withoutFolder(requested);
       const response = restore(JSON.parse(await runCached("check", canonicalJson(request))));
       return response ?? JSON.parse(await runCached("check", canonicalJson(requested)));
     },
-    build: async (request): Promise<BuildResponse> => JSON.parse(await runCached("build", canonicalJson(request))),
-    test: async (request): Promise<TestResponse> => JSON.parse(await run("test", canonicalJson(request))),
-    format: async (request): Promise<FormatResponse> => JSON.parse(await run("fmt", canonicalJson(request))),
+    build: async (request): Promise<BuildResponse> =>
+      JSON.parse(await runCached("build", canonicalJson(request))),
+    test: async (request): Promise<TestResponse> =>
+      JSON.parse(await run("test", canonicalJson(request))),
+    format: async (request): Promise<FormatResponse> =>
+      JSON.parse(await run("fmt", canonicalJson(request))),
   };
 }
 
 /** A check whose paths start at the folder that all of its modules are in. */
 interface Anchored {
   readonly request: CheckRequest;
-  /** Gives the response the paths of the original request; `null` where a message has a path in its text. */
+  /**
+   * Gives the response the paths of the original request; `null` where a message has a path in its
+   * text.
+   */
   readonly restore: (response: CheckResponse) => CheckResponse | null;
 }
 
 /**
- * Takes the folder that all modules are in out of their paths. Results are cached by their input: without this, the same policies
- * in another folder (another checkout, a mounted ConfigMap) would be checked again, which takes a second.
+ * Takes the folder that all modules are in out of their paths. Results are cached by their input:
+ * without this, the same policies in another folder (another checkout, a mounted ConfigMap) would
+ * be checked again, which takes a second.
  */
 function withoutFolder(request: CheckRequest): Anchored {
   const folder = commonFolder(request.modules.map(({ path }) => path));
@@ -112,7 +126,10 @@ function withoutFolder(request: CheckRequest): Anchored {
     request: { ...request, modules, units: request.units.map((unit) => unit.map(inner)) },
     restore: (response) => {
       if (folder === "") return response;
-      const texts = response.errors.flatMap(({ message, details }) => [message, ...(details ?? [])]);
+      const texts = response.errors.flatMap(({ message, details }) => [
+        message,
+        ...(details ?? []),
+      ]);
       if (texts.some((text) => modules.some(({ path }) => text.includes(path)))) return null;
       return {
         errors: response.errors.map((error) =>

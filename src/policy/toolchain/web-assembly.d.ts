@@ -1,5 +1,6 @@
 /**
- * The part of the WebAssembly API that policies, their toolchain and the reader of vectors use: TypeScript declares it for browsers only ("dom"), and
+ * The part of the WebAssembly API that policies, their toolchain and the reader of vectors use:
+ * TypeScript declares it for browsers only ("dom"), and
  * @types/node does not.
  */
 declare namespace WebAssembly {

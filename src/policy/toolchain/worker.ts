@@ -3,7 +3,10 @@ import { readArtefact } from "./artefact.ts";
 import { ToolchainError, type Run, type RunResult } from "./protocol.ts";
 import { loadWasi } from "./wasi.ts";
 
-/** Runs the toolchain: `workerData` is the artefact's folder; each message is a {@link Run}, each answer a {@link RunResult}. */
+/**
+ * Runs the toolchain: `workerData` is the artefact's folder; each message is a {@link Run}, each
+ * answer a {@link RunResult}.
+ */
 
 const STANDARD_INPUT = 0;
 const STANDARD_OUTPUT = 1;
@@ -27,7 +30,12 @@ class Streams {
   }
 
   /** WASI `fd_read`: fills the buffers from the input; no bytes mean that it has ended. */
-  readonly fdRead = (descriptor: number, vectors: number, count: number, readAt: number): number => {
+  readonly fdRead = (
+    descriptor: number,
+    vectors: number,
+    count: number,
+    readAt: number,
+  ): number => {
     if (descriptor !== STANDARD_INPUT) return BAD_FILE_DESCRIPTOR;
     let total = 0;
     for (const buffer of this.#buffers(vectors, count)) {
@@ -40,8 +48,16 @@ class Streams {
     return SUCCESS;
   };
 
-  /** WASI `fd_write`: keeps standard output. Standard error is dropped: a crash report would quote policies. */
-  readonly fdWrite = (descriptor: number, vectors: number, count: number, writtenAt: number): number => {
+  /**
+   * WASI `fd_write`: keeps standard output. Standard error is dropped: a crash report would quote
+   * policies.
+   */
+  readonly fdWrite = (
+    descriptor: number,
+    vectors: number,
+    count: number,
+    writtenAt: number,
+  ): number => {
     if (descriptor !== STANDARD_OUTPUT && descriptor !== STANDARD_ERROR) return BAD_FILE_DESCRIPTOR;
     let total = 0;
     for (const buffer of this.#buffers(vectors, count)) {
@@ -73,11 +89,22 @@ class Streams {
 
 async function run(module: WebAssembly.Module, { command, request }: Run): Promise<RunResult> {
   const Wasi = await loadWasi();
-  // No folder is opened and no environment handed over: what runs can compute and answer, nothing else.
-  const wasi = new Wasi({ version: "preview1", args: ["rego", command], env: {}, preopens: {}, returnOnExit: true });
+  // No folder is opened and no environment handed over: what runs can compute and answer, nothing
+  // else.
+  const wasi = new Wasi({
+    version: "preview1",
+    args: ["rego", command],
+    env: {},
+    preopens: {},
+    returnOnExit: true,
+  });
   const streams = new Streams(new TextEncoder().encode(request));
   const instance = await WebAssembly.instantiate(module, {
-    wasi_snapshot_preview1: { ...wasi.wasiImport, fd_read: streams.fdRead, fd_write: streams.fdWrite },
+    wasi_snapshot_preview1: {
+      ...wasi.wasiImport,
+      fd_read: streams.fdRead,
+      fd_write: streams.fdWrite,
+    },
   });
   const { memory } = instance.exports;
   if (!(memory instanceof WebAssembly.Memory)) throw new Error("the artefact exports no memory");
@@ -87,14 +114,18 @@ async function run(module: WebAssembly.Module, { command, request }: Run): Promi
 }
 
 function failure(error: unknown): RunResult {
-  return { ok: false, error: error instanceof ToolchainError ? { code: error.code, message: error.message } : null };
+  return {
+    ok: false,
+    error: error instanceof ToolchainError ? { code: error.code, message: error.message } : null,
+  };
 }
 
 if (parentPort !== null && typeof workerData === "string") {
   const port = parentPort;
   // Read and compiled on this thread, so that its 300 MB go when the thread ends.
   const artefact = readArtefact(new URL(workerData));
-  // Every run reports it; without this line a damaged artefact would end the thread before the first run.
+  // Every run reports it; without this line a damaged artefact would end the thread before the
+  // first run.
   artefact.catch(() => {});
   port.on("message", (request: Run) => {
     artefact

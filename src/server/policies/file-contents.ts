@@ -12,12 +12,16 @@ import { buildDigest } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { contentsToolchain } from "./kept-modules.ts";
 
-/** From so many on contents are compiled side by side: a thread of the toolchain takes longer to begin than a policy to compile. */
+/**
+ * From so many on contents are compiled side by side: a thread of the toolchain takes longer to
+ * begin than a policy to compile.
+ */
 const MANY = 8;
 
 /**
- * What the files hold, in the types of the log. A content that the store does not keep is compiled alone and kept first, so that it can go on acting when
- * the files have moved on. Its module comes from this process or from the authenticated cache of its user.
+ * What the files hold, in the types of the log. A content that the store does not keep is compiled
+ * alone and kept first, so that it can go on acting when the files have moved on. Its module comes
+ * from this process or from the authenticated cache of its user.
  *
  * @param states what is known already; contents of it are neither compiled nor read.
  * @throws {StoreUnavailableError} @throws {ToolchainError}
@@ -51,11 +55,17 @@ function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy):
 }
 
 /** The only policy of the files has been compiled alone already. */
-function moduleOfOne({ modules }: CompiledPolicies, { digest }: CompiledPolicy): PolicyModule | undefined {
+function moduleOfOne(
+  { modules }: CompiledPolicies,
+  { digest }: CompiledPolicy,
+): PolicyModule | undefined {
   return modules.find(({ units }) => units.length === 1 && units[0]?.policy.digest === digest);
 }
 
-/** Gives the SHA-256 of what is kept in the end: another process may have been quicker, with bytes of another version. */
+/**
+ * Gives the SHA-256 of what is kept in the end: another process may have been quicker, with bytes
+ * of another version.
+ */
 async function keep(
   log: PolicyLogStore,
   policy: CompiledPolicy,
@@ -65,7 +75,9 @@ async function keep(
   if (kept === null) {
     const module = await build();
     if (module === undefined) throw new Error("serve: a policy without a module");
-    await log.keep(storedContent(policy, module, await buildDigest(decideModule([policy]).request)));
+    await log.keep(
+      storedContent(policy, module, await buildDigest(decideModule([policy]).request)),
+    );
     kept = await log.content(policy.digest);
   }
   if (kept === null) throw new Error("serve: the store does not have what it has just kept");

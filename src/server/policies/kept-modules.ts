@@ -8,7 +8,10 @@ import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 
 type Contents = Pick<PolicyLogStore, "content">;
 
-/** The toolchain for contents one by one. A folder of its own: many policies would push out of the other what every start needs. */
+/**
+ * The toolchain for contents one by one. A folder of its own: many policies would push out of the
+ * other what every start needs.
+ */
 export function contentsToolchain(cache: CompileCache | null): Toolchain {
   return createToolchain({
     cache: cache === null ? null : { ...cache, directory: join(cache.directory, "contents") },
@@ -16,19 +19,26 @@ export function contentsToolchain(cache: CompileCache | null): Toolchain {
 }
 
 /**
- * Contents that the store keeps, compiled from their sources by this process. What the store has for a module is compared with that and never run; where
- * it differs, that is remembered and reported once.
+ * Contents that the store keeps, compiled from their sources by this process. What the store has
+ * for a module is compared with that and never run; where it differs, that is remembered and
+ * reported once.
  */
 export class KeptModules {
   readonly #log: Contents;
   readonly #toolchain: Toolchain;
   readonly #differing: (digest: string) => void;
   /** Digest → SHA-256 of the kept module that was looked at, and whether it differs. */
-  readonly #judged = new Map<string, { readonly moduleSha256: string; readonly differs: boolean }>();
+  readonly #judged = new Map<
+    string,
+    { readonly moduleSha256: string; readonly differs: boolean }
+  >();
   #turn: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param differing called for a content whose kept module differs from what its sources compile to. */
+  /**
+   * @param differing called for a content whose kept module differs from what its sources compile
+   * to.
+   */
   constructor(log: Contents, cache: CompileCache | null, differing: (digest: string) => void) {
     this.#log = log;
     this.#toolchain = contentsToolchain(cache);
@@ -45,20 +55,28 @@ export class KeptModules {
    *
    * @throws {KeptContentError} @throws {StoreUnavailableError} @throws {ToolchainError}
    */
-  async recompiled(states: PolicyStates, policy: string, digest: string): Promise<RecompiledContent> {
+  async recompiled(
+    states: PolicyStates,
+    policy: string,
+    digest: string,
+  ): Promise<RecompiledContent> {
     const kept = await readKept(states, policy, digest, this.#log);
     const made = await recompileContent(kept, this.#toolchain);
     this.#judge(digest, kept.moduleSha256, made.agreement === "differs");
     return made;
   }
 
-  /** Compares contents in slots that were not compared yet, one after the other, at low priority. */
+  /**
+   * Compares contents in slots that were not compared yet, one after the other, at low priority.
+   */
   verify(states: PolicyStates): void {
     for (const status of states.policies.values()) {
       for (const slot of [status.enforced, status.candidate]) {
         const known = slot === null ? undefined : status.contents.get(slot.digest);
         if (known === undefined || known.module === null) continue;
-        this.#turn = this.#turn.then(() => this.#verify(states, status.id, known.digest, known.module));
+        this.#turn = this.#turn.then(() =>
+          this.#verify(states, status.id, known.digest, known.module),
+        );
       }
     }
   }
@@ -69,13 +87,19 @@ export class KeptModules {
     await this.#turn;
   }
 
-  async #verify(states: PolicyStates, policy: string, digest: string, module: string | null): Promise<void> {
+  async #verify(
+    states: PolicyStates,
+    policy: string,
+    digest: string,
+    module: string | null,
+  ): Promise<void> {
     if (this.#isClosed || this.#judged.get(digest)?.moduleSha256 === module) return;
     try {
       await this.recompiled(states, policy, digest);
     } catch (error) {
       if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
-      // Without a store or a compiler the comparison is skipped and serving goes on; the next occasion tries again.
+      // Without a store or a compiler the comparison is skipped and serving goes on; the next
+      // occasion tries again.
     }
   }
 
@@ -87,8 +111,17 @@ export class KeptModules {
 }
 
 /** @throws {KeptContentError} @throws {StoreUnavailableError} */
-async function readKept(states: PolicyStates, policy: string, digest: string, log: Contents): Promise<KeptPolicy> {
+async function readKept(
+  states: PolicyStates,
+  policy: string,
+  digest: string,
+  log: Contents,
+): Promise<KeptPolicy> {
   const stored = await log.content(digest);
-  if (stored === null || stored.policy !== policy) throw new KeptContentError("nothing is stored under its digest");
-  return readStoredContent(stored, states.policies.get(policy)?.contents.get(digest)?.module ?? null);
+  if (stored === null || stored.policy !== policy)
+    throw new KeptContentError("nothing is stored under its digest");
+  return readStoredContent(
+    stored,
+    states.policies.get(policy)?.contents.get(digest)?.module ?? null,
+  );
 }

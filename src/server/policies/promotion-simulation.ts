@@ -11,7 +11,10 @@ import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";
 
-/** Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the same. */
+/**
+ * Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the
+ * same.
+ */
 const DAY = 86_400_000;
 
 /** The serving snapshot and the policy log at the moment of the simulation. */
@@ -32,7 +35,10 @@ export async function simulatePromotionOf(
   const status = states.policies.get(policy);
   const content = status?.contents.get(digest);
   if (status === undefined || content === undefined) return "unknown_content";
-  if (status.enforced?.digest === digest || (status.enforced === null && content.content === "removal"))
+  if (
+    status.enforced?.digest === digest ||
+    (status.enforced === null && content.content === "removal")
+  )
     return "no_change";
   if (assertions === "unreadable") return "assertions_invalid";
   const enforced = enforcedContents(states);
@@ -40,7 +46,8 @@ export async function simulatePromotionOf(
   const input = async (): Promise<PromotionInput> => {
     const acting: RecompiledContent[] = [];
     for (const one of enforced) acting.push(await kept.recompiled(states, one.policy, one.digest));
-    const candidate = content.content === "removal" ? null : await kept.recompiled(states, policy, digest);
+    const candidate =
+      content.content === "removal" ? null : await kept.recompiled(states, policy, digest);
     return {
       table,
       enforced: acting.map((one) => one.policy),
@@ -60,7 +67,8 @@ export async function simulatePromotionOf(
     enforced.map((one) => one.digest),
   ]);
   const made = await simulator.simulate(key, input).catch((error: unknown) => {
-    if (error instanceof StoreUnavailableError || error instanceof KeptContentError) return "unavailable" as const;
+    if (error instanceof StoreUnavailableError || error instanceof KeptContentError)
+      return "unavailable" as const;
     throw error;
   });
   if (typeof made === "string") return made;
@@ -68,9 +76,12 @@ export async function simulatePromotionOf(
 }
 
 /** Of everything with rules that is enforced, by policy. */
-function enforcedContents(states: PolicyStates): readonly { readonly policy: string; readonly digest: string }[] {
+function enforcedContents(
+  states: PolicyStates,
+): readonly { readonly policy: string; readonly digest: string }[] {
   return [...states.policies.values()].flatMap((status) => {
-    if (status.enforced === null || contentOf(status, status.enforced.digest).content === "removal") return [];
+    if (status.enforced === null || contentOf(status, status.enforced.digest).content === "removal")
+      return [];
     return [{ policy: status.id, digest: status.enforced.digest }];
   });
 }

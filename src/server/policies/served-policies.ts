@@ -1,5 +1,9 @@
 import type { PolicyIdentity, PolicySet } from "../../canon/policy.ts";
-import type { KeptContent, FilePolicy, PolicyAdministration } from "../../http/control/policies/administration.ts";
+import type {
+  KeptContent,
+  FilePolicy,
+  PolicyAdministration,
+} from "../../http/control/policies/administration.ts";
 import type { SnapshotHolder } from "../../http/snapshot.ts";
 import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
@@ -8,8 +12,21 @@ import { policySetId } from "../../policy/digest.ts";
 import { SuspendedCandidates } from "../../policy/loaded-modules.ts";
 import { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
-import { readGround, snapshotOf, type BuiltSnapshot, type Ground, type SnapshotSupply } from "../snapshots.ts";
-import { driftsOf, type PolicyDrift, assembleSlots, ContentUnusableError, keptContent, slotsOf } from "./slots.ts";
+import {
+  readGround,
+  snapshotOf,
+  type BuiltSnapshot,
+  type Ground,
+  type SnapshotSupply,
+} from "../snapshots.ts";
+import {
+  driftsOf,
+  type PolicyDrift,
+  assembleSlots,
+  ContentUnusableError,
+  keptContent,
+  slotsOf,
+} from "./slots.ts";
 import { keepFileContents } from "./file-contents.ts";
 import { KeptModules } from "./kept-modules.ts";
 import { simulatePromotionOf } from "./promotion-simulation.ts";
@@ -22,13 +39,17 @@ export interface PolicyListener {
   /** A set replaced another under the same table. */
   readonly swapped: (set: PolicySet) => void;
   /**
-   * The running set differs from the log. Called once for each failure, however often it is retried.
+   * The running set differs from the log. Called once for each failure, however often it is
+   * retried.
    *
    * @param contents that cannot be had; none where the log itself cannot be read.
    */
   readonly failed: (contents: readonly ContentUnusableError[]) => void;
   readonly recovered: () => void;
-  /** A candidate is not evaluated any more: its evaluations took more than they may, again and again. */
+  /**
+   * A candidate is not evaluated any more: its evaluations took more than they may, again and
+   * again.
+   */
   readonly suspended: (candidate: PolicyIdentity) => void;
   /** The store keeps a module that the content's sources do not compile to. It is not run. */
   readonly differing: (drift: PolicyDrift) => void;
@@ -49,8 +70,9 @@ interface PolicyStatus {
 }
 
 /**
- * Makes this process decide by the slots of the log: at a start and a reload with what the files hold, and whenever the log moves, by this process or
- * another. One thing after the other, so that what was read first is not swapped in last.
+ * Makes this process decide by the slots of the log: at a start and a reload with what the files
+ * hold, and whenever the log moves, by this process or another. One thing after the other, so that
+ * what was read first is not swapped in last.
  */
 export class ServedPolicies {
   readonly #supply: SnapshotSupply;
@@ -58,7 +80,10 @@ export class ServedPolicies {
   readonly #lifecycle: PolicyLifecycle;
   readonly #simulator = new PromotionSimulator();
   readonly #listeners: PolicyListener[] = [];
-  /** Outlives sets and reloads: a candidate is tried again when its content changes, or after a start. */
+  /**
+   * Outlives sets and reloads: a candidate is tried again when its content changes, or after a
+   * start.
+   */
   readonly #suspended = new SuspendedCandidates((candidate) => {
     for (const { suspended } of this.#listeners) suspended(candidate);
   });
@@ -77,9 +102,12 @@ export class ServedPolicies {
     this.#log = log;
     this.#lifecycle = lifecycle;
     this.#kept = new KeptModules(log, supply.cache, (digest) => {
-      const status = [...this.#lifecycle.states.policies.values()].find(({ contents }) => contents.has(digest));
+      const status = [...this.#lifecycle.states.policies.values()].find(({ contents }) =>
+        contents.has(digest),
+      );
       if (status === undefined) return;
-      for (const { differing } of this.#listeners) differing({ policy: status.id, drift: "module_differs" });
+      for (const { differing } of this.#listeners)
+        differing({ policy: status.id, drift: "module_differs" });
     });
   }
 
@@ -103,7 +131,9 @@ export class ServedPolicies {
       suspended: () => {
         const policies = this.#snapshots?.current.decider.policies.policies ?? [];
         return policies.flatMap(({ identity }) => {
-          return identity.slot === "candidate" && this.#suspended.has(identity.digest) ? [identity] : [];
+          return identity.slot === "candidate" && this.#suspended.has(identity.digest)
+            ? [identity]
+            : [];
         });
       },
     };
@@ -118,7 +148,8 @@ export class ServedPolicies {
   /**
    * Makes the first snapshot.
    *
-   * @throws {ContentUnusableError} for an enforced content whose bytes cannot be had. @throws {StoreUnavailableError} @throws {ToolchainError}
+   * @throws {ContentUnusableError} for an enforced content whose bytes cannot be had. @throws
+   * {StoreUnavailableError} @throws {ToolchainError}
    */
   async start(): Promise<BuiltSnapshot> {
     const prepared = await this.#prepare(compileConfiguration);
@@ -145,7 +176,9 @@ export class ServedPolicies {
     };
   }
 
-  /** Reads the files again; swaps on success, keeps what runs on failure. @throws as {@link start}. */
+  /**
+   * Reads the files again; swaps on success, keeps what runs on failure. @throws as {@link start}.
+   */
   reload(): Promise<BuiltSnapshot> {
     const reload = async (): Promise<BuiltSnapshot> => {
       // Compiling takes seconds, and a promotion does not wait for it.
@@ -157,21 +190,35 @@ export class ServedPolicies {
     return next;
   }
 
-  /** Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws {StoreUnavailableError} and keeps what runs. */
+  /**
+   * Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws
+   * {StoreUnavailableError} and keeps what runs.
+   */
   apply(): Promise<void> {
     return this.#inTurn(() => this.#apply());
   }
 
-  async #prepare(compile: typeof compileConfiguration): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
+  async #prepare(
+    compile: typeof compileConfiguration,
+  ): Promise<Prepared | Extract<BuiltSnapshot, { ok: false }>> {
     const read = await readGround(this.#supply, compile);
     if (!read.ok) return read;
     const { ground } = read;
     const known = await this.#lifecycle.refresh();
-    const contents = await keepFileContents(this.#log, known, ground.table, ground.compiled, this.#supply.cache);
+    const contents = await keepFileContents(
+      this.#log,
+      known,
+      ground.table,
+      ground.compiled,
+      this.#supply.cache,
+    );
     return { ok: true, ground, contents };
   }
 
-  async #install({ ground, contents }: Prepared, occasion: "start" | "reload"): Promise<BuiltSnapshot> {
+  async #install(
+    { ground, contents }: Prepared,
+    occasion: "start" | "reload",
+  ): Promise<BuiltSnapshot> {
     const { table, modules, diagnostics, simulated, disabled } = ground;
     const states = await this.#lifecycle.observe(contents, occasion, table.revision);
     const { set, left } = await assembleSlots(modules, states, this.#kept, this.#suspended);
@@ -197,7 +244,12 @@ export class ServedPolicies {
     if (status === null || snapshots === null || this.#isClosed) return;
     const { id } = snapshots.current.decider.policies;
     if (policySetId(slotsOf(states)) === id) return this.#report([]);
-    const { set, left } = await assembleSlots(status.ground.modules, states, this.#kept, this.#suspended);
+    const { set, left } = await assembleSlots(
+      status.ground.modules,
+      states,
+      this.#kept,
+      this.#suspended,
+    );
     this.#status = { ...status, left };
     this.#kept.verify(states);
     if (set.id !== id) {

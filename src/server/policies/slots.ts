@@ -12,7 +12,9 @@ import { driftOf, type Drift } from "../../lifecycle/observe.ts";
 /** Every enforced or shadow content of the log. A removal is no content that could be evaluated. */
 export function slotsOf(states: PolicyStates): readonly PolicyIdentity[] {
   const slots: readonly PolicySlot[] = ["enforced", "candidate"];
-  return [...states.policies.values()].flatMap((status) => slots.flatMap((slot) => identityOf(status, slot) ?? []));
+  return [...states.policies.values()].flatMap((status) =>
+    slots.flatMap((slot) => identityOf(status, slot) ?? []),
+  );
 }
 
 function identityOf(status: PolicyStatus, slot: PolicySlot): PolicyIdentity | null {
@@ -22,7 +24,10 @@ function identityOf(status: PolicyStatus, slot: PolicySlot): PolicyIdentity | nu
   return content === "rules" ? { id: status.id, revision, digest, slot } : null;
 }
 
-/** A content whose bytes cannot be read. The message is for operators: it names policy, revision and fix, and nothing of what the policy says. */
+/**
+ * A content whose bytes cannot be read. The message is for operators: it names policy, revision and
+ * fix, and nothing of what the policy says.
+ */
 export class ContentUnusableError extends Error {
   override readonly name = "ContentUnusableError";
   readonly identity: PolicyIdentity;
@@ -47,7 +52,8 @@ interface Assembled {
 }
 
 /**
- * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps where there is none, compiled from its sources.
+ * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps
+ * where there is none, compiled from its sources.
  *
  * @param suspended candidates that are recorded as timed out, without being evaluated.
  * @throws {ContentUnusableError} for an enforced content. @throws {StoreUnavailableError}
@@ -76,7 +82,9 @@ export async function assembleSlots(
   const members = { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
   const set = rememberingSet(policies, members, MAXIMUM_ANSWERS);
   // What a rollback goes to stays at hand.
-  const former = [...states.policies.values()].flatMap(({ former: earlier }) => earlier.at(-1) ?? []);
+  const former = [...states.policies.values()].flatMap(
+    ({ former: earlier }) => earlier.at(-1) ?? [],
+  );
   modules.retain(new Set([...usable.map(({ digest }) => digest), ...former]));
   return { set, left };
 }
@@ -113,21 +121,29 @@ export interface PolicyDrift {
   readonly drift: Drift;
 }
 
-/** @param files digests by policy id. @param differing digests of contents whose kept module is not what its sources compile to. */
+/**
+ * @param files digests by policy id. @param differing digests of contents whose kept module is not
+ * what its sources compile to.
+ */
 export function driftsOf(
   states: PolicyStates,
   files: ReadonlyMap<string, { readonly digest: string }>,
   differing: ReadonlySet<string>,
 ): readonly PolicyDrift[] {
   return [...states.policies.values()].flatMap((status) =>
-    driftOf(status, files.get(status.id)?.digest ?? null, differing).map((drift) => ({ policy: status.id, drift })),
+    driftOf(status, files.get(status.id)?.digest ?? null, differing).map((drift) => ({
+      policy: status.id,
+      drift,
+    })),
   );
 }
 
 /** The message for operators. */
 export const DRIFT_SENTENCES: Readonly<Record<Drift, string>> = {
-  files_differ: "the content of the files was seen before and is in no slot; other content is enforced or in shadow",
-  files_held: "the content of the files was rolled back and is held; release it or change the files",
+  files_differ:
+    "the content of the files was seen before and is in no slot; other content is enforced or in shadow",
+  files_held:
+    "the content of the files was rolled back and is held; release it or change the files",
   files_withdrawn: "the content of the files was withdrawn",
   candidate_not_in_files: "the candidate differs from the content of the files",
   not_in_files: "the policy is not in the files; it is still enforced or in shadow",

@@ -13,8 +13,8 @@ import { mergePages } from "./worker-metrics.ts";
 import { WorkerPool } from "./worker-pool.ts";
 
 /**
- * A server of several processes: this one has the store's thread, the admin listener, the files and their reloading; workers serve the public
- * side (docs/operations.md).
+ * A server of several processes: this one has the store's thread, the admin listener, the files and
+ * their reloading; workers serve the public side (docs/operations.md).
  *
  * @param say takes a line for operators. @throws as {@link startServer}.
  */
@@ -70,7 +70,10 @@ export async function startWorkers(
         metrics: async (accept) => {
           const page = await own.metrics(accept);
           const { text } = formatExposition(poolMetrics(pool), accept);
-          const first = { contentType: page.contentType, text: `${text.replace("# EOF\n", "")}${page.text}` };
+          const first = {
+            contentType: page.contentType,
+            text: `${text.replace("# EOF\n", "")}${page.text}`,
+          };
           return mergePages({ worker: "0", page: first }, await pool.pages(accept));
         },
       }),
@@ -103,8 +106,18 @@ export async function startWorkers(
 /** What the first process exposes of its workers. */
 export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Family[] {
   return [
-    single("gauge", "signalbox_workers_configured", "Configured worker processes.", () => pool.status.configured),
-    single("gauge", "signalbox_workers_ready", "Worker processes that take requests.", () => pool.status.ready),
+    single(
+      "gauge",
+      "signalbox_workers_configured",
+      "Configured worker processes.",
+      () => pool.status.configured,
+    ),
+    single(
+      "gauge",
+      "signalbox_workers_ready",
+      "Worker processes that take requests.",
+      () => pool.status.ready,
+    ),
     single(
       "counter",
       "signalbox_worker_restarts",

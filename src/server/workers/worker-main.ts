@@ -118,9 +118,13 @@ async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Pr
   send({ type: "reloaded", round: message.round, ok: ok === true });
 }
 
-async function metrics({ round, accept }: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
+async function metrics({
+  round,
+  accept,
+}: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
   const running = await server;
-  if (running !== null) send({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
+  if (running !== null)
+    send({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
 }
 
 async function health({ round }: Extract<ToWorkerProcess, { type: "health" }>): Promise<void> {

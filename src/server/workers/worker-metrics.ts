@@ -10,7 +10,8 @@ export interface ProcessPage {
 const END = "# EOF";
 
 /**
- * One page of several processes': families as they are, every sample with the label `worker`. All pages are in one format.
+ * One page of several processes': families as they are, every sample with the label `worker`. All
+ * pages are in one format.
  *
  * @param first is there even where no worker answers; the type of the content is its.
  */
@@ -31,7 +32,10 @@ export function mergePages(first: ProcessPage, others: readonly ProcessPage[]): 
     }
   }
   const lines = [...families.values()].flatMap(({ facts, samples }) => [...facts, ...samples]);
-  return { contentType: first.page.contentType, text: [...lines, ...(isOpen ? [END] : []), ""].join("\n") };
+  return {
+    contentType: first.page.contentType,
+    text: [...lines, ...(isOpen ? [END] : []), ""].join("\n"),
+  };
 }
 
 /** A sample's name has no brace and no space, so the first of them ends it. */
@@ -39,5 +43,7 @@ function labelled(sample: string, worker: string): string {
   const label = `worker="${worker}"`;
   const at = /[{ ]/.exec(sample)?.index ?? sample.length;
   const name = sample.slice(0, at);
-  return sample[at] === "{" ? `${name}{${label},${sample.slice(at + 1)}` : `${name}{${label}}${sample.slice(at)}`;
+  return sample[at] === "{"
+    ? `${name}{${label},${sample.slice(at + 1)}`
+    : `${name}{${label}}${sample.slice(at)}`;
 }

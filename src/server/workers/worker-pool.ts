@@ -12,7 +12,10 @@ import { WorkerProcess } from "./worker-process.ts";
 /** How long a worker may take to send its metrics, or what it knows of endpoints, milliseconds. */
 const ANSWER_PATIENCE = 2_000;
 
-/** How long after the end of a drain's time a worker may take to write its evidence and end, milliseconds. */
+/**
+ * How long after the end of a drain's time a worker may take to write its evidence and end,
+ * milliseconds.
+ */
 const END_PATIENCE = 10_000;
 
 interface WorkerPoolOptions {
@@ -40,7 +43,10 @@ interface Slot {
   timer: NodeJS.Timeout | null;
 }
 
-/** The processes that serve the public side, kept at their number: one that dies is started again, and the others go on. */
+/**
+ * The processes that serve the public side, kept at their number: one that dies is started again,
+ * and the others go on.
+ */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #slots: readonly Slot[];
@@ -88,7 +94,10 @@ export class WorkerPool {
     return this.#slots.reduce((sum, { restarts }) => sum + restarts.total, 0);
   }
 
-  /** Starts all of them. Resolves when all take requests. @throws {StartError} saying why one could not start; none is left. */
+  /**
+   * Starts all of them. Resolves when all take requests. @throws {StartError} saying why one could
+   * not start; none is left.
+   */
   async listen(): Promise<Listening> {
     for (const slot of this.#slots) this.#start(slot);
     try {
@@ -125,7 +134,9 @@ export class WorkerPool {
 
   /** What those that answer in time know of endpoints. */
   async endpointsHealth(): Promise<readonly EndpointsHealth[]> {
-    const found = await Promise.all(this.#running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)));
+    const found = await Promise.all(
+      this.#running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)),
+    );
     return found.filter((each) => each !== null);
   }
 
@@ -168,11 +179,14 @@ export class WorkerPool {
         },
         failed: (message) => {
           if (this.#stopping) this.#unclosed.push(`worker ${slot.number}: ${message ?? "failed"}`);
-          else if (!this.#hasStarted) this.#started.reject(new StartError(message ?? "a worker could not be started"));
+          else if (!this.#hasStarted)
+            this.#started.reject(new StartError(message ?? "a worker could not be started"));
           else if (message !== null) this.#options.say(`worker ${slot.number}: ${message}`);
         },
         hangs: (silence) => {
-          this.#options.say(`worker ${slot.number} has not answered for ${silence / 1000} s; the server kills it`);
+          this.#options.say(
+            `worker ${slot.number} has not answered for ${silence / 1000} s; the server kills it`,
+          );
         },
         ended: (how) => {
           if (isOver) return;
@@ -198,12 +212,16 @@ export class WorkerPool {
     slot.readySince = null;
     if (this.#stopping) return;
     if (!this.#hasStarted) {
-      this.#started.reject(new StartError(`worker ${slot.number} ended while it was starting (${how})`));
+      this.#started.reject(
+        new StartError(`worker ${slot.number} ended while it was starting (${how})`),
+      );
       return;
     }
     this.#reportStatus();
     const wait = slot.restarts.next(served);
-    this.#options.say(`worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`);
+    this.#options.say(
+      `worker ${slot.number} ended (${how}); it is started again in ${wait / 1000} s`,
+    );
     slot.timer = setTimeout(() => this.#start(slot), wait);
   }
 
@@ -248,7 +266,10 @@ export class Restarts {
     return this.#total;
   }
 
-  /** @param served how long the dead one had taken requests, milliseconds. @returns milliseconds to wait. */
+  /**
+   * @param served how long the dead one had taken requests, milliseconds. @returns milliseconds to
+   * wait.
+   */
   next(served: number): number {
     this.#inARow = served >= SETTLED ? 1 : this.#inARow + 1;
     this.#total += 1;

@@ -4,8 +4,14 @@ import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { MetricsPage } from "../../http/runtime.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
-/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
-const WORKER_FILE = new URL(`./worker-main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+/**
+ * Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites
+ * this path.
+ */
+const WORKER_FILE = new URL(
+  `./worker-main${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
 /** The answer to a question. */
 type Answer = Extract<FromWorkerProcess, { readonly round: number }>;
@@ -15,7 +21,10 @@ interface WorkerEvents {
   readonly ready: (url: string) => void;
   /** It cannot start, and ends. */
   readonly failed: (message: string | null) => void;
-  /** It lives and does nothing; the server kills it, and `ended` follows. @param silence at least so long, milliseconds. */
+  /**
+   * It lives and does nothing; the server kills it, and `ended` follows. @param silence at least so
+   * long, milliseconds.
+   */
   readonly hangs: (silence: number) => void;
   readonly ended: (how: string) => void;
 }
@@ -93,18 +102,27 @@ export class WorkerProcess {
 
   /** Its page; `null` where it does not answer in time. @param patience milliseconds. */
   async metrics(accept: string | undefined, patience: number): Promise<MetricsPage | null> {
-    const answer = await this.#ask((round) => ({ type: "metrics", round, accept: accept ?? null }), patience);
+    const answer = await this.#ask(
+      (round) => ({ type: "metrics", round, accept: accept ?? null }),
+      patience,
+    );
     return answer?.type === "metrics" ? answer.page : null;
   }
 
-  /** What it knows of endpoints; `null` where it does not answer in time. @param patience milliseconds. */
+  /**
+   * What it knows of endpoints; `null` where it does not answer in time. @param patience
+   * milliseconds.
+   */
   async endpointsHealth(patience: number): Promise<EndpointsHealth | null> {
     const answer = await this.#ask((round) => ({ type: "health", round }), patience);
     return answer?.type === "health" ? answer.endpoints : null;
   }
 
   /** @param patience milliseconds; `null`: as long as it lives. */
-  #ask(question: (round: number) => ToWorkerProcess, patience: number | null): Promise<Answer | null> {
+  #ask(
+    question: (round: number) => ToWorkerProcess,
+    patience: number | null,
+  ): Promise<Answer | null> {
     if (!this.#worker.isConnected()) return Promise.resolve(null);
     this.#lastRound += 1;
     const round = this.#lastRound;
@@ -129,9 +147,10 @@ export class WorkerProcess {
 const INTERVAL = 2_500;
 
 /**
- * How often in a row it may be found without an answer, so 15 s to 17.5 s: no request of ours keeps the loop so long, and a
- * machine that is short of memory or time gets some patience. Times found are counted, not time: after this process itself
- * has been stopped (a suspended machine), what it missed is one.
+ * How often in a row it may be found without an answer, so 15 s to 17.5 s: no request of ours keeps
+ * the loop so long, and a machine that is short of memory or time gets some patience. Times found
+ * are counted, not time: after this process itself has been stopped (a suspended machine), what it
+ * missed is one.
  */
 const MISSES = 6;
 
@@ -144,8 +163,8 @@ interface HeartbeatTarget {
 }
 
 /**
- * Finds a process that lives and does nothing: stopped, or in a loop without end. Its connections are kept by the kernel,
- * so no other signal reports it.
+ * Finds a process that lives and does nothing: stopped, or in a loop without end. Its connections
+ * are kept by the kernel, so no other signal reports it.
  */
 export class Heartbeat {
   readonly #target: HeartbeatTarget;

@@ -9,7 +9,9 @@ import type { SourceLocation } from "../report/location.ts";
 /** The tables and contracts in which the names of an assertions file are looked up. */
 export interface AssertionSide {
   readonly table: RoutingTable;
-  /** `null` where they are not known: names of policies, constraints and reasons are then believed. */
+  /**
+   * `null` where they are not known: names of policies, constraints and reasons are then believed.
+   */
   readonly contracts: readonly PolicyContract[] | null;
 }
 
@@ -29,17 +31,27 @@ export type Demand =
   | ({ readonly kind: "no_new_access"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "always_routable"; readonly min_places: number } & ForClasses)
-  | ({ readonly kind: "implies"; readonly if: DecisionCondition; readonly then: DecisionDemand } & ForClasses)
+  | ({
+      readonly kind: "implies";
+      readonly if: DecisionCondition;
+      readonly then: DecisionDemand;
+    } & ForClasses)
   | ({ readonly kind: "equivalent"; readonly ignoring: readonly ChangeKind[] } & ForClasses)
   | { readonly kind: "cases"; readonly cases: readonly SampleCase[] };
 
-/** One assertion of the file, with its defaults written out. Plain data: it can be sent to another thread. */
+/**
+ * One assertion of the file, with its defaults written out. Plain data: it can be sent to another
+ * thread.
+ */
 export type Assertion = Demand & {
   readonly id: string;
   readonly title: string;
   readonly view: View | "both";
   readonly waiver: Waiver | null;
-  /** Whether it may meet no request at all; otherwise that is a failure, because a typo must not read as a pass. */
+  /**
+   * Whether it may meet no request at all; otherwise that is a failure, because a typo must not
+   * read as a pass.
+   */
   readonly may_be_empty: boolean;
   readonly location: SourceLocation;
 };
@@ -57,7 +69,9 @@ interface CoverageGate {
 
 export interface CoverageDemand {
   readonly gates: readonly CoverageGate[];
-  /** Subjects that do not count, such as `eu-residency/processed_in_eu` and `chat-large → gpt-5-eu`. */
+  /**
+   * Subjects that do not count, such as `eu-residency/processed_in_eu` and `chat-large → gpt-5-eu`.
+   */
   readonly except: readonly string[];
 }
 
@@ -68,7 +82,9 @@ export interface Assertions {
   readonly coverage: CoverageDemand;
 }
 
-/** Milliseconds since the epoch at which a day (UTC) has ended; `null` for a day that there is not. */
+/**
+ * Milliseconds since the epoch at which a day (UTC) has ended; `null` for a day that there is not.
+ */
 export function lastMoment(day: string): number | null {
   const midnight = Date.parse(`${day}T00:00:00.000Z`);
   // `2026-02-30` would be read as the second of March by some engines.
@@ -76,7 +92,10 @@ export function lastMoment(day: string): number | null {
   return midnight + 86_400_000;
 }
 
-/** Whether assertions of a kind hold wherever a request has the same result on both sides; they may have names of base alone. */
+/**
+ * Whether assertions of a kind hold wherever a request has the same result on both sides; they may
+ * have names of base alone.
+ */
 export function comparesSides(kind: Demand["kind"]): boolean {
   return kind === "no_new_access" || kind === "equivalent";
 }

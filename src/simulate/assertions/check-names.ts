@@ -19,8 +19,14 @@ import type { AssertionSide } from "./assertion.ts";
 
 /** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
-/** The reason of a constraint that could not be evaluated, besides those that its policy declares. */
-const UNDECLARED_REASONS: readonly string[] = ["EVALUATION_INDETERMINATE", "NO_CANDIDATE_PASSES", "POLICY_TIMEOUT"];
+/**
+ * The reason of a constraint that could not be evaluated, besides those that its policy declares.
+ */
+const UNDECLARED_REASONS: readonly string[] = [
+  "EVALUATION_INDETERMINATE",
+  "NO_CANDIDATE_PASSES",
+  "POLICY_TIMEOUT",
+];
 
 /** Looks up every name of a file: an unknown one would make an assertion that cannot fail. */
 export class NameCheck {
@@ -33,10 +39,15 @@ export class NameCheck {
   }
 
   /** @param either whether names that only base has are valid here. */
-  selector(selector: RequestSelector | EndpointSelector | undefined, path: Path, either: boolean): void {
+  selector(
+    selector: RequestSelector | EndpointSelector | undefined,
+    path: Path,
+    either: boolean,
+  ): void {
     for (const [member, condition] of Object.entries(selector ?? {})) {
       if (!isNameKind(member)) continue;
-      for (const { name, at } of namesOf(condition, [...path, member])) this.#name(member, name, at, either);
+      for (const { name, at } of namesOf(condition, [...path, member]))
+        this.#name(member, name, at, either);
     }
   }
 
@@ -52,20 +63,37 @@ export class NameCheck {
       return;
     }
     const constraints = named.flatMap((contract) => contract.constraints);
-    // The table's own constraints are many and are nowhere listed, so only those of policies are looked up.
-    if (constraint !== undefined && !byTable && !constraints.some(({ name }) => name === constraint)) {
+    // The table's own constraints are many and are nowhere listed, so only those of policies are
+    // looked up.
+    if (
+      constraint !== undefined &&
+      !byTable &&
+      !constraints.some(({ name }) => name === constraint)
+    ) {
       const names = constraints.map(({ name }) => name);
       this.#unknown("constraint", constraint, [...path, "constraint"], names);
       return;
     }
-    const selected = constraints.filter(({ name }) => byTable || constraint === undefined || name === constraint);
+    const selected = constraints.filter(
+      ({ name }) => byTable || constraint === undefined || name === constraint,
+    );
     const reasons = selected.flatMap((each) => each.reasons);
     const all = [...reasons, ...UNDECLARED_REASONS, ...(byTable ? Object.keys(REASONS) : [])];
-    if (reason !== undefined && !all.includes(reason)) this.#unknown("reason", reason, [...path, "reason"], all);
+    if (reason !== undefined && !all.includes(reason))
+      this.#unknown("reason", reason, [...path, "reason"], all);
   }
 
   request(request: CaseRequest, path: Path): void {
-    const { workspace, model, environment, workload, owner, key_labels, signature_families, dimensions } = request;
+    const {
+      workspace,
+      model,
+      environment,
+      workload,
+      owner,
+      key_labels,
+      signature_families,
+      dimensions,
+    } = request;
     const one = (member: string, kind: NameKind, name: string | undefined): void => {
       if (name !== undefined) this.#name(kind, name, [...path, member], false);
     };
@@ -77,7 +105,8 @@ export class NameCheck {
     one("dimensions", "dimensions", dimensions?.toString());
     this.#list("key_labels", key_labels, path, "key_labels");
     this.#list("signature_families", signature_families, path, "signature_families");
-    for (const member of ["only", "ignore", "order"] as const) this.#list("providers", request[member], path, member);
+    for (const member of ["only", "ignore", "order"] as const)
+      this.#list("providers", request[member], path, member);
     this.#list("regions", request.region, path, "region");
   }
 
@@ -89,7 +118,10 @@ export class NameCheck {
     this.denial(denied_by, [...path, "denied_by"]);
   }
 
-  /** Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a route, `route → endpoint`. */
+  /**
+   * Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a
+   * route, `route → endpoint`.
+   */
   covered(subject: string, path: Path): void {
     const { contracts } = this.#known.head;
     const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
@@ -104,7 +136,8 @@ export class NameCheck {
   }
 
   #list(kind: NameKind, names: readonly string[] | undefined, path: Path, member: string): void {
-    for (const [index, name] of (names ?? []).entries()) this.#name(kind, name, [...path, member, index], false);
+    for (const [index, name] of (names ?? []).entries())
+      this.#name(kind, name, [...path, member, index], false);
   }
 
   #name(kind: NameKind, name: string, path: Path, either: boolean): void {
@@ -113,14 +146,24 @@ export class NameCheck {
     if (head.has(name) || (either && base.has(name))) return;
     if (base.has(name)) {
       const hint = `remove it: ${quote(name)} is in base only`;
-      this.#report.value("ASSERTION_WORD_GONE", path, `head has no ${NAME_TITLES[kind]} ${quote(name)}`, hint);
+      this.#report.value(
+        "ASSERTION_WORD_GONE",
+        path,
+        `head has no ${NAME_TITLES[kind]} ${quote(name)}`,
+        hint,
+      );
     } else {
       this.#unknown(NAME_TITLES[kind], name, path, either ? [...head, ...base] : head);
     }
   }
 
   #unknown(what: string, name: string, path: Path, known: Iterable<string>): void {
-    this.#report.value("ASSERTION_UNKNOWN_WORD", path, `there is no ${what} ${quote(name)}`, suggest(name, known));
+    this.#report.value(
+      "ASSERTION_UNKNOWN_WORD",
+      path,
+      `there is no ${what} ${quote(name)}`,
+      suggest(name, known),
+    );
   }
 }
 
@@ -133,7 +176,9 @@ function namesOf(
   const lists = isList(condition)
     ? [{ list: condition, at: path }]
     : Object.entries(condition).map(([name, list]) => ({ list, at: [...path, name] }));
-  return lists.flatMap(({ list, at }) => list.map((name, index) => ({ name: String(name), at: [...at, index] })));
+  return lists.flatMap(({ list, at }) =>
+    list.map((name, index) => ({ name: String(name), at: [...at, index] })),
+  );
 }
 
 function isList(condition: object): condition is readonly (string | number)[] {
@@ -153,8 +198,12 @@ const TABLE_NAMES = {
   workloads: ({ vocabulary }) => [...vocabulary.workloads, "other"],
   owners: ({ vocabulary }) => [...(vocabulary.owners ?? []), "other"],
   key_labels: ({ vocabulary }) => vocabulary.labels,
-  signature_families: ({ models }) => Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
-  dimensions: ({ models }) => ["0", ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String))],
+  signature_families: ({ models }) =>
+    Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
+  dimensions: ({ models }) => [
+    "0",
+    ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String)),
+  ],
   providers: ({ providers }) => Object.keys(providers),
   regions: (table) => [
     ...Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]),

@@ -2,7 +2,10 @@ import { error, type CodeFacts } from "../../canon/diagnostic.ts";
 import { FindingsOf } from "../../compile/findings/findings.ts";
 import { TEXT_CODES } from "../../compile/findings/text-codes.ts";
 
-/** Every finding that reading an assertions file can make; `docs/diagnostics.md` has those that routes.yaml does not have. */
+/**
+ * Every finding that reading an assertions file can make; `docs/diagnostics.md` has those that
+ * routes.yaml does not have.
+ */
 export const ASSERTION_CODES = {
   ...TEXT_CODES,
   SOURCE_TOO_LARGE: error(
@@ -26,7 +29,10 @@ export const ASSERTION_CODES = {
     "A name exists in base but not in head, in an assertion about head only.",
     "Remove the name from the assertion too; only `no_new_access` and `equivalent` read base.",
   ),
-  ASSERTION_DATE_INVALID: error("The date does not exist.", "Write year, month and day, such as `2026-12-31`."),
+  ASSERTION_DATE_INVALID: error(
+    "The date does not exist.",
+    "Write year, month and day, such as `2026-12-31`.",
+  ),
   ASSERTION_CONTRADICTION: error(
     "One request cannot meet both demands: a denial has no endpoints, a routed request has no denial.",
     "Keep one of them.",

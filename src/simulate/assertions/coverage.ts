@@ -4,7 +4,11 @@ import { COVERAGE_MEASURES, type CoverageDemand, type CoverageMeasure } from "./
 /** What all classes together brought into play of head. */
 export interface CoverageFacts {
   /** `eu-residency/processed_in_eu`; covered where some request fails it and some passes. */
-  readonly constraints: readonly { readonly id: string; readonly failed: boolean; readonly passed: boolean }[];
+  readonly constraints: readonly {
+    readonly id: string;
+    readonly failed: boolean;
+    readonly passed: boolean;
+  }[];
   /** `eu-residency/processed_in_eu/REGION_NOT_IN_EU` */
   readonly reasons: readonly { readonly id: string; readonly given: boolean }[];
   readonly routes: readonly { readonly id: string; readonly chosen: boolean }[];
@@ -13,14 +17,18 @@ export interface CoverageFacts {
 }
 
 /** All four measures; those without a gate pass. What nothing is demanded of is covered whole. */
-export function coverageResults({ gates, except }: CoverageDemand, facts: CoverageFacts): readonly CoverageResult[] {
+export function coverageResults(
+  { gates, except }: CoverageDemand,
+  facts: CoverageFacts,
+): readonly CoverageResult[] {
   const left = new Set(except);
   return COVERAGE_MEASURES.map((what) => {
     const subjects = subjectsOf(what, facts).filter(({ id }) => !left.has(id));
     const missing = subjects.filter(({ covered }) => !covered).map(({ id }) => id);
     const gate = gates.find((each) => each.what === what);
     const covered = subjects.length - missing.length;
-    // Compared without a division: 2 of 3 must pass a gate of exactly 200/3 per cent on every machine.
+    // Compared without a division: 2 of 3 must pass a gate of exactly 200/3 per cent on every
+    // machine.
     const passes = gate === undefined || covered * 100 >= gate.required * subjects.length;
     return {
       what,
@@ -41,7 +49,9 @@ export function withFailuresOfBase(
 ): readonly CoverageResult[] {
   const failing = new Set(before.flatMap(({ what, status }) => (status === "FAIL" ? [what] : [])));
   return results.map((result) =>
-    result.status === "FAIL" && failing.has(result.what) ? { ...result, fails_in_base: true } : result,
+    result.status === "FAIL" && failing.has(result.what)
+      ? { ...result, fails_in_base: true }
+      : result,
   );
 }
 

@@ -6,8 +6,8 @@ import { conditionsOf } from "./select.ts";
 import { rowOf } from "../table-rows.ts";
 
 /**
- * The path of a selector's member in `PolicyInput`. Features and families of signed reasoning are in no policy's input; they are named
- * as if they did.
+ * The path of a selector's member in `PolicyInput`. Features and families of signed reasoning are
+ * in no policy's input; they are named as if they did.
  */
 const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
   workspaces: "input.workspace.id",
@@ -36,14 +36,19 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
 };
 
 /**
- * What the engine must distinguish so that an assertion selects a class as a whole or not at all. Strings are those that the assertions
- * name; unnamed ones are equivalent to each other, but not to a named one, and in a set (needs, features, labels) not to
- * an empty one: `only` depends on whether there is anything else. Cases need no classes.
+ * What the engine must distinguish so that an assertion selects a class as a whole or not at all.
+ * Strings are those that the assertions name; unnamed ones are equivalent to each other, but not to
+ * a named one, and in a set (needs, features, labels) not to an empty one: `only` depends on
+ * whether there is anything else. Cases need no classes.
  *
- * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and all its requests have the same plan.
- * The endpoints' names are listed nevertheless, for an engine that merges endpoints which no decision distinguishes.
+ * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and
+ * all its requests have the same plan. The endpoints' names are listed nevertheless, for an engine
+ * that merges endpoints which no decision distinguishes.
  */
-export function distinctionsOf(assertions: readonly Assertion[], tables: OfSides<RoutingTable>): Distinctions {
+export function distinctionsOf(
+  assertions: readonly Assertion[],
+  tables: OfSides<RoutingTable>,
+): Distinctions {
   const strings = new Set<string>();
   const reads = new Set<string>();
   const look = (selector: RequestSelector): void => {
@@ -81,7 +86,9 @@ function isMember(name: string): name is keyof RequestSelector {
 }
 
 /** The strings of a list or of all lists of a condition; a flag needs none beside its path. */
-function stringsOf(condition: NonNullable<RequestSelector[keyof RequestSelector]>): readonly string[] {
+function stringsOf(
+  condition: NonNullable<RequestSelector[keyof RequestSelector]>,
+): readonly string[] {
   if (typeof condition === "boolean" || typeof condition === "string") return [];
   if (isNumbers(condition)) return condition.map(String);
   return Object.values(conditionsOf(condition)).flat();
@@ -109,12 +116,30 @@ function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
   }
 }
 
-function endpointNames(endpoint: EndpointSelector, { head }: OfSides<RoutingTable>): readonly string[] {
-  const { providers = [], regions = [], models = [], endpoints = [], retention, trains_on_data: trains } = endpoint;
+function endpointNames(
+  endpoint: EndpointSelector,
+  { head }: OfSides<RoutingTable>,
+): readonly string[] {
+  const {
+    providers = [],
+    regions = [],
+    models = [],
+    endpoints = [],
+    retention,
+    trains_on_data: trains,
+  } = endpoint;
   const grouped = regions.flatMap((name) => rowOf(head.regionGroups, name) ?? []);
-  // Contract facts are read by provider: providers that fit must be distinguished from those that do not.
+  // Contract facts are read by provider: providers that fit must be distinguished from those that
+  // do not.
   const fitting = Object.values(head.providers).filter(
     (row) => retention?.includes(row.retention) === true || row.trainsOnData === trains,
   );
-  return [...providers, ...regions, ...grouped, ...models, ...endpoints, ...fitting.map(({ id }) => id)];
+  return [
+    ...providers,
+    ...regions,
+    ...grouped,
+    ...models,
+    ...endpoints,
+    ...fitting.map(({ id }) => id),
+  ];
 }

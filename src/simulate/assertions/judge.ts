@@ -1,6 +1,12 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
-import type { OfSides, Outcome, OutcomeDenial, OutcomePair, PlannedEndpoint } from "../sample-request.ts";
+import type {
+  OfSides,
+  Outcome,
+  OutcomeDenial,
+  OutcomePair,
+  PlannedEndpoint,
+} from "../sample-request.ts";
 import type { Demand } from "./assertion.ts";
 import type { DenialSelector, EndpointSelector } from "./schema-selectors.ts";
 import type { DecisionCondition, DecisionDemand } from "./schema.ts";
@@ -22,7 +28,10 @@ const HOLDS: Judgement = { met: true, violation: null };
 const NOT_MEANT: Judgement = { met: false, violation: null };
 const violated = (violation: string): Judgement => ({ met: true, violation });
 
-/** Makes the test of one assertion. @param tables of the sides; plans are head's, and base's where an assertion compares. */
+/**
+ * Makes the test of one assertion. @param tables of the sides; plans are head's, and base's where
+ * an assertion compares.
+ */
 export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Judge {
   const { head } = tables;
   switch (demand.kind) {
@@ -35,7 +44,9 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
       const means = endpointTest(demand.to, head);
       return (pair) => {
         const endpoint = pair.head.plan.find(means);
-        return endpoint === undefined ? HOLDS : violated(`the plan contains ${formatEndpoint(endpoint)}`);
+        return endpoint === undefined
+          ? HOLDS
+          : violated(`the plan contains ${formatEndpoint(endpoint)}`);
       };
     }
     case "always_routable":
@@ -57,7 +68,9 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
   }
 }
 
-/** A provider that has another host on head is another destination: its data goes to somebody else. */
+/**
+ * A provider that has another host on head is another destination: its data goes to somebody else.
+ */
 function noNewAccess(
   pair: OutcomePair,
   means: (endpoint: PlannedEndpoint) => boolean,
@@ -68,25 +81,36 @@ function noNewAccess(
   const before = pair.base.plan.map((one) => ({ ...one, host: hostOf(one, "base") }));
   for (const added of pair.head.plan) {
     if (!means(added)) continue;
-    const known = before.filter(({ provider, region }) => provider === added.provider && region === added.region);
-    if (known.length === 0) return violated(`${formatEndpoint(added)} is reached in head and not in base`);
+    const known = before.filter(
+      ({ provider, region }) => provider === added.provider && region === added.region,
+    );
+    if (known.length === 0)
+      return violated(`${formatEndpoint(added)} is reached in head and not in base`);
     const host = hostOf(added, "head");
     if (known.every((one) => one.host !== host)) {
       const hosts = [...new Set(known.map((one) => one.host))].join(", ");
-      return violated(`${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`);
+      return violated(
+        `${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`,
+      );
     }
   }
   return HOLDS;
 }
 
 function alwaysRoutable(outcome: Outcome, least: number): Judgement {
-  if (outcome.denial !== null) return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
+  if (outcome.denial !== null)
+    return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
   // A caller without fallbacks is sent to one endpoint, however many share the tier.
   const endpoints = Math.min(outcome.plan.length, outcome.maxCandidates ?? Infinity);
-  return endpoints >= least ? HOLDS : violated(`the request can go to ${endpoints} of the ${least} endpoints required`);
+  return endpoints >= least
+    ? HOLDS
+    : violated(`the request can go to ${endpoints} of the ${least} endpoints required`);
 }
 
-function conditionTest(condition: DecisionCondition, head: RoutingTable): (outcome: Outcome) => boolean {
+function conditionTest(
+  condition: DecisionCondition,
+  head: RoutingTable,
+): (outcome: Outcome) => boolean {
   const reaches = condition.reaches === undefined ? null : endpointTest(condition.reaches, head);
   return (outcome) =>
     (condition.outcome === undefined || outcomeKind(outcome) === condition.outcome) &&
@@ -94,16 +118,25 @@ function conditionTest(condition: DecisionCondition, head: RoutingTable): (outco
     (condition.denied_by === undefined || isDeniedBy(outcome.denial, condition.denied_by));
 }
 
-function demandTest(demand: DecisionDemand, head: RoutingTable): (outcome: Outcome) => string | null {
+function demandTest(
+  demand: DecisionDemand,
+  head: RoutingTable,
+): (outcome: Outcome) => string | null {
   const test = (selector: EndpointSelector | undefined) =>
     selector === undefined ? null : endpointTest(selector, head);
-  const [every, some, primary] = [test(demand.every_place), test(demand.some_place), test(demand.primary)];
+  const [every, some, primary] = [
+    test(demand.every_place),
+    test(demand.some_place),
+    test(demand.primary),
+  ];
   return (outcome) => {
     const wrong = outcomeViolation(outcome, demand);
     if (wrong !== null) return wrong;
     const other = every === null ? undefined : outcome.plan.find((endpoint) => !every(endpoint));
-    if (other !== undefined) return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not select`;
-    if (some !== null && !outcome.plan.some(some)) return "no endpoint of the plan is one that `some_place` selects";
+    if (other !== undefined)
+      return `the plan contains ${formatEndpoint(other)}, which \`every_place\` does not select`;
+    if (some !== null && !outcome.plan.some(some))
+      return "no endpoint of the plan is one that `some_place` selects";
     const [first] = outcome.plan;
     if (primary !== null && (first === undefined || !primary(first)))
       return `${first === undefined ? "no endpoint" : formatEndpoint(first)} comes first, which \`primary\` does not select`;
@@ -119,8 +152,13 @@ export function outcomeViolation(
   const { denial } = outcome;
   const denied = expected.outcome === "deny" || expected.denied_by !== undefined;
   if (denied && denial === null) return "the request is routed";
-  if (expected.outcome === "route" && denial !== null) return `the request is denied by ${formatDenial(denial)}`;
-  if (expected.denied_by !== undefined && denial !== null && !isDeniedBy(denial, expected.denied_by))
+  if (expected.outcome === "route" && denial !== null)
+    return `the request is denied by ${formatDenial(denial)}`;
+  if (
+    expected.denied_by !== undefined &&
+    denial !== null &&
+    !isDeniedBy(denial, expected.denied_by)
+  )
     return `the request is denied by ${formatDenial(denial)} instead`;
   return null;
 }

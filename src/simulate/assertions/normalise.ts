@@ -1,9 +1,20 @@
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
-import { type ConfigNode, keyPosition, type Path, valuePosition } from "../../compile/authored/tree.ts";
+import {
+  type ConfigNode,
+  keyPosition,
+  type Path,
+  valuePosition,
+} from "../../compile/authored/tree.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SourceLocation } from "../report/location.ts";
-import { type Assertion, type Assertions, COVERAGE_MEASURES, type Demand, type SampleCase } from "./assertion.ts";
+import {
+  type Assertion,
+  type Assertions,
+  COVERAGE_MEASURES,
+  type Demand,
+  type SampleCase,
+} from "./assertion.ts";
 import type { CaseRequest } from "./schema-selectors.ts";
 import type { AuthoredAssertion, AuthoredAssertions, AuthoredCase } from "./schema.ts";
 
@@ -13,9 +24,14 @@ export function normaliseAssertions(
   file: string,
   tree: ConfigNode,
 ): Assertions {
-  const locationOf = (path: Path, position = valuePosition): SourceLocation => ({ file, ...position(tree, path) });
+  const locationOf = (path: Path, position = valuePosition): SourceLocation => ({
+    file,
+    ...position(tree, path),
+  });
   return {
-    assertions: assertions.map((assertion, index) => normalise(assertion, locationOf(["assertions", index]))),
+    assertions: assertions.map((assertion, index) =>
+      normalise(assertion, locationOf(["assertions", index])),
+    ),
     coverage: {
       gates: COVERAGE_MEASURES.flatMap((what) => {
         const required = coverage[what];
@@ -46,7 +62,8 @@ function normalise(assertion: AuthoredAssertion, location: SourceLocation): Asse
 }
 
 function demandOf(assertion: AuthoredAssertion): Demand {
-  if (assertion.kind === "cases") return { kind: "cases", cases: assertion.cases.map(normaliseCase) };
+  if (assertion.kind === "cases")
+    return { kind: "cases", cases: assertion.cases.map(normaliseCase) };
   const selection = { for: assertion.for ?? {}, except: assertion.except ?? null };
   switch (assertion.kind) {
     case "no_new_access":
@@ -80,7 +97,9 @@ function sampleOf(request: CaseRequest): SampleRequest {
       labels: (request.key_labels ?? []).toSorted(),
     },
     needs: (request.needs ?? []).toSorted(),
-    features: [...new Set([...(request.features ?? []), ...(ALWAYS_USED[request.operation] ?? [])])].toSorted(),
+    features: [
+      ...new Set([...(request.features ?? []), ...(ALWAYS_USED[request.operation] ?? [])]),
+    ].toSorted(),
     signatureFamilies: (request.signature_families ?? []).toSorted(),
     stream: request.stream ?? false,
     context: request.context ?? "to_1k",
@@ -89,7 +108,8 @@ function sampleOf(request: CaseRequest): SampleRequest {
     dimensions: request.dimensions ?? null,
     preferences: preferencesOf(request),
     time: { day: request.day ?? "weekday", hour: request.hour ?? "morning" },
-    ...(request.budget !== undefined && request.budget !== "unlimited" && { budget: request.budget }),
+    ...(request.budget !== undefined &&
+      request.budget !== "unlimited" && { budget: request.budget }),
   };
 }
 

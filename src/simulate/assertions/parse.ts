@@ -2,7 +2,12 @@ import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { normaliseText, readDocument } from "../../compile/authored/document.ts";
 import { reportLiteralSecrets, quote } from "../../compile/authored/literal-secrets.ts";
 import { type Complaints, pathOf, reportShapeError } from "../../compile/authored/shape-errors.ts";
-import { type ConfigNode, keyPosition, plainValue, type Path } from "../../compile/authored/tree.ts";
+import {
+  type ConfigNode,
+  keyPosition,
+  plainValue,
+  type Path,
+} from "../../compile/authored/tree.ts";
 import { type Assertions, type AssertionSide, lastMoment, comparesSides } from "./assertion.ts";
 import type { OfSides } from "../sample-request.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
@@ -36,7 +41,8 @@ export const ASSERTIONS_CHECK: ValidatorOptions = {
 const validator = new Validator<AuthoredAssertions>(() => ASSERTIONS_CHECK);
 
 /**
- * Reads `policies/assertions.yaml`, or reports all its errors. No content of the file makes it throw.
+ * Reads `policies/assertions.yaml`, or reports all its errors. No content of the file makes it
+ * throw.
  *
  * @param sides where its names are looked up; the same side twice where nothing is compared.
  */
@@ -56,11 +62,16 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): 
 /** What of the file can be judged further. */
 interface Shape {
   readonly authored: AuthoredAssertions;
-  /** Rows that do not fit the schema, by index; an empty row replaces each, so that indices stay. */
+  /**
+   * Rows that do not fit the schema, by index; an empty row replaces each, so that indices stay.
+   */
   readonly wrong: ReadonlySet<number>;
 }
 
-/** Rows that do not fit the schema are reported and left out, so that the names of the rest are checked in the same run. */
+/**
+ * Rows that do not fit the schema are reported and left out, so that the names of the rest are
+ * checked in the same run.
+ */
 function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null {
   const value: unknown = plainValue(tree);
   if (validator.accepts(value)) return { authored: value, wrong: new Set() };
@@ -97,7 +108,8 @@ const COMPLAINTS: Complaints<AssertionCode> = {
 type Report = ReportOf<AssertionCode>;
 
 /**
- * Rules that a schema cannot express: names that exist, ids that are unique, dates of the calendar, demands that can be met.
+ * Rules that a schema cannot express: names that exist, ids that are unique, dates of the calendar,
+ * demands that can be met.
  *
  * @param wrong rows that have been reported already, by index.
  */
@@ -107,7 +119,10 @@ function checkAssertions(
   sides: OfSides<AssertionSide>,
   report: Report,
 ): void {
-  const names = new NameCheck({ base: new KnownNames(sides.base), head: new KnownNames(sides.head) }, report);
+  const names = new NameCheck(
+    { base: new KnownNames(sides.base), head: new KnownNames(sides.head) },
+    report,
+  );
   const ids = new Set<string>();
   for (const [index, assertion] of assertions.entries()) {
     if (wrong.has(index)) continue;
@@ -119,7 +134,12 @@ function checkAssertions(
     ids.add(assertion.id);
     if (assertion.waiver !== undefined && lastMoment(assertion.waiver.until) === null) {
       const message = "waiver.until is not a date that exists";
-      report.value("ASSERTION_DATE_INVALID", [...path, "waiver", "until"], message, "such as `2026-12-31`");
+      report.value(
+        "ASSERTION_DATE_INVALID",
+        [...path, "waiver", "until"],
+        message,
+        "such as `2026-12-31`",
+      );
     }
     checkDemand(assertion, path, names, report);
   }
@@ -128,9 +148,15 @@ function checkAssertions(
   }
 }
 
-function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck, report: Report): void {
+function checkDemand(
+  assertion: AuthoredAssertion,
+  path: Path,
+  names: NameCheck,
+  report: Report,
+): void {
   if (assertion.kind === "cases") {
-    for (const [index, row] of assertion.cases.entries()) checkCase(row, [...path, "cases", index], names, report);
+    for (const [index, row] of assertion.cases.entries())
+      checkCase(row, [...path, "cases", index], names, report);
     return;
   }
   const either = comparesSides(assertion.kind);
@@ -147,12 +173,18 @@ function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck,
     }
     names.denial(demand.denied_by, [...path, "then", "denied_by"]);
     if (isDenial(condition) && condition.reaches !== undefined) contradict(report, [...path, "if"]);
-    if (condition.outcome === "route" && condition.denied_by !== undefined) contradict(report, [...path, "if"]);
+    if (condition.outcome === "route" && condition.denied_by !== undefined)
+      contradict(report, [...path, "if"]);
     checkDemanded(demand, [...path, "then"], report);
   }
 }
 
-function checkCase({ request, expect }: AuthoredCase, path: Path, names: NameCheck, report: Report): void {
+function checkCase(
+  { request, expect }: AuthoredCase,
+  path: Path,
+  names: NameCheck,
+  report: Report,
+): void {
   names.request(request, [...path, "request"]);
   names.expectation(expect, [...path, "expect"]);
   if (request.model === undefined && request.operation !== "moderations") {
@@ -162,11 +194,13 @@ function checkCase({ request, expect }: AuthoredCase, path: Path, names: NameChe
   const { outcome, plan, primary, contains } = expect;
   const denied = isDenial(expect);
   const unlike = plan !== undefined && primary !== undefined && plan[0] !== primary;
-  const missing = plan !== undefined && contains?.some((endpoint) => !plan.includes(endpoint)) === true;
+  const missing =
+    plan !== undefined && contains?.some((endpoint) => !plan.includes(endpoint)) === true;
   const held = [...(plan ?? []), ...(contains ?? []), ...(primary === undefined ? [] : [primary])];
   const lacking = expect.lacks?.some((endpoint) => held.includes(endpoint)) === true;
   const routed = outcome === "route" && (expect.denied_by !== undefined || plan?.length === 0);
-  if ((denied && held.length > 0) || routed || unlike || missing || lacking) contradict(report, [...path, "expect"]);
+  if ((denied && held.length > 0) || routed || unlike || missing || lacking)
+    contradict(report, [...path, "expect"]);
 }
 
 function checkDemanded(demand: DecisionDemand, path: Path, report: Report): void {
@@ -181,5 +215,10 @@ function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "den
 
 function contradict(report: Report, path: Path): void {
   const message = "no decision can meet both conditions";
-  report.key("ASSERTION_CONTRADICTION", path, message, "a denial has no endpoints, and a routed request has no denial");
+  report.key(
+    "ASSERTION_CONTRADICTION",
+    path,
+    message,
+    "a denial has no endpoints, and a routed request has no denial",
+  );
 }

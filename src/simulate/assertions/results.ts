@@ -24,9 +24,11 @@ export function assertionResults(
 ): readonly AssertionResult[] {
   const counts = new Map(tally.map((count) => [count.id, count]));
   return assertions.map((assertion) => {
-    const count = assertion.kind === "cases" ? countOfCases(assertion.id, cases) : counts.get(assertion.id);
+    const count =
+      assertion.kind === "cases" ? countOfCases(assertion.id, cases) : counts.get(assertion.id);
     // An assertion that was not counted must not look like one that met no request, or like a pass.
-    if (count === undefined) throw new Error(`assertionResults: the tally lacks assertion ${assertion.id}`);
+    if (count === undefined)
+      throw new Error(`assertionResults: the tally lacks assertion ${assertion.id}`);
     return resultOf(assertion, count, now, explain);
   });
 }
@@ -37,13 +39,23 @@ export function assertionsReport(
   results: readonly AssertionResult[],
   coverage: readonly CoverageResult[],
 ): AssertionsReport {
-  const amount = (status: AssertionResult["status"]) => results.filter((result) => result.status === status).length;
-  return { file, results, coverage, passed: amount("PASS"), failed: amount("FAIL"), waived: amount("WAIVED") };
+  const amount = (status: AssertionResult["status"]) =>
+    results.filter((result) => result.status === status).length;
+  return {
+    file,
+    results,
+    coverage,
+    passed: amount("PASS"),
+    failed: amount("FAIL"),
+    waived: amount("WAIVED"),
+  };
 }
 
 function countOfCases(id: string, cases: readonly CaseResult[]): AssertionCount {
   const own = cases.filter(({ assertion }) => assertion === id);
-  const failed = own.flatMap(({ sample, message }) => (message === null ? [] : [{ sample, message }]));
+  const failed = own.flatMap(({ sample, message }) =>
+    message === null ? [] : [{ sample, message }],
+  );
   return { id, classes: own.length, violations: failed.length, first: failed[0] ?? null };
 }
 
@@ -56,7 +68,8 @@ function resultOf(
   const { id, title, kind, view, location } = assertion;
   const empty = classes === 0 && !assertion.may_be_empty;
   const failure =
-    first?.message ?? (empty ? "it selects no request; correct its selectors, or write `may_be_empty: true`" : null);
+    first?.message ??
+    (empty ? "it selects no request; correct its selectors, or write `may_be_empty: true`" : null);
   const waiver = waiverOf(assertion, now);
   const waived = failure !== null && waiver?.expired === false;
   return {
@@ -103,10 +116,14 @@ interface CaseResult {
 }
 
 /** Every case with its decision on head. */
-export function judgeCases(assertions: readonly Assertion[], decide: DecideSample): readonly CaseResult[] {
+export function judgeCases(
+  assertions: readonly Assertion[],
+  decide: DecideSample,
+): readonly CaseResult[] {
   return assertions.flatMap((assertion) => {
     if (assertion.kind !== "cases") return [];
-    const views = assertion.view === "both" ? (["declared", "promoted"] as const) : [assertion.view];
+    const views =
+      assertion.view === "both" ? (["declared", "promoted"] as const) : [assertion.view];
     return assertion.cases.map(({ name, sample, expect }) => {
       const decided = decide(sample);
       const messages = views.flatMap((view) => {
@@ -122,9 +139,14 @@ function caseViolation(outcome: Outcome, expect: CaseExpectation): string | null
   const wrong = outcomeViolation(outcome, expect);
   if (wrong !== null) return wrong;
   const plan = outcome.plan.map(({ endpoint }) => endpoint);
-  const what = outcome.denial === null ? `the plan is ${plan.join(", ")}` : `denied by ${formatDenial(outcome.denial)}`;
+  const what =
+    outcome.denial === null
+      ? `the plan is ${plan.join(", ")}`
+      : `denied by ${formatDenial(outcome.denial)}`;
   const { plan: expected, primary, contains = [], lacks = [] } = expect;
-  const same = expected?.length === plan.length && expected.every((endpoint, index) => endpoint === plan[index]);
+  const same =
+    expected?.length === plan.length &&
+    expected.every((endpoint, index) => endpoint === plan[index]);
   if (expected !== undefined && !same) return `${what}, expected ${expected.join(", ") || "none"}`;
   if (primary !== undefined && plan[0] !== primary) return `${what}, expected ${primary} first`;
   const missing = contains.find((endpoint) => !plan.includes(endpoint));

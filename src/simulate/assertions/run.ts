@@ -43,7 +43,16 @@ export class AssertionRun {
     this.#running = assertions.flatMap((assertion) => {
       if (assertion.kind === "cases") return [];
       const means = meaningOf(assertion, tables);
-      return [{ assertion, means, judge: judgeOf(assertion, tables), classes: 0, violations: 0, first: null }];
+      return [
+        {
+          assertion,
+          means,
+          judge: judgeOf(assertion, tables),
+          classes: 0,
+          violations: 0,
+          first: null,
+        },
+      ];
     });
   }
 
@@ -69,11 +78,18 @@ export function meaningOf(
   assertion: Exclude<Assertion, { readonly kind: "cases" }>,
   tables: OfSides<RoutingTable>,
 ): (sample: SampleRequest) => boolean {
-  return requestTest(assertion, tables, comparesSides(assertion.kind) ? ["base", "head"] : ["head"]);
+  return requestTest(
+    assertion,
+    tables,
+    comparesSides(assertion.kind) ? ["base", "head"] : ["head"],
+  );
 }
 
 /** A caller that excludes endpoints may have fewer left, or none. */
-export function isOwnDoing({ kind }: Pick<Assertion, "kind">, { preferences }: SampleRequest): boolean {
+export function isOwnDoing(
+  { kind }: Pick<Assertion, "kind">,
+  { preferences }: SampleRequest,
+): boolean {
   return kind === "always_routable" && isNarrowed(preferences);
 }
 
@@ -87,7 +103,8 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
     if (assertion.view !== "both" && assertion.view !== view) continue;
     const pair = comparison[view];
     const own = judge(pair);
-    // What base makes of a name that it does not have, or of a caller's own order, is not all that it lets the caller reach.
+    // What base makes of a name that it does not have, or of a caller's own order, is not all that
+    // it lets the caller reach.
     const isAll = own.violation === null || reaching === null || assertion.kind !== "no_new_access";
     const judgement = isAll ? own : judge(withReach(pair, reaching[view]));
     met ||= judgement.met;
@@ -99,7 +116,10 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
   running.first ??= { sample, message };
 }
 
-/** With everything that base lets the caller reach: by the request itself, and by the one that it is compared with. */
+/**
+ * With everything that base lets the caller reach: by the request itself, and by the one that it is
+ * compared with.
+ */
 function withReach(pair: OutcomePair, { base }: OutcomePair): OutcomePair {
   return { ...pair, base: { ...pair.base, plan: [...pair.base.plan, ...base.plan] } };
 }
@@ -113,15 +133,19 @@ export const VIEW_TITLES: Readonly<Record<View, string>> = {
 /**
  * The tally of all classes, made of those of consecutive parts.
  *
- * @param tallies in the order of the parts, so that the first violation is the same however the classes were shared out.
+ * @param tallies in the order of the parts, so that the first violation is the same however the
+ * classes were shared out.
  */
 export function mergeTallies(tallies: readonly AssertionTally[]): AssertionTally {
   const [first = [], ...others] = tallies;
-  return first.map((count, index) => others.reduce((sum, tally) => addCounts(sum, tally[index]), count));
+  return first.map((count, index) =>
+    others.reduce((sum, tally) => addCounts(sum, tally[index]), count),
+  );
 }
 
 function addCounts(sum: AssertionCount, next: AssertionCount | undefined): AssertionCount {
-  if (next?.id !== sum.id) throw new Error("mergeTallies: the tallies are not of the same assertions");
+  if (next?.id !== sum.id)
+    throw new Error("mergeTallies: the tallies are not of the same assertions");
   return {
     id: sum.id,
     classes: sum.classes + next.classes,

@@ -7,7 +7,15 @@ import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/approvals.ts";
 import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
-import { choose, list, object, ref, type Schema, range, text } from "../../compile/authored/schema.ts";
+import {
+  choose,
+  list,
+  object,
+  ref,
+  type Schema,
+  range,
+  text,
+} from "../../compile/authored/schema.ts";
 
 const nameSchema = text("^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$", "a name as routes.yaml has it");
 
@@ -42,7 +50,10 @@ function set<const Item extends Schema>(description: string, item: Item) {
     }),
     minProperties: 1,
   } as const;
-  return { description, ...choose("object", conditions, some(`${description} At least one of these is there.`)) };
+  return {
+    description,
+    ...choose("object", conditions, some(`${description} At least one of these is there.`)),
+  };
 }
 
 const lengths = {
@@ -51,46 +62,63 @@ const lengths = {
 } as const;
 
 const requestSelector = {
-  ...object("Which requests are selected: all given members must match, of a list one of its members.", {
-    workspaces: names("Workspace ids."),
-    tiers: names("Tiers of workspaces."),
-    labels: set("Labels of the workspace.", name),
-    routes: names("Route ids; a moderation request that names no route uses its workspace's own."),
-    operations: oneOf("The operation of the request.", OPERATIONS),
-    needs: set("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
-    features: set("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
-    signature_families: set("Families whose signed reasoning is in the history.", name),
-    environments: names("Environments of the key; `other`: one outside the vocabulary."),
-    workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
-    owners: { ...list("Owners of the key; `other`: one outside the vocabulary.", owner), minItems: 1 },
-    key_labels: set("Labels of the key.", name),
-    stream: flag("Whether the answer is streamed."),
-    context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
-    max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
-    reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
-    dimensions: lengths,
-    allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
-    data_collection: choice("Whether the caller accepts providers that train on data; default: `deny`.", [
-      "allow",
-      "deny",
-    ]),
-    zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
-    budgets: oneOf("What is left of the caller's budgets.", BUDGET_STEPS),
-    days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
-    hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
-  }),
+  ...object(
+    "Which requests are selected: all given members must match, of a list one of its members.",
+    {
+      workspaces: names("Workspace ids."),
+      tiers: names("Tiers of workspaces."),
+      labels: set("Labels of the workspace.", name),
+      routes: names(
+        "Route ids; a moderation request that names no route uses its workspace's own.",
+      ),
+      operations: oneOf("The operation of the request.", OPERATIONS),
+      needs: set("Capabilities that the request needs.", {
+        type: "string",
+        enum: CAPABILITY_NAMES,
+      }),
+      features: set("Features of a wire protocol that the request requires.", {
+        type: "string",
+        enum: FEATURE_NAMES,
+      }),
+      signature_families: set("Families whose signed reasoning is in the history.", name),
+      environments: names("Environments of the key; `other`: one outside the vocabulary."),
+      workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
+      owners: {
+        ...list("Owners of the key; `other`: one outside the vocabulary.", owner),
+        minItems: 1,
+      },
+      key_labels: set("Labels of the key.", name),
+      stream: flag("Whether the answer is streamed."),
+      context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
+      max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
+      reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
+      dimensions: lengths,
+      allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
+      data_collection: choice(
+        "Whether the caller accepts providers that train on data; default: `deny`.",
+        ["allow", "deny"],
+      ),
+      zdr: flag("Whether the caller requires providers that keep nothing; default: false."),
+      budgets: oneOf("What is left of the caller's budgets.", BUDGET_STEPS),
+      days: oneOf("Days (UTC) of the decision.", DAY_BUCKETS),
+      hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
+    },
+  ),
   minProperties: 1,
 };
 
 const endpointSelector = {
-  ...object("Which endpoints are selected: all given members must match, of a list one of its members.", {
-    providers: names("Provider ids."),
-    regions: names("Regions, or region groups for all regions in them."),
-    models: names("Model ids."),
-    endpoints: names("Endpoint ids."),
-    retention: oneOf("How long the provider keeps requests and answers.", RETENTIONS),
-    trains_on_data: flag("Whether the provider trains on requests and answers."),
-  }),
+  ...object(
+    "Which endpoints are selected: all given members must match, of a list one of its members.",
+    {
+      providers: names("Provider ids."),
+      regions: names("Regions, or region groups for all regions in them."),
+      models: names("Model ids."),
+      endpoints: names("Endpoint ids."),
+      retention: oneOf("How long the provider keeps requests and answers.", RETENTIONS),
+      trains_on_data: flag("Whether the provider trains on requests and answers."),
+    },
+  ),
   minProperties: 1,
 };
 
@@ -115,13 +143,23 @@ const caseRequest = object(
     key_labels: list("Labels of the key.", name),
     budget: choice("What is left of the caller's budgets.", BUDGET_STEPS, { default: "unlimited" }),
     needs: list("Capabilities that the request needs.", { type: "string", enum: CAPABILITY_NAMES }),
-    features: list("Features of a wire protocol that the request requires.", { type: "string", enum: FEATURE_NAMES }),
+    features: list("Features of a wire protocol that the request requires.", {
+      type: "string",
+      enum: FEATURE_NAMES,
+    }),
     signature_families: list("Families whose signed reasoning is in the history.", name),
     stream: flag("Whether the answer is streamed."),
     context: choice("Estimated size of the input.", TOKEN_BUCKETS, { default: "to_1k" }),
-    max_output: choice("The most output that the request allows.", TOKEN_BUCKETS, { default: "unspecified" }),
+    max_output: choice("The most output that the request allows.", TOKEN_BUCKETS, {
+      default: "unspecified",
+    }),
     reasoning_effort: choice("Reasoning effort.", REASONING_EFFORTS, { default: "unspecified" }),
-    dimensions: { type: "integer", minimum: 1, maximum: 65_536, description: "Requested length of the vectors." },
+    dimensions: {
+      type: "integer",
+      minimum: 1,
+      maximum: 65_536,
+      description: "Requested length of the vectors.",
+    },
     allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
     data_collection: choice("`provider.data_collection`.", ["allow", "deny"]),
     zdr: flag("`provider.zdr` of the request."),
@@ -147,7 +185,9 @@ export const SELECTOR_DEFINITIONS = {
 /** The members of a shape, as a type. */
 export type Authored<Shape> = ValueOf<Shape, typeof SELECTOR_DEFINITIONS>;
 
-/** Selects requests: all given members must match, of a list one item. Names are those of the file. */
+/**
+ * Selects requests: all given members must match, of a list one item. Names are those of the file.
+ */
 export type RequestSelector = Authored<typeof requestSelector>;
 /** A condition on a set: a list means `any`. */
 export type SetCondition = NonNullable<RequestSelector["labels"]>;

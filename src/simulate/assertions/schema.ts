@@ -7,7 +7,10 @@ import { SELECTOR_DEFINITIONS, type Authored, choice } from "./schema-selectors.
 const SCHEMA_ID = "urn:signalbox:assertions:1";
 
 const line = (description: string) =>
-  ({ ...text("^[^\\u0000-\\u001f\\u007f]{1,200}$", "one line of at most 200 characters"), description }) as const;
+  ({
+    ...text("^[^\\u0000-\\u001f\\u007f]{1,200}$", "one line of at most 200 characters"),
+    description,
+  }) as const;
 
 const outcome = choice("Whether the request is routed or denied.", ["route", "deny"]);
 
@@ -26,7 +29,10 @@ const waiver = object(
 
 const common = {
   id: {
-    ...text("^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$", "kebab-case of at most 63 characters, such as `no-new-access`"),
+    ...text(
+      "^(?=.{1,63}$)[a-z0-9]+(?:-[a-z0-9]+)*$",
+      "kebab-case of at most 63 characters, such as `no-new-access`",
+    ),
     description: "Name of the assertion in reports. Unique in the file.",
   },
   title: line("What is asserted, in one sentence."),
@@ -54,7 +60,11 @@ function kind<
   const Keys extends Readonly<Record<string, Schema>>,
   const Required extends keyof Keys & string = never,
 >(kindName: Kind, description: string, keys: Keys, required: readonly Required[] = []) {
-  const properties = { kind: { const: kindName, description: "Kind of the assertion." }, ...common, ...keys } as const;
+  const properties = {
+    kind: { const: kindName, description: "Kind of the assertion." },
+    ...common,
+    ...keys,
+  } as const;
   return object<typeof properties, "kind" | "id" | "title" | Required>(description, properties, [
     "kind",
     "id",
@@ -100,13 +110,16 @@ const KINDS = {
       },
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
       then: {
-        ...object("The condition that they must meet. A denial meets every `every_place`, and no `some_place`.", {
-          outcome,
-          every_place: ref("place_selector", "Every endpoint of the plan is one of these."),
-          some_place: ref("place_selector", "Some endpoint of the plan is one of these."),
-          primary: ref("place_selector", "The first endpoint of the plan is one of these."),
-          denied_by: ref("denial_selector", "The request is denied by this."),
-        }),
+        ...object(
+          "The condition that they must meet. A denial meets every `every_place`, and no `some_place`.",
+          {
+            outcome,
+            every_place: ref("place_selector", "Every endpoint of the plan is one of these."),
+            some_place: ref("place_selector", "Some endpoint of the plan is one of these."),
+            primary: ref("place_selector", "The first endpoint of the plan is one of these."),
+            denied_by: ref("denial_selector", "The request is denied by this."),
+          },
+        ),
         minProperties: 1,
       },
     },
@@ -151,7 +164,8 @@ const KINDS = {
 
 export const ASSERTION_KINDS = Object.keys(KINDS);
 
-const share = (description: string) => ({ type: "number", minimum: 0, maximum: 100, description }) as const;
+const share = (description: string) =>
+  ({ type: "number", minimum: 0, maximum: 100, description }) as const;
 
 const coverage = object("How much of head all classes together must use, in per cent.", {
   constraints: share("Constraints that some request passes and some request fails."),
@@ -165,8 +179,9 @@ const coverage = object("How much of head all classes together must use, in per 
 });
 
 /**
- * The shape of `policies/assertions.yaml`: what is checked, what editors complete (`schemas/assertions.schema.json`) and what
- * `docs/assertions.md` lists are this one value. Whether names exist is checked in `check-names.ts`.
+ * The shape of `policies/assertions.yaml`: what is checked, what editors complete
+ * (`schemas/assertions.schema.json`) and what `docs/assertions.md` lists are this one value.
+ * Whether names exist is checked in `check-names.ts`.
  */
 export const ASSERTIONS_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -182,7 +197,10 @@ export const ASSERTIONS_SCHEMA: Schema = {
         items: {
           type: "object",
           properties: {
-            kind: { enum: ASSERTION_KINDS, description: "Kind of the assertion; it determines the other keys." },
+            kind: {
+              enum: ASSERTION_KINDS,
+              description: "Kind of the assertion; it determines the other keys.",
+            },
           },
           required: ["kind"],
           discriminator: { propertyName: "kind" },
@@ -197,14 +215,22 @@ export const ASSERTIONS_SCHEMA: Schema = {
 };
 
 /** One row of the file, before any name is looked up. */
-export type AuthoredAssertion = { [Kind in keyof typeof KINDS]: Authored<(typeof KINDS)[Kind]> }[keyof typeof KINDS];
-type OfKind<Kind extends AuthoredAssertion["kind"]> = Extract<AuthoredAssertion, { readonly kind: Kind }>;
+export type AuthoredAssertion = {
+  [Kind in keyof typeof KINDS]: Authored<(typeof KINDS)[Kind]>;
+}[keyof typeof KINDS];
+type OfKind<Kind extends AuthoredAssertion["kind"]> = Extract<
+  AuthoredAssertion,
+  { readonly kind: Kind }
+>;
 export type AuthoredCase = OfKind<"cases">["cases"][number];
 /** The expected outcome of a case on head; endpoints by id. */
 export type CaseExpectation = AuthoredCase["expect"];
 /** `if` of an implication; all given members must match. */
 export type DecisionCondition = OfKind<"implies">["if"];
-/** `then` of an implication. A denial has no endpoints: it meets every `every_place` and no `some_place` or `primary`. */
+/**
+ * `then` of an implication. A denial has no endpoints: it meets every `every_place` and no
+ * `some_place` or `primary`.
+ */
 export type DecisionDemand = OfKind<"implies">["then"];
 export type Waiver = Authored<typeof waiver>;
 

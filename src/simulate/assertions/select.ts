@@ -15,10 +15,12 @@ import { routeName, rowOf } from "../table-rows.ts";
 type Test<Value> = (value: Value) => boolean;
 
 /**
- * Whether an assertion means a request. A workspace that a side does not have makes no requests there.
+ * Whether an assertion means a request. A workspace that a side does not have makes no requests
+ * there.
  *
- * @param sides the sides whose tables define workspaces. With both, a request is selected that is selected on either: what a change
- * does to a tier or a label must not take the workspace out of what guards it.
+ * @param sides the sides whose tables define workspaces. With both, a request is selected that is
+ * selected on either: what a change does to a tier or a label must not take the workspace out of
+ * what guards it.
  */
 export function requestTest(
   selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
@@ -30,14 +32,17 @@ export function requestTest(
     const meant = selectorTest(selection.for, table);
     const excepted = selection.except === null ? null : selectorTest(selection.except, table);
     return (sample: SampleRequest): boolean =>
-      Object.hasOwn(table.workspaces, sample.workspace) && meant(sample) && excepted?.(sample) !== true;
+      Object.hasOwn(table.workspaces, sample.workspace) &&
+      meant(sample) &&
+      excepted?.(sample) !== true;
   });
   return (sample) => tests.some((test) => test(sample));
 }
 
 /**
- * Whether an assertion can select requests of a workspace for a route: `false` only where it selects none of them. For
- * these alone the engine has to distinguish requests as the assertion does.
+ * Whether an assertion can select requests of a workspace for a route: `false` only where it
+ * selects none of them. For these alone the engine has to distinguish requests as the assertion
+ * does.
  */
 export function concernTest(
   assertion: Assertion,
@@ -61,7 +66,10 @@ const REQUIREMENTS = ["needs", "features", "signature_families"] as const;
 /** Members of a selector that look at its preferences and the length of vectors. */
 const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
 
-/** How an assertion sees parts of a request: each part has to fit all conditions on it. No table has a say in them. */
+/**
+ * How an assertion sees parts of a request: each part has to fit all conditions on it. No table has
+ * a say in them.
+ */
 export interface SelectionAspects {
   readonly ofRequirements: (sample: SampleRequest) => Aspect;
   readonly ofPreferences: (sample: SampleRequest) => Aspect;
@@ -71,16 +79,25 @@ export function selectionAspects(
   selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
   table: RoutingTable,
 ): SelectionAspects {
-  const aspectOf = (members: readonly (keyof RequestSelector)[]): ((sample: SampleRequest) => Aspect) => {
+  const aspectOf = (
+    members: readonly (keyof RequestSelector)[],
+  ): ((sample: SampleRequest) => Aspect) => {
     const meant = selectorTest(membersOf(selection.for, members), table);
-    const excepted = selection.except === null ? null : selectorTest(membersOf(selection.except, members), table);
-    return (sample) => (!meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant");
+    const excepted =
+      selection.except === null ? null : selectorTest(membersOf(selection.except, members), table);
+    return (sample) =>
+      !meant(sample) ? "not meant" : excepted?.(sample) === true ? "excepted" : "meant";
   };
   return { ofRequirements: aspectOf(REQUIREMENTS), ofPreferences: aspectOf(PREFERENCES) };
 }
 
-function membersOf(selector: RequestSelector, members: readonly (keyof RequestSelector)[]): RequestSelector {
-  return Object.fromEntries(Object.entries(selector).filter(([name]) => members.some((member) => member === name)));
+function membersOf(
+  selector: RequestSelector,
+  members: readonly (keyof RequestSelector)[],
+): RequestSelector {
+  return Object.fromEntries(
+    Object.entries(selector).filter(([name]) => members.some((member) => member === name)),
+  );
 }
 
 /** A request as one table sees it: every member of the selector must match. */
@@ -108,7 +125,10 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
     valueTest(selector.reasoning_effort, ({ reasoningEffort }) => reasoningEffort),
     valueTest(selector.dimensions, ({ dimensions }) => dimensions ?? 0),
     flagTest(selector.allow_fallbacks, ({ preferences }) => preferences?.allow_fallbacks !== false),
-    flagTest(selector.data_collection, ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny"),
+    flagTest(
+      selector.data_collection,
+      ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny",
+    ),
     flagTest(selector.zdr, ({ preferences }) => preferences?.zdr === true),
     valueTest(selector.budgets, ({ budget }) => budget ?? "unlimited"),
     valueTest(selector.days, ({ time }) => time.day),
@@ -119,8 +139,14 @@ function selectorTest(selector: RequestSelector, table: RoutingTable): Test<Samp
 }
 
 /** Endpoints of a plan that a selector matches, in the table that the plan was made with. */
-export function endpointTest(selector: EndpointSelector, table: RoutingTable): Test<PlannedEndpoint> {
-  const groups = selector.regions?.flatMap((name) => [name, ...(rowOf(table.regionGroups, name) ?? [])]);
+export function endpointTest(
+  selector: EndpointSelector,
+  table: RoutingTable,
+): Test<PlannedEndpoint> {
+  const groups = selector.regions?.flatMap((name) => [
+    name,
+    ...(rowOf(table.regionGroups, name) ?? []),
+  ]);
   const providerOf = ({ provider }: PlannedEndpoint) => rowOf(table.providers, provider);
   const tests: readonly (Test<PlannedEndpoint> | null)[] = [
     valueTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
@@ -128,8 +154,14 @@ export function endpointTest(selector: EndpointSelector, table: RoutingTable): T
     valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
     valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
     // An unknown fact counts as the strictest one, as in the compiler.
-    valueTest(selector.retention, (endpoint: PlannedEndpoint) => providerOf(endpoint)?.retention ?? "unlimited"),
-    flagTest(selector.trains_on_data, (endpoint: PlannedEndpoint) => providerOf(endpoint)?.trainsOnData ?? true),
+    valueTest(
+      selector.retention,
+      (endpoint: PlannedEndpoint) => providerOf(endpoint)?.retention ?? "unlimited",
+    ),
+    flagTest(
+      selector.trains_on_data,
+      (endpoint: PlannedEndpoint) => providerOf(endpoint)?.trainsOnData ?? true,
+    ),
   ];
   const given = tests.filter((test) => test !== null);
   return (endpoint) => given.every((test) => test(endpoint));

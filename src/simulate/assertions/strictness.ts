@@ -1,13 +1,19 @@
 import type { Assertion, Demand, SampleCase } from "./assertion.ts";
-import type { DenialSelector, EndpointSelector, RequestSelector, SetCondition } from "./schema-selectors.ts";
+import type {
+  DenialSelector,
+  EndpointSelector,
+  RequestSelector,
+  SetCondition,
+} from "./schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import { conditionsOf } from "./select.ts";
 
 /**
- * The members by which an assertion may accept what it rejected before: a narrower selection, a demand for less, a waiver. Empty where it accepts no more
- * than before. Compared as written, not by the rows of today: a selection by tier also means the workspaces to come. What cannot be compared, such as
- * two kinds, counts as more.
+ * The members by which an assertion may accept what it rejected before: a narrower selection, a
+ * demand for less, a waiver. Empty where it accepts no more than before. Compared as written, not
+ * by the rows of today: a selection by tier also means the workspaces to come. What cannot be
+ * compared, such as two kinds, counts as more.
  */
 export function loosenedMembers(was: Assertion, is: Assertion): ReadonlySet<string> {
   if (was.kind !== is.kind) return new Set([...Object.keys(was), ...Object.keys(is)]);
@@ -25,7 +31,8 @@ type Members = readonly (readonly [string, boolean])[];
 
 function selectionMembers(was: Demand, is: Demand): Members {
   if (was.kind === "cases" || is.kind === "cases") return [];
-  const isExceptWider = is.except !== null && (was.except === null || !coversRequests(was.except, is.except));
+  const isExceptWider =
+    is.except !== null && (was.except === null || !coversRequests(was.except, is.except));
   return [
     ["for", !coversRequests(is.for, was.for)],
     ["except", isExceptWider],
@@ -33,7 +40,8 @@ function selectionMembers(was: Demand, is: Demand): Members {
 }
 
 function demandMembers(was: Demand, is: Demand): Members {
-  if (was.kind === "no_new_access" && is.kind === "no_new_access") return [["to", !coversEndpoints(is.to, was.to)]];
+  if (was.kind === "no_new_access" && is.kind === "no_new_access")
+    return [["to", !coversEndpoints(is.to, was.to)]];
   if (was.kind === "access_not_granted" && is.kind === "access_not_granted") {
     return [["to", !coversEndpoints(is.to, was.to)]];
   }
@@ -50,7 +58,9 @@ function demandMembers(was: Demand, is: Demand): Members {
     return [["ignoring", is.ignoring.some((kind) => !was.ignoring.includes(kind))]];
   }
   if (was.kind === "cases" && is.kind === "cases") {
-    return [["cases", !was.cases.every((before) => is.cases.some((after) => isAsStrict(before, after)))]];
+    return [
+      ["cases", !was.cases.every((before) => is.cases.some((after) => isAsStrict(before, after)))],
+    ];
   }
   return [];
 }
@@ -59,11 +69,16 @@ function demandMembers(was: Demand, is: Demand): Members {
 function coversRequests(wide: RequestSelector, narrow: RequestSelector): boolean {
   return covers(wide, narrow, (left, right) => {
     if (Array.isArray(left) && Array.isArray(right)) return isWithin(right, left);
-    return isSetCondition(left) && isSetCondition(right) ? coversSet(left, right) : isSame(left, right);
+    return isSetCondition(left) && isSetCondition(right)
+      ? coversSet(left, right)
+      : isSame(left, right);
   });
 }
 
-/** Whether every member of the wide selector is met wherever the narrow one is met; a member that is not there is met by everything. */
+/**
+ * Whether every member of the wide selector is met wherever the narrow one is met; a member that is
+ * not there is met by everything.
+ */
 function covers<Selector extends object>(
   wide: Selector,
   narrow: Selector,
@@ -108,38 +123,53 @@ function coversCondition(wide: DecisionCondition, narrow: DecisionCondition): bo
   const { outcome, reaches, denied_by: denied } = wide;
   return (
     (outcome === undefined || outcome === outcomeOf(narrow)) &&
-    (reaches === undefined || (narrow.reaches !== undefined && coversEndpoints(reaches, narrow.reaches))) &&
-    (denied === undefined || (narrow.denied_by !== undefined && coversDenial(denied, narrow.denied_by)))
+    (reaches === undefined ||
+      (narrow.reaches !== undefined && coversEndpoints(reaches, narrow.reaches))) &&
+    (denied === undefined ||
+      (narrow.denied_by !== undefined && coversDenial(denied, narrow.denied_by)))
   );
 }
 
-function outcomeOf({ outcome, reaches, denied_by: denied }: DecisionCondition): "route" | "deny" | undefined {
+function outcomeOf({
+  outcome,
+  reaches,
+  denied_by: denied,
+}: DecisionCondition): "route" | "deny" | undefined {
   return outcome ?? (denied !== undefined ? "deny" : reaches === undefined ? undefined : "route");
 }
 
 /** Whether every decision that meets the narrow demand meets the wide one. */
 function coversDemand(wide: DecisionDemand, narrow: DecisionDemand): boolean {
   const some = [narrow.some_place, narrow.primary].filter((selector) => selector !== undefined);
-  const within = (selector: EndpointSelector | undefined, others: readonly (EndpointSelector | undefined)[]): boolean =>
-    selector === undefined || others.some((other) => other !== undefined && coversEndpoints(selector, other));
+  const within = (
+    selector: EndpointSelector | undefined,
+    others: readonly (EndpointSelector | undefined)[],
+  ): boolean =>
+    selector === undefined ||
+    others.some((other) => other !== undefined && coversEndpoints(selector, other));
   const isRouted = some.length > 0 ? "route" : narrow.denied_by === undefined ? undefined : "deny";
   return (
     (wide.outcome === undefined || wide.outcome === (narrow.outcome ?? isRouted)) &&
     within(wide.every_place, [narrow.every_place]) &&
     within(wide.some_place, some) &&
     within(wide.primary, [narrow.primary]) &&
-    (wide.denied_by === undefined || (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
+    (wide.denied_by === undefined ||
+      (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
   );
 }
 
-/** Whether a case demands of the same request at least what another demands. Its name does not matter. */
+/**
+ * Whether a case demands of the same request at least what another demands. Its name does not
+ * matter.
+ */
 function isAsStrict(before: SampleCase, after: SampleCase): boolean {
   return isSame(before.sample, after.sample) && coversExpectation(before.expect, after.expect);
 }
 
 function coversExpectation(wide: CaseExpectation, narrow: CaseExpectation): boolean {
   const { plan } = narrow;
-  const isServed = (plan ?? []).length > 0 || narrow.primary !== undefined || (narrow.contains ?? []).length > 0;
+  const isServed =
+    (plan ?? []).length > 0 || narrow.primary !== undefined || (narrow.contains ?? []).length > 0;
   const isDenied = narrow.denied_by !== undefined || plan?.length === 0;
   const outcome = narrow.outcome ?? (isServed ? "route" : isDenied ? "deny" : undefined);
   return (
@@ -147,8 +177,11 @@ function coversExpectation(wide: CaseExpectation, narrow: CaseExpectation): bool
     (wide.plan === undefined || isSame(wide.plan, plan)) &&
     (wide.primary === undefined || wide.primary === (narrow.primary ?? plan?.[0])) &&
     isWithin(wide.contains ?? [], [...(narrow.contains ?? []), ...(plan ?? [])]) &&
-    (wide.lacks ?? []).every((id) => narrow.lacks?.includes(id) === true || plan?.includes(id) === false) &&
-    (wide.denied_by === undefined || (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
+    (wide.lacks ?? []).every(
+      (id) => narrow.lacks?.includes(id) === true || plan?.includes(id) === false,
+    ) &&
+    (wide.denied_by === undefined ||
+      (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
   );
 }
 

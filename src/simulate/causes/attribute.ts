@@ -8,16 +8,21 @@ export interface ViewedGroup {
   readonly view: View;
 }
 
-/** Decisions for the search of causes. A reader waits for them, and the first examples of a group nearly always show its causes. */
+/**
+ * Decisions for the search of causes. A reader waits for them, and the first examples of a group
+ * nearly always show its causes.
+ */
 const MOST_DECISIONS = 6_000;
 /** Requests of one group that are tried: another workspace of the group may have another cause. */
 const MOST_SAMPLES = 24;
 
 /**
- * The units that each group follows from: those without which the example request would get another result. Where none is, because two units
- * have the same effect, those that alone have an effect on base.
+ * The units that each group follows from: those without which the example request would get another
+ * result. Where none is, because two units have the same effect, those that alone have an effect on
+ * base.
  *
- * @returns indices of units for each group, in the order of the groups; none where no cause was found.
+ * @returns indices of units for each group, in the order of the groups; none where no cause was
+ * found.
  */
 export async function attribute(
   groups: readonly ViewedGroup[],
@@ -49,7 +54,9 @@ async function causesOf(
   const [was, is] = [base.result(sample, view), head.result(sample, view)];
   // A workspace and a route of one group need not be together in any of its requests.
   if (was === is) return [];
-  const needed = undone.flatMap((side, unit) => (side !== null && side.result(sample, view) !== is ? [unit] : []));
+  const needed = undone.flatMap((side, unit) =>
+    side !== null && side.result(sample, view) !== is ? [unit] : [],
+  );
   if (needed.length > 0) return needed;
   const enough: number[] = [];
   for (let unit = 0; unit < units; unit += 1) {
@@ -65,7 +72,9 @@ async function causesOf(
 function samplesOf({ example, workspaces, routes }: ChangeGroup): readonly SampleRequest[] {
   return [
     example,
-    ...workspaces.flatMap((workspace) => (workspace === example.workspace ? [] : [{ ...example, workspace }])),
+    ...workspaces.flatMap((workspace) =>
+      workspace === example.workspace ? [] : [{ ...example, workspace }],
+    ),
     ...routes.flatMap((model) => (model === example.model ? [] : [{ ...example, model }])),
   ].slice(0, MOST_SAMPLES);
 }

@@ -1,6 +1,11 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CandidateReport, ChangeGroup } from "../report/report.ts";
-import type { CauseReport, ChangedEntry, DestinationReport, Rename } from "../report/cause-report.ts";
+import type {
+  CauseReport,
+  ChangedEntry,
+  DestinationReport,
+  Rename,
+} from "../report/cause-report.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { conditionCount, OTHER_SIDE, type SideName } from "../sample-request.ts";
 import { rowOf } from "../table-rows.ts";
@@ -18,10 +23,14 @@ export function causeFacts(
   const rows = routes.flatMap((id) => {
     const row = rowOf(head.table.routes, id) ?? rowOf(base.table.routes, id);
     const primary =
-      row === undefined ? null : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
+      row === undefined
+        ? null
+        : (destination(row.primary, head.table) ?? destination(row.primary, base.table));
     const former = rowOf(base.table.routes, id)?.primary ?? null;
     const was = former === null || former === row?.primary ? null : destination(former, base.table);
-    return row === undefined ? [] : [{ id, title: row.title, primary, ...(was !== null && { former_primary: was }) }];
+    return row === undefined
+      ? []
+      : [{ id, title: row.title, primary, ...(was !== null && { former_primary: was }) }];
   });
   const affected = new Set(noticed.flatMap(({ workspaces }) => workspaces));
   const approving = Object.values(head.table.workspaces).filter(({ approve }) =>
@@ -40,7 +49,10 @@ export function causeFacts(
   };
 }
 
-/** Groups of plain requests that notice something; of all requests where none is plain. Another reason for the same denial is nothing to notice. */
+/**
+ * Groups of plain requests that notice something; of all requests where none is plain. Another
+ * reason for the same denial is nothing to notice.
+ */
 function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
   const noticed = groups.filter(({ words }) => words.some((kind) => kind !== "reason_changed"));
   const fewest = Math.min(...noticed.map(({ example }) => conditionCount(example)));
@@ -48,10 +60,15 @@ function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
 }
 
 /**
- * Endpoints that plain requests of the groups reach on one side only, in the order of the tables; of any request where none is plain. A request for one
- * provider by name may be served anew by endpoints that everybody else reached before.
+ * Endpoints that plain requests of the groups reach on one side only, in the order of the tables;
+ * of any request where none is plain. A request for one provider by name may be served anew by
+ * endpoints that everybody else reached before.
  */
-function onlyIn(groups: readonly ChangeGroup[], side: SideName, table: RoutingTable): readonly DestinationReport[] {
+function onlyIn(
+  groups: readonly ChangeGroup[],
+  side: SideName,
+  table: RoutingTable,
+): readonly DestinationReport[] {
   const ids = new Set(
     plainGroups(groups).flatMap((group) => {
       // Where the name is known, these requests reach what others reach too.
@@ -60,7 +77,9 @@ function onlyIn(groups: readonly ChangeGroup[], side: SideName, table: RoutingTa
       return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
     }),
   );
-  return Object.keys(table.endpoints).flatMap((id) => (ids.has(id) ? (destination(id, table) ?? []) : []));
+  return Object.keys(table.endpoints).flatMap((id) =>
+    ids.has(id) ? (destination(id, table) ?? []) : [],
+  );
 }
 
 function destination(id: string, table: RoutingTable): DestinationReport | null {
@@ -77,7 +96,10 @@ function destination(id: string, table: RoutingTable): DestinationReport | null 
     host: URL.parse(provider.baseUrl)?.host ?? "",
     retention: provider.retention,
     trains_on_data: provider.trainsOnData,
-    price: row.price === null ? null : { input: row.price.input, output: row.price.output, request: row.price.request },
+    price:
+      row.price === null
+        ? null
+        : { input: row.price.input, output: row.price.output, request: row.price.request },
   };
 }
 

@@ -30,8 +30,9 @@ interface CauseQuestion extends OfSides<ReportedSide> {
 }
 
 /**
- * Every changed entry of the files with the groups that follow from it. Entries that only together lead to a group are one cause. The worst comes first;
- * entries without any group follow, and groups whose cause was not found stand last under a cause without entries.
+ * Every changed entry of the files with the groups that follow from it. Entries that only together
+ * lead to a group are one cause. The worst comes first; entries without any group follow, and
+ * groups whose cause was not found stand last under a cause without entries.
  */
 export async function causesOf(question: CauseQuestion): Promise<readonly CauseReport[]> {
   const { base, head, compiled, others } = question;
@@ -42,9 +43,13 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const units = changedUnits(rows, policyEntries(compiled, sources), renamed);
   const groups = groupsOf(question);
   const variants =
-    groups.length === 0 || units.length === 0 ? null : await variantsOf(units, { ...question, trees, renamed });
+    groups.length === 0 || units.length === 0
+      ? null
+      : await variantsOf(units, { ...question, trees, renamed });
   const found =
-    variants === null ? groups.map(() => new Set<number>()) : await attribute(groups, units.length, variants);
+    variants === null
+      ? groups.map(() => new Set<number>())
+      : await attribute(groups, units.length, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
   const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]): CauseReport =>
     causeReport(own, its, exceptions, question);
@@ -59,7 +64,11 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   );
   const lost = groups.filter((_group, index) => found[index]?.size === 0);
   const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
-  return [...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)), ...alone, ...unknown];
+  return [
+    ...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)),
+    ...alone,
+    ...unknown,
+  ];
 }
 
 /** Groups as declared, and those that promotion alone makes. */
@@ -79,7 +88,10 @@ interface Joined {
 }
 
 /** Units that some group needs together, and rows with what names them, are one cause. */
-function joined(units: readonly ChangedUnit[], found: readonly ReadonlySet<number>[]): readonly Joined[] {
+function joined(
+  units: readonly ChangedUnit[],
+  found: readonly ReadonlySet<number>[],
+): readonly Joined[] {
   const first = units.map((_unit, index) => index);
   const rootOf = (index: number): number => {
     const above = first[index] ?? index;
@@ -94,12 +106,15 @@ function joined(units: readonly ChangedUnit[], found: readonly ReadonlySet<numbe
     if (some !== undefined) for (const other of others) join(some, other);
   }
   for (const [index, unit] of units.entries()) {
-    for (const [other, named] of units.entries()) if (index !== other && needs(unit, named)) join(index, other);
+    for (const [other, named] of units.entries())
+      if (index !== other && needs(unit, named)) join(index, other);
   }
   const roots = Map.groupBy(units.keys(), rootOf);
   return [...roots.values()].map((members) => ({
     members,
-    groups: [...found.keys()].filter((group) => members.some((member) => found[group]?.has(member) === true)),
+    groups: [...found.keys()].filter((group) =>
+      members.some((member) => found[group]?.has(member) === true),
+    ),
   }));
 }
 
@@ -130,17 +145,22 @@ function causeReport(
   const [named, others] = [true, false].map((isNamed) =>
     units.filter(({ row }) => (row !== null) === isNamed).flatMap((unit) => unit.entries),
   );
-  const byImportance = (others ?? []).toSorted((left, right) => importance(left) - importance(right));
+  const byImportance = (others ?? []).toSorted(
+    (left, right) => importance(left) - importance(right),
+  );
   const entries = [...(named ?? []), ...byImportance];
   const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
-  const idsOf = (view: ViewedGroup["view"]) => groups.filter((each) => each.view === view).map(({ group }) => group.id);
+  const idsOf = (view: ViewedGroup["view"]) =>
+    groups.filter((each) => each.view === view).map(({ group }) => group.id);
   return {
     id: textDigest(text),
     entries,
     renames,
     groups: idsOf("declared"),
     promoted_groups: idsOf("promoted"),
-    renamed_groups: groups.filter(({ group }) => differsByName(group, renames)).map(({ group }) => group.id),
+    renamed_groups: groups
+      .filter(({ group }) => differsByName(group, renames))
+      .map(({ group }) => group.id),
     exceptions: exceptions.filter(({ group: id }) => groups.some(({ group }) => group.id === id)),
     ...causeFacts(
       entries,
@@ -151,7 +171,10 @@ function causeReport(
 }
 
 /** Of its worst group; causes without groups come last. */
-function rankOf({ groups, promoted_groups: more }: CauseReport, { declared, promoted }: CauseQuestion): number {
+function rankOf(
+  { groups, promoted_groups: more }: CauseReport,
+  { declared, promoted }: CauseQuestion,
+): number {
   const own = new Set([...groups, ...more]);
   const ranks = [...declared.groups, ...promoted.groups]
     .filter(({ id }) => own.has(id))
@@ -160,13 +183,18 @@ function rankOf({ groups, promoted_groups: more }: CauseReport, { declared, prom
 }
 
 /**
- * The preferences with which requests are still served whose plain form head denies and base serves: a reader who sees "refused" has to know which callers
- * it does not refuse. Each preference is decided alone, on head.
+ * The preferences with which requests are still served whose plain form head denies and base
+ * serves: a reader who sees "refused" has to know which callers it does not refuse. Each preference
+ * is decided alone, on head.
  */
-function exceptionsOf(groups: readonly ViewedGroup[], head: DecidingSide): CauseReport["exceptions"] {
+function exceptionsOf(
+  groups: readonly ViewedGroup[],
+  head: DecidingSide,
+): CauseReport["exceptions"] {
   return groups.flatMap(({ group, view }) => {
     const { id, example, base } = group;
-    if (group.head.denial === null || base.denial !== null || conditionCount(example) > 0) return [];
+    if (group.head.denial === null || base.denial !== null || conditionCount(example) > 0)
+      return [];
     const providers = [...new Set(base.plan.map(({ provider }) => provider))];
     const single: readonly ProviderPreferences[] = [
       { zdr: true },
@@ -174,7 +202,9 @@ function exceptionsOf(groups: readonly ViewedGroup[], head: DecidingSide): Cause
       // With one provider, its name leaves what is there already.
       ...(providers.length < 2 ? [] : providers.map((name) => ({ only: [name] }))),
     ];
-    const preferences = single.filter((each) => head.serves({ ...example, preferences: each }, view));
+    const preferences = single.filter((each) =>
+      head.serves({ ...example, preferences: each }, view),
+    );
     return preferences.length === 0 ? [] : [{ group: id, preferences }];
   });
 }

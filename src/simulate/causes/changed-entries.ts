@@ -4,7 +4,14 @@ import { ROW_KINDS } from "../renamed-table.ts";
 import type { ChangedEntry } from "../report/cause-report.ts";
 import type { OfSides } from "../sample-request.ts";
 import { rowOf } from "../table-rows.ts";
-import { changedMembers, flowText, locationOf, valueOf, type ChangedMember, type EntryPath } from "./config-tree.ts";
+import {
+  changedMembers,
+  flowText,
+  locationOf,
+  valueOf,
+  type ChangedMember,
+  type EntryPath,
+} from "./config-tree.ts";
 
 export type SideTrees = OfSides<ConfigNode | null>;
 
@@ -25,8 +32,14 @@ const KINDS: Readonly<Record<string, ChangedEntry["kind"]>> = {
 /** Maps that are read as one value: `price: { input: 1.25, output: 10 }`. */
 const WHOLE = new Set(["price", "batch", "reasoning", "weights"]);
 
-/** Every entry that differs, in the order of head's file; what comes or goes is one entry, whatever it holds. */
-export function treeEntries({ base, head }: SideTrees, files: OfSides<string>): readonly TreeEntry[] {
+/**
+ * Every entry that differs, in the order of head's file; what comes or goes is one entry, whatever
+ * it holds.
+ */
+export function treeEntries(
+  { base, head }: SideTrees,
+  files: OfSides<string>,
+): readonly TreeEntry[] {
   if (base === null || head === null) return [];
   const isOne = (path: EntryPath, isOnOneSide: boolean): boolean =>
     isOnOneSide || (path.length === 3 && WHOLE.has(path[2] ?? ""));

@@ -3,7 +3,10 @@ import type { RowRename } from "../renamed-table.ts";
 import type { TreeEntry } from "./changed-entries.ts";
 import { mentions, type RenamedRow } from "./renames.ts";
 
-/** Entries that are undone together: one entry, a renamed row with its mentions, or a policy with its mode. */
+/**
+ * Entries that are undone together: one entry, a renamed row with its mentions, or a policy with
+ * its mode.
+ */
 export interface ChangedUnit {
   readonly entries: readonly ChangedEntry[];
   readonly rows: readonly TreeEntry[];
@@ -19,7 +22,9 @@ export function changedUnits(
   policies: readonly ChangedEntry[],
   renames: readonly RenamedRow[],
 ): readonly ChangedUnit[] {
-  const modes = new Map(rows.flatMap((row) => (isMode(row) ? [[row.path[2] ?? "", row] as const] : [])));
+  const modes = new Map(
+    rows.flatMap((row) => (isMode(row) ? [[row.path[2] ?? "", row] as const] : [])),
+  );
   const ids = new Set(policies.map(({ subject }) => subject));
   const used = new Set([
     ...renames.flatMap(({ entries }) => entries),
@@ -37,12 +42,17 @@ export function changedUnits(
   ];
 }
 
-/** Members of a route that name its endpoints: an endpoint that moves from one to the other cannot be put back in one alone. */
+/**
+ * Members of a route that name its endpoints: an endpoint that moves from one to the other cannot
+ * be put back in one alone.
+ */
 const ORDER_OF_ROUTE = new Set(["primary", "peers", "balance", "weights", "fallbacks"]);
 
 function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[] {
   const units = Map.groupBy(rows, ({ path, entry }) =>
-    entry.kind === "route" && ORDER_OF_ROUTE.has(path[2] ?? "") ? path.slice(0, 2).join("\n") : path.join("\n"),
+    entry.kind === "route" && ORDER_OF_ROUTE.has(path[2] ?? "")
+      ? path.slice(0, 2).join("\n")
+      : path.join("\n"),
   );
   return [...units.values()];
 }
@@ -52,7 +62,11 @@ function modeOf([row]: readonly TreeEntry[]): string | null {
   return row !== undefined && isMode(row) ? (row.path[2] ?? null) : null;
 }
 
-function unitOf(rows: readonly TreeEntry[], policy: string | null, rename: Rename | null): ChangedUnit {
+function unitOf(
+  rows: readonly TreeEntry[],
+  policy: string | null,
+  rename: Rename | null,
+): ChangedUnit {
   return { entries: rows.map(({ entry }) => entry), rows, policy, rename, row: null };
 }
 
@@ -60,7 +74,10 @@ function isMode({ path }: TreeEntry): boolean {
   return path[0] === "policies" && path[1] === "initial_mode" && path.length === 3;
 }
 
-/** Whether a unit names a row that the other one adds or removes, and so cannot stand without it. It can under a row's other name. */
+/**
+ * Whether a unit names a row that the other one adds or removes, and so cannot stand without it. It
+ * can under a row's other name.
+ */
 export function needs(unit: ChangedUnit, other: ChangedUnit): boolean {
   if (other.row !== null) return false;
   return other.entries.some(
@@ -68,7 +85,9 @@ export function needs(unit: ChangedUnit, other: ChangedUnit): boolean {
       change !== "changed" &&
       kind !== "policy" &&
       unit.rows.some(
-        (row) => row.entry.subject !== subject && [row.before, row.after].some((value) => mentions(value, subject)),
+        (row) =>
+          row.entry.subject !== subject &&
+          [row.before, row.after].some((value) => mentions(value, subject)),
       ),
   );
 }

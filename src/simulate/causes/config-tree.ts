@@ -1,5 +1,11 @@
 import { canonicalJson, type JsonValue } from "../../canon/json.ts";
-import { plainValue, type ConfigNode, type MapNode, type Member, type Position } from "../../compile/authored/tree.ts";
+import {
+  plainValue,
+  type ConfigNode,
+  type MapNode,
+  type Member,
+  type Position,
+} from "../../compile/authored/tree.ts";
 import { readTree } from "../../compile/read-tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
@@ -8,13 +14,19 @@ import type { OfSides } from "../sample-request.ts";
 import { type RenamedKind, type RowRename, newNames, ROW_KINDS } from "../renamed-table.ts";
 import { rowOf } from "../table-rows.ts";
 
-/** Names from the root of routes.yaml. An item of `endpoints` goes by its id, so that a moved row is the same row. */
+/**
+ * Names from the root of routes.yaml. An item of `endpoints` goes by its id, so that a moved row is
+ * the same row.
+ */
 export type EntryPath = readonly string[];
 
 /** Lists whose items are rows with an `id`. */
 const KEYED_LISTS = new Set(["endpoints"]);
 
-/** The members of a map, or the rows of a list by id; `null` for everything else. @param path of the node. */
+/**
+ * The members of a map, or the rows of a list by id; `null` for everything else. @param path of the
+ * node.
+ */
 function membersOf(node: ConfigNode, path: EntryPath): ReadonlyMap<string, Member> | null {
   if (node.kind === "map") return node.members;
   if (node.kind !== "list" || path.length !== 1 || !KEYED_LISTS.has(path[0] ?? "")) return null;
@@ -38,7 +50,10 @@ export function memberAt(root: ConfigNode, path: EntryPath): Member | null {
   return member;
 }
 
-/** routes.yaml with its parts and overlays, before anything is resolved; `null` where the text is not known. */
+/**
+ * routes.yaml with its parts and overlays, before anything is resolved; `null` where the text is
+ * not known.
+ */
 export function treeOf(files: ConfigurationFiles): ConfigNode | null {
   if (files.routes.text === "") return null;
   return readTree(files.routes, furtherSources(files), new Findings(files.routes.path));
@@ -50,7 +65,8 @@ export interface ChangedMember extends OfSides<Member | null> {
 }
 
 /**
- * Every entry that differs, in the order of head's file; those that base alone has come after those that head has.
+ * Every entry that differs, in the order of head's file; those that base alone has come after those
+ * that head has.
  *
  * @param isOne whether an entry is one, whatever it holds.
  */
@@ -59,7 +75,9 @@ export function changedMembers(
   head: ConfigNode,
   isOne: (path: EntryPath, isOnOneSide: boolean) => boolean,
 ): readonly ChangedMember[] {
-  return [...differences({ keyAt: base.at, node: base }, { keyAt: head.at, node: head }, [], isOne)];
+  return [
+    ...differences({ keyAt: base.at, node: base }, { keyAt: head.at, node: head }, [], isOne),
+  ];
 }
 
 function* differences(
@@ -69,14 +87,17 @@ function* differences(
   isOne: Parameters<typeof changedMembers>[2],
 ): Generator<ChangedMember> {
   if (textOf(base) === textOf(head)) return;
-  const [was, is] = [base, head].map((member) => (member === null ? null : membersOf(member.node, path)));
+  const [was, is] = [base, head].map((member) =>
+    member === null ? null : membersOf(member.node, path),
+  );
   const isMap = (was !== null || base === null) && (is !== null || head === null);
   const isEmpty = (was?.size ?? 0) + (is?.size ?? 0) === 0;
   if (!isMap || isEmpty || isOne(path, base === null || head === null)) {
     yield { path, base, head };
     return;
   }
-  for (const [name, member] of is ?? []) yield* differences(was?.get(name) ?? null, member, [...path, name], isOne);
+  for (const [name, member] of is ?? [])
+    yield* differences(was?.get(name) ?? null, member, [...path, name], isOne);
   for (const [name, member] of was ?? []) {
     if (is?.has(name) !== true) yield* differences(member, null, [...path, name], isOne);
   }
@@ -86,9 +107,16 @@ function textOf(member: Member | null): string {
   return member === null ? "" : canonicalJson(plainValue(member.node));
 }
 
-/** The changed line: of a list the first item that it gains, which may stand on a line of its own. In base's file for what head does not have. */
-export function locationOf({ base, head }: OfSides<Member | null>, files: OfSides<string>): SideLocation | null {
-  if (head === null) return base === null ? null : { file: files.base, ...base.keyAt, side: "base" };
+/**
+ * The changed line: of a list the first item that it gains, which may stand on a line of its own.
+ * In base's file for what head does not have.
+ */
+export function locationOf(
+  { base, head }: OfSides<Member | null>,
+  files: OfSides<string>,
+): SideLocation | null {
+  if (head === null)
+    return base === null ? null : { file: files.base, ...base.keyAt, side: "base" };
   return { file: files.head, ...changedPosition(base, head), side: "head" };
 }
 
@@ -99,17 +127,32 @@ function changedPosition(was: Member | null, is: Member): Position {
   return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
 }
 
-/** A copy of a tree with the member at a path put instead of its own, or taken out. The copy shares nothing with either tree. */
+/**
+ * A copy of a tree with the member at a path put instead of its own, or taken out. The copy shares
+ * nothing with either tree.
+ */
 export function withMember(root: ConfigNode, path: EntryPath, member: Member | null): ConfigNode {
-  return replaced(copied(root), path, [], member === null ? null : { ...member, node: copied(member.node) });
+  return replaced(
+    copied(root),
+    path,
+    [],
+    member === null ? null : { ...member, node: copied(member.node) },
+  );
 }
 
-function replaced(node: ConfigNode, path: EntryPath, above: EntryPath, member: Member | null): ConfigNode {
+function replaced(
+  node: ConfigNode,
+  path: EntryPath,
+  above: EntryPath,
+  member: Member | null,
+): ConfigNode {
   const [name, ...rest] = path;
   if (name === undefined) return member?.node ?? node;
   const own = membersOf(node, above)?.get(name);
   const value =
-    rest.length === 0 ? (member?.node ?? null) : replaced(own?.node ?? emptyMap(node), rest, [...above, name], member);
+    rest.length === 0
+      ? (member?.node ?? null)
+      : replaced(own?.node ?? emptyMap(node), rest, [...above, name], member);
   if (node.kind === "map") {
     if (value === null) node.members.delete(name);
     else node.members.set(name, { keyAt: own?.keyAt ?? member?.keyAt ?? node.at, node: value });
@@ -136,7 +179,10 @@ function copied(node: ConfigNode): ConfigNode {
   return { ...node, members: new Map(members) };
 }
 
-/** A value as YAML has it in one line: `[gpt-5-eu, gpt-5-us]`. Two values that differ have texts that differ. */
+/**
+ * A value as YAML has it in one line: `[gpt-5-eu, gpt-5-us]`. Two values that differ have texts
+ * that differ.
+ */
 export function flowText(value: JsonValue | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return isPlain(value) ? value : JSON.stringify(value);
@@ -148,7 +194,8 @@ export function flowText(value: JsonValue | undefined): string {
 
 /** Whether YAML reads a word without quotes as the same text. */
 function isPlain(text: string): boolean {
-  if (/^(?:true|false|null|yes|no|on|off)$/i.test(text) || !Number.isNaN(Number(text))) return false;
+  if (/^(?:true|false|null|yes|no|on|off)$/i.test(text) || !Number.isNaN(Number(text)))
+    return false;
   return /^[\w/.@%+][\w./:@%+ -]*$/.test(text) && !/:(?: |$)| $/.test(text);
 }
 
@@ -169,11 +216,14 @@ type Names = ReadonlyMap<string, string>;
 
 function renamed(node: ConfigNode, path: readonly string[], names: Names): ConfigNode {
   if (node.kind === "scalar") {
-    return typeof node.value === "string" ? { ...node, value: nameOf(node.value, path, names) } : node;
+    return typeof node.value === "string"
+      ? { ...node, value: nameOf(node.value, path, names) }
+      : node;
   }
   // Rows of `endpoints` go by their id, as everywhere in paths.
   const itemPath = path.length === 1 && path[0] === "endpoints" ? [...path, "*"] : path;
-  if (node.kind === "list") return { ...node, items: node.items.map((item) => renamed(item, itemPath, names)) };
+  if (node.kind === "list")
+    return { ...node, items: node.items.map((item) => renamed(item, itemPath, names)) };
   const members = [...node.members].map(([name, { keyAt, node: value }]): [string, Member] => [
     nameOf(name, [...path, "*"], names),
     { keyAt, node: renamed(value, [...path, name], names) },
@@ -188,12 +238,19 @@ function nameOf(name: string, path: readonly string[], names: Names): string {
 
 const ORDERS = new Set(["primary", "peers", "weights", "fallbacks"]);
 
-/** What the names at a path are names of: a provider may be called like its region. `*` stands for the keys of a map. */
+/**
+ * What the names at a path are names of: a provider may be called like its region. `*` stands for
+ * the keys of a map.
+ */
 function kindsAt(path: readonly string[]): readonly RenamedKind[] {
   const [section = "", row, member = "", list = ""] = path;
   if (path.length === 2 && row === "*" && section !== "endpoints") return kindOf(section);
   if (section === "endpoints") {
-    return member === "id" ? ["endpoint"] : member === "model" || member === "provider" ? [member] : [];
+    return member === "id"
+      ? ["endpoint"]
+      : member === "model" || member === "provider"
+        ? [member]
+        : [];
   }
   if (section === "routes") return ORDERS.has(member) ? ["endpoint", "route"] : [];
   if (section === "workspaces") {
@@ -203,7 +260,11 @@ function kindsAt(path: readonly string[]): readonly RenamedKind[] {
   if (section === "policies") return row === "managed_by" ? ["workspace"] : [];
   if (section !== "workload_identity" && section !== "console") return [];
   const last = path.at(-1);
-  return last === "routes" ? ["route"] : last === "workspace" || last === "workspaces" ? ["workspace"] : [];
+  return last === "routes"
+    ? ["route"]
+    : last === "workspace" || last === "workspaces"
+      ? ["workspace"]
+      : [];
 }
 
 /** What the names of a section are names of, which workspaces approve by the same lists. */

@@ -9,35 +9,45 @@ import type { OfSides } from "../sample-request.ts";
 type SideSources = OfSides<readonly Source[]>;
 
 /** Policies whose text differs, that came or went, in the order of their ids. */
-export function policyEntries({ base, head }: CompiledSides, sources: SideSources): readonly ChangedEntry[] {
+export function policyEntries(
+  { base, head }: CompiledSides,
+  sources: SideSources,
+): readonly ChangedEntry[] {
   const [before, after] = [filesOf(base), filesOf(head)];
-  return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly ChangedEntry[] => {
-    const [was, is] = [before.get(id), after.get(id)];
-    if (was !== undefined && is !== undefined && was.digest === is.digest) return [];
-    const change = was === undefined ? "added" : is === undefined ? "removed" : "changed";
-    const lines = change === "changed" ? changedLines(id, sources) : null;
-    return [
-      {
-        path: `policies/${id}`,
-        kind: "policy",
-        subject: id,
-        change,
-        before: lines?.before ?? null,
-        after: lines?.after ?? null,
-        place: lines?.place ?? fileStart(id, sources),
-      },
-    ];
-  });
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .toSorted()
+    .flatMap((id): readonly ChangedEntry[] => {
+      const [was, is] = [before.get(id), after.get(id)];
+      if (was !== undefined && is !== undefined && was.digest === is.digest) return [];
+      const change = was === undefined ? "added" : is === undefined ? "removed" : "changed";
+      const lines = change === "changed" ? changedLines(id, sources) : null;
+      return [
+        {
+          path: `policies/${id}`,
+          kind: "policy",
+          subject: id,
+          change,
+          before: lines?.before ?? null,
+          after: lines?.after ?? null,
+          place: lines?.place ?? fileStart(id, sources),
+        },
+      ];
+    });
 }
 
-/** What a side's own files say of each policy: what head keeps from base, and removals, are not of its files. */
+/**
+ * What a side's own files say of each policy: what head keeps from base, and removals, are not of
+ * its files.
+ */
 function filesOf({ contents }: CompiledSide): ReadonlyMap<string, SideContent> {
   const own = contents.filter(({ isKept, rules }) => !isKept && rules !== null);
   return new Map(own.map((content) => [content.contract.id, content]));
 }
 
 function sourceOf(sources: readonly Source[], id: string): Source | undefined {
-  return sources.find(({ path }) => basename(path) === `${id}.rego` && basename(dirname(path)) !== "lib");
+  return sources.find(
+    ({ path }) => basename(path) === `${id}.rego` && basename(dirname(path)) !== "lib",
+  );
 }
 
 function fileStart(id: string, { base, head }: SideSources): SideLocation | null {
@@ -53,12 +63,17 @@ interface ChangedLines {
   readonly place: SideLocation;
 }
 
-/** The first line that differs in the policy's file, or in a library where its own file is the same. Comments count only where nothing else differs. */
+/**
+ * The first line that differs in the policy's file, or in a library where its own file is the same.
+ * Comments count only where nothing else differs.
+ */
 function changedLines(id: string, { base, head }: SideSources): ChangedLines | null {
   const own = sourceOf(head, id);
   const libraries = head.filter(({ path }) => basename(dirname(path)) === "lib");
   for (const source of own === undefined ? libraries : [own, ...libraries]) {
-    const before = base.find(({ path }) => basename(path) === basename(source.path) && sameFolder(path, source.path));
+    const before = base.find(
+      ({ path }) => basename(path) === basename(source.path) && sameFolder(path, source.path),
+    );
     if (before === undefined || before.text === source.text) continue;
     return firstDifference(before.text, source);
   }
@@ -69,13 +84,17 @@ function sameFolder(left: string, right: string): boolean {
   return basename(dirname(left)) === basename(dirname(right));
 }
 
-/** Where exactly one line was replaced by one, both are quoted: such a change is read without opening the file. */
+/**
+ * Where exactly one line was replaced by one, both are quoted: such a change is read without
+ * opening the file.
+ */
 function firstDifference(text: string, { path, text: now }: Source): ChangedLines {
   const [was, is] = [text.split(/\r\n?|\n/), now.split(/\r\n?|\n/)];
   const first = is.findIndex((line, index) => line !== was[index]);
   const start = first === -1 ? is.length - 1 : first;
   let tail = 0;
-  while (tail < Math.min(was.length, is.length) - start && was.at(-1 - tail) === is.at(-1 - tail)) tail += 1;
+  while (tail < Math.min(was.length, is.length) - start && was.at(-1 - tail) === is.at(-1 - tail))
+    tail += 1;
   const [removed, added] = [was.slice(start, was.length - tail), is.slice(start, is.length - tail)];
   const quoted = removed.length <= 1 && added.length <= 1;
   return {

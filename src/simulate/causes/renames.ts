@@ -13,7 +13,10 @@ export interface RenamedRow extends RowRename {
   readonly entries: readonly TreeEntry[];
 }
 
-/** Of each rename the row that came, the row that went, and what differs by the name alone; then rows that replace others wherever those were named. */
+/**
+ * Of each rename the row that came, the row that went, and what differs by the name alone; then
+ * rows that replace others wherever those were named.
+ */
 export function renamedRows(
   entries: readonly TreeEntry[],
   base: ConfigNode | null,
@@ -34,7 +37,9 @@ export function renamedRows(
     };
   });
   const replaced = RENAMED_KINDS.flatMap((kind) => {
-    const rows = entries.filter((each) => each.path.length === 2 && each.entry.kind === kind && !used.has(each));
+    const rows = entries.filter(
+      (each) => each.path.length === 2 && each.entry.kind === kind && !used.has(each),
+    );
     return rows.flatMap((gone): readonly RenamedRow[] => {
       if (gone.entry.change !== "removed") return [];
       for (const came of rows) {
@@ -52,9 +57,14 @@ export function renamedRows(
 }
 
 /** The row under both names, the new one first. */
-function rowsOf(entries: readonly TreeEntry[], { kind, from, to }: RowRename): readonly TreeEntry[] {
+function rowsOf(
+  entries: readonly TreeEntry[],
+  { kind, from, to }: RowRename,
+): readonly TreeEntry[] {
   const named = (name: string) =>
-    entries.filter(({ path, entry }) => path.length === 2 && entry.kind === kind && entry.subject === name);
+    entries.filter(
+      ({ path, entry }) => path.length === 2 && entry.kind === kind && entry.subject === name,
+    );
   return [...named(to), ...named(from)];
 }
 
@@ -78,10 +88,18 @@ function followers(
 function replacing(came: TreeEntry, { before }: TreeEntry): TreeEntry {
   const { after, entry } = came;
   if (!isJsonObject(before) || !isJsonObject(after)) return came;
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => name !== "id");
-  const differing = names.filter((name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null));
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => name !== "id",
+  );
+  const differing = names.filter(
+    (name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null),
+  );
   const shown = (row: typeof before): string =>
-    flowText(Object.fromEntries(differing.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]]))));
+    flowText(
+      Object.fromEntries(
+        differing.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]])),
+      ),
+    );
   return { ...came, entry: { ...entry, before: short(shown(before)), after: short(shown(after)) } };
 }
 

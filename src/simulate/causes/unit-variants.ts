@@ -2,7 +2,12 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import type { RowRename } from "../renamed-table.ts";
 import { withRenames, type FoundRename } from "../renames.ts";
-import { type CompiledSide, type CompiledSides, byIdThenSlot, type SideContent } from "../side-contents.ts";
+import {
+  type CompiledSide,
+  type CompiledSides,
+  byIdThenSlot,
+  type SideContent,
+} from "../side-contents.ts";
 import type { SideTrees } from "./changed-entries.ts";
 import type { ChangedUnit } from "./changed-units.ts";
 import { memberAt, withMember, renamedTree } from "./config-tree.ts";
@@ -16,7 +21,10 @@ import { decideSample, outcomeOf } from "../decide-sample.ts";
 import type { SampleRequest, View, OfSides } from "../sample-request.ts";
 import { sideViews, type SideViews } from "../views.ts";
 
-/** Base and head, and each of them with one unit as the other side has it; `null` where that does not compile. */
+/**
+ * Base and head, and each of them with one unit as the other side has it; `null` where that does
+ * not compile.
+ */
 export interface Variants extends OfSides<DecidingSide> {
   readonly undone: readonly (DecidingSide | null)[];
   /** Whether a unit is a row's other name and nothing else. */
@@ -40,10 +48,19 @@ export async function variantsOf(
   units: readonly ChangedUnit[],
   { compiled: { base, head }, trees, promotedPolicies, renamed, renames }: VariantQuestion,
 ): Promise<Variants> {
-  const maker = new SideMaker([...head.modules, ...base.modules], (id) => promotedPolicies.includes(id));
+  const maker = new SideMaker([...head.modules, ...base.modules], (id) =>
+    promotedPolicies.includes(id),
+  );
   const inverse = renamed.map(reversed);
   const undoing = { from: head, to: base, own: trees.head, other: trees.base, renamed, renames };
-  const doing = { from: base, to: head, own: trees.base, other: trees.head, renamed: inverse, renames };
+  const doing = {
+    from: base,
+    to: head,
+    own: trees.base,
+    other: trees.head,
+    renamed: inverse,
+    renames,
+  };
   const own = await maker.make(head.table, head.contents);
   const undone: (DecidingSide | null)[] = [];
   // One after the other: each may load policies.
@@ -83,7 +100,9 @@ async function variant(
   let table: RoutingTable | null = from.table;
   if (rows.length > 0 && own !== null && other !== null) {
     const tree = treeWith(unit, own, other, renamed);
-    const made = tableOfTree(tree, [...new Set([...from.contents, ...to.contents].map(({ contract }) => contract.id))]);
+    const made = tableOfTree(tree, [
+      ...new Set([...from.contents, ...to.contents].map(({ contract }) => contract.id)),
+    ]);
     table = made === null ? null : withRenames(made, renames);
   }
   if (table === null) return null;
@@ -98,7 +117,8 @@ async function variant(
 }
 
 /**
- * One tree with a unit as the other tree has it, in the names that the one tree has for everything else.
+ * One tree with a unit as the other tree has it, in the names that the one tree has for everything
+ * else.
  *
  * @param renamed names of the other tree, and those of the one tree.
  */
@@ -120,7 +140,10 @@ function treeWith(
     renamed.filter((one) => !isOwn(one)),
   );
   const paths = rows.filter(({ path }) => path.length === 2).map(({ path }) => path);
-  return paths.reduce((all, path) => withMember(all, path, memberAt(alike, path)), renamedTree(own, back));
+  return paths.reduce(
+    (all, path) => withMember(all, path, memberAt(alike, path)),
+    renamedTree(own, back),
+  );
 }
 
 function reversed({ kind, from, to }: RowRename): RowRename {
@@ -135,7 +158,10 @@ export interface DecidingSide {
   readonly table: RoutingTable;
 }
 
-/** Makes sides that differ from one side in a few entries. Policies are loaded once for all sides with the same contents and data. */
+/**
+ * Makes sides that differ from one side in a few entries. Policies are loaded once for all sides
+ * with the same contents and data.
+ */
 class SideMaker {
   readonly #modules: CompiledSide["modules"];
   readonly #promoted: (id: string) => boolean;
@@ -176,7 +202,13 @@ function resultText(
 ): string {
   const outcome = outcomeOf(decideSample(table, policies, sample));
   const plan = outcome.plan.map((candidate) => [candidate, destinations.get(candidate.endpoint)]);
-  return JSON.stringify([plan, outcome.maxCandidates, outcome.denial, outcome.edits, outcome.indeterminate]);
+  return JSON.stringify([
+    plan,
+    outcome.maxCandidates,
+    outcome.denial,
+    outcome.edits,
+    outcome.indeterminate,
+  ]);
 }
 
 /** The table of a tree; `null` where it has an error, such as a name that is not there. */

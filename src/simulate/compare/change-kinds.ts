@@ -15,38 +15,64 @@ export interface Destination {
 export type Destinations = ReadonlyMap<string, Destination>;
 
 /**
- * Everything that makes an endpoint another destination for a reviewer: who processes a request, where, under which address and contract. Prices, limits
- * and timeouts are no part of it.
+ * Everything that makes an endpoint another destination for a reviewer: who processes a request,
+ * where, under which address and contract. Prices, limits and timeouts are no part of it.
  */
 export function destinationsOf(table: RoutingTable): Destinations {
   const destinations = new Map<string, Destination>();
-  for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(table.endpoints)) {
+  for (const { id, model, provider, region, dialect, upstreamModel } of Object.values(
+    table.endpoints,
+  )) {
     const row = rowOf(table.providers, provider);
     // Vectors of another length than before are another answer, even from the same model.
     const length = rowOf(table.models, model)?.defaultDimensions ?? null;
     const contract =
       row === undefined
         ? []
-        : [row.baseUrl, row.network, row.plaintext, row.apiVersion, row.retention, row.trainsOnData];
-    const identity = JSON.stringify([model, provider, region, dialect, upstreamModel, length, ...contract]);
+        : [
+            row.baseUrl,
+            row.network,
+            row.plaintext,
+            row.apiVersion,
+            row.retention,
+            row.trainsOnData,
+          ];
+    const identity = JSON.stringify([
+      model,
+      provider,
+      region,
+      dialect,
+      upstreamModel,
+      length,
+      ...contract,
+    ]);
     destinations.set(id, { host: hostOf(row?.baseUrl ?? ""), identity });
   }
   return destinations;
 }
 
-/** The host of a provider's address; the address itself where it is no URL, so that two never look alike. */
+/**
+ * The host of a provider's address; the address itself where it is no URL, so that two never look
+ * alike.
+ */
 export function hostOf(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
 }
 
 /** What a change does to one request, in the order of `CHANGE_KINDS`. */
-export function changeKinds(base: Outcome, head: Outcome, destinations: OfSides<Destinations>): readonly ChangeKind[] {
+export function changeKinds(
+  base: Outcome,
+  head: Outcome,
+  destinations: OfSides<Destinations>,
+): readonly ChangeKind[] {
   const newlyIndeterminate: readonly ChangeKind[] =
     head.indeterminate && !base.indeterminate ? ["indeterminate_new"] : [];
   if (base.denial !== null && head.denial !== null) {
     const { policy, constraint, reason } = base.denial;
     const same =
-      policy === head.denial.policy && constraint === head.denial.constraint && reason === head.denial.reason;
+      policy === head.denial.policy &&
+      constraint === head.denial.constraint &&
+      reason === head.denial.reason;
     return same ? newlyIndeterminate : ["reason_changed", ...newlyIndeterminate];
   }
   if (head.denial !== null) return ["newly_denied", ...newlyIndeterminate];
@@ -59,7 +85,10 @@ export function changeKinds(base: Outcome, head: Outcome, destinations: OfSides<
   ];
 }
 
-function planChanges(base: readonly PlannedEndpoint[], head: readonly PlannedEndpoint[]): readonly ChangeKind[] {
+function planChanges(
+  base: readonly PlannedEndpoint[],
+  head: readonly PlannedEndpoint[],
+): readonly ChangeKind[] {
   const [before, after] = [idsOf(base), idsOf(head)];
   const [first, firstNow] = [before[0], after[0]];
   const kinds: ChangeKind[] = [];
@@ -79,7 +108,11 @@ function sharingOf(plan: readonly PlannedEndpoint[]): string {
   return plan.map(({ tier, balance, weight }) => `${tier} ${balance} ${weight}`).join("\n");
 }
 
-function elsewhere(base: Outcome, head: Outcome, destinations: OfSides<Destinations>): readonly ChangeKind[] {
+function elsewhere(
+  base: Outcome,
+  head: Outcome,
+  destinations: OfSides<Destinations>,
+): readonly ChangeKind[] {
   const moved = head.plan.some(
     ({ endpoint }) =>
       base.plan.some((candidate) => candidate.endpoint === endpoint) &&
@@ -94,7 +127,9 @@ function editChanges(base: Outcome, head: Outcome): readonly ChangeKind[] {
     before?.maxOutputTokens === after?.maxOutputTokens &&
     (before?.stripFields ?? []).join() === (after?.stripFields ?? []).join();
   if (same) return [];
-  const isWeaker = (before?.stripFields ?? []).some((field) => after?.stripFields.includes(field) !== true);
+  const isWeaker = (before?.stripFields ?? []).some(
+    (field) => after?.stripFields.includes(field) !== true,
+  );
   const isHigher = (after?.maxOutputTokens ?? Infinity) > (before?.maxOutputTokens ?? Infinity);
   return [
     ...(isWeaker ? (["weaker_obligation"] as const) : []),

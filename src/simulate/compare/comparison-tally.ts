@@ -74,7 +74,13 @@ export class JobComparison {
   }
 
   /** @param size requests of one member. */
-  add(pair: OutcomePair, sample: SampleRequest, size: bigint, order: Order, details: () => ClassDetails): void {
+  add(
+    pair: OutcomePair,
+    sample: SampleRequest,
+    size: bigint,
+    order: Order,
+    details: () => ClassDetails,
+  ): void {
     this.#base.add(pair.base, sample, order);
     this.#head.add(pair.head, sample, order);
     if (pair.kinds.length === 0) return;
@@ -83,8 +89,12 @@ export class JobComparison {
     tally.changedClasses += 1;
     tally.changedShapes += shapes;
     for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
-    const [before, after] = [reached(pair.base, this.#destinations.base), reached(pair.head, this.#destinations.head)];
-    // A caller that takes one candidate by its own order exchanges it for another one: that is neither more nor less.
+    const [before, after] = [
+      reached(pair.base, this.#destinations.base),
+      reached(pair.head, this.#destinations.head),
+    ];
+    // A caller that takes one candidate by its own order exchanges it for another one: that is
+    // neither more nor less.
     const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
     tally.gains ||= !isExchanged && !after.isSubsetOf(before);
     tally.loses ||= !isExchanged && !before.isSubsetOf(after);
@@ -100,9 +110,17 @@ export class JobComparison {
   }
 }
 
-function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, shapes: bigint): void {
+function countChange(
+  tally: ComparisonTally,
+  kind: ChangeKind,
+  classes: number,
+  shapes: bigint,
+): void {
   const known = tally.kinds.get(kind);
-  tally.kinds.set(kind, { classes: (known?.classes ?? 0) + classes, shapes: (known?.shapes ?? 0n) + shapes });
+  tally.kinds.set(kind, {
+    classes: (known?.classes ?? 0) + classes,
+    shapes: (known?.shapes ?? 0n) + shapes,
+  });
 }
 
 /** The reached destinations, independent of their ids. */

@@ -2,7 +2,10 @@ import type { ChangeKind } from "../change-kind.ts";
 import type { Member, Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
 import type { ClassDetails } from "../space/job-space.ts";
 
-/** The position of a class in the enumeration: the first one becomes the example, on whichever thread it was found. */
+/**
+ * The position of a class in the enumeration: the first one becomes the example, on whichever
+ * thread it was found.
+ */
 export type Order = number;
 
 /** Classes that change in the same way. Plain data: it crosses threads. */
@@ -34,7 +37,8 @@ export function groupKey(pair: OutcomePair): string {
   if (known !== undefined) return known;
   const { kinds, base, head } = pair;
   const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
-  // Refused on one side for a name that it does not have: whatever the other side does is one change.
+  // Refused on one side for a name that it does not have: whatever the other side does is one
+  // change.
   const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
   const made = JSON.stringify([kinds, ...keyed]);
   keys.set(pair, made);
@@ -42,8 +46,8 @@ export function groupKey(pair: OutcomePair): string {
 }
 
 /**
- * A denial by the table names what it is about: `capability_supported:tools`. Such denials are one change, not twenty: what they are about is
- * collected beside them.
+ * A denial by the table names what it is about: `capability_supported:tools`. Such denials are one
+ * change, not twenty: what they are about is collected beside them.
  */
 function folded(outcome: Outcome): Outcome {
   const { denial } = outcome;
@@ -55,7 +59,10 @@ function folded(outcome: Outcome): Outcome {
 /** By which preference a caller excludes all that is left does not matter. */
 function keyOf(denial: Outcome["denial"]): Outcome["denial"] {
   if (denial === null) return null;
-  return { ...denial, constraint: denial.policy === "preferences" ? "" : (denial.constraint.split(":")[0] ?? "") };
+  return {
+    ...denial,
+    constraint: denial.policy === "preferences" ? "" : (denial.constraint.split(":")[0] ?? ""),
+  };
 }
 
 function withKey(outcome: Outcome): Outcome {
@@ -70,7 +77,10 @@ function subjectsOf({ base, head }: OutcomePair): readonly string[] {
 /** One pair covers very many classes. */
 const keys = new WeakMap<OutcomePair, string>();
 
-/** What was added to a group: thousands of classes have the same members, the same pair and the same taken values. */
+/**
+ * What was added to a group: thousands of classes have the same members, the same pair and the same
+ * taken values.
+ */
 const added = new WeakMap<GroupTally, WeakSet<object>>();
 
 /** True once for each object. */
@@ -99,8 +109,23 @@ export function addToGroup(
   if (group === undefined) {
     const { kinds } = pair;
     const [base, head] = [folded(pair.base), folded(pair.head)];
-    const sets = { routes: new Set<string>(), workspaces: new Set<string>(), operations: new Set<string>() };
-    group = { kinds, base, head, ...sets, common, taken: new Map(), classes: 0, shapes: 0n, example: sample, order };
+    const sets = {
+      routes: new Set<string>(),
+      workspaces: new Set<string>(),
+      operations: new Set<string>(),
+    };
+    group = {
+      kinds,
+      base,
+      head,
+      ...sets,
+      common,
+      taken: new Map(),
+      classes: 0,
+      shapes: 0n,
+      example: sample,
+      order,
+    };
     groups.set(key, group);
   }
   const isNew = newTo(group);
@@ -112,12 +137,18 @@ export function addToGroup(
   }
   group.operations.add(sample.operation);
   group.common = inCommon(group.common, common);
-  for (const part of taken) if (isNew(part)) for (const [name, values] of part) addAll(group.taken, name, values);
+  for (const part of taken)
+    if (isNew(part)) for (const [name, values] of part) addAll(group.taken, name, values);
   if (isNew(pair)) addAll(group.taken, DENIED_FOR, subjectsOf(pair));
   group.classes += 1;
   group.shapes += size * BigInt(members.length);
   if (order < group.order)
-    Object.assign(group, { base: folded(pair.base), head: folded(pair.head), example: sample, order });
+    Object.assign(group, {
+      base: folded(pair.base),
+      head: folded(pair.head),
+      example: sample,
+      order,
+    });
 }
 
 export function mergeGroups(into: GroupTallies, from: GroupTallies): void {

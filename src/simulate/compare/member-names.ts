@@ -6,18 +6,27 @@ import { routeOf } from "../table-rows.ts";
 /** Members of a class whose routes name the same endpoints. */
 export interface NamedMembers {
   readonly members: readonly [Member, ...Member[]];
-  /** A pair of outcomes of the class's first member with the names that these members have for its endpoints. */
+  /**
+   * A pair of outcomes of the class's first member with the names that these members have for its
+   * endpoints.
+   */
   readonly named: (pair: OutcomePair) => OutcomePair;
 }
 
 /**
- * The members of a class, together where a report can show the same endpoints for them. The routes of a class have alike endpoints at the same positions, under
- * any name.
+ * The members of a class, together where a report can show the same endpoints for them. The routes
+ * of a class have alike endpoints at the same positions, under any name.
  */
-export function namedMembers(members: readonly Member[], tables: OfSides<RoutingTable>): readonly NamedMembers[] {
+export function namedMembers(
+  members: readonly Member[],
+  tables: OfSides<RoutingTable>,
+): readonly NamedMembers[] {
   const [first] = members;
   if (first === undefined) return [];
-  const found = new Map<string, { readonly members: [Member, ...Member[]]; readonly named: NamedMembers["named"] }>();
+  const found = new Map<
+    string,
+    { readonly members: [Member, ...Member[]]; readonly named: NamedMembers["named"] }
+  >();
   const firstNames = namesOf(first, tables);
   for (const member of members) {
     const names = namesOf(member, tables);
@@ -47,7 +56,10 @@ function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
   const of = (table: RoutingTable): readonly Name[] => {
     const route = routeOf(table, member);
     if (route === null) return [];
-    return routeCandidates(table, route).map(({ endpoint: { id, model } }) => ({ endpoint: id, model }));
+    return routeCandidates(table, route).map(({ endpoint: { id, model } }) => ({
+      endpoint: id,
+      model,
+    }));
   };
   return { base: of(base), head: of(head) };
 }

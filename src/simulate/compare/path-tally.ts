@@ -15,7 +15,10 @@ interface PathExample {
   readonly order: Order;
 }
 
-/** A data path (docs/simulate.md#what-the-report-says): the requests of a workspace and an operation that reach a destination, by route. */
+/**
+ * A data path (docs/simulate.md#what-the-report-says): the requests of a workspace and an operation
+ * that reach a destination, by route.
+ */
 export interface PathTally extends ReachedHost {
   readonly workspace: string;
   readonly operation: string;
@@ -37,7 +40,8 @@ export class JobPaths {
     for (const { endpoint, provider, region } of plan) {
       const host = this.#destinations.get(endpoint)?.host ?? "";
       const key = `${provider}\n${region}\n${host}`;
-      if (!this.#paths.has(key)) this.#paths.set(key, { provider, region, host, example: sample, order });
+      if (!this.#paths.has(key))
+        this.#paths.set(key, { provider, region, host, example: sample, order });
     }
   }
 

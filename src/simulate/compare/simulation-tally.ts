@@ -2,11 +2,17 @@ import type { AssertionTally } from "../assertions/run.ts";
 import { emptyComparison, mergeComparison, type ComparisonTally } from "./comparison-tally.ts";
 import { emptyUsage, mergeUsage, type UsageTally } from "./usage-tally.ts";
 
-/** Everything that deciding jobs has come to. Plain data: it crosses threads, and is merged in any order with the same result. */
+/**
+ * Everything that deciding jobs has come to. Plain data: it crosses threads, and is merged in any
+ * order with the same result.
+ */
 export interface SimulationTally {
   classes: number;
   shapes: bigint;
-  /** `needs tools`, `features sampling`: needs and features by which requests reach different states. */
+  /**
+   * `needs tools`, `features sampling`: needs and features by which requests reach different
+   * states.
+   */
   readonly matters: Set<string>;
   /** Jobs of which the policies of head evaluate some request. */
   readonly live: Set<number>;

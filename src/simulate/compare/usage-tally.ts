@@ -61,7 +61,9 @@ export class JobCandidates {
     }
   }
 
-  /** The endpoints of the first member represent those at the same positions of the others' routes. */
+  /**
+   * The endpoints of the first member represent those at the same positions of the others' routes.
+   */
   writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
     if (this.#planned.size === 0) return;
     const routes = members.map((member) => routeOf(table, member));

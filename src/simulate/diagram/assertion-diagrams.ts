@@ -10,7 +10,10 @@ interface LevelAssertion {
   readonly seen: readonly (readonly string[])[];
 }
 
-/** Which assertions mean a request, as diagrams: only those that select by members which levels have. */
+/**
+ * Which assertions mean a request, as diagrams: only those that select by members which levels
+ * have.
+ */
 export class AssertionDiagrams {
   readonly #shared: OperationDiagrams;
   readonly #byLevels: readonly LevelAssertion[];
@@ -24,13 +27,18 @@ export class AssertionDiagrams {
       const sight = new Sight([assertion.reader], shared.operation, none);
       // A key's names are read in the vocabulary of each side.
       const seen = shared.levels.map((level) =>
-        level.values.map((_, value) => space.sides.map(({ table }) => level.seen({ sight, table }, value)).join("/")),
+        level.values.map((_, value) =>
+          space.sides.map(({ table }) => level.seen({ sight, table }, value)).join("/"),
+        ),
       );
       return seen.every(isBlind) ? [] : [{ assertion, seen }];
     });
   }
 
-  /** A root whose leaves differ where one assertion means a request and not another. @param sample of a state. */
+  /**
+   * A root whose leaves differ where one assertion means a request and not another. @param sample
+   * of a state.
+   */
   of({ job }: JobSpace, sample: SampleRequest): Node {
     let root: Node = leafOf(0);
     for (const { assertion, seen } of this.#byLevels) {

@@ -8,7 +8,10 @@ export class TimeUpError extends Error {
 /** Looking at the heap takes microseconds. */
 const CHECKS_PER_LOOK = 16;
 
-/** Of what old objects may take. Near all of it V8 ends the process: a report that says what was left out is better. */
+/**
+ * Of what old objects may take. Near all of it V8 ends the process: a report that says what was
+ * left out is better.
+ */
 const FULL = 0.85;
 /** Bytes of V8's limit that are for young objects. */
 const YOUNG = 116 * 1024 * 1024;

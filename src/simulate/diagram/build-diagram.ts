@@ -14,7 +14,8 @@ export interface OperationDiagrams {
 }
 
 /**
- * The answers of one reader for every request of a state. It is called once for all values that it does not distinguish.
+ * The answers of one reader for every request of a state. It is called once for all values that it
+ * does not distinguish.
  *
  * @param seen what the reader sees of each value of each level.
  * @param answer the number of its answer.

@@ -25,7 +25,10 @@ interface DecidedClass {
   readonly size: bigint;
   readonly base: SideOutcomes;
   readonly head: SideOutcomes;
-  /** What base makes of the request that {@link comparedRequest} gives; `null` where it is the request itself, or no assertion compares it. */
+  /**
+   * What base makes of the request that {@link comparedRequest} gives; `null` where it is the
+   * request itself, or no assertion compares it.
+   */
   readonly reached: SideOutcomes | null;
   readonly describe: () => ClassDetails;
 }
@@ -39,7 +42,10 @@ export interface LoadedSide {
 /** Nodes of one operation that are kept; with more of them it begins anew. */
 const MOST_NODES = 1_000_000;
 
-/** Decides the requests of jobs: every state of the table's approvals as diagrams over what policies and assertions read. */
+/**
+ * Decides the requests of jobs: every state of the table's approvals as diagrams over what policies
+ * and assertions read.
+ */
 export class DecidedClasses {
   readonly #space: Space;
   readonly #sides: OfSides<LoadedSide>;
@@ -52,7 +58,10 @@ export class DecidedClasses {
     space: Space,
     sides: OfSides<LoadedSide>,
     budget: Budget,
-    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean> = { base: () => false, head: () => false },
+    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean> = {
+      base: () => false,
+      head: () => false,
+    },
   ) {
     this.#space = space;
     this.#budget = budget;
@@ -60,7 +69,10 @@ export class DecidedClasses {
     this.#isPassedOver = isPassedOver;
   }
 
-  /** In an order that depends on the job alone. @param usage receives what the policies' verdicts come to. @throws {TimeUpError} */
+  /**
+   * In an order that depends on the job alone. @param usage receives what the policies' verdicts
+   * come to. @throws {TimeUpError}
+   */
   of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
     return this.#of(job.job.operation).of(job, usage);
   }
@@ -73,7 +85,13 @@ export class DecidedClasses {
   #of(operation: Operation): OperationClasses {
     const known = this.#operations.get(operation);
     if (known !== undefined && known.size <= MOST_NODES) return known;
-    const made = new OperationClasses(this.#space, operation, this.#sides, this.#budget, this.#isPassedOver);
+    const made = new OperationClasses(
+      this.#space,
+      operation,
+      this.#sides,
+      this.#budget,
+      this.#isPassedOver,
+    );
     this.#operations.set(operation, made);
     return made;
   }
@@ -110,7 +128,8 @@ class OperationClasses {
     isPassedOver: OfSides<(policy: LoadedPolicy) => boolean>,
   ) {
     const own = space.universe.operations.get(operation);
-    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    if (own === undefined)
+      throw new Error(`simulation: the universe has no operation ${operation}`);
     const diagrams = new Diagrams();
     const levels = levelsOf(space.universe, own);
     const profiles = new Profiles(
@@ -124,7 +143,10 @@ class OperationClasses {
       ambiguous: AmbiguousNames = new AmbiguousNames(null),
     ): SideDiagrams => new SideDiagrams({ decider, views, ambiguous }, this.#shared);
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
-    this.#sides = { base: sideOf(sides.base, baseSpace?.ambiguous), head: sideOf(sides.head, headSpace?.ambiguous) };
+    this.#sides = {
+      base: sideOf(sides.base, baseSpace?.ambiguous),
+      head: sideOf(sides.head, headSpace?.ambiguous),
+    };
     this.possible = new PossibleVerdicts(space, sides.head.views, this.#sides.head, diagrams);
     const usageOf = (at: SideName): DiagramUsage =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
@@ -145,14 +167,19 @@ class OperationClasses {
   }
 
   *of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
-    const verdicts = { base: new Map<string, StateVerdicts>(), head: new Map<string, StateVerdicts>() };
+    const verdicts = {
+      base: new Map<string, StateVerdicts>(),
+      head: new Map<string, StateVerdicts>(),
+    };
     const reachVerdicts = new Map<string, StateVerdicts>();
     for (const state of job.states) {
       this.#shared.budget.check();
       const sample = job.sampleOf(state);
       const [base, head, reach] = state.sides;
-      if (base === undefined || head === undefined) throw new Error("simulation: a state has two sides");
-      const rootOf = (at: SideName, side: SideState): Node => this.#rootOf(at, side, sample, verdicts[at], usage[at]);
+      if (base === undefined || head === undefined)
+        throw new Error("simulation: a state has two sides");
+      const rootOf = (at: SideName, side: SideState): Node =>
+        this.#rootOf(at, side, sample, verdicts[at], usage[at]);
       const outcomes = this.#outcomes.of(rootOf("base", base), rootOf("head", head));
       const reached =
         reach === undefined || state.reachingPreferences === sample.preferences
@@ -209,7 +236,10 @@ class OperationClasses {
     }
     const candidates = candidatesKey(side.candidates);
     const isSingle = sample.preferences?.allow_fallbacks === false;
-    return this.#sides[at].outcomesOf({ key: isSingle ? `${candidates}|single` : candidates, sample }, verdicts);
+    return this.#sides[at].outcomesOf(
+      { key: isSingle ? `${candidates}|single` : candidates, sample },
+      verdicts,
+    );
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

@@ -1,6 +1,9 @@
 import { mixed, PairTable } from "./pair-table.ts";
 
-/** A node of {@link Diagrams}: from 0 an inner one, below 0 a leaf. Equal functions of a request are the same node. */
+/**
+ * A node of {@link Diagrams}: from 0 an inner one, below 0 a leaf. Equal functions of a request are
+ * the same node.
+ */
 export type Node = number;
 
 /** The leaf that holds a number from 0. */
@@ -18,9 +21,11 @@ export function leafValue(node: Node): number {
 }
 
 /**
- * Functions of the members of a request, as decision diagrams: an inner node has a level, which is one member, and a child for each value of it; a leaf has
- * the answer. On every path levels rise, and a level that does not matter is left out. Nodes are never made twice, so equal functions have one number
- * (R. Bryant, Graph-Based Algorithms for Boolean Function Manipulation, 1986; with several values for a member, as Margrave has them).
+ * Functions of the members of a request, as decision diagrams: an inner node has a level, which is
+ * one member, and a child for each value of it; a leaf has the answer. On every path levels rise,
+ * and a level that does not matter is left out. Nodes are never made twice, so equal functions have
+ * one number (R. Bryant, Graph-Based Algorithms for Boolean Function Manipulation, 1986; with
+ * several values for a member, as Margrave has them).
  */
 export class Diagrams {
   readonly #levels: number[] = [];
@@ -64,7 +69,11 @@ export class Diagrams {
     for (const child of children) hash = mixed(hash, child);
     for (let at = hash & mask; ; at = (at + 1) & mask) {
       const node = (this.#slots[at] ?? 0) - 1;
-      if (node < 0 || (this.#levels[node] === level && isSame(this.#children[node] ?? [], children))) return at;
+      if (
+        node < 0 ||
+        (this.#levels[node] === level && isSame(this.#children[node] ?? [], children))
+      )
+        return at;
     }
   }
 
@@ -116,7 +125,9 @@ export class Combination {
     const known = this.#known.get(left, right);
     if (known !== undefined) return known;
     const made =
-      isLeaf(left) && isLeaf(right) ? leafOf(this.#join(leafValue(left), leafValue(right))) : this.#branch(left, right);
+      isLeaf(left) && isLeaf(right)
+        ? leafOf(this.#join(leafValue(left), leafValue(right)))
+        : this.#branch(left, right);
     this.#known.set(left, right, made);
     return made;
   }
@@ -126,7 +137,9 @@ export class Combination {
     const level = Math.min(one, other);
     const mine = one === level ? this.#diagrams.childrenOf(left) : null;
     const others = other === level ? this.#diagrams.childrenOf(right) : null;
-    const children = (mine ?? others ?? []).map((_, value) => this.of(mine?.[value] ?? left, others?.[value] ?? right));
+    const children = (mine ?? others ?? []).map((_, value) =>
+      this.of(mine?.[value] ?? left, others?.[value] ?? right),
+    );
     return this.#diagrams.branch(level, children);
   }
 }

@@ -6,8 +6,9 @@ const WIDTH = 3;
 const NONE = -(2 ** 31);
 
 /**
- * Numbers by pairs of numbers, all of 32 bits. A `Map` would need a text for each look, or a number that does not fit in a pointer, which V8 allocates:
- * combining diagrams looks millions of pairs up.
+ * Numbers by pairs of numbers, all of 32 bits. A `Map` would need a text for each look, or a number
+ * that does not fit in a pointer, which V8 allocates: combining diagrams looks millions of pairs
+ * up.
  */
 export class PairTable {
   #slots = emptySlots(FIRST_SLOTS);
@@ -37,7 +38,8 @@ export class PairTable {
     let at = mixed(left, right) & this.#mask;
     for (;;) {
       const from = at * WIDTH;
-      if (slots[from + 2] === NONE || (slots[from] === left && slots[from + 1] === right)) return from;
+      if (slots[from + 2] === NONE || (slots[from] === left && slots[from + 1] === right))
+        return from;
       at = (at + 1) & this.#mask;
     }
   }
@@ -59,7 +61,10 @@ function emptySlots(slots: number): Int32Array {
   return new Int32Array(slots * WIDTH).fill(NONE);
 }
 
-/** A hash in 32 bits, in which every bit of both numbers reaches the low ones (the finish of MurmurHash3). */
+/**
+ * A hash in 32 bits, in which every bit of both numbers reaches the low ones (the finish of
+ * MurmurHash3).
+ */
 export function mixed(left: number, right: number): number {
   let hash = Math.imul(left, 0x9e3779b1) ^ right;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -15,47 +15,63 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
   ([path]) =>
     !path.startsWith("input.key.") &&
     !path.startsWith("input.time.") &&
-    !["stream", "context", "max_output", "reasoning_effort"].some((name) => path === `input.request.${name}`),
+    !["stream", "context", "max_output", "reasoning_effort"].some(
+      (name) => path === `input.request.${name}`,
+    ),
 );
 
 const NEEDS = "input.request.needs";
 const WORKSPACE_LABELS = "input.workspace.labels";
 
 /**
- * The needs of a request as one policy sees them. Those that it does not name are as good as each other where the same of its candidates have them
- * (decision 16): then only their number matters.
+ * The needs of a request as one policy sees them. Those that it does not name are as good as each
+ * other where the same of its candidates have them (decision 16): then only their number matters.
  */
 function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
   const readsCandidates = readsPath(policy, "input.candidates");
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
   const seesOthers = readsAllOf(policy, NEEDS);
-  const named: ReadonlySet<string> = new Set(CAPABILITY_NAMES.filter((need) => sight.distinguishes(NEEDS, need)));
+  const named: ReadonlySet<string> = new Set(
+    CAPABILITY_NAMES.filter((need) => sight.distinguishes(NEEDS, need)),
+  );
   return ({ request, candidates }) =>
     request.needs
       .filter((need) => seesOthers || named.has(need))
       .map((need) => {
         if (readsApprovals || named.has(need)) return `=${need}`;
         if (!readsCandidates) return "~";
-        return candidates.map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0")).join("");
+        return candidates
+          .map(({ capabilities }) => (capabilities.includes(need) ? "1" : "0"))
+          .join("");
       })
       .toSorted()
       .join("\n");
 }
 
-/** The labels of a workspace as one policy sees them: where it only seeks some, the others do not matter. */
+/**
+ * The labels of a workspace as one policy sees them: where it only seeks some, the others do not
+ * matter.
+ */
 function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
   const seesOthers = readsAllOf(policy, WORKSPACE_LABELS);
   return ({ workspace }) =>
-    workspace.labels.filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label)).join("\n");
+    workspace.labels
+      .filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label))
+      .join("\n");
 }
 
 /** How one policy sees members that it may see less of than their whole value. */
-const SEEN_BY: Readonly<Record<string, (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string>> = {
+const SEEN_BY: Readonly<
+  Record<string, (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string>
+> = {
   [NEEDS]: seenNeeds,
   [WORKSPACE_LABELS]: seenLabels,
 };
 
-/** The answers of one policy, as a diagram over the members that it reads. Its leaves are evaluations, each made by the policy itself. */
+/**
+ * The answers of one policy, as a diagram over the members that it reads. Its leaves are
+ * evaluations, each made by the policy itself.
+ */
 export class PolicyDiagrams {
   readonly #policy: SinglePolicy;
   readonly #applies: boolean;
@@ -80,15 +96,20 @@ export class PolicyDiagrams {
     this.#applies = policy.contract.operations.includes(shared.operation);
     this.#shared = shared;
     this.#evaluations = evaluations;
-    this.#seen = shared.levels.map((level) => level.values.map((_, value) => level.seen(eyes, value)));
+    this.#seen = shared.levels.map((level) =>
+      level.values.map((_, value) => level.seen(eyes, value)),
+    );
     this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
       ([path, valueOf]) => SEEN_BY[path]?.(policy, eyes) ?? valueOf,
     );
     const { sight } = eyes;
-    this.#seesOrder = sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
-    // Verdicts of other constraints than gates name candidates, whether the policy reads them or not.
+    this.#seesOrder =
+      sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
+    // Verdicts of other constraints than gates name candidates, whether the policy reads them or
+    // not.
     this.#seesCandidates =
-      readsPath(policy, "input.candidates") || policy.contract.constraints.some(({ effect }) => effect !== "gate");
+      readsPath(policy, "input.candidates") ||
+      policy.contract.constraints.some(({ effect }) => effect !== "gate");
   }
 
   /**

@@ -20,7 +20,10 @@ export interface Possible {
   readonly hasEffect: boolean;
 }
 
-/** Policies that read anything else are not evaluated, because the tried inputs would not be all that they can read. */
+/**
+ * Policies that read anything else are not evaluated, because the tried inputs would not be all
+ * that they can read.
+ */
 const TRIED = [
   "input.operation",
   "input.workspace",
@@ -46,8 +49,9 @@ const TRIED = [
 const MOST_CANDIDATES = 8;
 
 /**
- * The verdicts that a policy of head can have for the requests of a job, whatever they need: it is evaluated for every set of the route's candidates that
- * the workspace approves. A verdict that is not among them has no request, so a report names unused rules without deciding every request.
+ * The verdicts that a policy of head can have for the requests of a job, whatever they need: it is
+ * evaluated for every set of the route's candidates that the workspace approves. A verdict that is
+ * not among them has no request, so a report names unused rules without deciding every request.
  */
 export class PossibleVerdicts {
   readonly #space: Space;
@@ -63,7 +67,9 @@ export class PossibleVerdicts {
     this.#diagrams = diagrams;
   }
 
-  /** @param position of the policy on the side. @returns `null` where it would take too much to say. */
+  /**
+   * @param position of the policy on the side. @returns `null` where it would take too much to say.
+   */
   of({ pair, operation }: Job, position: number): Possible | null {
     const policy = this.#views.policies[position];
     const head = this.#space.sides[1];
@@ -95,7 +101,16 @@ export class PossibleVerdicts {
         const requested = { ...sample, preferences };
         const identity = identityOf(requested);
         const plain = { time: requested.time, budget: requested.budget ?? "unlimited" } as const;
-        const input = policyInput(table, workspace, identity, route, requested, preferences, plain, left);
+        const input = policyInput(
+          table,
+          workspace,
+          identity,
+          route,
+          requested,
+          preferences,
+          plain,
+          left,
+        );
         return this.#side.answersOf(position, input, requested);
       }),
     );
@@ -138,7 +153,10 @@ function setsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[
   );
 }
 
-/** The flags that policies see of preferences; of those that a policy does not read, what leaves most candidates. */
+/**
+ * The flags that policies see of preferences; of those that a policy does not read, what leaves
+ * most candidates.
+ */
 function flagsOf(reads: (path: string) => boolean): readonly ProviderPreferences[] {
   const both = <Value>(member: string, values: readonly [Value, Value]): readonly Value[] =>
     reads(`input.request.${member}`) ? values : values.slice(0, 1);

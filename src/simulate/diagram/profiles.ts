@@ -5,7 +5,10 @@ export interface LeafProfile {
   readonly leaf: number;
   /** How many requests there are. */
   readonly size: bigint;
-  /** The first of them: a value for each level. Of two requests the one with the lower value at the first level in which they differ comes first. */
+  /**
+   * The first of them: a value for each level. Of two requests the one with the lower value at the
+   * first level in which they differ comes first.
+   */
   readonly path: readonly number[];
 }
 

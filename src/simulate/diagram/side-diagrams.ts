@@ -53,8 +53,17 @@ export class SideDiagrams {
     this.#side = side;
     this.#shared = shared;
     this.#policies = views.policies.map((policy) => {
-      const sight = new Sight(policy.rules === null ? [] : [policyReader(policy.rules)], operation, ambiguous);
-      return new PolicyDiagrams(policy.single, { sight, table: decider.table }, shared, this.evaluations);
+      const sight = new Sight(
+        policy.rules === null ? [] : [policyReader(policy.rules)],
+        operation,
+        ambiguous,
+      );
+      return new PolicyDiagrams(
+        policy.single,
+        { sight, table: decider.table },
+        shared,
+        this.evaluations,
+      );
     });
     this.acting = actingPolicies(views);
     this.fold = new VerdictFold(diagrams, this.evaluations);
@@ -84,11 +93,15 @@ export class SideDiagrams {
 
   #asking(input: PolicyInput, sample: SampleRequest): (policy: PolicyDiagrams) => Node {
     const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
-    const inputOf = (other: PolicyOnly): PolicyInput => this.#side.decider.inputLike(input, { ...sample, ...other });
+    const inputOf = (other: PolicyOnly): PolicyInput =>
+      this.#side.decider.inputLike(input, { ...sample, ...other });
     return (policy) => policy.of(input, candidates, inputOf, sample);
   }
 
-  /** The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the table denies them. */
+  /**
+   * The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the
+   * table denies them.
+   */
   outcomesOf({ key, sample }: StateOfSide, verdicts: StateVerdicts | null): Node {
     if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
     let results = this.#results.get(verdicts);
@@ -124,7 +137,9 @@ export class SideDiagrams {
     const known = this.#single.get(key);
     if (known !== undefined) return known;
     const made = this.#side.decider.decide(sample);
-    const text = JSON.stringify(made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted]);
+    const text = JSON.stringify(
+      made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
+    );
     const number = this.#outcomes.numberOf(text, () => made);
     this.#single.set(key, number);
     return number;
@@ -132,8 +147,22 @@ export class SideDiagrams {
 }
 
 /** A request with the values of a path. */
-export function requestAt(sample: SampleRequest, levels: readonly Level[], path: readonly number[]): SampleRequest {
+export function requestAt(
+  sample: SampleRequest,
+  levels: readonly Level[],
+  path: readonly number[],
+): SampleRequest {
   const { key, time, stream, context, maxOutput, reasoningEffort } = sample;
-  const start: PolicyOnly = { key: { ...key, labels: [] }, time, stream, context, maxOutput, reasoningEffort };
-  return { ...sample, ...levels.reduce((made, level, depth) => level.set(made, path[depth] ?? 0), start) };
+  const start: PolicyOnly = {
+    key: { ...key, labels: [] },
+    time,
+    stream,
+    context,
+    maxOutput,
+    reasoningEffort,
+  };
+  return {
+    ...sample,
+    ...levels.reduce((made, level, depth) => level.set(made, path[depth] ?? 0), start),
+  };
 }

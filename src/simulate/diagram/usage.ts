@@ -4,7 +4,10 @@ import type { LoadedPolicy } from "../views.ts";
 import { type Diagrams, type Node, PairedLeaves } from "./diagrams.ts";
 import type { SideDiagrams, StateVerdicts } from "./side-diagrams.ts";
 
-/** Notes what the verdicts of every policy of a side come to, over all requests of states that the table does not deny. */
+/**
+ * Notes what the verdicts of every policy of a side come to, over all requests of states that the
+ * table does not deny.
+ */
 export class DiagramUsage {
   readonly #side: SideDiagrams;
   readonly #policies: readonly LoadedPolicy[];
@@ -37,7 +40,8 @@ export class DiagramUsage {
         noted.add(root);
         this.#noteVerdicts(tally, root);
       }
-      if (!tally.effective.has(policy.single.identity.id)) this.#noteEffect(tally, policy, root, verdicts);
+      if (!tally.effective.has(policy.single.identity.id))
+        this.#noteEffect(tally, policy, root, verdicts);
     }
   }
 
@@ -48,29 +52,41 @@ export class DiagramUsage {
 
   #noteVerdicts(tally: UsageTally, root: Node): void {
     for (const leaf of this.#diagrams.leavesOf(root)) {
-      for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf).verdicts) {
+      for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf)
+        .verdicts) {
         const name = `${policy.id}/${constraint}`;
         if (verdict === "pass") tally.passed.add(name);
         else if (verdict === "fail") tally.failed.add(name);
         else tally.indeterminate.add(name);
         if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
-        // Candidates that a filter leaves out are gone, and a gate that does not pass denies, whatever the others say.
-        const isCertain = verdict === "indeterminate" || (verdict === "fail" && effect !== "require_all");
+        // Candidates that a filter leaves out are gone, and a gate that does not pass denies,
+        // whatever the others say.
+        const isCertain =
+          verdict === "indeterminate" || (verdict === "fail" && effect !== "require_all");
         if (isCertain) tally.effective.add(policy.id);
       }
     }
   }
 
   /** What acts by what the filters have left, or on requests that are not denied. */
-  #noteEffect(tally: UsageTally, { single }: LoadedPolicy, root: Node, { input, policies }: StateVerdicts): void {
+  #noteEffect(
+    tally: UsageTally,
+    { single }: LoadedPolicy,
+    root: Node,
+    { input, policies }: StateVerdicts,
+  ): void {
     const { fold, evaluations, acting } = this.#side;
     const { contract, identity } = single;
     const mayClose = contract.constraints.some(({ effect }) => effect === "require_all");
     if (!mayClose && contract.obligations.length === 0) return;
-    const among = (identity.slot === "enforced" ? acting.declared : acting.all).map((index) => policies[index] ?? 0);
+    const among = (identity.slot === "enforced" ? acting.declared : acting.all).map(
+      (index) => policies[index] ?? 0,
+    );
     const ids = input.candidates.map(({ id }) => id);
     const meets = (results: Node, test: (result: number, evaluation: number) => boolean): boolean =>
-      this.#diagrams.leavesOf(this.#pairs.of(results, root)).some((leaf) => test(...this.#pairs.at(leaf)));
+      this.#diagrams
+        .leavesOf(this.#pairs.of(results, root))
+        .some((leaf) => test(...this.#pairs.at(leaf)));
     const closing = (): boolean =>
       meets(fold.filters(among), (result, evaluation) => {
         const { filtered } = fold.at(result);
@@ -90,10 +106,12 @@ export class DiagramUsage {
             ({ kind, value }) =>
               kind === "strip_field" ||
               (kind === "max_output_tokens" && maximum === value) ||
-              (kind === "prefer_region" && left.some(({ region }) => this.#side.regionsOf(value).includes(region))),
+              (kind === "prefer_region" &&
+                left.some(({ region }) => this.#side.regionsOf(value).includes(region))),
           );
       });
-    if ((mayClose && closing()) || (contract.obligations.length > 0 && obliging())) tally.effective.add(identity.id);
+    if ((mayClose && closing()) || (contract.obligations.length > 0 && obliging()))
+      tally.effective.add(identity.id);
   }
 }
 

@@ -2,9 +2,10 @@ import type { PolicyEvaluation, PolicyVerdict } from "../../canon/policy.ts";
 import { Combination, type Diagrams, type Node, Numbered, Relabelling } from "./diagrams.ts";
 
 /**
- * What the answers of several policies come to, with everything left out that no decision shows: a denial without the verdicts that come after it, or the
- * candidates that are left and the obligations on them. So ten policies that may each deny have eleven results and not a thousand. The same order as
- * `decide/verdicts.ts`: all filters first, then what closes, then obligations.
+ * What the answers of several policies come to, with everything left out that no decision shows: a
+ * denial without the verdicts that come after it, or the candidates that are left and the
+ * obligations on them. So ten policies that may each deny have eleven results and not a thousand.
+ * The same order as `decide/verdicts.ts`: all filters first, then what closes, then obligations.
  */
 type Folded =
   /** Before anything has closed. */
@@ -37,7 +38,10 @@ interface FoldResult {
   readonly maximum: number | null;
 }
 
-/** Folds diagrams of single policies, whose leaves are evaluations, into one whose leaves are results. */
+/**
+ * Folds diagrams of single policies, whose leaves are evaluations, into one whose leaves are
+ * results.
+ */
 export class VerdictFold {
   readonly #diagrams: Diagrams;
   readonly #evaluations: Numbered<PolicyEvaluation>;
@@ -65,7 +69,10 @@ export class VerdictFold {
 
   /** @param candidates ids of those that are evaluated. */
   results(policies: readonly Node[], candidates: readonly string[]): Node {
-    const closed = policies.reduce((state, policy) => this.#closers.of(state, policy), this.filters(policies));
+    const closed = policies.reduce(
+      (state, policy) => this.#closers.of(state, policy),
+      this.filters(policies),
+    );
     const ended = this.#end(candidates).of(closed);
     return policies.reduce((state, policy) => this.#obligations.of(state, policy), ended);
   }
@@ -87,7 +94,11 @@ export class VerdictFold {
       const { filtered } = folded;
       if (candidates.every((id) => filtered.failing.includes(id)))
         return this.#numberOf({ kind: "denied", by: filtered.first, indeterminate: false });
-      return this.#numberOf({ kind: "routed", filtered: { ...filtered, first: "" }, edits: NO_EDITS });
+      return this.#numberOf({
+        kind: "routed",
+        filtered: { ...filtered, first: "" },
+        edits: NO_EDITS,
+      });
     });
     this.#ends.set(key, made);
     return made;
@@ -111,7 +122,10 @@ function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
   const own = verdicts.filter(({ effect, verdict }) => effect === "filter" && verdict === "fail");
   const [first] = own;
   if (first === undefined) return state;
-  const failing = new Set([...state.filtered.failing, ...own.flatMap((verdict) => verdict.failing)]);
+  const failing = new Set([
+    ...state.filtered.failing,
+    ...own.flatMap((verdict) => verdict.failing),
+  ]);
   const named = state.filtered.failing.length > 0 ? state.filtered.first : nameOf(first);
   return { kind: "open", filtered: { failing: [...failing].toSorted(), first: named } };
 }

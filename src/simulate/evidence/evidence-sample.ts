@@ -63,24 +63,42 @@ export interface UnsayableDecision {
 }
 
 /**
- * Reads the record of a decision. Records that were written before version 0.2 lack preferences, a key's workload and labels, the requested length of
- * vectors and whose reasoning is signed: these count as absent.
+ * Reads the record of a decision. Records that were written before version 0.2 lack preferences, a
+ * key's workload and labels, the requested length of vectors and whose reasoning is signed: these
+ * count as absent.
  *
- * @returns `null` for records of anything but inference, and of requests that were refused before anything was decided.
+ * @returns `null` for records of anything but inference, and of requests that were refused before
+ * anything was decided.
  */
-export function readEvidenceSample(record: JsonValue | undefined): EvidenceSample | UnsayableDecision | null {
+export function readEvidenceSample(
+  record: JsonValue | undefined,
+): EvidenceSample | UnsayableDecision | null {
   if (!isJsonObject(record)) return null;
-  const { operation, outcome, workspace, environment, route, at, plan, reason, repeated, requestId } = record;
-  if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string") return null;
+  const {
+    operation,
+    outcome,
+    workspace,
+    environment,
+    route,
+    at,
+    plan,
+    reason,
+    repeated,
+    requestId,
+  } = record;
+  if (typeof operation !== "string" || !isOperation(operation) || typeof workspace !== "string")
+    return null;
   if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
-  const decisions = typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
+  const decisions =
+    typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
   if (typeof route !== "string") return { unsayable: "route", decisions, at };
   const needs = strings(record["needs"]);
   const features = strings(record["features"]);
   if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
   if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
   const { preferences = null, workload, owner, dimensions } = record;
-  if (preferences !== null && !isPreferencesRecord(preferences)) return { unsayable: "preference", decisions, at };
+  if (preferences !== null && !isPreferencesRecord(preferences))
+    return { unsayable: "preference", decisions, at };
   const budget = BUDGET_STEPS.find((step) => step === record["budget"]);
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsayable: "size", decisions, at };
@@ -119,12 +137,15 @@ export function isInstant(at: JsonValue | undefined): at is number {
 }
 
 function strings(value: JsonValue | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : [];
+  return Array.isArray(value)
+    ? value.filter((item): item is string => typeof item === "string")
+    : [];
 }
 
 type Check = (value: JsonValue) => boolean;
 
-const isNames: Check = (value) => Array.isArray(value) && value.every((name) => typeof name === "string");
+const isNames: Check = (value) =>
+  Array.isArray(value) && value.every((name) => typeof name === "string");
 
 const isFlag: Check = (value) => typeof value === "boolean";
 
@@ -148,13 +169,19 @@ const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } =
   zdr: isFlag,
 };
 
-/** Whether a stored value has the members above and no others: one that this version does not know would be left out of the decision. */
-export function isPreferencesRecord(value: JsonValue | undefined): value is JsonValue & PreferencesRecord {
+/**
+ * Whether a stored value has the members above and no others: one that this version does not know
+ * would be left out of the decision.
+ */
+export function isPreferencesRecord(
+  value: JsonValue | undefined,
+): value is JsonValue & PreferencesRecord {
   const members: Readonly<Record<string, Check>> = MEMBERS;
   return (
     isJsonObject(value) &&
     Object.entries(value).every(
-      ([name, member]) => Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
+      ([name, member]) =>
+        Object.hasOwn(members, name) && member !== undefined && members[name]?.(member) === true,
     )
   );
 }

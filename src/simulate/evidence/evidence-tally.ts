@@ -15,7 +15,10 @@ export interface SeenInGroup extends SeenUsage {
 /** What one view makes of the requests that really came. */
 interface SeenAt {
   readonly groups: Map<string, SeenInGroup>;
-  /** `workspace`, `operation`, `provider`, `region`, one to a line → decisions that take the path, on head or on base. */
+  /**
+   * `workspace`, `operation`, `provider`, `region`, one to a line → decisions that take the path,
+   * on head or on base.
+   */
   readonly paths: Map<string, number>;
   decisions: number;
 }
@@ -36,7 +39,10 @@ export class EvidenceTally {
   readonly #known = new Map<string, Record<View, OutcomePair>>();
   readonly #open = new Map<string, Record<View, OutcomePair>>();
   readonly #unrepresentable = new Map<string, number>();
-  readonly seen: Readonly<Record<View, SeenAt>> = { declared: nothingSeen(), promoted: nothingSeen() };
+  readonly seen: Readonly<Record<View, SeenAt>> = {
+    declared: nothingSeen(),
+    promoted: nothingSeen(),
+  };
   #decisions = 0;
   #notReproduced = 0;
   #first = Infinity;
@@ -50,7 +56,9 @@ export class EvidenceTally {
   ) {
     this.#decide = decide;
     this.#tables = tables;
-    this.#endpoints = new Map(renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])));
+    this.#endpoints = new Map(
+      renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])),
+    );
   }
 
   add(found: EvidenceSample | UnsayableDecision): void {
@@ -64,7 +72,8 @@ export class EvidenceTally {
     }
     const { sample } = found;
     const { head } = this.#tables;
-    if (!Object.hasOwn(head.workspaces, sample.workspace)) this.#miss("head has no such workspace", decisions);
+    if (!Object.hasOwn(head.workspaces, sample.workspace))
+      this.#miss("head has no such workspace", decisions);
     else if (sample.model !== "" && !Object.hasOwn(head.routes, sample.model)) {
       this.#miss("head has no such route", decisions);
     }
@@ -94,7 +103,8 @@ export class EvidenceTally {
       const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
       const before = costOf(usage, answered, this.#tables.base);
       // Without an answer nothing was used, at whichever endpoint.
-      const next = head.denial === null && answered !== null ? (head.plan[0]?.endpoint ?? null) : null;
+      const next =
+        head.denial === null && answered !== null ? (head.plan[0]?.endpoint ?? null) : null;
       const used = usageOf(usage, before, costOf(usage, next, this.#tables.head));
       groups.set(key, { ...addedUsage(known, used), decisions: known.decisions });
     }
@@ -103,7 +113,9 @@ export class EvidenceTally {
   /** The name that both tables have for an endpoint of a record. */
   #nameOf(endpoint: string): string {
     const name = this.#endpoints.get(endpoint);
-    return name === undefined || Object.hasOwn(this.#tables.base.endpoints, endpoint) ? endpoint : name;
+    return name === undefined || Object.hasOwn(this.#tables.base.endpoints, endpoint)
+      ? endpoint
+      : name;
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
@@ -117,7 +129,9 @@ export class EvidenceTally {
   #see(view: View, sample: SampleRequest, pair: OutcomePair, decisions: number): void {
     const seen = this.seen[view];
     const endpoints = new Set(
-      [...pair.base.plan, ...pair.head.plan].map(({ provider, region }) => `${provider}\n${region}`),
+      [...pair.base.plan, ...pair.head.plan].map(
+        ({ provider, region }) => `${provider}\n${region}`,
+      ),
     );
     for (const endpoint of endpoints)
       count(seen.paths, `${sample.workspace}\n${sample.operation}\n${endpoint}`, decisions);
@@ -177,8 +191,15 @@ function usageOf(
   };
 }
 
-/** US dollars by list price; `null` where an endpoint has no price or the provider did not count. A call without an answer costs nothing. */
-function costOf({ inputTokens, outputTokens }: EvidenceUsage, id: string | null, table: RoutingTable): number | null {
+/**
+ * US dollars by list price; `null` where an endpoint has no price or the provider did not count. A
+ * call without an answer costs nothing.
+ */
+function costOf(
+  { inputTokens, outputTokens }: EvidenceUsage,
+  id: string | null,
+  table: RoutingTable,
+): number | null {
   if (id === null) return 0;
   const price = rowOf(table.endpoints, id)?.price ?? null;
   if (price === null || inputTokens === null || outputTokens === null) return null;
@@ -195,5 +216,7 @@ function count(counts: Map<string, number>, key: string, decisions: number): voi
 
 function reproduces({ outcome, plan, reason }: EvidenceSample, base: Outcome): boolean {
   if (outcome === "deny") return base.denial !== null && base.denial.reason === reason;
-  return base.denial === null && base.plan.map(({ endpoint }) => endpoint).join("\n") === plan.join("\n");
+  return (
+    base.denial === null && base.plan.map(({ endpoint }) => endpoint).join("\n") === plan.join("\n")
+  );
 }

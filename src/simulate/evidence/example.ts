@@ -2,7 +2,12 @@ import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS, type ReasoningEffort, type TokenBucket } from "../../canon/request.ts";
+import {
+  REASONING_EFFORTS,
+  TOKEN_BUCKETS,
+  type ReasoningEffort,
+  type TokenBucket,
+} from "../../canon/request.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import {
   isPreferencesRecord,
@@ -11,10 +16,18 @@ import {
   parseRecord,
   isInstant,
 } from "./evidence-sample.ts";
-import { type PreferencesRecord, type ShadowRecord, asIdentifier, type Identifier } from "../../evidence/record.ts";
+import {
+  type PreferencesRecord,
+  type ShadowRecord,
+  asIdentifier,
+  type Identifier,
+} from "../../evidence/record.ts";
 import { explainArguments, shellLine } from "../explain/explain-arguments.ts";
 
-/** Requests that are equal in every member of their evidence; a member is `null` where a record does not have it. */
+/**
+ * Requests that are equal in every member of their evidence; a member is `null` where a record does
+ * not have it.
+ */
 export interface ExampleClass {
   readonly workspace: Identifier | null;
   readonly route: Identifier | null;
@@ -63,11 +76,16 @@ export interface ExampleRequest {
 }
 
 /**
- * Reads the text of a decision's record. `null` where the revision gave no verdict against the request, or this version cannot read the record.
+ * Reads the text of a decision's record. `null` where the revision gave no verdict against the
+ * request, or this version cannot read the record.
  *
  * @param revision as records name it, such as `r3`.
  */
-export function readExampleRequest(text: string, policy: string, revision: string): ExampleRequest | null {
+export function readExampleRequest(
+  text: string,
+  policy: string,
+  revision: string,
+): ExampleRequest | null {
   // Nearly all records are such, and most of the time would go into parsing them.
   if (text.includes('"wouldDeny":[]')) return null;
   const record = parseRecord(text);
@@ -75,7 +93,9 @@ export function readExampleRequest(text: string, policy: string, revision: strin
   const { requestId, at, wouldDeny } = record;
   if (typeof requestId !== "string" || !isInstant(at) || !Array.isArray(wouldDeny)) return null;
   const verdicts = wouldDeny
-    .filter((said) => isJsonObject(said) && said["policy"] === policy && said["revision"] === revision)
+    .filter(
+      (said) => isJsonObject(said) && said["policy"] === policy && said["revision"] === revision,
+    )
     .flatMap((said) => readVerdict(said, record["outcome"] === "route"));
   if (verdicts.length === 0) return null;
   return { requestId: asIdentifier(requestId), at, class: classOf(record, at), verdicts, record };
@@ -84,9 +104,15 @@ export function readExampleRequest(text: string, policy: string, revision: strin
 /** How to explain an example, or which part of it this version cannot express. */
 export type ExampleExplanation =
   | { readonly explain: Identifier; readonly not_explained: null }
-  | { readonly explain: null; readonly not_explained: UnsayableDecision["unsayable"] | "operation" };
+  | {
+      readonly explain: null;
+      readonly not_explained: UnsayableDecision["unsayable"] | "operation";
+    };
 
-/** The command line that decides the request again as if candidates were promoted, without the program's name. */
+/**
+ * The command line that decides the request again as if candidates were promoted, without the
+ * program's name.
+ */
 export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
   const sample = readEvidenceSample({
@@ -103,8 +129,10 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
 function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdict[] {
   if (!isJsonObject(said)) return [];
   const { constraint, reason, verdict } = said;
-  if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate")) return [];
-  const effect = said["effect"] === "would_deny" || said["effect"] === "would_narrow" ? said["effect"] : null;
+  if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate"))
+    return [];
+  const effect =
+    said["effect"] === "would_deny" || said["effect"] === "would_narrow" ? said["effect"] : null;
   return [
     {
       constraint: asIdentifier(constraint),
@@ -117,8 +145,18 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
 }
 
 function classOf(record: JsonObject, at: number): ExampleClass {
-  const { workspace, route, operation, environment, needs, features, stream, context, maxOutput, reasoningEffort } =
-    record;
+  const {
+    workspace,
+    route,
+    operation,
+    environment,
+    needs,
+    features,
+    stream,
+    context,
+    maxOutput,
+    reasoningEffort,
+  } = record;
   const { dimensions, preferences } = record;
   return {
     workspace: readIdentifier(workspace),

@@ -14,7 +14,10 @@ import {
 export interface ExampleLog {
   readonly head: () => Promise<{ readonly position: number }>;
   /** Rows after a position, in order. */
-  readonly log: (query: { readonly after: number; readonly limit: number }) => Promise<readonly ExampleLogRow[]>;
+  readonly log: (query: {
+    readonly after: number;
+    readonly limit: number;
+  }) => Promise<readonly ExampleLogRow[]>;
 }
 
 export interface ExampleLogRow {
@@ -67,18 +70,28 @@ interface ExampleBounds {
   readonly clock: () => number;
 }
 
-/** A look reads two thousand rows at a time: some milliseconds of the store, in which it writes no evidence. */
+/**
+ * A look reads two thousand rows at a time: some milliseconds of the store, in which it writes no
+ * evidence.
+ */
 const PAGE = 2_000;
 
-export const EXAMPLE_BOUNDS: ExampleBounds = { decisions: 10_000, time: 2_000, clock: () => performance.now() };
+export const EXAMPLE_BOUNDS: ExampleBounds = {
+  decisions: 10_000,
+  time: 2_000,
+  clock: () => performance.now(),
+};
 
 /**
- * A decision is written up to a minute after its request arrived, and replicas' clocks differ: this long before the revision was first seen, no request can
- * have been judged by it. Milliseconds.
+ * A decision is written up to a minute after its request arrived, and replicas' clocks differ: this
+ * long before the revision was first seen, no request can have been judged by it. Milliseconds.
  */
 const MARGIN = 120_000;
 
-/** Finds requests with a verdict of a revision against them, from the newest row of the log backwards. @throws {StoreUnavailableError} */
+/**
+ * Finds requests with a verdict of a revision against them, from the newest row of the log
+ * backwards. @throws {StoreUnavailableError}
+ */
 export async function findExamples(
   source: ExampleLog,
   question: ExampleQuestion,
@@ -96,7 +109,8 @@ export async function findExamples(
     const newest = search.add(rows);
     const isWhole = rows[0]?.position === after + 1;
     isComplete =
-      !search.isCut && ((newest !== null && newest < question.firstSeen - MARGIN) || (isWhole && after === 0));
+      !search.isCut &&
+      ((newest !== null && newest < question.firstSeen - MARGIN) || (isWhole && after === 0));
     // The rows before were pruned.
     if (!isWhole) break;
     end = after;
@@ -199,7 +213,9 @@ class Search {
 }
 
 function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass): number {
-  return right.newlyDenied - left.newlyDenied || right.requests - left.requests || right.last - left.last;
+  return (
+    right.newlyDenied - left.newlyDenied || right.requests - left.requests || right.last - left.last
+  );
 }
 
 function instant(at: number): Identifier {

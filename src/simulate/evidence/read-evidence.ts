@@ -15,7 +15,11 @@ export class EvidenceFileError extends Error {
  *
  * @throws {EvidenceFileError}
  */
-export async function readEvidence(path: string, tally: EvidenceTally, signal: AbortSignal): Promise<void> {
+export async function readEvidence(
+  path: string,
+  tally: EvidenceTally,
+  signal: AbortSignal,
+): Promise<void> {
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
   let isFirst = true;
   try {
@@ -37,7 +41,10 @@ export async function readEvidence(path: string, tally: EvidenceTally, signal: A
   } finally {
     lines.close();
   }
-  if (isFirst) throw new EvidenceFileError("--evidence: the file is empty; write one with signalbox evidence export");
+  if (isFirst)
+    throw new EvidenceFileError(
+      "--evidence: the file is empty; write one with signalbox evidence export",
+    );
 }
 
 function addLine(line: string, tally: EvidenceTally): void {

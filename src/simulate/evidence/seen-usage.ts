@@ -1,14 +1,24 @@
 /** What answers used, as their providers counted it. */
 export interface SeenUsage {
-  /** Answers whose tokens were counted: the other decisions were refused, failed, or have no count. */
+  /**
+   * Answers whose tokens were counted: the other decisions were refused, failed, or have no count.
+   */
   readonly counted: number;
   readonly input_tokens: number;
   readonly output_tokens: number;
-  /** US dollars by list prices, of the endpoints that answered; `null` where an endpoint has no price or did not count. */
+  /**
+   * US dollars by list prices, of the endpoints that answered; `null` where an endpoint has no
+   * price or did not count.
+   */
   readonly cost_before: number | null;
-  /** The same tokens at the endpoint that comes first in head; nothing for requests that head denies. */
+  /**
+   * The same tokens at the endpoint that comes first in head; nothing for requests that head
+   * denies.
+   */
   readonly cost_after: number | null;
-  /** Answers whose cost is not known, which make the sums above unknown; and the sums of all others. */
+  /**
+   * Answers whose cost is not known, which make the sums above unknown; and the sums of all others.
+   */
   readonly unpriced_before: number;
   readonly unpriced_after: number;
   readonly known_cost_before: number;
@@ -65,8 +75,10 @@ export interface SeenWeight {
 }
 
 /**
- * What more was seen of comes first. Every recorded call counts, so calls decide. Tokens are those that providers counted and costs those that have a price,
- * so they only break ties: a call without them must not fall behind one that has them. Of two sums the one with more unknown costs may be the larger one.
+ * What more was seen of comes first. Every recorded call counts, so calls decide. Tokens are those
+ * that providers counted and costs those that have a price, so they only break ties: a call without
+ * them must not fall behind one that has them. Of two sums the one with more unknown costs may be
+ * the larger one.
  */
 export function bySeen(left: SeenWeight | null, right: SeenWeight | null): number {
   if (left === null || right === null) return 0;

@@ -28,15 +28,24 @@ export function sampleDefaults(operation: Operation): SampleRequest {
   };
 }
 
-/** The command line that explains a sample, without the program's name: `explain --point {"workspace":"demo",…}`. */
-export function explainArguments(sample: SampleRequest, files: ExplainedFiles = FILES_HERE): readonly string[] {
+/**
+ * The command line that explains a sample, without the program's name:
+ * `explain --point {"workspace":"demo",…}`.
+ */
+export function explainArguments(
+  sample: SampleRequest,
+  files: ExplainedFiles = FILES_HERE,
+): readonly string[] {
   const { workspace, operation, model, key, time, ...others } = sample;
   const defaults = sampleDefaults(operation);
   const point = {
     workspace,
     operation,
     model,
-    ...changedMembers({ key: changedMembers(key, defaults.key), ...others }, { ...defaults, key: {} }),
+    ...changedMembers(
+      { key: changedMembers(key, defaults.key), ...others },
+      { ...defaults, key: {} },
+    ),
     time,
   };
   return [
@@ -65,17 +74,26 @@ function flag(name: string, value: string): readonly string[] {
 
 /** Arguments that no shell expands. A leading equals sign means a path to zsh, a tilde a home. */
 const PLAIN = /^[\w@%+:,./-][\w@%+:,./=-]*$/;
-/** What moves a cursor, hides or turns text round: it must not get to a terminal, nor into a clipboard unseen. */
+/**
+ * What moves a cursor, hides or turns text round: it must not get to a terminal, nor into a
+ * clipboard unseen.
+ */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** An argument of a command line, quoted for POSIX shells; invisible characters are written in octal digits. */
+/**
+ * An argument of a command line, quoted for POSIX shells; invisible characters are written in octal
+ * digits.
+ */
 export function shellArgument(text: string): string {
   if (PLAIN.test(text)) return text;
   if (!UNSEEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
   const written = Array.from(text, (character) => {
     if (character === "'" || character === "\\") return `\\${character}`;
     if (!UNSEEN.test(character)) return character;
-    return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+    return Array.from(
+      new TextEncoder().encode(character),
+      (byte) => `\\${byte.toString(8).padStart(3, "0")}`,
+    ).join("");
   });
   return `$'${written.join("")}'`;
 }

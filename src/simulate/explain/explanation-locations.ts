@@ -25,9 +25,13 @@ export function withLocations(
     candidates: objectsOf(explanation["candidates"]).map((candidate) => ({
       ...candidate,
       place: jsonOf(locations.endpoint(textOf(candidate["endpoint"]))),
-      constraints: objectsOf(candidate["constraints"]).map((verdict) => located(context, verdict, candidate)),
+      constraints: objectsOf(candidate["constraints"]).map((verdict) =>
+        located(context, verdict, candidate),
+      ),
     })),
-    constraints: objectsOf(explanation["constraints"]).map((verdict) => located(context, verdict, null)),
+    constraints: objectsOf(explanation["constraints"]).map((verdict) =>
+      located(context, verdict, null),
+    ),
     obligations: objectsOf(explanation["obligations"]).map((obligation) => ({
       ...obligation,
       place: ruleLocationOf(context, obligation, textOf(obligation["obligation"])),
@@ -42,7 +46,11 @@ interface PositionContext {
   readonly kept: KeptRules | null;
 }
 
-function located(context: PositionContext, verdict: JsonObject, candidate: JsonObject | null): JsonObject {
+function located(
+  context: PositionContext,
+  verdict: JsonObject,
+  candidate: JsonObject | null,
+): JsonObject {
   const [policy, constraint] = [textOf(verdict["policy"]), textOf(verdict["constraint"])];
   if (policy !== "preferences" && policy !== "approvals") {
     return { ...verdict, place: ruleLocationOf(context, verdict, constraint) };
@@ -51,7 +59,11 @@ function located(context: PositionContext, verdict: JsonObject, candidate: JsonO
 }
 
 /** The location in a policy; with `side` where it is not in the explained files. */
-function ruleLocationOf({ locations, kept }: PositionContext, said: JsonObject, name: string): JsonObject | null {
+function ruleLocationOf(
+  { locations, kept }: PositionContext,
+  said: JsonObject,
+  name: string,
+): JsonObject | null {
   const policy = textOf(said["policy"]);
   if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
     return jsonOf(locations.constraint(policy, name));
@@ -71,7 +83,10 @@ const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
   ["retention_approved", "retention"],
 ]);
 
-/** The location that a constraint of the table depends on. A preference is in the request, so in no file. */
+/**
+ * The location that a constraint of the table depends on. A preference is in the request, so in no
+ * file.
+ */
 function tableLocation(
   { locations, workspace, route }: PositionContext,
   policy: string,
@@ -83,16 +98,20 @@ function tableLocation(
   const list = APPROVAL_LISTS.get(name);
   if (list !== undefined) return locations.approval(workspace, list);
   if (name === "route_named") return locations.workspace(workspace);
-  if (name === "operation_supported" || name === "request_translatable") return locations.route(route);
+  if (name === "operation_supported" || name === "request_translatable")
+    return locations.route(route);
   if (candidate === null) return null;
-  // Features of a protocol are in the provider's row; capabilities and the signature family are in the model's.
+  // Features of a protocol are in the provider's row; capabilities and the signature family are in
+  // the model's.
   return name === "feature_expressed"
     ? locations.provider(textOf(candidate["provider"]))
     : locations.model(textOf(candidate["model"]));
 }
 
 function jsonOf(location: SourceLocation | null): JsonObject | null {
-  return location === null ? null : { file: location.file, line: location.line, column: location.column };
+  return location === null
+    ? null
+    : { file: location.file, line: location.line, column: location.column };
 }
 
 function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {

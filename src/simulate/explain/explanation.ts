@@ -10,7 +10,12 @@ import type { ServiceError } from "../../canon/error.ts";
 import { noHealthyEndpoint } from "../../canon/errors/coded-error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import { formatRevision, parseRevision, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
+import {
+  formatRevision,
+  parseRevision,
+  type PolicySet,
+  type PolicyTime,
+} from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { denialError } from "../../canon/reasons.ts";
 import type { RequestShape } from "../../canon/request.ts";
@@ -41,7 +46,10 @@ interface AsOfNow {
   readonly isAvailable: (provider: string) => boolean;
   /** What is known of an endpoint from its calls. */
   readonly statusOf: (endpointId: string) => JsonObject;
-  /** The order in which a call would try the plan now; `null` where the table no longer has the route. */
+  /**
+   * The order in which a call would try the plan now; `null` where the table no longer has the
+   * route.
+   */
   readonly arrangementOf: (decision: RouteDecision) => NowArranged | null;
 }
 
@@ -53,8 +61,9 @@ interface NowArranged {
 }
 
 /**
- * The revision of what decided: `r7`, the table's for what the table or the caller requires, `null` where no store has numbered the policy's content. Evidence
- * has the beginning of the content's digest there; here `policy_revisions` has the whole of it.
+ * The revision of what decided: `r7`, the table's for what the table or the caller requires, `null`
+ * where no store has numbered the policy's content. Evidence has the beginning of the content's
+ * digest there; here `policy_revisions` has the whole of it.
  */
 type ShowRevision = (decided: { readonly revision: string }) => string | null;
 
@@ -62,16 +71,21 @@ type ShowRevision = (decided: { readonly revision: string }) => string | null;
 type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: string | null };
 
 /**
- * A decision for readers: the plan, and every candidate with every constraint's verdict. The body of `POST /v1/route/simulate`, and what
- * `signalbox explain` prints.
+ * A decision for readers: the plan, and every candidate with every constraint's verdict. The body
+ * of `POST /v1/route/simulate`, and what `signalbox explain` prints.
  *
  * @param now `null` where unknown, as with files alone.
  */
-export function explain(explained: ExplainedQuestion, decision: Decision, now: AsOfNow | null): JsonObject {
+export function explain(
+  explained: ExplainedQuestion,
+  decision: Decision,
+  now: AsOfNow | null,
+): JsonObject {
   const { table, policies, identity, question } = explained;
   const route = decision.route === "" ? undefined : table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(table, route);
-  const planned = decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
+  const planned =
+    decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
   const arranged = decision.outcome === "route" ? (now?.arrangementOf(decision) ?? null) : null;
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const revisionOf: ShowRevision = ({ revision }) =>
@@ -96,7 +110,10 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
     max_places: decision.outcome === "route" ? decision.maxCandidates : null,
     denial: denial === null ? null : denialFacts(denial, revisionOf),
-    error: denial === null ? unreachable(decision, now) : errorFacts(denialError(denial, explained.paths ?? undefined)),
+    error:
+      denial === null
+        ? unreachable(decision, now)
+        : errorFacts(denialError(denial, explained.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
       in_plan: planned.includes(candidate.endpoint.id),
@@ -113,7 +130,10 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
       failing: entry.failing,
       effect: entry.effect,
     })),
-    obligations: decision.obligations.map((obligation) => ({ ...obligation, revision: revisionOf(obligation) })),
+    obligations: decision.obligations.map((obligation) => ({
+      ...obligation,
+      revision: revisionOf(obligation),
+    })),
     edits: decision.outcome === "route" ? editFacts(decision.edits) : null,
     if_promoted:
       decision.ifPromoted === null
@@ -121,7 +141,10 @@ export function explain(explained: ExplainedQuestion, decision: Decision, now: A
         : {
             outcome: decision.ifPromoted.outcome,
             plan: decision.ifPromoted.plan,
-            denial: decision.ifPromoted.denial === null ? null : denialFacts(decision.ifPromoted.denial, revisionOf),
+            denial:
+              decision.ifPromoted.denial === null
+                ? null
+                : denialFacts(decision.ifPromoted.denial, revisionOf),
             edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
           },
     table_revision: decision.tableRevision,
@@ -144,8 +167,9 @@ export function policyRevisions({ policies }: Pick<PolicySet, "policies">): Json
 }
 
 /**
- * For each entry of a trace the candidates that it judged: what was left out by a preference or an approval meets none of what comes later, and to
- * say that it passed would be a guess. All policies are evaluated for the same candidates.
+ * For each entry of a trace the candidates that it judged: what was left out by a preference or an
+ * approval meets none of what comes later, and to say that it passed would be a guess. All policies
+ * are evaluated for the same candidates.
  */
 function policyCandidates(
   preferences: ProviderPreferences | null,
@@ -201,14 +225,17 @@ function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
 /** What a call would get where the plan is right and nothing of it can be reached. */
 function unreachable(decision: Decision, now: AsOfNow | null): JsonObject | null {
   const plan = decision.outcome === "route" ? decision.plan : [];
-  return now === null || plan.some(({ endpoint }) => now.isAvailable(endpoint.provider)) || plan.length === 0
+  return now === null ||
+    plan.some(({ endpoint }) => now.isAvailable(endpoint.provider)) ||
+    plan.length === 0
     ? null
     : errorFacts(noHealthyEndpoint());
 }
 
 function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
   const { id, model, provider, region, dialect, price, capabilities } = endpoint;
-  const prices = price === null ? null : { input: price.input, output: price.output, request: price.request };
+  const prices =
+    price === null ? null : { input: price.input, output: price.output, request: price.request };
   return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
 }
 
@@ -216,11 +243,23 @@ function candidateVerdict(entry: ShownTrace, endpoint: string, wasEvaluated: boo
   if (!wasEvaluated) return { ...verdictFacts(entry), verdict: "not_asked", reason: null };
   const whole = entry.verdict !== "fail" || entry.failing.length === 0;
   const verdict = whole ? entry.verdict : entry.failing.includes(endpoint) ? "fail" : "pass";
-  // A reason beside "pass" is a remark on the whole request, such as that its order is found at dispatch.
-  return { ...verdictFacts(entry), verdict, reason: verdict === "pass" && !whole ? null : entry.reason };
+  // A reason beside "pass" is a remark on the whole request, such as that its order is found at
+  // dispatch.
+  return {
+    ...verdictFacts(entry),
+    verdict,
+    reason: verdict === "pass" && !whole ? null : entry.reason,
+  };
 }
 
-function verdictFacts({ policy, revision, slot, constraint, verdict, reason }: ShownTrace): JsonObject {
+function verdictFacts({
+  policy,
+  revision,
+  slot,
+  constraint,
+  verdict,
+  reason,
+}: ShownTrace): JsonObject {
   return { policy, revision, slot, constraint, verdict, reason };
 }
 

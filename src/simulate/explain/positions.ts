@@ -15,7 +15,10 @@ export interface Locations {
   /** A provider's `base_url`, or the preset that gives it. */
   readonly providerAddress: (id: string) => SourceLocation | null;
   readonly model: (id: string) => SourceLocation | null;
-  /** A member of what a workspace approves, such as `providers`; the workspace's row where it has none. */
+  /**
+   * A member of what a workspace approves, such as `providers`; the workspace's row where it has
+   * none.
+   */
   readonly approval: (workspace: string, member: string) => SourceLocation | null;
   /** The first `pass` rule of a policy's constraint. */
   readonly constraint: (policy: string, constraint: string) => SourceLocation | null;
@@ -52,7 +55,9 @@ function readLocations(files: ConfigurationFiles): Locations {
     providerAddress: (id) => at(["providers", id, "base_url"]) ?? at(["providers", id]),
     model: (id) => at(["models", id]),
     approval: (id, member) =>
-      at(["workspaces", id, "approve", member]) ?? at(["workspaces", id, "approve"]) ?? workspace(id),
+      at(["workspaces", id, "approve", member]) ??
+      at(["workspaces", id, "approve"]) ??
+      workspace(id),
     constraint: (policy, constraint) => ruleLocation(policies, policy, constraint),
   };
 }
@@ -64,19 +69,27 @@ function endpointIndices(tree: ConfigNode | null): ReadonlyMap<string, number> {
   if (list?.kind !== "list") return indices;
   for (const [index, item] of list.items.entries()) {
     const id = nodeAt(item, ["id"]);
-    if (id?.kind === "scalar" && typeof id.value === "string" && !indices.has(id.value)) indices.set(id.value, index);
+    if (id?.kind === "scalar" && typeof id.value === "string" && !indices.has(id.value))
+      indices.set(id.value, index);
   }
   return indices;
 }
 
 /**
- * Where a policy's `pass` rule for a constraint begins: the first that can pass, or the default where there is no other. Read off the text, line by
- * line; the constraint's declaration in METADATA where no rule is found.
+ * Where a policy's `pass` rule for a constraint begins: the first that can pass, or the default
+ * where there is no other. Read off the text, line by line; the constraint's declaration in
+ * METADATA where no rule is found.
  *
  * @returns `null` where no file of the policy names the constraint.
  */
-export function ruleLocation(sources: readonly Source[], policy: string, constraint: string): SourceLocation | null {
-  const source = sources.find(({ path }) => basename(path) === `${policy}.rego` && basename(dirname(path)) !== "lib");
+export function ruleLocation(
+  sources: readonly Source[],
+  policy: string,
+  constraint: string,
+): SourceLocation | null {
+  const source = sources.find(
+    ({ path }) => basename(path) === `${policy}.rego` && basename(dirname(path)) !== "lib",
+  );
   if (source === undefined) return null;
   const lines = source.text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
   const name = constraint.replaceAll(/[^\w]/g, "\\$&");
@@ -92,10 +105,15 @@ export function ruleLocation(sources: readonly Source[], policy: string, constra
   );
 }
 
-function locationOf(source: Source, lines: readonly string[], holds: (line: string) => boolean): SourceLocation | null {
+function locationOf(
+  source: Source,
+  lines: readonly string[],
+  holds: (line: string) => boolean,
+): SourceLocation | null {
   for (const [index, text] of lines.entries()) {
     const line = text.trimStart();
-    if (holds(line)) return { file: source.path, line: index + 1, column: text.length - line.length + 1 };
+    if (holds(line))
+      return { file: source.path, line: index + 1, column: text.length - line.length + 1 };
   }
   return null;
 }

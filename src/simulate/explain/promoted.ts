@@ -2,18 +2,24 @@ import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../../canon/po
 import { policySetId } from "../../policy/digest.ts";
 
 /**
- * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of its policy, and what it replaced is gone.
+ * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of
+ * its policy, and what it replaced is gone.
  *
  * @param promotes whose candidates; all of them unless given, and then nothing is left to watch.
- * @returns the same object where there is nothing to promote; otherwise the same evaluation object for the same evaluation of `set`.
+ * @returns the same object where there is nothing to promote; otherwise the same evaluation object
+ * for the same evaluation of `set`.
  */
-export function promotedPolicies(set: PolicySet, promotes: (id: string) => boolean = () => true): PolicySet {
+export function promotedPolicies(
+  set: PolicySet,
+  promotes: (id: string) => boolean = () => true,
+): PolicySet {
   const replaced = new Set<string>();
   for (const { identity } of set.policies) {
     if (identity.slot === "candidate" && promotes(identity.id)) replaced.add(identity.id);
   }
   if (replaced.size === 0) return set;
-  const isLeft = ({ id, slot }: PolicyIdentity): boolean => slot === "candidate" || !replaced.has(id);
+  const isLeft = ({ id, slot }: PolicyIdentity): boolean =>
+    slot === "candidate" || !replaced.has(id);
   const promoted = new Map<PolicyIdentity, PolicyIdentity>();
   // One value for each identity: a request must not cost an object for each of its verdicts.
   const promote = (identity: PolicyIdentity): PolicyIdentity => {

@@ -22,8 +22,9 @@ export interface DecidedJobs {
 }
 
 /**
- * Decides every job that may show something: those that a change may affect, those that an assertion selects, and of the others those without which a
- * report could not name the unused rules.
+ * Decides every job that may show something: those that a change may affect, those that an
+ * assertion selects, and of the others those without which a report could not name the unused
+ * rules.
  *
  * @param needsUsage whether the report names unused rules of head.
  * @throws the signal's reason.
@@ -42,7 +43,8 @@ export async function decideJobs(
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    const possible = (job: Job, position: number): Possible | null => runner.possible(job, position);
+    const possible = (job: Job, position: number): Possible | null =>
+      runner.possible(job, position);
     const needed = new LeftJobs(runner.plan, input.head, left, possible).needed(tally, needsUsage);
     const decided = await decideLeft(runner, tally, needed, signal);
     addShapes(tally, runner, left, decided ?? new Set());
@@ -64,7 +66,10 @@ export async function decideJobs(
   }
 }
 
-/** Jobs to decide at once, and those of which nothing changes and no assertion demands anything of head alone. */
+/**
+ * Jobs to decide at once, and those of which nothing changes and no assertion demands anything of
+ * head alone.
+ */
 function jobsInOrder(
   input: JobInput,
   { plan: { jobs, space } }: JobRunner,
@@ -75,7 +80,8 @@ function jobsInOrder(
     demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const first: number[] = [];
   const left: number[] = [];
-  for (const [index, job] of jobs.entries()) (unchanged.has(job) && !isDemanded(job) ? left : first).push(index);
+  for (const [index, job] of jobs.entries())
+    (unchanged.has(job) && !isDemanded(job) ? left : first).push(index);
   return { first: jobsTogether(space, jobs, first), left };
 }
 
@@ -113,7 +119,8 @@ function addShapes(
   const shapes = new JobShapes(space);
   for (const index of left) {
     const job = jobs[index];
-    if (job !== undefined && !decided.has(index)) tally.shapes += shapes.of(job) * BigInt(job.pair.members.length);
+    if (job !== undefined && !decided.has(index))
+      tally.shapes += shapes.of(job) * BigInt(job.pair.members.length);
   }
 }
 
@@ -135,8 +142,8 @@ export function costliestPolicy(
 }
 
 /**
- * The route with most providers, where callers can leave more sets of its candidates than a policy distinguishes values: then it is the route that takes
- * the time. `null` where it is not.
+ * The route with most providers, where callers can leave more sets of its candidates than a policy
+ * distinguishes values: then it is the route that takes the time. `null` where it is not.
  */
 export function widestRoute(
   jobs: readonly Job[],
@@ -150,7 +157,8 @@ export function widestRoute(
     const { size: providers } = new Set(
       tiers.flatMap((tier) => tier.endpoints.map((name) => endpoints[name]?.provider)),
     );
-    if (providers > (widest?.providers ?? 0)) widest = { route: id, providers, sets: 2 ** providers - 1 };
+    if (providers > (widest?.providers ?? 0))
+      widest = { route: id, providers, sets: 2 ** providers - 1 };
   }
   return widest !== null && widest.sets > (costliest?.distinguished ?? 0) ? widest : null;
 }
@@ -162,14 +170,19 @@ function dimensionsOf(
   const [, side] = sides;
   const operation = OPERATIONS.find((one) => contract.operations.includes(one));
   const own = operation === undefined ? undefined : universe.operations.get(operation);
-  if (rules === null || side === undefined || operation === undefined || own === undefined) return [];
+  if (rules === null || side === undefined || operation === undefined || own === undefined)
+    return [];
   const sight = new Sight([policyReader(rules)], operation, side.ambiguous);
-  const open = seenDimensions(universe, own, [{ sight, table: side.table }]).map(({ name, distinguished }) => ({
-    dimension: name,
-    distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
-  }));
+  const open = seenDimensions(universe, own, [{ sight, table: side.table }]).map(
+    ({ name, distinguished }) => ({
+      dimension: name,
+      distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
+    }),
+  );
   const path = "input.request.needs";
-  const named = sight.sees(path) ? own.needs.filter((need) => sight.distinguishes(path, need)).length : 0;
+  const named = sight.sees(path)
+    ? own.needs.filter((need) => sight.distinguishes(path, need)).length
+    : 0;
   const others = sight.seesAllOf(path) ? own.needs.length - named + 1 : 1;
   return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
 }

@@ -8,14 +8,21 @@ import type { CompiledSides } from "../side-contents.ts";
 
 /** Everything that a thread needs to enumerate and decide jobs. Plain data. */
 export interface JobInput extends CompiledSides {
-  /** Policies of head that are taken for promoted, and none of base's; `null`: every candidate of both sides. */
+  /**
+   * Policies of head that are taken for promoted, and none of base's; `null`: every candidate of
+   * both sides.
+   */
   readonly promoted: readonly string[] | null;
   readonly assertions: readonly Assertion[];
   /** When deciding ends, finished or not, milliseconds since the epoch. */
   readonly deadline: number;
 }
 
-export function planJobs({ base, head, assertions }: Omit<JobInput, "promoted" | "deadline">): PlannedSpace {
+export function planJobs({
+  base,
+  head,
+  assertions,
+}: Omit<JobInput, "promoted" | "deadline">): PlannedSpace {
   return planSpace(base, head, assertionDistinctions(assertions, { base, head }));
 }
 
@@ -37,10 +44,12 @@ export function assertionDistinctions(
 }
 
 function aspectsOf(assertion: Assertion, table: RoutingTable): SelectionAspects {
-  if (assertion.kind === "cases") return { ofRequirements: () => "not meant", ofPreferences: () => "not meant" };
+  if (assertion.kind === "cases")
+    return { ofRequirements: () => "not meant", ofPreferences: () => "not meant" };
   const { ofRequirements, ofPreferences } = selectionAspects(assertion, table);
   return {
     ofRequirements,
-    ofPreferences: (sample) => (isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample)),
+    ofPreferences: (sample) =>
+      isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample),
   };
 }

@@ -4,13 +4,19 @@ import type { JobInput } from "./job-input.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { JobThread } from "./job-thread.ts";
 
-/** Jobs that are handed to a thread together: fewer would be all messages, more would leave others idle at the end. */
+/**
+ * Jobs that are handed to a thread together: fewer would be all messages, more would leave others
+ * idle at the end.
+ */
 const JOBS_PER_BATCH = 8;
 
 /** Milliseconds of deciding after which the rest can be estimated. */
 const THREADS_AFTER = 300;
 
-/** Milliseconds of deciding that must be left for a thread to be worth it: it starts in half of that, and decides anew what other jobs have shown. */
+/**
+ * Milliseconds of deciding that must be left for a thread to be worth it: it starts in half of
+ * that, and decides anew what other jobs have shown.
+ */
 const WORTH_A_THREAD = 1_500;
 
 interface PoolOptions {
@@ -20,7 +26,10 @@ interface PoolOptions {
   readonly threadsAfter?: number | undefined;
 }
 
-/** Decides jobs: this thread from the first one on, and further threads, where there is enough to do, from the last one on. */
+/**
+ * Decides jobs: this thread from the first one on, and further threads, where there is enough to
+ * do, from the last one on.
+ */
 export class JobPool {
   readonly #input: JobInput;
   readonly #runner: JobRunner;
@@ -53,7 +62,8 @@ export class JobPool {
       await thread.ready;
       while (next < end && !this.#runner.isOver) {
         // Smaller batches towards the end, so that all are done at once.
-        const from = end - Math.min(JOBS_PER_BATCH, Math.ceil((end - next) / (2 * this.#options.threads)));
+        const from =
+          end - Math.min(JOBS_PER_BATCH, Math.ceil((end - next) / (2 * this.#options.threads)));
         const batch = jobs.slice(from, end);
         end = from;
         const answer = await thread.ask({ kind: "run", jobs: batch });
@@ -81,17 +91,23 @@ export class JobPool {
     const began = performance.now();
     if (this.#options.threadsAfter === 0) {
       start();
-      await Promise.race([Promise.all(this.#threads.map(({ ready }) => ready)), Promise.all(helping.values())]);
+      await Promise.race([
+        Promise.all(this.#threads.map(({ ready }) => ready)),
+        Promise.all(helping.values()),
+      ]);
     }
     while (next < end && failures.length === 0 && !this.#runner.isOver) {
       const job = jobs[next] ?? 0;
       next += 1;
       count(this.#runner.run(job) ? 1 : 0);
-      if (this.#threads.length === 0 && this.#isWorthThreads(performance.now() - began, next, end)) start();
+      if (this.#threads.length === 0 && this.#isWorthThreads(performance.now() - began, next, end))
+        start();
       await pause(this.#signal);
     }
     // A thread that is not ready yet has nothing.
-    await Promise.all([...helping].filter(([thread]) => thread.isReady).map(([, helped]) => helped));
+    await Promise.all(
+      [...helping].filter(([thread]) => thread.isReady).map(([, helped]) => helped),
+    );
     this.#signal.throwIfAborted();
     if (failures.length > 0) throw failures[0];
     const tally = this.#runner.takeTally();

@@ -5,7 +5,13 @@ import { namedMembers } from "../compare/member-names.ts";
 import { JobPaths } from "../compare/path-tally.ts";
 import { JobCandidates } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
-import { VIEWS, type OutcomePair, type SampleRequest, type View, type OfSides } from "../sample-request.ts";
+import {
+  VIEWS,
+  type OutcomePair,
+  type SampleRequest,
+  type View,
+  type OfSides,
+} from "../sample-request.ts";
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
@@ -29,7 +35,10 @@ export class JobRunner {
   readonly #plan: PlannedSpace;
   readonly #budget: Budget;
   readonly #destinations: OfSides<Destinations>;
-  readonly #compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
+  readonly #compared = new WeakMap<
+    SideOutcomes,
+    WeakMap<SideOutcomes, Record<View, OutcomePair>>
+  >();
   #tally: SimulationTally = emptyTally();
   #sides: LoadedSides | null = null;
 
@@ -37,7 +46,10 @@ export class JobRunner {
     this.#input = input;
     this.#plan = planJobs(input);
     this.#budget = new Budget(input.deadline);
-    this.#destinations = { base: destinationsOf(input.base.table), head: destinationsOf(input.head.table) };
+    this.#destinations = {
+      base: destinationsOf(input.base.table),
+      head: destinationsOf(input.head.table),
+    };
   }
 
   get plan(): PlannedSpace {
@@ -58,7 +70,12 @@ export class JobRunner {
       loadedSide(head, (id) => promoted === null || promoted.includes(id)),
     ]);
     const isPassedOver = { base: keptTest(base), head: keptTest(head) };
-    const classes = new DecidedClasses(this.#plan.space, { base: before, head: after }, this.#budget, isPassedOver);
+    const classes = new DecidedClasses(
+      this.#plan.space,
+      { base: before, head: after },
+      this.#budget,
+      isPassedOver,
+    );
     this.#sides = { base: before, head: after, classes };
   }
 
@@ -68,7 +85,8 @@ export class JobRunner {
     this.#tally = emptyTally();
     this.#sides?.classes.beginTally();
     tally.isFull = this.#budget.isFull;
-    for (const [policy, count] of this.#budget.takeEvaluations()) tally.evaluations.set(policy, count);
+    for (const [policy, count] of this.#budget.takeEvaluations())
+      tally.evaluations.set(policy, count);
     return tally;
   }
 
@@ -78,15 +96,20 @@ export class JobRunner {
     return this.#pairs(base.decider.decide(sample), head.decider.decide(sample));
   }
 
-  /** What a policy of head may say of the requests of a job; `null` where that cannot be said in time. */
+  /**
+   * What a policy of head may say of the requests of a job; `null` where that cannot be said in
+   * time.
+   */
   possible(job: Job, position: number): Possible | null {
     return inTime(() => this.#loaded().classes.possible(job, position));
   }
 
   /**
-   * Decides requests of a job that nothing changes, and notes what they meet and reach, but counts none of them.
+   * Decides requests of a job that nothing changes, and notes what they meet and reach, but counts
+   * none of them.
    *
-   * @param tally that is given for all jobs until the next one is taken. @param isEnough called repeatedly; true ends the run.
+   * @param tally that is given for all jobs until the next one is taken. @param isEnough called
+   * repeatedly; true ends the run.
    * @returns false where the time is up.
    */
   look(index: number, tally: SimulationTally, isEnough: () => boolean): boolean {
@@ -100,7 +123,8 @@ export class JobRunner {
     const usage = { base: tally.baseUsage, head: tally.headUsage };
     const met = new Set<SideOutcomes>();
     for (const { sample, base, head } of this.#loaded().classes.of(space, usage)) {
-      // Both sides are the same, and so are their outcomes, but for candidates that only one view has.
+      // Both sides are the same, and so are their outcomes, but for candidates that only one view
+      // has.
       if (met.has(head)) continue;
       met.add(head);
       for (const [side, outcomes] of [["base", base] as const, ["head", head] as const]) {
@@ -129,7 +153,10 @@ export class JobRunner {
     return this.#budget.isOver;
   }
 
-  /** @returns whether the job was decided whole; what was found of one that was not is in the tally too. */
+  /**
+   * @returns whether the job was decided whole; what was found of one that was not is in the tally
+   * too.
+   */
   run(index: number): boolean {
     if (this.#budget.isOver) return false;
     return inTime(() => this.#run(index)) !== null;
@@ -142,7 +169,10 @@ export class JobRunner {
     const { pair, operation } = job;
     const { members } = pair;
     const space = this.#space(index, tally);
-    const named = namedMembers(members, { base: this.#input.base.table, head: this.#input.head.table });
+    const named = namedMembers(members, {
+      base: this.#input.base.table,
+      head: this.#input.head.table,
+    });
     const comparisons = {
       declared: new JobComparison(tally.declared, this.#destinations, members, named),
       promoted: new JobComparison(tally.promoted, this.#destinations, members, named),
@@ -177,9 +207,13 @@ export class JobRunner {
     }
   }
 
-  /** Deciders give the same object for the same outcomes, so that most pairs have been compared before. */
+  /**
+   * Deciders give the same object for the same outcomes, so that most pairs have been compared
+   * before.
+   */
   #pairs(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
-    const known = this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<View, OutcomePair>>();
+    const known =
+      this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<View, OutcomePair>>();
     this.#compared.set(before, known);
     const made = known.get(after) ?? this.#compare(before, after);
     known.set(after, made);
@@ -203,7 +237,9 @@ export class JobRunner {
 
   #assertions(): AssertionRun | null {
     const { assertions, base, head } = this.#input;
-    return assertions.length === 0 ? null : new AssertionRun(assertions, { base: base.table, head: head.table });
+    return assertions.length === 0
+      ? null
+      : new AssertionRun(assertions, { base: base.table, head: head.table });
   }
 
   #job(index: number): PlannedSpace["jobs"][number] {
@@ -228,12 +264,18 @@ function inTime<Made>(make: () => Made): Made | null {
   }
 }
 
-async function loadedSide(side: CompiledSide, promoted: (id: string) => boolean): Promise<LoadedSide> {
+async function loadedSide(
+  side: CompiledSide,
+  promoted: (id: string) => boolean,
+): Promise<LoadedSide> {
   const views = await sideViews(side, promoted);
   return { decider: new SideDecider(side.table, views), views };
 }
 
-/** What is kept from base has the names of head's own content, and nothing of head's files can be learnt from it. */
+/**
+ * What is kept from base has the names of head's own content, and nothing of head's files can be
+ * learnt from it.
+ */
 function keptTest({ contents }: CompiledSide): (policy: LoadedPolicy) => boolean {
   const kept = new Set(contents.flatMap(({ isKept, contract }) => (isKept ? [contract.id] : [])));
   return ({ single: { identity } }) => identity.slot === "enforced" && kept.has(identity.id);

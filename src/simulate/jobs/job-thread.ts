@@ -3,9 +3,14 @@ import type { JobInput } from "./job-input.ts";
 import type { JobAnswer, JobRequest } from "./worker.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
-const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const WORKER_FILE = new URL(
+  `./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
-/** One thread, with one request at a time. It compiles nothing, and loads the policies for itself. */
+/**
+ * One thread, with one request at a time. It compiles nothing, and loads the policies for itself.
+ */
 export class JobThread {
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<JobAnswer> | null = null;

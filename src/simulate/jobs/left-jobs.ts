@@ -14,7 +14,10 @@ import type { PlannedSpace } from "../space/make-space.ts";
 import type { Job } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 
-/** What the content at a position of head may say of a job's requests; `null` where that is not known. */
+/**
+ * What the content at a position of head may say of a job's requests; `null` where that is not
+ * known.
+ */
 type PossibleOf = (job: Job, position: number) => Possible | null;
 
 /** A job to decide; or to look at for what its requests meet, until that is enough. */
@@ -24,8 +27,9 @@ interface LeftJob {
 }
 
 /**
- * Of jobs whose requests no change meets, those that have to be decided nevertheless: because a report says what no request of head meets, whether another
- * route reaches a destination already, and whether an assertion means any request.
+ * Of jobs whose requests no change meets, those that have to be decided nevertheless: because a
+ * report says what no request of head meets, whether another route reaches a destination already,
+ * and whether an assertion means any request.
  */
 export class LeftJobs {
   readonly #plan: PlannedSpace;
@@ -37,7 +41,12 @@ export class LeftJobs {
   /**
    * @param left unchanged jobs, about whose requests no assertion demands anything of head alone.
    */
-  constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[], possible: PossibleOf) {
+  constructor(
+    plan: PlannedSpace,
+    head: CompiledSide,
+    left: readonly number[],
+    possible: PossibleOf,
+  ) {
     this.#possible = possible;
     this.#plan = plan;
     this.#head = head;
@@ -48,7 +57,8 @@ export class LeftJobs {
   /**
    * What has to be done, one after the other.
    *
-   * @param tally of everything that was decided so far; what each item comes to has to be added to it before the next one is taken.
+   * @param tally of everything that was decided so far; what each item comes to has to be added to
+   * it before the next one is taken.
    * @param needsUsage whether it matters what no request of head meets.
    */
   *needed(tally: SimulationTally, needsUsage: boolean): Generator<LeftJob> {
@@ -78,7 +88,9 @@ export class LeftJobs {
     return job;
   }
 
-  /** Whether a route of the job leads to a destination that some other job reaches on one side only. */
+  /**
+   * Whether a route of the job leads to a destination that some other job reaches on one side only.
+   */
   #reaches(index: number, paths: ReadonlySet<string>): boolean {
     const { pair, operation } = this.#jobAt(index);
     const { table } = this.#head;
@@ -88,7 +100,9 @@ export class LeftJobs {
           const endpoint = table.endpoints[id];
           if (endpoint === undefined) return false;
           const host = hostOf(table.providers[endpoint.provider]?.baseUrl ?? "");
-          return paths.has([member.workspace, operation, endpoint.provider, endpoint.region, host].join("\n"));
+          return paths.has(
+            [member.workspace, operation, endpoint.provider, endpoint.region, host].join("\n"),
+          );
         }),
       ),
     );
@@ -97,25 +111,37 @@ export class LeftJobs {
   /** Whether an assertion that has met no request yet may mean one of the job. */
   #isAsserted(index: number, { assertions }: SimulationTally): boolean {
     const { pair, operation } = this.#jobAt(index);
-    const met = new Set([...assertions.values()].flat().flatMap(({ id, classes }) => (classes > 0 ? [id] : [])));
+    const met = new Set(
+      [...assertions.values()].flat().flatMap(({ id, classes }) => (classes > 0 ? [id] : [])),
+    );
     return this.#plan.space.assertions.some(
-      ({ id, concerns }) => !met.has(id) && pair.members.some((member) => concerns(member, operation)),
+      ({ id, concerns }) =>
+        !met.has(id) && pair.members.some((member) => concerns(member, operation)),
     );
   }
 
   #seenBy(jobs: readonly number[]): Set<string> {
     const contents = this.#head.contents;
-    return new Set(jobs.flatMap((job) => contents.flatMap((content, index) => this.#sightOf(job, content, index))));
+    return new Set(
+      jobs.flatMap((job) =>
+        contents.flatMap((content, index) => this.#sightOf(job, content, index)),
+      ),
+    );
   }
 
-  /** What a job may show that no request has shown: routes and endpoints, and verdicts of policies that see something new. */
+  /**
+   * What a job may show that no request has shown: routes and endpoints, and verdicts of policies
+   * that see something new.
+   */
   #shows(index: number, usage: UsageTally): readonly string[] {
     const { pair, operation } = this.#jobAt(index);
     if (!pair.members.some((member) => this.#isOpen(member, operation))) return [];
     const routes = this.#missesRoutes(index, usage) ? [`route ${index}`] : [];
     const job = this.#jobAt(index);
     const verdicts = this.#head.contents.flatMap((content, position) =>
-      isMissing(content, usage, () => this.#possible(job, position)) ? this.#sightOf(index, content, position) : [],
+      isMissing(content, usage, () => this.#possible(job, position))
+        ? this.#sightOf(index, content, position)
+        : [],
     );
     return [...routes, ...verdicts];
   }
@@ -137,7 +163,10 @@ export class LeftJobs {
       return (
         (ids.length > 0 && !usage.routes.has(route.id)) ||
         ids.some((id) => !usage.endpoints.has(id)) ||
-        (ids.length > 1 && route.fallbacks.some((id) => mayChoose(id) && !usage.fallbacks.has(`${route.id} → ${id}`)))
+        (ids.length > 1 &&
+          route.fallbacks.some(
+            (id) => mayChoose(id) && !usage.fallbacks.has(`${route.id} → ${id}`),
+          ))
       );
     });
   }
@@ -149,7 +178,10 @@ export class LeftJobs {
     return table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
   }
 
-  /** Everything of a job that the verdicts of a content may depend on: jobs with the same text show the same, where any of their requests is evaluated. */
+  /**
+   * Everything of a job that the verdicts of a content may depend on: jobs with the same text show
+   * the same, where any of their requests is evaluated.
+   */
   #sightOf(index: number, { contract, rules }: SideContent, position: number): readonly string[] {
     const { pair, operation } = this.#jobAt(index);
     const { table } = this.#head;
@@ -183,8 +215,12 @@ export class LeftJobs {
     const isNamed = rules.stringUse.inspects.length > 0;
     const candidates = routeCandidates(table, route).map(({ endpoint, rank, tier }) => {
       const { id, model, provider, region, dialect } = endpoint;
-      const { retention, trainsOnData } = table.providers[provider] ?? { retention: "", trainsOnData: true };
-      const isId = isNamed || rules.stringUse.strings.includes(id) || this.#ambiguous.of(rules).has(id);
+      const { retention, trainsOnData } = table.providers[provider] ?? {
+        retention: "",
+        trainsOnData: true,
+      };
+      const isId =
+        isNamed || rules.stringUse.strings.includes(id) || this.#ambiguous.of(rules).has(id);
       const facts = [
         model,
         provider,
@@ -201,10 +237,21 @@ export class LeftJobs {
         approve.regions.includes(region),
         isWithinCeilings(approve, table.providers[provider]),
       ];
-      return [isId ? id : "", rank, tier, table.models[model]?.signatureFamily, endpoint.features, facts, approved];
+      return [
+        isId ? id : "",
+        rank,
+        tier,
+        table.models[model]?.signatureFamily,
+        endpoint.features,
+        facts,
+        approved,
+      ];
     });
-    // Callers reach every set of candidates by the names of their providers, unless several have the same.
-    const providers = new Set(candidates.map((_, index) => routeCandidates(table, route)[index]?.endpoint.provider));
+    // Callers reach every set of candidates by the names of their providers, unless several have
+    // the same.
+    const providers = new Set(
+      candidates.map((_, index) => routeCandidates(table, route)[index]?.endpoint.provider),
+    );
     const isFree = providers.size === candidates.length && !readsPath(rules, "input.request.needs");
     const narrowing = [approve.capabilities, approve.dimensions, route.onGap, route.emulateSchema];
     return [candidates, isFree ? [] : narrowing, route.operations];
@@ -225,18 +272,29 @@ type Compared = Pick<SimulationTally, "declared" | "promoted">;
 
 function allPaths({ declared, promoted }: Compared): ReadonlySet<string> {
   return new Set(
-    [declared, promoted].flatMap(({ basePaths, headPaths }) => [...basePaths.keys(), ...headPaths.keys()]),
+    [declared, promoted].flatMap(({ basePaths, headPaths }) => [
+      ...basePaths.keys(),
+      ...headPaths.keys(),
+    ]),
   );
 }
 
 /** Those of some paths that one side has and the other has not, in some view. */
-function differing({ declared, promoted }: Compared, paths: ReadonlySet<string>): ReadonlySet<string> {
+function differing(
+  { declared, promoted }: Compared,
+  paths: ReadonlySet<string>,
+): ReadonlySet<string> {
   const differs = (key: string): boolean =>
-    [declared, promoted].some(({ basePaths, headPaths }) => basePaths.has(key) !== headPaths.has(key));
+    [declared, promoted].some(
+      ({ basePaths, headPaths }) => basePaths.has(key) !== headPaths.has(key),
+    );
   return new Set([...paths].filter(differs));
 }
 
-/** Whether a report would say of a content that something of it is never met, and requests may meet it that have these verdicts. */
+/**
+ * Whether a report would say of a content that something of it is never met, and requests may meet
+ * it that have these verdicts.
+ */
 function isMissing(
   { contract, rules, isKept }: SideContent,
   usage: UsageTally,
@@ -247,7 +305,11 @@ function isMissing(
     usage.effective.has(contract.id) &&
     contract.constraints.every(({ name, reasons }) => {
       const id = `${contract.id}/${name}`;
-      return usage.passed.has(id) && usage.failed.has(id) && reasons.every((one) => usage.reasons.has(`${id}/${one}`));
+      return (
+        usage.passed.has(id) &&
+        usage.failed.has(id) &&
+        reasons.every((one) => usage.reasons.has(`${id}/${one}`))
+      );
     });
   if (isComplete) return false;
   const possible = possibleOf();

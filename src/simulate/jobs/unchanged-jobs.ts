@@ -9,8 +9,9 @@ import type { Job } from "../space/job-space.ts";
 import { routeName, rowOf } from "../table-rows.ts";
 
 /**
- * Finds jobs of which both sides are made of the same rows and policies: every request of them is decided alike, without deciding any. Rows are compared
- * whole, also by members that no decision reads.
+ * Finds jobs of which both sides are made of the same rows and policies: every request of them is
+ * decided alike, without deciding any. Rows are compared whole, also by members that no decision
+ * reads.
  */
 export class UnchangedJobs {
   readonly #sides: CompiledSides;
@@ -20,7 +21,10 @@ export class UnchangedJobs {
   readonly #routes = new Map<string, boolean>();
   readonly #promoted: readonly string[] | null;
 
-  /** @param promoted policies of head that are taken for promoted, and none of base's; `null`: every candidate. */
+  /**
+   * @param promoted policies of head that are taken for promoted, and none of base's; `null`: every
+   * candidate.
+   */
   constructor(sides: CompiledSides, promoted: readonly string[] | null) {
     this.#sides = sides;
     this.#promoted = promoted;
@@ -54,7 +58,8 @@ export class UnchangedJobs {
     const [before, after] = [base, head].map(({ contents }) =>
       contents.filter((content) => applies(content, operation)),
     );
-    if (before === undefined || after === undefined || slotsOf(before) !== slotsOf(after)) return false;
+    if (before === undefined || after === undefined || slotsOf(before) !== slotsOf(after))
+      return false;
     const isPromoted = ({ slot, contract }: SideContent): boolean =>
       slot === "candidate" && this.#promoted?.includes(contract.id) === true;
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);
@@ -70,7 +75,9 @@ export class UnchangedJobs {
       remembered(this.#workspaces, workspace, () =>
         isSameText([base, head].map(({ table }) => workspaceFacts(table, workspace))),
       ) &&
-      remembered(this.#routes, route, () => isSameText([base, head].map(({ table }) => routeFacts(table, route))))
+      remembered(this.#routes, route, () =>
+        isSameText([base, head].map(({ table }) => routeFacts(table, route))),
+      )
     );
   }
 }
@@ -89,7 +96,12 @@ function remembered<Key>(known: Map<Key, boolean>, key: Key, find: () => boolean
 function factsOfAll({ vocabulary, regionGroups, providers, models }: RoutingTable): string {
   const regions = new Set(Object.values(providers).map(({ region }) => region));
   const lengths = new Set(Object.values(models).flatMap(({ dimensions }) => dimensions));
-  return JSON.stringify([vocabulary, regionGroups, [...regions].toSorted(), [...lengths].toSorted((a, b) => a - b)]);
+  return JSON.stringify([
+    vocabulary,
+    regionGroups,
+    [...regions].toSorted(),
+    [...lengths].toSorted((a, b) => a - b),
+  ]);
 }
 
 function workspaceFacts({ workspaces }: RoutingTable, id: string): unknown {
@@ -100,13 +112,19 @@ function workspaceFacts({ workspaces }: RoutingTable, id: string): unknown {
 function routeFacts(table: RoutingTable, id: string): unknown {
   const route = rowOf(table.routes, id);
   if (route === undefined) return null;
-  const endpoints = route.tiers.flatMap((tier) => tier.endpoints).map((name) => rowOf(table.endpoints, name));
+  const endpoints = route.tiers
+    .flatMap((tier) => tier.endpoints)
+    .map((name) => rowOf(table.endpoints, name));
   return [
     [route.primary, route.tiers, route.onGap, route.emulateSchema, route.operations],
     endpoints.map((endpoint) =>
       endpoint === undefined
         ? null
-        : [endpoint, rowOf(table.models, endpoint.model), rowOf(table.providers, endpoint.provider)],
+        : [
+            endpoint,
+            rowOf(table.models, endpoint.model),
+            rowOf(table.providers, endpoint.provider),
+          ],
     ),
   ];
 }
@@ -119,7 +137,10 @@ function slotsOf(contents: readonly SideContent[]): string {
   return JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
 }
 
-/** The data that policies read besides region groups, of all workspaces: a policy may compare one with another. */
+/**
+ * The data that policies read besides region groups, of all workspaces: a policy may compare one
+ * with another.
+ */
 function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): string {
   const { approved } = policyData(table);
   const read = Object.entries(approved).filter(([name]) =>

@@ -24,19 +24,28 @@ export function changedAnswers(
   const gained = head.obligations.filter((one) => !isKept(one, base.obligations));
   return [
     ...lost.map(({ name }) => ({ direction: "weaker", rule: name, kind: "obligation" }) as const),
-    ...gained.map(({ name }) => ({ direction: "stricter", rule: name, kind: "obligation" }) as const),
+    ...gained.map(
+      ({ name }) => ({ direction: "stricter", rule: name, kind: "obligation" }) as const,
+    ),
   ];
 }
 
 /** The first constraint that refuses the input's candidate; `null` where none does. */
-export function denierOf({ verdicts }: PolicyEvaluation, { candidates }: PolicyInput): string | null {
+export function denierOf(
+  { verdicts }: PolicyEvaluation,
+  { candidates }: PolicyInput,
+): string | null {
   const denies = ({ verdict, effect, failing }: PolicyEvaluation["verdicts"][number]): boolean =>
     verdict === "indeterminate" ||
-    (verdict === "fail" && (effect === "gate" || candidates.every(({ id }) => failing.includes(id))));
+    (verdict === "fail" &&
+      (effect === "gate" || candidates.every(({ id }) => failing.includes(id))));
   return verdicts.find(denies)?.constraint ?? null;
 }
 
-/** Whether the other side obliges to the same, or to more. A preference for a region obliges to nothing. */
+/**
+ * Whether the other side obliges to the same, or to more. A preference for a region obliges to
+ * nothing.
+ */
 function isKept(one: PolicyObligation, others: readonly PolicyObligation[]): boolean {
   if (one.kind === "prefer_region") return true;
   return others.some((other) =>
@@ -52,8 +61,9 @@ interface Summary extends Pick<LatentChange, "where" | "every" | "combinations">
 }
 
 /**
- * Changed answers that no request of today shows, by what changes. Where requests of today show a change of the same rule, only those with a value that
- * they do not have are left: the others are the same change once more.
+ * Changed answers that no request of today shows, by what changes. Where requests of today show a
+ * change of the same rule, only those with a value that they do not have are left: the others are
+ * the same change once more.
  *
  * @param whole whether every combination was tried.
  */
@@ -62,25 +72,38 @@ export function summaries(
   answers: readonly ChangedAnswer[],
   whole: boolean,
 ): readonly Summary[] {
-  const groups = Map.groupBy(answers, ({ direction, kind, rule }) => JSON.stringify([direction, kind, rule]));
+  const groups = Map.groupBy(answers, ({ direction, kind, rule }) =>
+    JSON.stringify([direction, kind, rule]),
+  );
   return [...groups.values()].flatMap((all): readonly Summary[] => {
-    const shown = fields.map((_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))));
+    const shown = fields.map(
+      (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
+    );
     const isShown = all.some(({ isToday }) => isToday);
     const isNews = ({ combination }: ChangedAnswer): boolean =>
-      !isShown || fields.some(({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false);
+      !isShown ||
+      fields.some(
+        ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,
+      );
     const latent = all.filter((one) => !one.isToday && isNews(one));
     const [answer] = latent;
     if (answer === undefined) return [];
-    const met = fields.map((_, at) => new Set(latent.map(({ combination }) => combination[at] ?? 0)));
+    const met = fields.map(
+      (_, at) => new Set(latent.map(({ combination }) => combination[at] ?? 0)),
+    );
     const inBox = met.reduce((number, values) => number * values.size, 1);
-    const changed = all.filter(({ combination }) => met.every((values, at) => values.has(combination[at] ?? 0)));
+    const changed = all.filter(({ combination }) =>
+      met.every((values, at) => values.has(combination[at] ?? 0)),
+    );
     return [
       {
         answer,
         where: fields.flatMap(({ path, values }, at) => {
           const own = met[at] ?? new Set();
           if (own.size === values.length) return [];
-          return [{ path, values: values.flatMap((names, index) => (own.has(index) ? names : [])) }];
+          return [
+            { path, values: values.flatMap((names, index) => (own.has(index) ? names : [])) },
+          ];
         }),
         every: whole && inBox === changed.length,
         combinations: latent.length,

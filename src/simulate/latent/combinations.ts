@@ -9,7 +9,8 @@ export function numberOfCombinations(fields: readonly LatentField[]): bigint {
 }
 
 /**
- * Every combination of values; where there are more than may be tried, those that differ from a row of today in one value, then in two.
+ * Every combination of values; where there are more than may be tried, those that differ from a row
+ * of today in one value, then in two.
  *
  * @param today combinations of rows that are there.
  */
@@ -39,10 +40,14 @@ function* product(fields: readonly LatentField[]): Generator<Combination> {
     yield [];
     return;
   }
-  for (const index of first.values.keys()) for (const rest of product(others)) yield [index, ...rest];
+  for (const index of first.values.keys())
+    for (const rest of product(others)) yield [index, ...rest];
 }
 
-function* nearToday(fields: readonly LatentField[], today: readonly Combination[]): Generator<Combination> {
+function* nearToday(
+  fields: readonly LatentField[],
+  today: readonly Combination[],
+): Generator<Combination> {
   for (const row of today) yield* changedFrom(fields, row, 0);
   for (const row of today) {
     for (const [at, { values }] of fields.entries()) {
@@ -52,12 +57,20 @@ function* nearToday(fields: readonly LatentField[], today: readonly Combination[
 }
 
 /** Those that differ in one value at most, at a position or after it. */
-function* changedFrom(fields: readonly LatentField[], row: Combination, from: number): Generator<Combination> {
+function* changedFrom(
+  fields: readonly LatentField[],
+  row: Combination,
+  from: number,
+): Generator<Combination> {
   for (const [at, { values }] of fields.entries()) {
     if (at >= from) for (const index of values.keys()) yield row.with(at, index);
   }
 }
 
-export function inputAt(fields: readonly LatentField[], combination: Combination, start: PolicyInput): PolicyInput {
+export function inputAt(
+  fields: readonly LatentField[],
+  combination: Combination,
+  start: PolicyInput,
+): PolicyInput {
   return fields.reduce((input, field, at) => field.apply(input, combination[at] ?? 0), start);
 }

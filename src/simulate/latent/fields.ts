@@ -3,7 +3,12 @@ import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyCandidate, type PolicyInput } from "../../canon/policy.ts";
+import {
+  DAY_BUCKETS,
+  HOUR_BUCKETS,
+  type PolicyCandidate,
+  type PolicyInput,
+} from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { RETENTIONS } from "../../canon/approvals.ts";
 import type { RoutingTable } from "../../canon/table.ts";
@@ -27,11 +32,14 @@ import {
 import type { PolicyReads } from "./policy-reads.ts";
 
 /**
- * The members that a policy reads on either side, each with the values of its closed list, the names of both tables and one name that none has.
- * Names that the policy takes for equal are one value: those that it does not contain, and that are in the same region groups.
+ * The members that a policy reads on either side, each with the values of its closed list, the
+ * names of both tables and one name that none has. Names that the policy takes for equal are one
+ * value: those that it does not contain, and that are in the same region groups.
  */
 export function latentFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  return [...endpointFields(reads, tables), ...inputFields(reads, tables)].filter(({ values }) => values.length > 1);
+  return [...endpointFields(reads, tables), ...inputFields(reads, tables)].filter(
+    ({ values }) => values.length > 1,
+  );
 }
 
 function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
@@ -46,7 +54,8 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
             row: "endpoint",
             classes,
             of: ({ candidates }) => candidates[0]?.[name],
-            set: (input, value) => withCandidate(input, (candidate) => ({ ...candidate, [name]: value })),
+            set: (input, value) =>
+              withCandidate(input, (candidate) => ({ ...candidate, [name]: value })),
           }),
         ]
       : [];
@@ -57,7 +66,9 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
     ...Object.values(providers).map(({ region }) => region),
     ...Object.values(endpoints).map(({ region }) => region),
   ]);
-  const families = names(({ models }) => Object.values(models).map((model) => model.signatureFamily ?? NO_FAMILY));
+  const families = names(({ models }) =>
+    Object.values(models).map((model) => model.signatureFamily ?? NO_FAMILY),
+  );
   const groups = (region: string): string => groupsOf(region, tables, reads);
   return [
     ...member(
@@ -85,14 +96,18 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
     ...(reads.ofCandidates("capabilities")
       ? memberships("candidates.capabilities", "endpoint", CAPABILITY_NAMES, reads, {
           of: ({ candidates }) => candidates[0]?.capabilities ?? [],
-          set: (input, capabilities) => withCandidate(input, (candidate) => ({ ...candidate, capabilities })),
+          set: (input, capabilities) =>
+            withCandidate(input, (candidate) => ({ ...candidate, capabilities })),
         })
       : []),
     ...priceFields(reads),
   ];
 }
 
-/** A price has no closed list: the numbers that the policy writes, and one between each two, stand for all. */
+/**
+ * A price has no closed list: the numbers that the policy writes, and one between each two, stand
+ * for all.
+ */
 function priceFields(reads: PolicyReads): readonly LatentField[] {
   if (!reads.ofCandidates("price")) return [];
   const numbers = between(reads.numbers);
@@ -129,7 +144,10 @@ function priceIndex(price: number | null, values: readonly (number | null)[]): n
 function between(numbers: readonly number[]): readonly number[] {
   const [first] = numbers;
   if (first === undefined) return [1];
-  return [first / 2, ...numbers.flatMap((value, index) => [value, (value + (numbers[index + 1] ?? value * 3)) / 2])];
+  return [
+    first / 2,
+    ...numbers.flatMap((value, index) => [value, (value + (numbers[index + 1] ?? value * 3)) / 2]),
+  ];
 }
 
 /** Sections of the input, each of which is one object. */
@@ -154,7 +172,11 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
           }),
         ]
       : [];
-  const labels = (section: "workspace" | "key", names: readonly string[], row: LatentRow): readonly LatentField[] =>
+  const labels = (
+    section: "workspace" | "key",
+    names: readonly string[],
+    row: LatentRow,
+  ): readonly LatentField[] =>
     reads.path(`input.${section}.labels`)
       ? memberships(`${section}.labels`, row, names, reads, {
           of: (input) => input[section].labels,
@@ -163,7 +185,9 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       : [];
   const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
     open(namesOf(tables, of), reads);
-  const declared = (of: (vocabulary: Vocabulary) => readonly string[] | undefined): readonly string[] =>
+  const declared = (
+    of: (vocabulary: Vocabulary) => readonly string[] | undefined,
+  ): readonly string[] =>
     [tables.base, tables.head].flatMap(({ vocabulary }) => of(vocabulary) ?? []);
   const ofKey = (of: Parameters<typeof declared>[0]): readonly NameClass<string>[] =>
     closed([...declared(of), OUTSIDE_VOCABULARY], reads);
@@ -174,7 +198,13 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
   const tiers = names(({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier));
   const labelsOf = ({ vocabulary }: RoutingTable): readonly string[] => vocabulary.labels;
   return [
-    ...member("workspace", "id", ids, "workspace", reads.path("input.workspace.id") || reads.path("data.approved")),
+    ...member(
+      "workspace",
+      "id",
+      ids,
+      "workspace",
+      reads.path("input.workspace.id") || reads.path("data.approved"),
+    ),
     ...member("workspace", "tier", tiers, "workspace"),
     ...labels("workspace", namesOf(tables, labelsOf), "workspace"),
     ...member(

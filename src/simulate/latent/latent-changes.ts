@@ -18,7 +18,10 @@ import { TodaysRows } from "./todays-rows.ts";
 const MOST_OF_POLICY = 20_000;
 const MOST_OF_RUN = 60_000;
 
-/** A policy that acts in a view with another content or other data than on the other side; `null` where a side has none. */
+/**
+ * A policy that acts in a view with another content or other data than on the other side; `null`
+ * where a side has none.
+ */
 interface ChangedPolicy extends OfSides<LoadedPolicy | null> {
   readonly id: string;
   readonly view: View;
@@ -28,8 +31,9 @@ interface ChangedPolicy extends OfSides<LoadedPolicy | null> {
 export type RuleLocation = (policy: string, rule: string) => SideLocation | null;
 
 /**
- * What policies whose content or data changed would decide otherwise for rows that no file has yet: an endpoint with another retention, a workspace of
- * another tier. Each changed policy gets every combination of the values that it can distinguish, for one endpoint at a time, on both sides.
+ * What policies whose content or data changed would decide otherwise for rows that no file has yet:
+ * an endpoint with another retention, a workspace of another tier. Each changed policy gets every
+ * combination of the values that it can distinguish, for one endpoint at a time, on both sides.
  *
  * @returns `null` where no policy changed, or the table has no workspace that reaches an endpoint.
  */
@@ -44,7 +48,10 @@ export function latentChanges(
   const changes = changed.flatMap((policy): readonly LatentChange[] => {
     const contents = [policy.base?.rules, policy.head?.rules].flatMap((rules) => rules ?? []);
     const fields = latentFields(policyReads(contents), tables);
-    const today = { base: new TodaysRows(tables.base, fields), head: new TodaysRows(tables.head, fields) };
+    const today = {
+      base: new TodaysRows(tables.base, fields),
+      head: new TodaysRows(tables.head, fields),
+    };
     const { start, combinations: rows } = today.head.start === null ? today.base : today.head;
     if (start === null) return [];
     const most = Math.min(MOST_OF_POLICY, MOST_OF_RUN - tally.tried);
@@ -79,11 +86,17 @@ function answersAt(
   input: PolicyInput,
   today: OfSides<TodaysRows>,
 ): readonly ChangedAnswer[] {
-  const found = changedAnswers(evaluationOf(policy.base, input), evaluationOf(policy.head, input), input);
+  const found = changedAnswers(
+    evaluationOf(policy.base, input),
+    evaluationOf(policy.head, input),
+    input,
+  );
   return found.flatMap((answer): readonly ChangedAnswer[] => {
     // The side that passes: its requests show the change, where the input is one of theirs.
     const side = answer.direction === "weaker" ? "head" : "base";
-    const isRefused = others.some((other) => denierOf(evaluationOf(other[side], input), input) !== null);
+    const isRefused = others.some(
+      (other) => denierOf(evaluationOf(other[side], input), input) !== null,
+    );
     // A rule that moved into another policy refuses as before.
     if (answer.kind === "constraint" && isRefused) return [];
     return [{ ...answer, combination, isToday: today[side].has(combination, input) }];
@@ -101,13 +114,16 @@ function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readon
   const seen = new Set<string>();
   return VIEWS.flatMap((view) => {
     const [before, after] = [actingIn(views.base, view), actingIn(views.head, view)];
-    return [...new Set([...before.keys(), ...after.keys()])].toSorted().flatMap((id): readonly ChangedPolicy[] => {
-      const [base, head] = [before.get(id) ?? null, after.get(id) ?? null];
-      const key = JSON.stringify([id, digestOf(base), digestOf(head)]);
-      if (seen.has(key) || (base === null && head === null) || isSame(base, head, tables)) return [];
-      seen.add(key);
-      return [{ id, view, base, head }];
-    });
+    return [...new Set([...before.keys(), ...after.keys()])]
+      .toSorted()
+      .flatMap((id): readonly ChangedPolicy[] => {
+        const [base, head] = [before.get(id) ?? null, after.get(id) ?? null];
+        const key = JSON.stringify([id, digestOf(base), digestOf(head)]);
+        if (seen.has(key) || (base === null && head === null) || isSame(base, head, tables))
+          return [];
+        seen.add(key);
+        return [{ id, view, base, head }];
+      });
   });
 }
 
@@ -115,7 +131,9 @@ function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readon
 function actingIn(views: LoadedViews, view: View): ReadonlyMap<string, LoadedPolicy> {
   const acting = actingPolicies(views)[view].flatMap((position) => views.policies[position] ?? []);
   return new Map(
-    acting.flatMap((policy) => (policy.rules === null ? [] : [[policy.single.identity.id, policy] as const])),
+    acting.flatMap((policy) =>
+      policy.rules === null ? [] : [[policy.single.identity.id, policy] as const],
+    ),
   );
 }
 

@@ -3,15 +3,24 @@ import type { RoutingTable } from "../../canon/table.ts";
 import type { PolicyReads } from "./policy-reads.ts";
 import type { OfSides } from "../sample-request.ts";
 
-/** The row of routes.yaml that a value stands in; `request`: it comes with each request, and a simulation tries them all. */
+/**
+ * The row of routes.yaml that a value stands in; `request`: it comes with each request, and a
+ * simulation tries them all.
+ */
 export type LatentRow = "endpoint" | "workspace" | "route" | "request";
 
 /** A member of the input that a policy reads, with every value that it can distinguish. */
 export interface LatentField {
-  /** As policies write it, with the name behind it for one value of a list: `candidates.retention`, `workspace.labels.eu`. */
+  /**
+   * As policies write it, with the name behind it for one value of a list: `candidates.retention`,
+   * `workspace.labels.eu`.
+   */
   readonly path: string;
   readonly row: LatentRow;
-  /** What each value stands for, in words of the files; values that the policy takes for equal share one. */
+  /**
+   * What each value stands for, in words of the files; values that the policy takes for equal share
+   * one.
+   */
   readonly values: readonly (readonly string[])[];
   /** Which value an input has. */
   readonly indexOf: (input: PolicyInput) => number;
@@ -29,7 +38,10 @@ export interface NameClass<Value> {
 /** What stands for a name that no file declares yet; no name has parentheses. */
 export const NOT_DECLARED = "(not declared)";
 
-export function namesOf({ base, head }: TablePair, of: (table: RoutingTable) => readonly string[]): readonly string[] {
+export function namesOf(
+  { base, head }: TablePair,
+  of: (table: RoutingTable) => readonly string[],
+): readonly string[] {
   return [...new Set([...of(head), ...of(base)])].toSorted();
 }
 
@@ -53,7 +65,9 @@ export function open(
 ): readonly NameClass<string>[] {
   let fresh = "another";
   while (names.includes(fresh)) fresh += "-one";
-  const classes = classesOf([...names, fresh], (name) => (tellsApart(name) ? name : `\n${more(name)}`));
+  const classes = classesOf([...names, fresh], (name) =>
+    tellsApart(name) ? name : `\n${more(name)}`,
+  );
   return classes.map(({ members, names: shown }) => ({
     members,
     names: shown.map((name) => (name === fresh ? NOT_DECLARED : name)),
@@ -69,7 +83,10 @@ export function classesOf<Value extends string | number>(
   values: readonly Value[],
   keyOf: (value: Value) => string,
 ): readonly NameClass<Value>[] {
-  return [...Map.groupBy(new Set(values), keyOf).values()].map((members) => ({ members, names: members.map(String) }));
+  return [...Map.groupBy(new Set(values), keyOf).values()].map((members) => ({
+    members,
+    names: members.map(String),
+  }));
 }
 
 export function field<Value>({
@@ -133,7 +150,10 @@ export function withCandidate(
   return { ...input, candidates: input.candidates.map(change) };
 }
 
-/** The region groups that a region is in, of those that the policy reads; with approvals, every region is its own. */
+/**
+ * The region groups that a region is in, of those that the policy reads; with approvals, every
+ * region is its own.
+ */
 export function groupsOf(region: string, { base, head }: TablePair, reads: PolicyReads): string {
   if (reads.path("data.approved")) return region;
   const groups = [base, head].map(({ regionGroups }) =>

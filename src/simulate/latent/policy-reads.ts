@@ -6,7 +6,10 @@ import { readsPath } from "../../policy/policy-set.ts";
 export interface PolicyReads {
   /** Whether a dotted path from `input` or `data` is read. */
   readonly path: (path: string) => boolean;
-  /** Whether a member of candidates is read: their reads name the list only, and the policy contains the member's name. */
+  /**
+   * Whether a member of candidates is read: their reads name the list only, and the policy contains
+   * the member's name.
+   */
   readonly ofCandidates: (member: string) => boolean;
   /** Whether the policy may distinguish the name from every other one. */
   readonly tellsApart: (name: string) => boolean;
@@ -39,7 +42,9 @@ export function policyReads(contents: readonly CompiledPolicy[]): PolicyReads {
 }
 
 function numbersIn(contents: readonly CompiledPolicy[]): readonly number[] {
-  const texts = contents.flatMap(({ sources }) => sources.map(({ source }) => source.replaceAll(/#.*$/gm, "")));
+  const texts = contents.flatMap(({ sources }) =>
+    sources.map(({ source }) => source.replaceAll(/#.*$/gm, "")),
+  );
   const found = texts.flatMap((text) =>
     [...text.matchAll(/(?<![\w."])\d+(?:\.\d+)?/g)].map(([number]) => Number(number)),
   );

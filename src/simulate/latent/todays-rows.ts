@@ -44,7 +44,10 @@ export class TodaysRows {
     }
   }
 
-  /** An input of today, which made-up ones are changes of; `null` where no workspace reaches an endpoint. */
+  /**
+   * An input of today, which made-up ones are changes of; `null` where no workspace reaches an
+   * endpoint.
+   */
   get start(): PolicyInput | null {
     return this.#start;
   }
@@ -54,7 +57,10 @@ export class TodaysRows {
     return this.#combinations;
   }
 
-  /** Whether a request of today may have the input: then a comparison of requests has shown what becomes of it. */
+  /**
+   * Whether a request of today may have the input: then a comparison of requests has shown what
+   * becomes of it.
+   */
   has(combination: Combination, { operation, request: { needs } }: PolicyInput): boolean {
     const rows = this.#reached.get(this.#keyOf(combination)) ?? [];
     return rows.some(
@@ -93,17 +99,29 @@ export class TodaysRows {
   #inputOf({ workspace, route, candidate }: Reach): PolicyInput {
     const sample = { ...PLAIN_SAMPLE, workspace: workspace.id, model: route.id };
     const circumstances = { time: sample.time, budget: "unlimited" } as const;
-    return policyInput(this.#table, workspace, identityOf(sample), route, sample, null, circumstances, [candidate]);
+    return policyInput(
+      this.#table,
+      workspace,
+      identityOf(sample),
+      route,
+      sample,
+      null,
+      circumstances,
+      [candidate],
+    );
   }
 }
 
 function* reaches(table: RoutingTable): Generator<Reach> {
-  const routes = new Map(Object.values(table.routes).map((route) => [route, routeCandidates(table, route)]));
+  const routes = new Map(
+    Object.values(table.routes).map((route) => [route, routeCandidates(table, route)]),
+  );
   for (const workspace of Object.values(table.workspaces)) {
     for (const [route, candidates] of routes) {
       if (!workspace.approve.routes.includes(route.id)) continue;
       for (const candidate of candidates) {
-        if (isApprovedEndpoint(table, workspace, candidate.endpoint)) yield { workspace, route, candidate };
+        if (isApprovedEndpoint(table, workspace, candidate.endpoint))
+          yield { workspace, route, candidate };
       }
     }
   }

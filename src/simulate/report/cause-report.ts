@@ -15,8 +15,14 @@ export interface CauseReport {
   readonly promoted_groups: readonly string[];
   /** Those of them whose results differ by a changed name only. */
   readonly renamed_groups: readonly string[];
-  /** Of groups whose plain requests head denies and base serves: preferences with which head serves them still. */
-  readonly exceptions: readonly { readonly group: string; readonly preferences: readonly ProviderPreferences[] }[];
+  /**
+   * Of groups whose plain requests head denies and base serves: preferences with which head serves
+   * them still.
+   */
+  readonly exceptions: readonly {
+    readonly group: string;
+    readonly preferences: readonly ProviderPreferences[];
+  }[];
   /** Endpoints that requests of the groups reach in head only, and in base only. */
   readonly gains: readonly DestinationReport[];
   readonly loses: readonly DestinationReport[];
@@ -28,15 +34,23 @@ export interface CauseReport {
     /** Base's, where another endpoint comes first now; absent otherwise. */
     readonly former_primary?: DestinationReport;
   }[];
-  /** Workspaces that may use one of the routes and see no change; `why` is `null` where no approval is the reason. */
+  /**
+   * Workspaces that may use one of the routes and see no change; `why` is `null` where no approval
+   * is the reason.
+   */
   readonly unaffected: readonly { readonly workspace: string; readonly why: string | null }[];
   /** Workspaces that may use none of the routes. */
   readonly without_routes: number;
 }
 
-/** An entry of routes.yaml, of the policies or of the assertions that is not the same on both sides. */
+/**
+ * An entry of routes.yaml, of the policies or of the assertions that is not the same on both sides.
+ */
 export interface ChangedEntry {
-  /** As the file writes it: `routes.chat-eu.fallbacks`, `policies/eu-residency`, `assertions.eu-stays`. */
+  /**
+   * As the file writes it: `routes.chat-eu.fallbacks`, `policies/eu-residency`,
+   * `assertions.eu-stays`.
+   */
   readonly path: string;
   readonly kind:
     | "region_group"
@@ -66,7 +80,10 @@ export interface Rename {
   readonly kind: ChangedEntry["kind"];
   readonly from: string;
   readonly to: string;
-  /** Policies that can distinguish the names: for them it is a change like any other. Absent where there are none. */
+  /**
+   * Policies that can distinguish the names: for them it is a change like any other. Absent where
+   * there are none.
+   */
   readonly distinguished_by?: readonly string[];
 }
 

@@ -3,7 +3,13 @@ import { type GroupTally, DENIED_FOR } from "../compare/group-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { type Outcome, OTHER_SIDE, type OfSides, type PlannedEndpoint, preferenceValues } from "../sample-request.ts";
+import {
+  type Outcome,
+  OTHER_SIDE,
+  type OfSides,
+  type PlannedEndpoint,
+  preferenceValues,
+} from "../sample-request.ts";
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
@@ -21,20 +27,29 @@ export interface ComparisonContext extends PathContext {
   readonly tables: OfSides<RoutingTable>;
   /** Policies whose enforced content head has from base, under this view. */
   readonly kept: ReadonlySet<string>;
-  /** Requests of the evidence in a group, by its key, where there are any; `null` without evidence. */
+  /**
+   * Requests of the evidence in a group, by its key, where there are any; `null` without evidence.
+   */
   readonly seenInGroup: ((key: string) => SeenInGroup | null) | null;
 }
 
-export function comparisonReport(tally: ComparisonTally, context: ComparisonContext): ComparisonReport {
+export function comparisonReport(
+  tally: ComparisonTally,
+  context: ComparisonContext,
+): ComparisonReport {
   return {
     access: accessOf(tally),
     changed_classes: tally.changedClasses,
     changed_shapes: String(tally.changedShapes),
     words: CHANGE_KINDS.flatMap((kind) => {
       const count = tally.kinds.get(kind);
-      return count === undefined ? [] : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
+      return count === undefined
+        ? []
+        : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
-    groups: [...tally.groups].toSorted(bySeverity(context)).map(([key, group]) => groupReport(key, group, context)),
+    groups: [...tally.groups]
+      .toSorted(bySeverity(context))
+      .map(([key, group]) => groupReport(key, group, context)),
     new_route_paths: routePathsWithout(tally.headPaths, tally.basePaths, "head", context),
     lost_route_paths: routePathsWithout(tally.basePaths, tally.headPaths, "base", context),
     new_data_paths: dataPathsWithout(tally.headPaths, tally.basePaths, "head", context),
@@ -50,8 +65,8 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
 type Entry = readonly [string, GroupTally];
 
 /**
- * What recorded requests met comes before what none met. Then by the worst change, what was seen of it, the shapes and the name: the same order for the same
- * trees and evidence.
+ * What recorded requests met comes before what none met. Then by the worst change, what was seen of
+ * it, the shapes and the name: the same order for the same trees and evidence.
  */
 function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
   const seen = (key: string): SeenInGroup | null => seenInGroup?.(key) ?? null;
@@ -73,7 +88,8 @@ function weightOf(seen: SeenInGroup | null): SeenWeight | null {
 
 function rankOf({ kinds, base, head }: GroupTally): number {
   const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
-  // That a name is new or gone shows itself in what its requests reach; that who writes it is refused matters least.
+  // That a name is new or gone shows itself in what its requests reach; that who writes it is
+  // refused matters least.
   if (isMisnamed) return CHANGES.reason_changed.rank;
   return Math.min(...kinds.map((kind) => CHANGES[kind].rank));
 }
@@ -98,7 +114,10 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
   };
 }
 
-function seenOf(key: string, { seenInGroup }: ComparisonContext): Pick<ChangeGroup, "seen" | "seen_usage"> {
+function seenOf(
+  key: string,
+  { seenInGroup }: ComparisonContext,
+): Pick<ChangeGroup, "seen" | "seen_usage"> {
   if (seenInGroup === null) return { seen: null, seen_usage: null };
   const found = seenInGroup(key);
   if (found === null) return { seen: 0, seen_usage: null };
@@ -106,19 +125,26 @@ function seenOf(key: string, { seenInGroup }: ComparisonContext): Pick<ChangeGro
   return { seen: decisions, seen_usage: usage };
 }
 
-function resultReport({ plan, denial, edits }: Outcome, hostOf: (provider: string) => string): ResultReport {
+function resultReport(
+  { plan, denial, edits }: Outcome,
+  hostOf: (provider: string) => string,
+): ResultReport {
   return {
     outcome: denial === null ? "route" : "deny",
     plan: plan.map(({ endpoint, model, provider, region, tier, balance, weight }) => {
       return { endpoint, model, provider, region, tier, balance, weight, host: hostOf(provider) };
     }),
     denial,
-    edits: edits === null ? null : { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields },
+    edits:
+      edits === null
+        ? null
+        : { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields },
   };
 }
 
 /**
- * The rule that denies now or denied before; the row that makes an endpoint another destination; otherwise the route. In base's files if head has removed it, or if a rule of base stays enforced:
+ * The rule that denies now or denied before; the row that makes an endpoint another destination;
+ * otherwise the route. In base's files if head has removed it, or if a rule of base stays enforced:
  * what head's file has instead is another rule, whatever it is called.
  */
 function locationOf(
@@ -126,22 +152,35 @@ function locationOf(
   { locations, kept, tables }: ComparisonContext,
 ): SideLocation | null {
   const denial = head.denial ?? base.denial;
-  const look = (find: (of: Locations) => SourceLocation | null, first: SideLocation["side"]): SideLocation | null => {
+  const look = (
+    find: (of: Locations) => SourceLocation | null,
+    first: SideLocation["side"],
+  ): SideLocation | null => {
     const [here, there] = [find(locations[first]), find(locations[OTHER_SIDE[first]])];
-    return here === null ? (there === null ? null : { ...there, side: OTHER_SIDE[first] }) : { ...here, side: first };
+    return here === null
+      ? there === null
+        ? null
+        : { ...there, side: OTHER_SIDE[first] }
+      : { ...here, side: first };
   };
   const isKept = head.denial !== null && kept.has(head.denial.policy);
   const rule =
     denial === null
       ? null
-      : look(({ constraint }) => constraint(denial.policy, denial.constraint), isKept ? "base" : "head");
-  const moved = kinds.includes("destination_changed") ? movedLocation(head.plan, tables, locations.head) : null;
+      : look(
+          ({ constraint }) => constraint(denial.policy, denial.constraint),
+          isKept ? "base" : "head",
+        );
+  const moved = kinds.includes("destination_changed")
+    ? movedLocation(head.plan, tables, locations.head)
+    : null;
   if (rule === null && moved !== null) return { ...moved, side: "head" };
   return rule ?? look(({ route }) => route(example.model), "head");
 }
 
 /**
- * Where the first endpoint of a plan that both sides have became another destination: the provider's address or row, the endpoint's or the model's row.
+ * Where the first endpoint of a plan that both sides have became another destination: the
+ * provider's address or row, the endpoint's or the model's row.
  *
  * @returns `null` where no endpoint of the plan did, or head's files are not known.
  */
@@ -153,10 +192,21 @@ export function movedLocation(
   for (const { endpoint: id } of plan) {
     const [before, after] = [rowOf(base.endpoints, id), rowOf(head.endpoints, id)];
     if (before === undefined || after === undefined) continue;
-    const [was, is] = [rowOf(base.providers, before.provider), rowOf(head.providers, after.provider)];
+    const [was, is] = [
+      rowOf(base.providers, before.provider),
+      rowOf(head.providers, after.provider),
+    ];
     if (was !== undefined && is?.id === was.id) {
       if (was.baseUrl !== is.baseUrl) return locations.providerAddress(is.id);
-      const members = ["region", "network", "plaintext", "apiVersion", "retention", "trainsOnData", "dialect"] as const;
+      const members = [
+        "region",
+        "network",
+        "plaintext",
+        "apiVersion",
+        "retention",
+        "trainsOnData",
+        "dialect",
+      ] as const;
       if (members.some((member) => was[member] !== is[member])) return locations.provider(is.id);
     }
     const members = ["model", "provider", "region", "upstreamModel"] as const;
@@ -168,50 +218,72 @@ export function movedLocation(
 }
 
 /**
- * What all requests of a group have in common and not all requests have: features and needs that each of them has, and the values of a dimension
- * where the group does not take all of them.
+ * What all requests of a group have in common and not all requests have: features and needs that
+ * each of them has, and the values of a dimension where the group does not take all of them.
  */
 function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["conditions"] {
   const { common, taken } = group;
   const sets = [
     { dimension: "needs", values: common.needs },
-    { dimension: "features", values: common.features.filter((feature) => !isAlways(group, universe, feature)) },
+    {
+      dimension: "features",
+      values: common.features.filter((feature) => !isAlways(group, universe, feature)),
+    },
     { dimension: "key_labels", values: common.labels },
   ].filter(({ values }) => values.length > 0);
   const all = valuesOf(group, universe);
   const narrowed = [...taken].flatMap(([dimension, values]) => {
-    if (dimension === DENIED_FOR) return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
+    if (dimension === DENIED_FOR)
+      return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
     const possible = all.get(dimension);
     const isWhole = possible === undefined || possible.every((value) => values.has(value));
     return isWhole ? [] : [{ dimension, values: [...values].toSorted() }];
   });
-  return [...sets, ...narrowed.toSorted((left, right) => (left.dimension < right.dimension ? -1 : 1))];
+  return [
+    ...sets,
+    ...narrowed.toSorted((left, right) => (left.dimension < right.dimension ? -1 : 1)),
+  ];
 }
 
 function isAlways(group: GroupTally, universe: Universe, feature: string): boolean {
-  return operationsOf(group, universe).every(({ always }) => always.some((name) => name === feature));
+  return operationsOf(group, universe).every(({ always }) =>
+    always.some((name) => name === feature),
+  );
 }
 
-function operationsOf({ operations }: GroupTally, universe: Universe): readonly OperationUniverse[] {
+function operationsOf(
+  { operations }: GroupTally,
+  universe: Universe,
+): readonly OperationUniverse[] {
   return OPERATIONS.filter((operation) => operations.has(operation)).flatMap(
     (operation) => universe.operations.get(operation) ?? [],
   );
 }
 
-/** Dimension → the values that requests of the group's operations could take, as text; without those that differ from route to route. */
+/**
+ * Dimension → the values that requests of the group's operations could take, as text; without those
+ * that differ from route to route.
+ */
 function valuesOf(group: GroupTally, universe: Universe): ReadonlyMap<string, readonly string[]> {
   const own = operationsOf(group, universe);
   const { preferences, times } = universe;
-  const distinct = (of: (operation: OperationUniverse) => readonly unknown[]): readonly string[] => [
-    ...new Set(own.flatMap((operation) => of(operation).map(String))),
-  ];
+  const distinct = (
+    of: (operation: OperationUniverse) => readonly unknown[],
+  ): readonly string[] => [...new Set(own.flatMap((operation) => of(operation).map(String)))];
   return new Map<string, readonly string[]>([
     // If a request without a preference is in the group, the preference is no condition of it.
     ...preferenceValues(null),
     ["allow_fallbacks", preferences.allowFallbacks.map(String)],
     ["data_collection", preferences.dataCollection],
     ["zdr", preferences.zdr.map(String)],
-    ["dimensions", [...new Set(own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))))]],
+    [
+      "dimensions",
+      [
+        ...new Set(
+          own.flatMap(({ dimensions }) => dimensions.map((length) => String(length ?? "none"))),
+        ),
+      ],
+    ],
     ...perScalar((member, { name }) => [name, distinct((operation) => operation[member])] as const),
     ["environment", universe.environments],
     ["workload", universe.workloads],

@@ -19,7 +19,8 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The dimensions of a space, and into how many values they collapse. Of sets the names are counted, each of which a request may have or not.
+ * The dimensions of a space, and into how many values they collapse. Of sets the names are counted,
+ * each of which a request may have or not.
  *
  * @param matters needs and features that distinguish requests: `needs tools`.
  */
@@ -31,7 +32,8 @@ export function dimensionReports(
   const own = [...universe.operations.values()];
   const distinct = (of: (operation: (typeof own)[number]) => readonly string[]): number =>
     new Set(own.flatMap(of)).size;
-  const amount = (kind: string): number => [...matters].filter((name) => name.startsWith(`${kind} `)).length;
+  const amount = (kind: string): number =>
+    [...matters].filter((name) => name.startsWith(`${kind} `)).length;
   const pairs = new Set(jobs.map(({ pair }) => pair));
   const byTable = (name: string, values: number, distinguished: number): DimensionReport =>
     describe(name, values, distinguished, readers, true);
@@ -56,7 +58,10 @@ export function dimensionReports(
   return [...sets, ...policyDimensions(space, readers)];
 }
 
-/** Of every operation the largest numbers. Of labels the names are counted: sets of n distinguished names are 2ⁿ. */
+/**
+ * Of every operation the largest numbers. Of labels the names are counted: sets of n distinguished
+ * names are 2ⁿ.
+ */
 function policyDimensions(
   { universe, sides }: PlannedSpace["space"],
   readers: readonly Reader[],
@@ -72,7 +77,9 @@ function policyDimensions(
       });
     }
   }
-  return [...found].map(([name, { values, distinguished }]) => describe(name, values, distinguished, readers, false));
+  return [...found].map(([name, { values, distinguished }]) =>
+    describe(name, values, distinguished, readers, false),
+  );
 }
 
 function describe(

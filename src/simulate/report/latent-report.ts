@@ -2,7 +2,10 @@ import type { PolicyInput } from "../../canon/policy.ts";
 import type { View } from "../sample-request.ts";
 import type { SideLocation } from "./location.ts";
 
-/** What changed policies would do with rows that no file has yet: an endpoint, a workspace or a route with other values of the closed lists. */
+/**
+ * What changed policies would do with rows that no file has yet: an endpoint, a workspace or a
+ * route with other values of the closed lists.
+ */
 export interface LatentReport {
   /** `false`: `tried` of `of` combinations were tried. */
   readonly complete: boolean;
@@ -12,7 +15,10 @@ export interface LatentReport {
   readonly changes: readonly LatentChange[];
 }
 
-/** Made-up requests for which a policy decides otherwise than before, although no request of today shows it. */
+/**
+ * Made-up requests for which a policy decides otherwise than before, although no request of today
+ * shows it.
+ */
 export interface LatentChange {
   readonly policy: string;
   /** `declared`: without any promotion. */
@@ -22,7 +28,9 @@ export interface LatentChange {
   /** The constraint that refuses, or the obligation. */
   readonly rule: string;
   readonly kind: "constraint" | "obligation";
-  /** What these requests have in common, by members of the policy's input; others have any value. */
+  /**
+   * What these requests have in common, by members of the policy's input; others have any value.
+   */
   readonly where: readonly { readonly path: string; readonly values: readonly string[] }[];
   /** Whether every request with these values is concerned, or some of them. */
   readonly every: boolean;

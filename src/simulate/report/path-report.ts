@@ -67,7 +67,9 @@ export function routePathsWithout(
         {
           workspace: path.workspace,
           route: example.model,
-          operations: OPERATIONS.filter((operation) => same.some((one) => one.operation === operation)),
+          operations: OPERATIONS.filter((operation) =>
+            same.some((one) => one.operation === operation),
+          ),
           ...reached(path, example.model, side, context),
           example,
           explain: context.explain(example),

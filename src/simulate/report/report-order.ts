@@ -69,7 +69,15 @@ const SIDE: OrderOf<SideReport> = {
   commit: true,
   table_revision: true,
   policies: { id: true, digest: true, slot: true, content: true, from: true },
-  warnings: { code: true, severity: true, file: true, line: true, column: true, message: true, hint: true },
+  warnings: {
+    code: true,
+    severity: true,
+    file: true,
+    line: true,
+    column: true,
+    message: true,
+    hint: true,
+  },
 };
 
 const RESULT: OrderOf<ResultReport> = {
@@ -159,7 +167,15 @@ const DESTINATION: OrderOf<DestinationReport> = {
 
 const CAUSE: OrderOf<CauseReport> = {
   id: true,
-  entries: { path: true, kind: true, subject: true, change: true, before: true, after: true, place: SIDE_LOCATION },
+  entries: {
+    path: true,
+    kind: true,
+    subject: true,
+    change: true,
+    before: true,
+    after: true,
+    place: SIDE_LOCATION,
+  },
   renames: { kind: true, from: true, to: true, distinguished_by: true },
   groups: true,
   promoted_groups: true,
@@ -280,7 +296,14 @@ export const REPORT_ORDER: OrderOf<SimulationReport> = {
   causes: CAUSE,
   findings: { kind: true, subject: true, in_base: true, place: LOCATION },
   latent: LATENT,
-  changed_settings: { path: true, before: true, after: true, where: SIDE_LOCATION, effect: true, gate: true },
+  changed_settings: {
+    path: true,
+    before: true,
+    after: true,
+    where: SIDE_LOCATION,
+    effect: true,
+    gate: true,
+  },
   evidence: {
     decisions: true,
     not_reproduced: true,

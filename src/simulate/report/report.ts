@@ -10,8 +10,9 @@ import type { SettingGate } from "../settings/raised.ts";
 import type { SettingEffect } from "../settings/setting-effect.ts";
 
 /**
- * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same bytes for the same two trees whatever the number of
- * workers, so that an approver can sign its SHA-256. Every other format is made from this value alone.
+ * What `signalbox simulate --format json` prints: versioned, its members in a fixed order, the same
+ * bytes for the same two trees whatever the number of workers, so that an approver can sign its
+ * SHA-256. Every other format is made from this value alone.
  */
 export interface SimulationReport {
   readonly format: "signalbox.simulation.v3";
@@ -23,9 +24,15 @@ export interface SimulationReport {
   readonly complete: boolean;
   readonly cut: readonly DimensionCut[];
   readonly space: SpaceReport;
-  /** Head in a store that has seen base: what base enforced stays enforced until other content is promoted. */
+  /**
+   * Head in a store that has seen base: what base enforced stays enforced until other content is
+   * promoted.
+   */
   readonly declared: ComparisonReport;
-  /** As if the candidates named in `promoted_policies` were promoted in head (all of both sides, unless the call names some). */
+  /**
+   * As if the candidates named in `promoted_policies` were promoted in head (all of both sides,
+   * unless the call names some).
+   */
   readonly promoted: ComparisonReport;
   readonly promoted_policies: readonly string[];
   /** Every changed entry of the files with the groups that follow from it, the worst first. */
@@ -33,7 +40,10 @@ export interface SimulationReport {
   readonly findings: readonly UnusedFinding[];
   /** Absent where no policy changed. */
   readonly latent?: LatentReport;
-  /** Every setting of the files that differs, with both values: also what decides nothing about where requests go, with the reason. */
+  /**
+   * Every setting of the files that differs, with both values: also what decides nothing about
+   * where requests go, with the reason.
+   */
   readonly changed_settings: readonly SettingChange[];
   /** `null` where no evidence was given. */
   readonly evidence: EvidenceReport | null;
@@ -49,7 +59,10 @@ export interface PolicyReport {
   readonly slot: "enforced" | "candidate";
   /** `removal`: the side's files have the policy no more, and promoting that ends it. */
   readonly content: "rules" | "removal";
-  /** Whose files it comes from: `base` on the side of head is what a server goes on enforcing until head's candidate is promoted. */
+  /**
+   * Whose files it comes from: `base` on the side of head is what a server goes on enforcing until
+   * head's candidate is promoted.
+   */
   readonly from: "base" | "head";
 }
 
@@ -72,7 +85,10 @@ export interface DimensionCut {
   readonly kept: number;
   /** What took the time, where policies did. */
   readonly costliest?: CostliestPolicy;
-  /** The route with most providers, where callers can leave more sets of them than `costliest` distinguishes values. */
+  /**
+   * The route with most providers, where callers can leave more sets of them than `costliest`
+   * distinguishes values.
+   */
   readonly widest?: WidestRoute;
   /** Where it was not the time. */
   readonly ended_by?: "memory";
@@ -91,7 +107,10 @@ export interface CostliestPolicy {
 }
 
 interface SpaceReport {
-  /** Of the requests that were decided: those of one state of the table's approvals with the same results on both sides. */
+  /**
+   * Of the requests that were decided: those of one state of the table's approvals with the same
+   * results on both sides.
+   */
   readonly classes: number;
   /** Decimal digits: it may be larger than a number holds. */
   readonly shapes: string;
@@ -103,9 +122,14 @@ export interface DimensionReport {
   /** How many values the dimension has, and into how many they collapse at most. */
   readonly values: number;
   readonly distinguished: number;
-  /** Policies (`policy:<id>`), the table (`table`) and assertions (`assertions`) that look at it. */
+  /**
+   * Policies (`policy:<id>`), the table (`table`) and assertions (`assertions`) that look at it.
+   */
   readonly read_by: readonly string[];
-  /** Why similar values are distinguished, such as `policy eu-residency calls startswith`; `null` where they are not. */
+  /**
+   * Why similar values are distinguished, such as `policy eu-residency calls startswith`; `null`
+   * where they are not.
+   */
   readonly reason: string | null;
 }
 
@@ -115,10 +139,20 @@ export interface ComparisonReport {
   readonly changed_classes: number;
   readonly changed_shapes: string;
   /** How many classes and shapes each kind of change has; kinds without any are left out. */
-  readonly words: readonly { readonly word: ChangeKind; readonly classes: number; readonly shapes: string }[];
-  /** What recorded requests met first, then the largest change: denials, new destinations, the rest. Equally large ones by calls, tokens, cost. */
+  readonly words: readonly {
+    readonly word: ChangeKind;
+    readonly classes: number;
+    readonly shapes: string;
+  }[];
+  /**
+   * What recorded requests met first, then the largest change: denials, new destinations, the rest.
+   * Equally large ones by calls, tokens, cost.
+   */
   readonly groups: readonly ChangeGroup[];
-  /** Routes by which a workspace reaches a destination in head and does not in base, although another route may have led there. */
+  /**
+   * Routes by which a workspace reaches a destination in head and does not in base, although
+   * another route may have led there.
+   */
   readonly new_route_paths: readonly RoutePath[];
   /** Reachable in base and not in head. */
   readonly lost_route_paths: readonly RoutePath[];
@@ -136,8 +170,14 @@ export interface ChangeGroup {
   readonly routes: readonly string[];
   readonly workspaces: readonly string[];
   readonly operations: readonly string[];
-  /** What else the requests have in common, where not every value of a dimension is concerned: `needs: tools`. */
-  readonly conditions: readonly { readonly dimension: string; readonly values: readonly string[] }[];
+  /**
+   * What else the requests have in common, where not every value of a dimension is concerned:
+   * `needs: tools`.
+   */
+  readonly conditions: readonly {
+    readonly dimension: string;
+    readonly values: readonly string[];
+  }[];
   readonly classes: number;
   readonly shapes: string;
   readonly base: ResultReport;
@@ -145,11 +185,17 @@ export interface ChangeGroup {
   readonly example: SampleRequest;
   /** The command line that explains the example on head, without the program's name. */
   readonly explain: readonly string[];
-  /** The location in head's files, or in base's for a rule that is in force from there only; `null` where unknown. */
+  /**
+   * The location in head's files, or in base's for a rule that is in force from there only; `null`
+   * where unknown.
+   */
   readonly place: SideLocation | null;
   /** Requests of the evidence in these classes; `null` without evidence. */
   readonly seen: number | null;
-  /** What the answers of these requests used; `null` without evidence, and where none of them was seen. */
+  /**
+   * What the answers of these requests used; `null` without evidence, and where none of them was
+   * seen.
+   */
   readonly seen_usage: SeenUsage | null;
 }
 
@@ -157,7 +203,10 @@ export interface ResultReport {
   readonly outcome: "route" | "deny";
   readonly plan: readonly CandidateReport[];
   readonly denial: OutcomeDenial | null;
-  readonly edits: { readonly max_output_tokens: number | null; readonly strip_fields: readonly string[] } | null;
+  readonly edits: {
+    readonly max_output_tokens: number | null;
+    readonly strip_fields: readonly string[];
+  } | null;
 }
 
 export interface CandidateReport {
@@ -178,7 +227,10 @@ export interface ReachedDestination {
   readonly provider: string;
   readonly region: string;
   readonly host: string;
-  /** The provider's host on the other side, where it differs; `null` where it is the same, or the provider is not there. */
+  /**
+   * The provider's host on the other side, where it differs; `null` where it is the same, or the
+   * provider is not there.
+   */
   readonly other_host: string | null;
   /** The provider's address where the host differs, otherwise the route; `null` where unknown. */
   readonly place: SideLocation | null;
@@ -203,9 +255,15 @@ export interface DataPath extends ReachedDestination {
 
 /** A setting of the files that differs. */
 export interface SettingChange {
-  /** As routes.yaml writes it, an endpoint by its id: `providers.openai-us.base_url`; a file of policies; `assertions.ID`. */
+  /**
+   * As routes.yaml writes it, an endpoint by its id: `providers.openai-us.base_url`; a file of
+   * policies; `assertions.ID`.
+   */
   readonly path: string;
-  /** As YAML in one line, of a file the first digits of its digest; `null` on the side that does not have it. Never a secret, only its name. */
+  /**
+   * As YAML in one line, of a file the first digits of its digest; `null` on the side that does not
+   * have it. Never a secret, only its name.
+   */
   readonly before: string | null;
   readonly after: string | null;
   /** In head's files; in base's for what head does not have. */
@@ -236,14 +294,20 @@ export interface UnusedFinding {
 export interface EvidenceReport {
   /** Decisions of inference that were read. */
   readonly decisions: number;
-  /** Decisions that base would make otherwise than they were made: under another table, or by what an older record does not have. */
+  /**
+   * Decisions that base would make otherwise than they were made: under another table, or by what
+   * an older record does not have.
+   */
   readonly not_reproduced: number;
   /** Lines that are no evidence. */
   readonly unreadable: number;
   /** RFC 3339, of the first and the last decision; `null` without any. */
   readonly from: string | null;
   readonly to: string | null;
-  /** Decisions that head's files cannot express, by what is missing: a workspace, route or value that is gone. Where base has it, they are among the others too. */
+  /**
+   * Decisions that head's files cannot express, by what is missing: a workspace, route or value
+   * that is gone. Where base has it, they are among the others too.
+   */
   readonly unrepresentable: readonly { readonly why: string; readonly decisions: number }[];
   /** Groups that were seen, and decisions in them, for both views. */
   readonly declared: { readonly groups: number; readonly decisions: number };
@@ -264,7 +328,10 @@ export interface AssertionResult {
   readonly title: string;
   readonly kind: string;
   readonly status: "PASS" | "FAIL" | "WAIVED";
-  /** Whether it fails for base's files too, so that this change is not the reason; `null` where it holds, or was not tried on base. */
+  /**
+   * Whether it fails for base's files too, so that this change is not the reason; `null` where it
+   * holds, or was not tried on base.
+   */
   readonly fails_in_base: boolean | null;
   readonly standpoint: "declared" | "promoted" | "both";
   /** Classes that it was held against; an assertion that meets none fails. */

@@ -6,7 +6,9 @@ import type { UnusedFinding } from "./report.ts";
 
 type Found = Omit<UnusedFinding, "in_base">;
 
-/** What no request of head ever meets, in the order of the files' rows; and whether base had it too. */
+/**
+ * What no request of head ever meets, in the order of the files' rows; and whether base had it too.
+ */
 export function unusedRuleFindings(
   base: CompiledSide,
   baseTally: UsageTally,
@@ -23,7 +25,9 @@ export function unusedRuleFindings(
   }));
 }
 
-/** What the side's own files hold: content that is kept from base cannot be fixed in head's files. */
+/**
+ * What the side's own files hold: content that is kept from base cannot be fixed in head's files.
+ */
 function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] {
   return contents.filter(({ rules, isKept }) => rules !== null && !isKept);
 }
@@ -54,27 +58,38 @@ function findingsOf(
           found.push({ kind: "constraint_never_fails", subject: id, place: location(name) });
         continue;
       }
-      if (!tally.passed.has(id)) found.push({ kind: "constraint_never_passes", subject: id, place: location(name) });
+      if (!tally.passed.has(id))
+        found.push({ kind: "constraint_never_passes", subject: id, place: location(name) });
       for (const reason of reasons) {
         if (tally.failed.has(id) && !tally.reasons.has(`${id}/${reason}`)) {
-          found.push({ kind: "reason_never_given", subject: `${id}/${reason}`, place: location(name) });
+          found.push({
+            kind: "reason_never_given",
+            subject: `${id}/${reason}`,
+            place: location(name),
+          });
         }
       }
     }
   }
   for (const route of Object.values(table.routes)) {
     const location = locations?.route(route.id) ?? null;
-    if (!tally.routes.has(route.id)) found.push({ kind: "route_never_chosen", subject: route.id, place: location });
+    if (!tally.routes.has(route.id))
+      found.push({ kind: "route_never_chosen", subject: route.id, place: location });
     else {
       for (const fallback of route.fallbacks) {
         const edge = `${route.id} → ${fallback}`;
-        if (!tally.fallbacks.has(edge)) found.push({ kind: "fallback_never_used", subject: edge, place: location });
+        if (!tally.fallbacks.has(edge))
+          found.push({ kind: "fallback_never_used", subject: edge, place: location });
       }
     }
   }
   for (const id of Object.keys(table.endpoints)) {
     if (!tally.endpoints.has(id))
-      found.push({ kind: "endpoint_never_chosen", subject: id, place: locations?.endpoint(id) ?? null });
+      found.push({
+        kind: "endpoint_never_chosen",
+        subject: id,
+        place: locations?.endpoint(id) ?? null,
+      });
   }
   return found;
 }
@@ -86,13 +101,23 @@ export function coverageFacts({ table, contents }: CompiledSide, tally: UsageTal
   );
   const routes = Object.values(table.routes);
   return {
-    constraints: constraints.map(({ id }) => ({ id, failed: tally.failed.has(id), passed: tally.passed.has(id) })),
+    constraints: constraints.map(({ id }) => ({
+      id,
+      failed: tally.failed.has(id),
+      passed: tally.passed.has(id),
+    })),
     reasons: constraints.flatMap(({ id, reasons }) =>
-      reasons.map((reason) => ({ id: `${id}/${reason}`, given: tally.reasons.has(`${id}/${reason}`) })),
+      reasons.map((reason) => ({
+        id: `${id}/${reason}`,
+        given: tally.reasons.has(`${id}/${reason}`),
+      })),
     ),
     routes: routes.map(({ id }) => ({ id, chosen: tally.routes.has(id) })),
     fallback_edges: routes.flatMap(({ id, fallbacks }) =>
-      fallbacks.map((fallback) => ({ id: `${id} → ${fallback}`, used: tally.fallbacks.has(`${id} → ${fallback}`) })),
+      fallbacks.map((fallback) => ({
+        id: `${id} → ${fallback}`,
+        used: tally.fallbacks.has(`${id} → ${fallback}`),
+      })),
     ),
   };
 }

@@ -12,8 +12,8 @@ import { textDigest } from "../text-digest.ts";
 /**
  * What head has changed of the assertions that it is judged by.
  *
- * @param base and head: `null` where a side has no such file, or it cannot be read. @param renames of base's rows: an assertion that follows a new name
- * demands the same.
+ * @param base and head: `null` where a side has no such file, or it cannot be read. @param renames
+ * of base's rows: an assertion that follows a new name demands the same.
  */
 export function changedAssertions(
   base: { readonly source: Source; readonly assertions: Assertions | null } | null,
@@ -31,14 +31,27 @@ export function changedAssertions(
 }
 
 function wholeFile(base: Source | null, head: Source | null): SettingChange {
-  const digest = (source: Source | null): string | null => (source === null ? null : textDigest(source.text));
+  const digest = (source: Source | null): string | null =>
+    source === null ? null : textDigest(source.text);
   const side = head === null ? "base" : "head";
   const path = (head ?? base)?.path ?? "";
-  return change(path, digest(base), digest(head), { file: path, line: 1, column: 1, side }, base !== null);
+  return change(
+    path,
+    digest(base),
+    digest(head),
+    { file: path, line: 1, column: 1, side },
+    base !== null,
+  );
 }
 
-function changedRows(base: Assertions, head: Assertions, renames: readonly RowRename[]): readonly SettingChange[] {
-  const [before, after] = [base, head].map(({ assertions }) => new Map(assertions.map((one) => [one.id, one])));
+function changedRows(
+  base: Assertions,
+  head: Assertions,
+  renames: readonly RowRename[],
+): readonly SettingChange[] {
+  const [before, after] = [base, head].map(
+    ({ assertions }) => new Map(assertions.map((one) => [one.id, one])),
+  );
   const formerIds = renamedIds(base, head, renames);
   const former = new Set(formerIds.values());
   const ids = [...new Set([...base.assertions, ...head.assertions].map(({ id }) => id))].toSorted();
@@ -50,29 +63,44 @@ function changedRows(base: Assertions, head: Assertions, renames: readonly RowRe
     if (formerId !== undefined && is !== undefined) {
       return [{ ...change(`${path}.id`, formerId, id, at(is, "head"), false), effect: "renamed" }];
     }
-    if (is === undefined) return was === undefined ? [] : [change(path, textOf(was), null, at(was, "base"), true)];
+    if (is === undefined)
+      return was === undefined ? [] : [change(path, textOf(was), null, at(was, "base"), true)];
     const where = at(is, "head");
     if (was === undefined) return [change(path, null, textOf(is), where, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
     const following = renamedAssertion(was, renames);
     const named = membersOf(following);
     const loosened = loosenedMembers(following, is);
-    return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name): readonly SettingChange[] => {
-      const [left, right] = [valueAt(old, name), valueAt(now, name)];
-      if (canonicalJson(left) === canonicalJson(right)) return [];
-      const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
-      const item = change(`${path}.${name}`, texts[0] ?? null, texts[1] ?? null, where, loosened.has(name));
-      if (canonicalJson(valueAt(named, name)) === canonicalJson(right))
-        return [{ ...item, effect: "renamed", gate: null }];
-      return [name === "title" ? { ...item, effect: "description", gate: null } : item];
-    });
+    return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(
+      (name): readonly SettingChange[] => {
+        const [left, right] = [valueAt(old, name), valueAt(now, name)];
+        if (canonicalJson(left) === canonicalJson(right)) return [];
+        const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
+        const item = change(
+          `${path}.${name}`,
+          texts[0] ?? null,
+          texts[1] ?? null,
+          where,
+          loosened.has(name),
+        );
+        if (canonicalJson(valueAt(named, name)) === canonicalJson(right))
+          return [{ ...item, effect: "renamed", gate: null }];
+        return [name === "title" ? { ...item, effect: "description", gate: null } : item];
+      },
+    );
   });
 }
 
 /** New id → former id of assertions that have another id and demand the same. */
-function renamedIds(base: Assertions, head: Assertions, renames: readonly RowRename[]): ReadonlyMap<string, string> {
-  const known = (ids: Assertions, id: string): boolean => ids.assertions.some((one) => one.id === id);
-  const textWithout = (assertion: Assertion): string => canonicalJson({ ...membersOf(assertion), title: null });
+function renamedIds(
+  base: Assertions,
+  head: Assertions,
+  renames: readonly RowRename[],
+): ReadonlyMap<string, string> {
+  const known = (ids: Assertions, id: string): boolean =>
+    ids.assertions.some((one) => one.id === id);
+  const textWithout = (assertion: Assertion): string =>
+    canonicalJson({ ...membersOf(assertion), title: null });
   const added = new Set(head.assertions.filter(({ id }) => !known(base, id)));
   return new Map(
     base.assertions.flatMap((was): readonly (readonly [string, string])[] => {
@@ -92,7 +120,9 @@ function changedCoverage(
   renames: readonly RowRename[],
 ): readonly SettingChange[] {
   if (base === null) return [];
-  const [before, after] = [base, head].map(({ coverage }) => new Map(coverage.gates.map((gate) => [gate.what, gate])));
+  const [before, after] = [base, head].map(
+    ({ coverage }) => new Map(coverage.gates.map((gate) => [gate.what, gate])),
+  );
   const measures = [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted();
   const gates = measures.flatMap((what): readonly SettingChange[] => {
     const [was, is] = [before?.get(what), after?.get(what)];
@@ -120,7 +150,10 @@ function change(
   return { path, before, after, where, effect: "assertion", gate: isWeaker ? "assertions" : null };
 }
 
-function at({ location }: { readonly location: SourceLocation }, side: SideLocation["side"]): SideLocation {
+function at(
+  { location }: { readonly location: SourceLocation },
+  side: SideLocation["side"],
+): SideLocation {
   return { ...location, side };
 }
 
@@ -156,8 +189,14 @@ const KINDS: Readonly<Record<string, RenamedKind>> = {
   region: "region_group",
 };
 
-/** An assertion of base with the names that head has for the same rows: one that only follows a new name demands the same. */
-function renamedAssertion<Value extends object>(assertion: Value, renames: readonly RowRename[]): Value {
+/**
+ * An assertion of base with the names that head has for the same rows: one that only follows a new
+ * name demands the same.
+ */
+function renamedAssertion<Value extends object>(
+  assertion: Value,
+  renames: readonly RowRename[],
+): Value {
   const copy = structuredClone(assertion);
   if (renames.length > 0) rename(copy, "", newNames(renames));
   return copy;
@@ -182,7 +221,8 @@ function rename(value: object, key: string, names: ReadonlyMap<string, string>):
     const own = Array.isArray(value) ? key : name;
     if (typeof member === "object" && member !== null) rename(member, own, names);
     const kind = rowOf(KINDS, own);
-    const other = kind === undefined || typeof member !== "string" ? undefined : names.get(`${kind} ${member}`);
+    const other =
+      kind === undefined || typeof member !== "string" ? undefined : names.get(`${kind} ${member}`);
     if (other !== undefined) Reflect.set(value, name, other);
   }
 }

@@ -4,7 +4,14 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { ROW_KINDS, type RowRename } from "../renamed-table.ts";
 import type { SettingChange } from "../report/report.ts";
 import type { ReportedSide } from "../request.ts";
-import { changedMembers, flowText, locationOf, treeOf, valueOf, type ChangedMember } from "../causes/config-tree.ts";
+import {
+  changedMembers,
+  flowText,
+  locationOf,
+  treeOf,
+  valueOf,
+  type ChangedMember,
+} from "../causes/config-tree.ts";
 import { admitsMore, gateOf, type SettingGate } from "./raised.ts";
 import { effectOf, hasRows, type SettingEffect } from "./setting-effect.ts";
 import { rowOf } from "../table-rows.ts";
@@ -13,7 +20,9 @@ import { textDigest } from "../text-digest.ts";
 
 /** What is known of a side's policies. */
 interface PolicyFacts {
-  /** Those that take their slot from `initial_mode`, because no store has them; `null`: all of them. */
+  /**
+   * Those that take their slot from `initial_mode`, because no store has them; `null`: all of them.
+   */
   readonly newPolicies: readonly string[] | null;
   /** Whether both sides' files compile to the same contents. */
   readonly samePolicies: boolean;
@@ -22,12 +31,18 @@ interface PolicyFacts {
 }
 
 /**
- * Every difference of the files that two sides were compiled from, with both values and its location: also what decides nothing about where requests
- * go, so that a report which says "no request goes elsewhere" does not read as "nothing changes". None where a side's files are not known.
+ * Every difference of the files that two sides were compiled from, with both values and its
+ * location: also what decides nothing about where requests go, so that a report which says "no
+ * request goes elsewhere" does not read as "nothing changes". None where a side's files are not
+ * known.
  *
  * @throws {Error} for a setting of which nothing says what it does.
  */
-export function changedSettings(base: ReportedSide, head: ReportedSide, facts: PolicyFacts): readonly SettingChange[] {
+export function changedSettings(
+  base: ReportedSide,
+  head: ReportedSide,
+  facts: PolicyFacts,
+): readonly SettingChange[] {
   const [before, after] = [treeOf(base.files), treeOf(head.files)];
   const entries =
     before === null || after === null
@@ -35,13 +50,18 @@ export function changedSettings(base: ReportedSide, head: ReportedSide, facts: P
       : changedMembers(
           before,
           after,
-          ([section = "", ...rest], isOnOneSide) => isOnOneSide && rest.length === 1 && hasRows(section),
+          ([section = "", ...rest], isOnOneSide) =>
+            isOnOneSide && rest.length === 1 && hasRows(section),
         );
   const sides = { base, head };
   return [
     ...entries.map((entry) => settingOf(entry, sides, facts)),
     ...changedSources(base.files.policies, head.files.policies, (path) => ({
-      effect: path.endsWith("_test.rego") ? "policy_test" : facts.samePolicies ? "same_policy" : "policy",
+      effect: path.endsWith("_test.rego")
+        ? "policy_test"
+        : facts.samePolicies
+          ? "same_policy"
+          : "policy",
       gate: null,
     })),
     ...changedSources(base.files.keySets ?? [], head.files.keySets ?? [], () => ({
@@ -51,7 +71,11 @@ export function changedSettings(base: ReportedSide, head: ReportedSide, facts: P
   ];
 }
 
-function settingOf(member: ChangedMember, { base, head }: OfSides<ReportedSide>, facts: PolicyFacts): SettingChange {
+function settingOf(
+  member: ChangedMember,
+  { base, head }: OfSides<ReportedSide>,
+  facts: PolicyFacts,
+): SettingChange {
   const { path } = member;
   const tables = { base: base.table, head: head.table };
   const values = { before: valueOf(member.base) ?? null, after: valueOf(member.head) ?? null };
@@ -73,23 +97,38 @@ function effectIn(
   if (renames.some((rename) => isRowOf(rename, path))) return "renamed";
   const effect = effectOf(path);
   const [before, after] = [compiledOf(tables.base, path), compiledOf(tables.head, path)];
-  if (effect !== "layout" && before !== undefined && canonicalJson(before) === canonicalJson(after ?? null)) {
+  if (
+    effect !== "layout" &&
+    before !== undefined &&
+    canonicalJson(before) === canonicalJson(after ?? null)
+  ) {
     return "equivalent";
   }
   if (path[1] !== "initial_mode" || newPolicies === null) return effect;
   const [, , name = ""] = path;
   const { initialMode } = tables.head.policies;
-  const goesBy = (id: string): boolean => name === id || (name === "*" && !Object.hasOwn(initialMode, id));
+  const goesBy = (id: string): boolean =>
+    name === id || (name === "*" && !Object.hasOwn(initialMode, id));
   return newPolicies.some(goesBy) ? effect : "known_policies";
 }
 
 /** Whether an entry is the row under either name. */
-function isRowOf({ kind, from, to }: RowRename, [section = "", name = "", ...rest]: readonly string[]): boolean {
-  return rowOf<string>(ROW_KINDS, section) === kind && rest.length === 0 && (name === from || name === to);
+function isRowOf(
+  { kind, from, to }: RowRename,
+  [section = "", name = "", ...rest]: readonly string[],
+): boolean {
+  return (
+    rowOf<string>(ROW_KINDS, section) === kind &&
+    rest.length === 0 &&
+    (name === from || name === to)
+  );
 }
 
 /** The part of a compiled table that an entry is written for; `undefined` where it has none. */
-function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly string[]): object | undefined {
+function compiledOf(
+  table: RoutingTable,
+  [section = "", name = ""]: readonly string[],
+): object | undefined {
   const { providers, models, endpoints, routes, workspaces, regionGroups: regions } = table;
   const rows = rowOf<Readonly<Record<string, object>>>(
     { providers, models, endpoints, routes, workspaces, regions },
@@ -97,7 +136,10 @@ function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly str
   );
   if (rows !== undefined) return rowOf(rows, name);
   const { vocabulary, console, workloadIdentity, policies } = table;
-  return rowOf<object | undefined>({ vocabulary, console, workload_identity: workloadIdentity, policies }, section);
+  return rowOf<object | undefined>(
+    { vocabulary, console, workload_identity: workloadIdentity, policies },
+    section,
+  );
 }
 
 /** Files that differ: their digests stand for their texts. */
@@ -106,13 +148,20 @@ function changedSources(
   head: readonly Source[],
   judge: (path: string) => { readonly effect: SettingEffect; readonly gate: SettingGate | null },
 ): readonly SettingChange[] {
-  const [before, after] = [base, head].map((sources) => new Map(sources.map(({ path, text }) => [path, text])));
+  const [before, after] = [base, head].map(
+    (sources) => new Map(sources.map(({ path, text }) => [path, text])),
+  );
   const paths = [...new Set([...base, ...head].map(({ path }) => path))].toSorted();
   return paths.flatMap((path): readonly SettingChange[] => {
     const [was, is] = [before?.get(path), after?.get(path)];
     if (was === is) return [];
     const line = firstDifference(is === undefined ? "" : (was ?? ""), is ?? "");
-    const where = { file: path, line, column: 1, side: is === undefined ? ("base" as const) : ("head" as const) };
+    const where = {
+      file: path,
+      line,
+      column: 1,
+      side: is === undefined ? ("base" as const) : ("head" as const),
+    };
     return [
       {
         path,

@@ -12,8 +12,8 @@ import type { WorkloadRule } from "../../canon/workload-identity.ts";
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
 
 /**
- * Whether a changed setting allows more use than before or obliges somebody to less. What cannot be compared, such as a budget for another
- * period, counts as more.
+ * Whether a changed setting allows more use than before or obliges somebody to less. What cannot be
+ * compared, such as a budget for another period, counts as more.
  *
  * @param before and after as written; `null` where a side does not have it.
  */
@@ -23,16 +23,21 @@ export function gateOf(
   tables: OfSides<RoutingTable>,
 ): SettingGate | null {
   const [section, id = "", member] = path;
-  if (section === "workspaces" && member === "limits") return isRaised(before, after) ? "higher_ceiling" : null;
+  if (section === "workspaces" && member === "limits")
+    return isRaised(before, after) ? "higher_ceiling" : null;
   if (section === "policies" && id === "promotion") {
     return requiresLess(tables.base, tables.head, member ?? "*") ? "weaker_obligation" : null;
   }
   const isWeaker =
     (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
-    (section === "workspaces" && member === "approve" && approvesMore(tables.base, tables.head, id, path[3])) ||
+    (section === "workspaces" &&
+      member === "approve" &&
+      approvesMore(tables.base, tables.head, id, path[3])) ||
     (section === "workload_identity" && admitsMore(tables.base, tables.head)) ||
     (section === "console" && id === "roles" && mayMore(tables.base, tables.head)) ||
-    (section === "providers" && member !== undefined && keepsMore(tables.base, tables.head, id, member));
+    (section === "providers" &&
+      member !== undefined &&
+      keepsMore(tables.base, tables.head, id, member));
   return isWeaker ? "weaker_obligation" : null;
 }
 
@@ -50,11 +55,16 @@ function requiresLess(base: RoutingTable, head: RoutingTable, id: string): boole
     after.decisions < before.decisions ||
     before.roles.some((role) => !after.roles.includes(role)) ||
     (after.selfApproval && !before.selfApproval) ||
-    (["noIndeterminate", "report", "assertions"] as const).some((name) => before[name] && !after[name])
+    (["noIndeterminate", "report", "assertions"] as const).some(
+      (name) => before[name] && !after[name],
+    )
   );
 }
 
-function requirements({ policies: { promotion = {} } }: RoutingTable, id: string): PromotionRequirements {
+function requirements(
+  { policies: { promotion = {} } }: RoutingTable,
+  id: string,
+): PromotionRequirements {
   return rowOf(promotion, id) ?? promotion["*"] ?? DEFAULT_PROMOTION;
 }
 
@@ -82,22 +92,34 @@ function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
 }
 
 /** Whether a workspace that both sides have may use providers that keep more, or train. */
-function approvesMore(base: RoutingTable, head: RoutingTable, id: string, list: string | undefined): boolean {
+function approvesMore(
+  base: RoutingTable,
+  head: RoutingTable,
+  id: string,
+  list: string | undefined,
+): boolean {
   const [before, after] = [base, head].map(({ workspaces }) => rowOf(workspaces, id)?.approve);
   if (before === undefined || after === undefined) return false;
-  if (list === "data_collection") return before.dataCollection === "deny" && after.dataCollection !== "deny";
+  if (list === "data_collection")
+    return before.dataCollection === "deny" && after.dataCollection !== "deny";
   const keeps = ({ retention }: Approvals): number => RETENTIONS.indexOf(retention ?? "unlimited");
   return list === "retention" && keeps(after) > keeps(before);
 }
 
-/** Whether a provider that both sides have keeps more than before, trains, or is called without encryption. */
+/**
+ * Whether a provider that both sides have keeps more than before, trains, or is called without
+ * encryption.
+ */
 function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {
   const [before, after] = [base, head].map(({ providers }) => rowOf(providers, id));
   if (before === undefined || after === undefined) return false;
-  if (member === "retention") return RETENTIONS.indexOf(after.retention) > RETENTIONS.indexOf(before.retention);
+  if (member === "retention")
+    return RETENTIONS.indexOf(after.retention) > RETENTIONS.indexOf(before.retention);
   if (member === "trains_on_data") return after.trainsOnData && !before.trainsOnData;
   // Whichever of the two keys changed: calls that were encrypted no longer are.
-  return (member === "plaintext" || member === "base_url") && isPlaintext(after) && !isPlaintext(before);
+  return (
+    (member === "plaintext" || member === "base_url") && isPlaintext(after) && !isPlaintext(before)
+  );
 }
 
 function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
@@ -105,8 +127,8 @@ function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
 }
 
 /**
- * Whether a workload may get a token that it did not get, or one that may more. Where another issuer or other keys sign, it is assumed: who has those keys is
- * unknown here.
+ * Whether a workload may get a token that it did not get, or one that may more. Where another
+ * issuer or other keys sign, it is assumed: who has those keys is unknown here.
  */
 export function admitsMore(base: RoutingTable, head: RoutingTable): boolean {
   const [before, after] = [base.workloadIdentity, head.workloadIdentity];

@@ -18,34 +18,70 @@ interface EffectRow {
   readonly matters: boolean;
 }
 
-/** What a changed setting does. Every value but `decides` is the reason why no class of requests shows it. */
+/**
+ * What a changed setting does. Every value but `decides` is the reason why no class of requests
+ * shows it.
+ */
 export const SETTING_EFFECTS = {
   decides: { sentence: "decides where requests go; the classes show the effect", matters: true },
-  equivalent: { sentence: "written differently: both sides compile to the same row", matters: false },
+  equivalent: {
+    sentence: "written differently: both sides compile to the same row",
+    matters: false,
+  },
   renamed: { sentence: "another name for the same content", matters: true },
   layout: { sentence: "names the files of the other settings", matters: false },
   description: { sentence: "text for readers", matters: false },
-  credential: { sentence: "which credential calls carry; its secret is never read here", matters: true },
-  price: { sentence: "what calls cost; preferences for price, policies and budgets use it", matters: true },
+  credential: {
+    sentence: "which credential calls carry; its secret is never read here",
+    matters: true,
+  },
+  price: {
+    sentence: "what calls cost; preferences for price, policies and budgets use it",
+    matters: true,
+  },
   limit: { sentence: "how much may be used; a running server counts it", matters: true },
-  load: { sentence: "how many calls run or wait at once; known to a running server only", matters: true },
-  health: { sentence: "when failing endpoints are left out; known to a running server only", matters: true },
-  attempts: { sentence: "how often and when further endpoints of the same plan are tried", matters: true },
+  load: {
+    sentence: "how many calls run or wait at once; known to a running server only",
+    matters: true,
+  },
+  health: {
+    sentence: "when failing endpoints are left out; known to a running server only",
+    matters: true,
+  },
+  attempts: {
+    sentence: "how often and when further endpoints of the same plan are tried",
+    matters: true,
+  },
   timeout: { sentence: "how long calls may take", matters: true },
-  exchange: { sentence: "what is sent to the provider for a request, not to which provider", matters: true },
+  exchange: {
+    sentence: "what is sent to the provider for a request, not to which provider",
+    matters: true,
+  },
   telemetry: { sentence: "what calls carry for tracing", matters: true },
   evidence: { sentence: "when decisions are written", matters: true },
   keys: { sentence: "whether running answers of a revoked key may finish", matters: true },
-  vocabulary: { sentence: "which values keys may carry; policies see others as `other`", matters: true },
-  known_policies: { sentence: "without effect on policies that a store already has", matters: false },
+  vocabulary: {
+    sentence: "which values keys may carry; policies see others as `other`",
+    matters: true,
+  },
+  known_policies: {
+    sentence: "without effect on policies that a store already has",
+    matters: false,
+  },
   promotion: { sentence: "what a promotion of a policy requires", matters: true },
   management: { sentence: "whose keys may approve and promote policies", matters: true },
-  access: { sentence: "who may sign in to the console, for how long, and what they may do", matters: true },
+  access: {
+    sentence: "who may sign in to the console, for how long, and what they may do",
+    matters: true,
+  },
   workloads: { sentence: "which workloads get tokens without a key, and for what", matters: true },
   policy: { sentence: "compiles to another policy; the classes show the effect", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
   policy_test: { sentence: "a test of policies, which no server loads", matters: false },
-  other_environment: { sentence: "another environment, which is compared with `--environment` only", matters: true },
+  other_environment: {
+    sentence: "another environment, which is compared with `--environment` only",
+    matters: true,
+  },
   assertion: { sentence: "what changes are checked against", matters: true },
 } as const satisfies Readonly<Record<string, EffectRow>>;
 
@@ -164,15 +200,16 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, SettingEffect>>>> = 
   routes: ROUTE,
   workspaces: WORKSPACE,
 };
-const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> | SettingEffect>> = {
-  version: "layout",
-  include: "layout",
-  regions: "decides",
-  policies: POLICIES,
-  vocabulary: VOCABULARY,
-  console: CONSOLE,
-  workload_identity: WORKLOADS,
-};
+const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> | SettingEffect>> =
+  {
+    version: "layout",
+    include: "layout",
+    regions: "decides",
+    policies: POLICIES,
+    vocabulary: VOCABULARY,
+    console: CONSOLE,
+    workload_identity: WORKLOADS,
+  };
 
 /** Whether the members of a section are rows: one that comes or goes is one change. */
 export function hasRows(section: string): boolean {
@@ -183,11 +220,13 @@ export function hasRows(section: string): boolean {
  * What a setting of routes.yaml does.
  *
  * @param path its names from the root; an endpoint goes by its id.
- * @throws {Error} for a setting without a row here: an unclassified change must not count as one without effect.
+ * @throws {Error} for a setting without a row here: an unclassified change must not count as one
+ * without effect.
  */
 export function effectOf(path: readonly string[]): SettingEffect {
   const [section = "", name = "", member] = path;
-  if (hasRows(section)) return member === undefined ? "decides" : found(ROWS[section], member, path);
+  if (hasRows(section))
+    return member === undefined ? "decides" : found(ROWS[section], member, path);
   const known = rowOf(SECTIONS, section);
   return typeof known === "string" ? known : found(known, name, path);
 }
@@ -198,6 +237,7 @@ function found(
   path: readonly string[],
 ): SettingEffect {
   const effect = rowOf(effects ?? {}, name);
-  if (effect === undefined) throw new Error(`simulation: nothing says what a change of ${path.join(".")} does`);
+  if (effect === undefined)
+    throw new Error(`simulation: nothing says what a change of ${path.join(".")} does`);
   return effect;
 }

@@ -22,7 +22,10 @@ export interface ApprovalState {
   readonly size: bigint;
 }
 
-/** What the requests of a state are, for those who describe them: most states are never described, so it is found out late. */
+/**
+ * What the requests of a state are, for those who describe them: most states are never described,
+ * so it is found out late.
+ */
 type Details = () => StateDetails;
 
 export interface StateDetails {
@@ -40,7 +43,10 @@ export interface Common {
 /** Dimension → values, as text. */
 export type Taken = ReadonlyMap<string, readonly string[]>;
 
-/** What an assertion makes of a part of a request: it means no request with this part, or means some, or excepts some of those. */
+/**
+ * What an assertion makes of a part of a request: it means no request with this part, or means
+ * some, or excepts some of those.
+ */
 export type Aspect = "not meant" | "excepted" | "meant";
 
 /** Requests with the same preferences, or with such that lead to the same. */
@@ -64,7 +70,10 @@ export interface AlikeStarts {
 }
 
 /** @param live sides on which it matters what preferences have left. */
-export function alikeStarts(starts: readonly Start[], live: readonly boolean[]): readonly AlikeStarts[] {
+export function alikeStarts(
+  starts: readonly Start[],
+  live: readonly boolean[],
+): readonly AlikeStarts[] {
   const found = new Map<string, { plainest: Start; all: Start[]; size: bigint }>();
   for (const start of starts) {
     const isLive = live.includes(true);
@@ -86,7 +95,9 @@ export function alikeStarts(starts: readonly Start[], live: readonly boolean[]):
 
 /** Fewer names first: an example should not have names that do not matter. */
 export function plainness({ effect: { preferences }, dimensions }: Start): number {
-  return (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1);
+  return (
+    (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1)
+  );
 }
 
 /** Conditions of an assertion all have to hold, and so have its exceptions. */

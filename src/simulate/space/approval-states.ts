@@ -23,7 +23,10 @@ import type { ViewedPreferences } from "./viewed-preferences.ts";
 /** How assertions see the requests of a job. */
 export interface JobAssertions {
   readonly sight: Sight;
-  /** Of each assertion that may mean a request of the job, by the request's needs, features and families. */
+  /**
+   * Of each assertion that may mean a request of the job, by the request's needs, features and
+   * families.
+   */
   readonly ofRequirements: (sample: SampleRequest) => readonly Aspect[];
   /** The same by its preferences and length of vectors. */
   readonly ofPreferences: (sample: SampleRequest) => readonly Aspect[];
@@ -49,8 +52,10 @@ interface Member {
 }
 
 /**
- * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are walked once for
- * each set of candidates that preferences leave ({@link ApprovalWalk}); whose order it is, and what preferences mean besides, is joined afterwards.
+ * Every state that requests of one workspace, route and operation can reach, with the number of
+ * requests in each. Needs and features are walked once for each set of candidates that preferences
+ * leave ({@link ApprovalWalk}); whose order it is, and what preferences mean besides, is joined
+ * afterwards.
  *
  * @param matters receives the needs and features by which requests reach different states.
  * @param check called for every step.
@@ -70,7 +75,8 @@ export function approvalStates(
   for (const constrained of couples ? [false, true] : [null]) {
     const steps = approvalSteps(sample, universe, views, assertions.sight, constrained);
     for (const { isIdle, isForced, need, feature } of steps) {
-      if (!isIdle && !isForced) matters.add(need === null ? `features ${feature}` : `needs ${need}`);
+      if (!isIdle && !isForced)
+        matters.add(need === null ? `features ${feature}` : `needs ${need}`);
     }
     states.walk(steps, check);
   }
@@ -104,12 +110,22 @@ class StatesOfJob {
   }
 
   walk(steps: readonly Step[], check: () => void): void {
-    const asserted = new AssertedNames(steps, [[], ...this.#universe.signatureFamilies], (own, families) =>
-      this.#assertions.ofRequirements({ ...this.#sample, ...namesOf(own), signatureFamilies: families }),
+    const asserted = new AssertedNames(
+      steps,
+      [[], ...this.#universe.signatureFamilies],
+      (own, families) =>
+        this.#assertions.ofRequirements({
+          ...this.#sample,
+          ...namesOf(own),
+          signatureFamilies: families,
+        }),
     );
     const walk = new ApprovalWalk(this.#sides, steps, asserted, check);
-    const members = this.#beginnings.flatMap((beginning) => this.#members(beginning, walk, asserted, check));
-    // The order of the first requests: first those without the last steps, and of these in the order of preferences.
+    const members = this.#beginnings.flatMap((beginning) =>
+      this.#members(beginning, walk, asserted, check),
+    );
+    // The order of the first requests: first those without the last steps, and of these in the
+    // order of preferences.
     members.sort(
       (left, right) =>
         compared(left.arrived.first, right.arrived.first) ||
@@ -184,7 +200,11 @@ class StatesOfJob {
       const key = ends.live.join();
       const alike = known.get(key) ?? alikeStarts(starts, ends.live);
       known.set(key, alike);
-      return alike.map((own): Member => ({ arrived, starts: own, plainness: names + plainness(own.plainest) }));
+      return alike.map((own): Member => ({
+        arrived,
+        starts: own,
+        plainness: names + plainness(own.plainest),
+      }));
     });
   }
 
@@ -193,11 +213,17 @@ class StatesOfJob {
     const { plainest } = starts;
     const ends = arrived.ends.nodes[this.#universe.dimensions.indexOf(plainest.dimensions)] ?? [];
     const sides = ends.flatMap((node, index) => {
-      const [side, start, number] = [this.#sides[index], plainest.sides[index], plainest.numbers[index]];
+      const [side, start, number] = [
+        this.#sides[index],
+        plainest.sides[index],
+        plainest.numbers[index],
+      ];
       if (side === undefined || start === undefined || number === undefined) return [];
       return [side.stateAt(node, start, number)];
     });
-    const meanings = arrived.aspects.map((aspect, index) => joinedAspects(aspect, plainest.aspects[index]));
+    const meanings = arrived.aspects.map((aspect, index) =>
+      joinedAspects(aspect, plainest.aspects[index]),
+    );
     const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();
     const same = this.#parts.get(key);
     if (same === undefined) this.#parts.set(key, { sides, members: [member] });
@@ -229,7 +255,10 @@ class StatesOfJob {
     const starts = new Set(members.flatMap((member) => member.starts.all));
     const taken = new Map<string, Set<string>>();
     for (const { effect, dimensions } of starts) {
-      const values = [...preferenceValues(effect.preferences), ["dimensions", [String(dimensions ?? "none")]] as const];
+      const values = [
+        ...preferenceValues(effect.preferences),
+        ["dimensions", [String(dimensions ?? "none")]] as const,
+      ];
       for (const [name, own] of values) {
         const all = taken.get(name) ?? new Set();
         for (const value of own) all.add(value);
@@ -239,7 +268,9 @@ class StatesOfJob {
     return {
       common: {
         needs: first.needs.filter((need) => names.every(({ needs }) => needs.includes(need))),
-        features: first.features.filter((feature) => names.every(({ features }) => features.includes(feature))),
+        features: first.features.filter((feature) =>
+          names.every(({ features }) => features.includes(feature)),
+        ),
       },
       taken: new Map([...taken].map(([name, values]) => [name, [...values].toSorted()])),
     };

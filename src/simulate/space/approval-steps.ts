@@ -25,7 +25,8 @@ export interface Step {
 /**
  * Needs and features, in the order in which approvals are checked.
  *
- * @param constrained whether the requests have a response schema that no tool can stand in for; `null` where it does not matter.
+ * @param constrained whether the requests have a response schema that no tool can stand in for;
+ * `null` where it does not matter.
  */
 export function approvalSteps(
   { operation }: SampleRequest,
@@ -44,13 +45,21 @@ export function approvalSteps(
     const isSeen = asserted !== "" || sides.some(({ token }) => token !== "");
     // Signed reasoning has a family, which approvals look at later.
     const isSigned = name.feature === SIGNED;
-    return { ...name, asserted, isForced, isIdle: !isSeen && !isForced && !isSigned && passesAll(views, sides), sides };
+    return {
+      ...name,
+      asserted,
+      isForced,
+      isIdle: !isSeen && !isForced && !isSigned && passesAll(views, sides),
+      sides,
+    };
   };
   const needs = universe.needs.map((need) => {
     const sides = views.map((view): SideStep => {
       const { opened } = view;
       const approvals =
-        opened === null ? [] : capabilityApprovals(opened.workspace, opened.route, { needs: [need], ...shape }, need);
+        opened === null
+          ? []
+          : capabilityApprovals(opened.workspace, opened.route, { needs: [need], ...shape }, need);
       return { approvals, token: needToken(view, need) };
     });
     return stepOf({ need, feature: null }, assertedName(assertions, "needs", need), false, sides);
@@ -60,9 +69,19 @@ export function approvalSteps(
     .filter((feature) => feature !== "constrained_schema" || constrained !== false)
     .filter((feature) => feature !== SIGNED || universe.signatureFamilies.length > 0)
     .map((feature) => {
-      const sides = views.map((): SideStep => ({ approvals: [featureApproval(operation, feature)], token: "" }));
-      const isForced = universe.always.includes(feature) || (feature === "constrained_schema" && constrained === true);
-      return stepOf({ need: null, feature }, assertedName(assertions, "features", feature), isForced, sides);
+      const sides = views.map((): SideStep => ({
+        approvals: [featureApproval(operation, feature)],
+        token: "",
+      }));
+      const isForced =
+        universe.always.includes(feature) ||
+        (feature === "constrained_schema" && constrained === true);
+      return stepOf(
+        { need: null, feature },
+        assertedName(assertions, "features", feature),
+        isForced,
+        sides,
+      );
     });
   return [...needs, ...features];
 }

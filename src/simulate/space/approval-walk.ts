@@ -2,7 +2,10 @@ import { SIGNED, type Step } from "./approval-steps.ts";
 import type { AssertedNames, AssertedSet } from "./asserted-names.ts";
 import type { NodeId, SideWalk } from "./side-walk.ts";
 
-/** A set of the steps of a walk, a bit each. Of two sets the lower one is that without the highest step in which they differ. */
+/**
+ * A set of the steps of a walk, a bit each. Of two sets the lower one is that without the highest
+ * step in which they differ.
+ */
 export type StepSet = bigint;
 
 /** Requests that began alike and have come to the same nodes. */
@@ -31,8 +34,9 @@ interface Walker extends Omit<Walked, "nodes"> {
 const ASSERTED = 2 ** 26;
 
 /**
- * Walks from nodes over all steps. Steps are taken one by one, and requests that have come to the same nodes go on as one: so the subsets of a hundred
- * features are not written out. What every side has denied goes no further: the remaining steps only count its requests.
+ * Walks from nodes over all steps. Steps are taken one by one, and requests that have come to the
+ * same nodes go on as one: so the subsets of a hundred features are not written out. What every
+ * side has denied goes no further: the remaining steps only count its requests.
  */
 export class ApprovalWalk {
   readonly #sides: readonly SideWalk[];
@@ -46,7 +50,12 @@ export class ApprovalWalk {
   readonly #next: (number | undefined)[][];
   readonly #check: () => void;
 
-  constructor(sides: readonly SideWalk[], steps: readonly Step[], names: AssertedNames, check: () => void) {
+  constructor(
+    sides: readonly SideWalk[],
+    steps: readonly Step[],
+    names: AssertedNames,
+    check: () => void,
+  ) {
     this.#sides = sides;
     this.#steps = steps.filter(({ isIdle }) => !isIdle);
     this.#names = names;
@@ -64,7 +73,12 @@ export class ApprovalWalk {
   /** In any order. */
   from(nodes: readonly NodeId[]): readonly Walked[] {
     const sets = { part: 0n, names: 0, common: 0n, first: 0n };
-    const start = { joint: this.#jointOf(nodes), asserted: this.#names.none, isSigned: false, ...sets };
+    const start = {
+      joint: this.#jointOf(nodes),
+      asserted: this.#names.none,
+      isSigned: false,
+      ...sets,
+    };
     const done: Walker[] = [];
     let walkers = this.#parked([{ ...start, size: 1n << this.#idle }], 0, done);
     for (const [index, step] of this.#steps.entries()) {
@@ -74,13 +88,18 @@ export class ApprovalWalk {
         : walkers.flatMap((walker) => this.#takenOrNot(walker, index, step));
       walkers = this.#parked(merged(taken), index + 1, done);
     }
-    return merged([...done, ...walkers]).map(({ joint, ...walker }) => ({ ...walker, nodes: this.#at(joint).nodes }));
+    return merged([...done, ...walkers]).map(({ joint, ...walker }) => ({
+      ...walker,
+      nodes: this.#at(joint).nodes,
+    }));
   }
 
   /** Without a step and with it; as one where it leads nowhere else. */
   #takenOrNot(walker: Walker, index: number, step: Step): readonly Walker[] {
     const taken = this.#take(walker, index, step);
-    return keyOf(taken) === keyOf(walker) ? [{ ...walker, size: walker.size * 2n }] : [walker, taken];
+    return keyOf(taken) === keyOf(walker)
+      ? [{ ...walker, size: walker.size * 2n }]
+      : [walker, taken];
   }
 
   #take(walker: Walker, index: number, step: Step): Walker {
@@ -97,7 +116,9 @@ export class ApprovalWalk {
     };
   }
 
-  /** Takes those out that every side has denied, if nothing looks at what they do from a step on. */
+  /**
+   * Takes those out that every side has denied, if nothing looks at what they do from a step on.
+   */
   #parked(walkers: readonly Walker[], from: number, done: Walker[]): readonly Walker[] {
     return walkers.filter((walker) => {
       const isSettled = from >= this.#assertedUntil || this.#names.isSettled(walker.asserted);
@@ -107,7 +128,10 @@ export class ApprovalWalk {
     });
   }
 
-  /** What taking every step from one on would come to. A request with signed reasoning is one for each family, denied or not. */
+  /**
+   * What taking every step from one on would come to. A request with signed reasoning is one for
+   * each family, denied or not.
+   */
   #ended(walker: Walker, from: number): readonly Walker[] {
     let ended: readonly Walker[] = [walker];
     let free = 0n;
@@ -115,7 +139,8 @@ export class ApprovalWalk {
       const step = this.#steps[index];
       if (step === undefined) break;
       if (step.isForced) ended = ended.map((one) => this.#take(one, index, step));
-      else if (step.feature === SIGNED) ended = ended.flatMap((one) => [one, this.#take(one, index, step)]);
+      else if (step.feature === SIGNED)
+        ended = ended.flatMap((one) => [one, this.#take(one, index, step)]);
       else free += 1n;
     }
     return ended.map((one) => ({ ...one, size: one.size << free }));

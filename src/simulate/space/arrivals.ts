@@ -6,7 +6,10 @@ import type { AssertedNames } from "./asserted-names.ts";
 import type { LastShape, NodeId, SideWalk } from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
 
-/** Requests that began alike, have come to the same nodes after the last check, and mean the same to assertions. */
+/**
+ * Requests that began alike, have come to the same nodes after the last check, and mean the same to
+ * assertions.
+ */
 export interface Arrived extends Pick<Walked, "common" | "first" | "size" | "part"> {
   readonly ends: Ends;
   readonly aspects: readonly Aspect[];
@@ -30,7 +33,10 @@ const ASPECTS = 2 ** 26;
 
 const NO_FAMILIES: readonly (readonly string[])[] = [[]];
 
-/** Walks, makes the last check of families and of the length of vectors, and joins what no decision and no assertion distinguishes any more. */
+/**
+ * Walks, makes the last check of families and of the length of vectors, and joins what no decision
+ * and no assertion distinguishes any more.
+ */
 export class Arrivals {
   readonly #sides: readonly SideWalk[];
   readonly #operation: Operation;
@@ -56,7 +62,17 @@ export class Arrivals {
         const ends = this.#endsOf(walked.nodes, families);
         const aspects = asserted.aspects(walked.asserted, families);
         const names = walked.names + families.length;
-        const own = { ends, aspects, families, names, steps: walk.steps, part, common, first, size };
+        const own = {
+          ends,
+          aspects,
+          families,
+          names,
+          steps: walk.steps,
+          part,
+          common,
+          first,
+          size,
+        };
         const key = ends.number * ASPECTS + this.#aspectNumber(aspects);
         const same = found.get(key);
         found.set(key, same === undefined ? own : asOne(same, own));
@@ -81,7 +97,9 @@ export class Arrivals {
     const key = ends.join(";");
     const known = this.#ends.get(key);
     if (known !== undefined) return known;
-    const live = nodes.map((_node, side) => ends.some((own) => this.#sides[side]?.isDenied(own[side] ?? 0) !== true));
+    const live = nodes.map((_node, side) =>
+      ends.some((own) => this.#sides[side]?.isDenied(own[side] ?? 0) !== true),
+    );
     const made = { number: this.#ends.size, nodes: ends, live };
     this.#ends.set(key, made);
     return made;

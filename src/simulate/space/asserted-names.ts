@@ -2,13 +2,17 @@ import type { Aspect } from "./approval-state.ts";
 import type { Step } from "./approval-steps.ts";
 
 /**
- * Number of a set of names that assertions see of needs and features. Sets have one number where the assertions mean the same requests by them, whatever
- * further names a request has: `needs: {only: [tools]}` is settled with the first other need.
+ * Number of a set of names that assertions see of needs and features. Sets have one number where
+ * the assertions mean the same requests by them, whatever further names a request has:
+ * `needs: {only: [tools]}` is settled with the first other need.
  */
 export type AssertedSet = number;
 
 /** How assertions see needs, features and the families of signed reasoning. */
-export type RequirementAspects = (steps: readonly Step[], families: readonly string[]) => readonly Aspect[];
+export type RequirementAspects = (
+  steps: readonly Step[],
+  families: readonly string[],
+) => readonly Aspect[];
 
 /** With more names it would take longer to join their sets than to walk over them. */
 const MOST_NAMES = 8;
@@ -30,14 +34,22 @@ export class AssertedNames {
   readonly #meanings: string[] = [];
 
   /** @param families of signed reasoning that a request may have; the first one is none. */
-  constructor(steps: readonly Step[], families: readonly (readonly string[])[], aspectsOf: RequirementAspects) {
-    const byName = new Map(steps.flatMap((step) => (step.asserted === "" ? [] : [[step.asserted, step] as const])));
+  constructor(
+    steps: readonly Step[],
+    families: readonly (readonly string[])[],
+    aspectsOf: RequirementAspects,
+  ) {
+    const byName = new Map(
+      steps.flatMap((step) => (step.asserted === "" ? [] : [[step.asserted, step] as const])),
+    );
     this.#examples = [...byName.values()];
     this.#indices = new Map([...byName.keys()].map((name, index) => [name, index]));
     this.#aspectsOf = aspectsOf;
     if (byName.size <= MOST_NAMES) {
       for (let bits = 0; bits < 2 ** byName.size; bits += 1) {
-        this.#meanings.push(families.map((own) => aspectsOf(this.#stepsOf(bits), own).join()).join(";"));
+        this.#meanings.push(
+          families.map((own) => aspectsOf(this.#stepsOf(bits), own).join()).join(";"),
+        );
       }
     }
     this.none = this.#numberOf(new Set());
@@ -75,7 +87,10 @@ export class AssertedNames {
   #numberOf(names: Set<number>): AssertedSet {
     const bits = [...names].reduce((all, index) => all | (1 << index), 0);
     const futures = this.#meanings.map((_meaning, others) => this.#meanings[bits | others] ?? "");
-    const key = futures.length === 0 ? [...names].toSorted((left, right) => left - right).join() : futures.join("\n");
+    const key =
+      futures.length === 0
+        ? [...names].toSorted((left, right) => left - right).join()
+        : futures.join("\n");
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
     const made = this.#sets.push(names) - 1;

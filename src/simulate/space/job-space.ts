@@ -25,7 +25,10 @@ interface Common extends ApprovalCommon {
 export interface ClassDetails {
   /** What all requests of the class have in common. */
   readonly common: Common;
-  /** Of the dimensions that have one value each: those that requests of the class take. A dimension is in one of the parts, which many classes share. */
+  /**
+   * Of the dimensions that have one value each: those that requests of the class take. A dimension
+   * is in one of the parts, which many classes share.
+   */
   readonly taken: readonly Taken[];
 }
 
@@ -46,7 +49,9 @@ export interface AssertionReader {
   /** Whether it means a request. */
   readonly means: (sample: SampleRequest) => boolean;
   /** How it sees parts of a request. */
-  readonly aspects: { readonly [Part in "ofRequirements" | "ofPreferences"]: (sample: SampleRequest) => Aspect };
+  readonly aspects: {
+    readonly [Part in "ofRequirements" | "ofPreferences"]: (sample: SampleRequest) => Aspect;
+  };
   /** Whether it holds wherever a request has the same result on both sides. */
   readonly comparesSides: boolean;
   /** Whether it compares what requests reach on both sides. */
@@ -73,12 +78,20 @@ interface RecentSpaces {
 }
 
 /** Jobs in an order in which most come behind one that is {@link RecentSpaces alike}. */
-export function jobsTogether(space: Space, jobs: readonly Job[], indices: readonly number[]): readonly number[] {
+export function jobsTogether(
+  space: Space,
+  jobs: readonly Job[],
+  indices: readonly number[],
+): readonly number[] {
   const alike = Map.groupBy(indices, (index) => {
     const job = jobs[index];
     return job === undefined
       ? ""
-      : alikeKey(space, job, openedSides(space, job, startSample(job.pair.members[0], job.operation, space.universe)));
+      : alikeKey(
+          space,
+          job,
+          openedSides(space, job, startSample(job.pair.members[0], job.operation, space.universe)),
+        );
   });
   return [...alike.values()].flat();
 }
@@ -110,7 +123,12 @@ function preferencesOf(
   const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion };
   const facts = sides.map(({ opened }) => {
     if (opened === null) return null;
-    const { routes: _, capabilities: _capabilities, dimensions: _dimensions, ...approve } = opened.workspace.approve;
+    const {
+      routes: _,
+      capabilities: _capabilities,
+      dimensions: _dimensions,
+      ...approve
+    } = opened.workspace.approve;
     return [approve, routeFacts(opened.route)];
   });
   return recent.preferences.of(JSON.stringify([readers.seesOrder, facts]), () =>
@@ -127,12 +145,18 @@ function jobAssertions(space: Space, job: Job): JobAssertions {
   };
 }
 
-/** The requests of one job, as the table treats them; what only policies and assertions look at is left open. */
+/**
+ * The requests of one job, as the table treats them; what only policies and assertions look at is
+ * left open.
+ */
 export class JobSpace {
   readonly job: Job;
   /** A request of the job that says nothing else. */
   readonly start: SampleRequest;
-  /** Of base and head; and of base in the view that shows what callers can reach, where an assertion compares that. */
+  /**
+   * Of base and head; and of base in the view that shows what callers can reach, where an assertion
+   * compares that.
+   */
   readonly states: readonly ApprovalState[];
   /** Whether an assertion looks at what requests of the job reach on both sides. */
   readonly comparesReach: boolean;
@@ -143,7 +167,8 @@ export class JobSpace {
   constructor(space: Space, job: Job, check: () => void = () => {}) {
     const { pair, operation } = job;
     const own = space.universe.operations.get(operation);
-    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    if (own === undefined)
+      throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
     this.job = job;
     this.start = startSample(member, operation, space.universe);
@@ -157,7 +182,10 @@ export class JobSpace {
       const preferences = reaches ? withReach(effects, base, this.start) : effects;
       const views = reaches ? [...sides, base] : sides;
       const assertions = jobAssertions(space, job);
-      return { states: approvalStates(this.start, own, preferences, views, assertions, names, check), matters: names };
+      return {
+        states: approvalStates(this.start, own, preferences, views, assertions, names, check),
+        matters: names,
+      };
     });
     this.states = states;
     this.matters = matters;

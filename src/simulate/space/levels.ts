@@ -29,7 +29,10 @@ export interface Level {
 /** The dimension of labels. */
 export const KEY_LABELS = "key_labels";
 
-/** The levels of an operation. The last label comes first, so that of two sets the one with earlier labels is the plainer path. */
+/**
+ * The levels of an operation. The last label comes first, so that of two sets the one with earlier
+ * labels is the plainer path.
+ */
 export function levelsOf(universe: Universe, own: OperationUniverse): readonly Level[] {
   return [
     ...perScalar((member, { name }) =>
@@ -50,8 +53,10 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     level(
       "workload",
       universe.workloads,
-      ({ sight, table }, name) => seenName(sight, "input.key.workload", knownName(table.vocabulary.workloads, name)),
-      // A key without a workload is one of those outside of the vocabulary, and the one that a reader expects.
+      ({ sight, table }, name) =>
+        seenName(sight, "input.key.workload", knownName(table.vocabulary.workloads, name)),
+      // A key without a workload is one of those outside of the vocabulary, and the one that a
+      // reader expects.
       (sample, workload) => ({
         ...sample,
         key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
@@ -60,11 +65,17 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     level(
       "owner",
       universe.owners,
-      ({ sight, table }, name) => seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
+      ({ sight, table }, name) =>
+        seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
       setOwner,
     ),
     ...universe.labels.toReversed().map(labelLevel),
-    level("budget", universe.budgets, ({ sight }, step) => seenName(sight, BUDGET, step), setBudget),
+    level(
+      "budget",
+      universe.budgets,
+      ({ sight }, step) => seenName(sight, BUDGET, step),
+      setBudget,
+    ),
     level(
       "time",
       universe.times,
@@ -83,8 +94,9 @@ interface SeenDimension {
 }
 
 /**
- * How many values of each dimension some readers distinguish; of labels how many names there are, and as `distinguished` the logarithm to base 2 of their
- * sets, which may be too many to write down.
+ * How many values of each dimension some readers distinguish; of labels how many names there are,
+ * and as `distinguished` the logarithm to base 2 of their sets, which may be too many to write
+ * down.
  */
 export function seenDimensions(
   universe: Universe,
@@ -95,7 +107,11 @@ export function seenDimensions(
     const texts = values.map((_, value) => JSON.stringify(eyes.map((one) => seen(one, value))));
     return { name, values: values.length, distinguished: new Set(texts).size };
   });
-  const labels = { name: KEY_LABELS, values: universe.labels.length, distinguished: labelBits(universe.labels, eyes) };
+  const labels = {
+    name: KEY_LABELS,
+    values: universe.labels.length,
+    distinguished: labelBits(universe.labels, eyes),
+  };
   return found.toSpliced(-LEVELS_AFTER_LABELS, 0, labels);
 }
 
@@ -107,9 +123,13 @@ function labelLevel(label: string): Level {
     name: KEY_LABELS,
     values: ["", label],
     seen: ({ sight, table }, value) =>
-      value === 1 && table.vocabulary.labels.includes(label) ? seenName(sight, "input.key.labels", label) : "",
+      value === 1 && table.vocabulary.labels.includes(label)
+        ? seenName(sight, "input.key.labels", label)
+        : "",
     set: (sample, value) =>
-      value === 0 ? sample : { ...sample, key: { ...sample.key, labels: [label, ...sample.key.labels] } },
+      value === 0
+        ? sample
+        : { ...sample, key: { ...sample.key, labels: [label, ...sample.key.labels] } },
   };
 }
 
@@ -140,7 +160,8 @@ function labelBits(labels: readonly string[], eyes: readonly Eyes[]): number {
     const { seen } = labelLevel(label);
     const texts = eyes.map((one) => seen(one, 1));
     if (texts.some((text) => text.startsWith("="))) bits += 1;
-    else if (texts.some((text) => text !== "")) alike.set(texts.join("/"), (alike.get(texts.join("/")) ?? 0) + 1);
+    else if (texts.some((text) => text !== ""))
+      alike.set(texts.join("/"), (alike.get(texts.join("/")) ?? 0) + 1);
   }
   for (const count of alike.values()) bits += Math.log2(count + 1);
   return bits;
@@ -180,7 +201,11 @@ function knownName(vocabulary: readonly string[], name: string): string {
 
 /** Of two values, who sees one of them knows which. */
 function seenScalar({ sight }: Eyes, path: string, value: string | boolean): string {
-  return typeof value === "string" ? seenName(sight, path, value) : sight.sees(path) ? String(value) : "";
+  return typeof value === "string"
+    ? seenName(sight, path, value)
+    : sight.sees(path)
+      ? String(value)
+      : "";
 }
 
 /** Day and hour are few: who reads one sees all of it. */

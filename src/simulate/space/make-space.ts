@@ -8,21 +8,30 @@ import { pairClasses, type PairSide } from "./pairs.ts";
 import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
-/** The space of two sides, and the jobs that enumerate it. The same sides give the same jobs in the same order, in every thread. */
+/**
+ * The space of two sides, and the jobs that enumerate it. The same sides give the same jobs in the
+ * same order, in every thread.
+ */
 export interface PlannedSpace {
   readonly space: Space;
   readonly jobs: readonly Job[];
   readonly readers: readonly Reader[];
 }
 
-/** Jobs that are alike are decided one after the other; each has some hundred states, and what they were made of. */
+/**
+ * Jobs that are alike are decided one after the other; each has some hundred states, and what they
+ * were made of.
+ */
 const KEPT_STATES = 4;
 const KEPT_PREFERENCES = 256;
 
 /** What one assertion distinguishes, and among which requests. */
 export interface AssertionDistinctions extends Distinctions, Omit<AssertionReader, "reader"> {}
 
-/** @param narrowed makes the universe smaller; every value that it leaves out is one that is not decided. */
+/**
+ * @param narrowed makes the universe smaller; every value that it leaves out is one that is not
+ * decided.
+ */
 export function planSpace(
   base: CompiledSide,
   head: CompiledSide,
@@ -62,7 +71,9 @@ export function planSpace(
       sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
     })),
     prefersRegion: [base, head].some(({ contents }) =>
-      contents.some(({ contract }) => contract.obligations.some(({ kind }) => kind === "prefer_region")),
+      contents.some(({ contract }) =>
+        contract.obligations.some(({ kind }) => kind === "prefer_region"),
+      ),
     ),
     recent: { states: new Recent(KEPT_STATES), preferences: new Recent(KEPT_PREFERENCES) },
     concerning,
@@ -78,7 +89,10 @@ export function planSpace(
       .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
       .map((operation): Job => ({ pair, operation })),
   );
-  const readers = [...sides.flatMap((side) => side.readers), ...assertions.map(({ reader }) => reader)];
+  const readers = [
+    ...sides.flatMap((side) => side.readers),
+    ...assertions.map(({ reader }) => reader),
+  ];
   return { space, jobs, readers };
 }
 

@@ -21,8 +21,9 @@ export interface PairSide {
 }
 
 /**
- * Gathers pairs of workspace and route into classes. Two pairs are of one class when everything that both sides know of them is the same up to the
- * names of workspace, route, endpoints and models, and nothing can distinguish these names.
+ * Gathers pairs of workspace and route into classes. Two pairs are of one class when everything
+ * that both sides know of them is the same up to the names of workspace, route, endpoints and
+ * models, and nothing can distinguish these names.
  */
 export function pairClasses(
   workspaces: readonly string[],
@@ -64,7 +65,8 @@ class Names {
       ...sides.flatMap(({ ambiguous }) => [...ambiguous.all]),
     ]);
     const inspects = readers.some((reader) => reader.inspects.length > 0);
-    // A reader of the approved routes sees the position of a route in the list, and the other routes.
+    // A reader of the approved routes sees the position of a route in the list, and the other
+    // routes.
     this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
     this.#fixedKinds = new Set<Kind>([
       ...(inspects ? (["workspace", "route", "endpoint", "model"] as const) : []),
@@ -96,11 +98,21 @@ function describe(
     const workspace = rowOf(table.workspaces, member.workspace);
     const model = routeName(table, member);
     const route = rowOf(table.routes, model);
-    const isOpen = workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
-    const asserted = namedClosed === undefined ? null : assertedFacts(member.workspace, workspace, model, namedClosed);
+    const isOpen =
+      workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
+    const asserted =
+      namedClosed === undefined
+        ? null
+        : assertedFacts(member.workspace, workspace, model, namedClosed);
     if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
     const routes = names.open.readsRoutes ? workspace.approve.routes : null;
-    return [member.model === "", workspaceFacts(workspace, named), routes, routeFacts(table, route, named), asserted];
+    return [
+      member.model === "",
+      workspaceFacts(workspace, named),
+      routes,
+      routeFacts(table, route, named),
+      asserted,
+    ];
   });
   return JSON.stringify([facts, destinationNumbers(member, sides)]);
 }
@@ -116,12 +128,19 @@ function assertedFacts(
   return [named("workspace", id), named("route", model), row];
 }
 
-function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: ReturnType<Names["numbering"]>): unknown {
+function workspaceFacts(
+  { id, tier, labels, approve }: WorkspaceRow,
+  named: ReturnType<Names["numbering"]>,
+): unknown {
   const { routes: _routes, ...approved } = approve;
   return [named("workspace", id), tier, labels, approved];
 }
 
-function routeFacts(table: RoutingTable, route: RouteRow, named: ReturnType<Names["numbering"]>): unknown {
+function routeFacts(
+  table: RoutingTable,
+  route: RouteRow,
+  named: ReturnType<Names["numbering"]>,
+): unknown {
   return [
     named("route", route.id),
     route.onGap,
@@ -136,10 +155,15 @@ function routeFacts(table: RoutingTable, route: RouteRow, named: ReturnType<Name
   ];
 }
 
-function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names["numbering"]>): unknown {
+function endpointFacts(
+  table: RoutingTable,
+  id: string,
+  named: ReturnType<Names["numbering"]>,
+): unknown {
   const endpoint = rowOf(table.endpoints, id);
   if (endpoint === undefined) return id;
-  const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } = endpoint;
+  const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } =
+    endpoint;
   const model = rowOf(table.models, endpoint.model);
   return [
     named("endpoint", id),
@@ -151,10 +175,15 @@ function endpointFacts(table: RoutingTable, id: string, named: ReturnType<Names[
   ];
 }
 
-/** For each endpoint of either route, its destination on each side: the same number is the same destination, under any id. */
+/**
+ * For each endpoint of either route, its destination on each side: the same number is the same
+ * destination, under any id.
+ */
 function destinationNumbers(member: Member, sides: readonly PairSide[]): unknown {
   const routes = sides.map(({ table }) => routeOf(table, member));
-  const ids = new Set(routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []));
+  const ids = new Set(
+    routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []),
+  );
   const numbers = new Map<string, number>();
   return [...ids].map((id) =>
     sides.map(({ table, destinationOf }) => {

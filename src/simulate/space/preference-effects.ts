@@ -1,7 +1,11 @@
 import type { ProviderPreferences } from "../../canon/preferences.ts";
 import { isNarrowed } from "../sample-request.ts";
 import { narrowings, type Narrowing } from "./preference-narrowings.ts";
-import { ordersWithFallbacks, ordersWithoutFallbacks, type OrderReaders } from "./preference-orders.ts";
+import {
+  ordersWithFallbacks,
+  ordersWithoutFallbacks,
+  type OrderReaders,
+} from "./preference-orders.ts";
 import { preferredSide, stateKey, type OpenedSide, type SideState } from "./side-state.ts";
 import type { PreferenceUniverse } from "./universe.ts";
 
@@ -15,8 +19,9 @@ export interface PreferenceEffect {
 }
 
 /**
- * What callers' preferences do to requests of one workspace and route: each set of candidates that they can leave on the two sides, in each order that
- * anybody looks at. The plainest first. There may be twice as many for each further provider of a route.
+ * What callers' preferences do to requests of one workspace and route: each set of candidates that
+ * they can leave on the two sides, in each order that anybody looks at. The plainest first. There
+ * may be twice as many for each further provider of a route.
  *
  * @param check called again and again; what it throws ends the search.
  */
@@ -31,7 +36,11 @@ export function preferenceEffects(
     check();
     for (const mayFallBack of universe.allowFallbacks) {
       for (const order of ordersOf(universe, narrowing, mayFallBack, sides, readers)) {
-        const given = { ...narrowing.preferences, ...(mayFallBack ? {} : { allow_fallbacks: false }), ...order };
+        const given = {
+          ...narrowing.preferences,
+          ...(mayFallBack ? {} : { allow_fallbacks: false }),
+          ...order,
+        };
         add(found, {
           preferences: given,
           sides: sides.map((side) => preferredSide(side, given)),
@@ -51,11 +60,17 @@ function ordersOf(
   readers: OrderReaders,
 ): ReturnType<typeof ordersWithFallbacks> {
   if (!orders) return [{}];
-  return mayFallBack ? ordersWithFallbacks(narrowing, sides, readers) : ordersWithoutFallbacks(narrowing, sides);
+  return mayFallBack
+    ? ordersWithFallbacks(narrowing, sides, readers)
+    : ordersWithoutFallbacks(narrowing, sides);
 }
 
 function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): void {
-  const { allow_fallbacks: mayFallBack, data_collection: collection, zdr } = effect.preferences ?? {};
+  const {
+    allow_fallbacks: mayFallBack,
+    data_collection: collection,
+    zdr,
+  } = effect.preferences ?? {};
   const flags = [mayFallBack, collection, zdr, isNarrowed(effect.preferences)];
   const key = [...effect.sides.map(stateKey), ...flags].join("\n");
   const same = found.get(key);

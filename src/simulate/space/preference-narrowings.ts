@@ -9,7 +9,10 @@ import { isNarrowed } from "../sample-request.ts";
 import type { OpenedSide } from "./side-state.ts";
 import { regionNames, type PreferenceUniverse } from "./universe.ts";
 
-/** Preferences that leave the same candidates on both sides, or are refused there for the same reason. */
+/**
+ * Preferences that leave the same candidates on both sides, or are refused there for the same
+ * reason.
+ */
 export interface Narrowing {
   /** One of them, the plainest. */
   readonly preferences: ProviderPreferences;
@@ -18,7 +21,10 @@ export interface Narrowing {
   readonly size: bigint;
 }
 
-/** The candidates that are left on a side, a bit each in table order; or the member that refuses the request, and how. */
+/**
+ * The candidates that are left on a side, a bit each in table order; or the member that refuses the
+ * request, and how.
+ */
 type Left = bigint | string;
 
 /** What one value of one member does on each side. */
@@ -37,8 +43,9 @@ interface Effect {
 type Side = Pick<OpenedSide, "table" | "opened">;
 
 /**
- * Every set of candidates that callers can leave with the preferences that narrow. The members are taken in the order in which a decision applies them,
- * and preferences that have left the same on both sides go on as one: so the subsets of all providers' names need not be written out.
+ * Every set of candidates that callers can leave with the preferences that narrow. The members are
+ * taken in the order in which a decision applies them, and preferences that have left the same on
+ * both sides go on as one: so the subsets of all providers' names need not be written out.
  *
  * @param sides those that refuse every request are left out of what is compared.
  */
@@ -49,12 +56,16 @@ export function narrowings(
 ): readonly Narrowing[] {
   let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
   for (const member of MEMBERS) {
-    for (const options of stepsOfMember(member, universe, sides)) found = crossed(found, member, options, check);
+    for (const options of stepsOfMember(member, universe, sides))
+      found = crossed(found, member, options, check);
   }
   return found;
 }
 
-/** Each narrowing with each option; what leaves the same is joined at once, because there may be millions. */
+/**
+ * Each narrowing with each option; what leaves the same is joined at once, because there may be
+ * millions.
+ */
 function crossed(
   all: readonly Narrowing[],
   member: NarrowingMember,
@@ -75,7 +86,10 @@ function crossed(
   return [...found.values()];
 }
 
-function ignoredToo({ ignore: already }: ProviderPreferences, { ignore }: ProviderPreferences): ProviderPreferences {
+function ignoredToo(
+  { ignore: already }: ProviderPreferences,
+  { ignore }: ProviderPreferences,
+): ProviderPreferences {
   return already === undefined || ignore === undefined ? {} : { ignore: [...already, ...ignore] };
 }
 
@@ -92,7 +106,10 @@ function everything({ table, opened }: Side): Left {
 const REFUSED = "refused";
 const UNKNOWN = "unknown";
 
-/** A name that a side does not have refuses before anything is left out, and the first member that has one is named. */
+/**
+ * A name that a side does not have refuses before anything is left out, and the first member that
+ * has one is named.
+ */
 function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefined): Left {
   if (effect === undefined || left === REFUSED) return REFUSED;
   if (typeof left === "string" && left.startsWith(UNKNOWN)) return left;
@@ -115,15 +132,24 @@ function isPlainer(one: ProviderPreferences, other: ProviderPreferences): boolea
   return lengthOf(one) < lengthOf(other);
 }
 
-/** How much there is to read: members first, then names. Providers to keep to are read more easily than those to leave out. */
+/**
+ * How much there is to read: members first, then names. Providers to keep to are read more easily
+ * than those to leave out.
+ */
 function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPreferences): number {
   const lists = [only, region, ignore].filter(({ length }) => length > 0).length;
-  return (lists + Object.keys(others).length) * 100 + only.length + region.length * 1.1 + ignore.length * 1.2;
+  return (
+    (lists + Object.keys(others).length) * 100 +
+    only.length +
+    region.length * 1.1 +
+    ignore.length * 1.2
+  );
 }
 
 /**
- * The options of a member, taken one after the other. A provider that is ignored is left out whichever others are, so that names are options one by
- * one: every list of twelve with every set of twelve candidates would be 16 million.
+ * The options of a member, taken one after the other. A provider that is ignored is left out
+ * whichever others are, so that names are options one by one: every list of twelve with every set
+ * of twelve candidates would be 16 million.
  */
 function stepsOfMember(
   member: NarrowingMember,
@@ -136,9 +162,14 @@ function stepsOfMember(
   if (member === "data_collection") {
     // Requests leave the default out.
     const denying = { ...option({ data_collection: "deny" }), value: {} };
-    return [universe.dataCollection.map((value) => (value === "deny" ? denying : option({ data_collection: value })))];
+    return [
+      universe.dataCollection.map((value) =>
+        value === "deny" ? denying : option({ data_collection: value }),
+      ),
+    ];
   }
-  if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null)) return [];
+  if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null))
+    return [];
   switch (member) {
     case "only":
       return [[none, ...listOptions(providerNames(sides).map((name) => option({ only: [name] })))]];
@@ -164,20 +195,27 @@ function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
   const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
   if (trace.denial?.reason === "unknown_preference") return { isUnknown: true, keeps: 0n };
   if (trace.denial !== null) return { isUnknown: false, keeps: 0n };
-  const bits = candidates.map((candidate, index) => (kept.includes(candidate) ? 1n << BigInt(index) : 0n));
+  const bits = candidates.map((candidate, index) =>
+    kept.includes(candidate) ? 1n << BigInt(index) : 0n,
+  );
   return { isUnknown: false, keeps: bits.reduce((all, bit) => all | bit, 0n) };
 }
 
 const either = (left: bigint, right: bigint): bigint => left | right;
 const both = (left: bigint, right: bigint): bigint => left & right;
 
-/** Every list of these names, of which each keeps more; lists that do the same on both sides are one. */
+/**
+ * Every list of these names, of which each keeps more; lists that do the same on both sides are
+ * one.
+ */
 function listOptions(names: readonly Option[]): readonly Option[] {
   const found = new Map<string, Option>();
   for (const name of names) {
     const longer = [...found.values()].map((list) => ({
       value: joinedLists(list.value, name.value),
-      effects: list.effects.map((effect, index) => joinedEffects(effect, name.effects[index] ?? effect, either)),
+      effects: list.effects.map((effect, index) =>
+        joinedEffects(effect, name.effects[index] ?? effect, either),
+      ),
       size: list.size,
     }));
     for (const option of [name, ...longer]) addOption(found, option);
@@ -188,12 +226,18 @@ function listOptions(names: readonly Option[]): readonly Option[] {
 function joinedLists(left: ProviderPreferences, right: ProviderPreferences): ProviderPreferences {
   const lists = (["only", "region"] as const).flatMap((member) => {
     const [mine, other] = [left[member], right[member]];
-    return mine === undefined || other === undefined ? [] : [[member, [...mine, ...other]] as const];
+    return mine === undefined || other === undefined
+      ? []
+      : [[member, [...mine, ...other]] as const];
   });
   return Object.fromEntries(lists);
 }
 
-function joinedEffects(left: Effect, right: Effect, joined: (left: bigint, right: bigint) => bigint): Effect {
+function joinedEffects(
+  left: Effect,
+  right: Effect,
+  joined: (left: bigint, right: bigint) => bigint,
+): Effect {
   if (left.isUnknown || right.isUnknown) return { isUnknown: true, keeps: 0n };
   return { isUnknown: false, keeps: joined(left.keeps, right.keeps) };
 }
@@ -211,18 +255,24 @@ function addOption(found: Map<string, Option>, option: Option): void {
 /** Every step of the prices of both tables: between two prices of a route nothing changes. */
 function priceOptions(sides: readonly Side[]): readonly Option[] {
   const prices = sides.flatMap(({ table, opened }) =>
-    opened === null ? [] : routeCandidates(table, opened.route).flatMap(({ endpoint }) => endpoint.price ?? []),
+    opened === null
+      ? []
+      : routeCandidates(table, opened.route).flatMap(({ endpoint }) => endpoint.price ?? []),
   );
   let options: readonly Option[] = [optionFor({ max_price: {} }, sides)];
   for (const part of PRICE_PARTS) {
-    const steps = stepsOf(prices, part).map((step) => optionFor({ max_price: { [part]: step } }, sides));
+    const steps = stepsOf(prices, part).map((step) =>
+      optionFor({ max_price: { [part]: step } }, sides),
+    );
     const found = new Map<string, Option>();
     for (const option of options) {
       addOption(found, option);
       for (const step of steps) {
         addOption(found, {
           value: { max_price: { ...option.value.max_price, ...step.value.max_price } },
-          effects: option.effects.map((effect, index) => joinedEffects(effect, step.effects[index] ?? effect, both)),
+          effects: option.effects.map((effect, index) =>
+            joinedEffects(effect, step.effects[index] ?? effect, both),
+          ),
           size: option.size,
         });
       }
@@ -236,10 +286,15 @@ const PRICE_PARTS = ["input", "output", "request"] as const;
 
 /** The distinct prices, and nothing at all. */
 function stepsOf(prices: readonly Price[], part: (typeof PRICE_PARTS)[number]): readonly number[] {
-  return [...new Set([0, ...prices.map((price) => price[part])])].toSorted((left, right) => left - right);
+  return [...new Set([0, ...prices.map((price) => price[part])])].toSorted(
+    (left, right) => left - right,
+  );
 }
 
-/** Names that a caller of the workspace may have for a provider: those that it approves, and those of the route; former ones too. */
+/**
+ * Names that a caller of the workspace may have for a provider: those that it approves, and those
+ * of the route; former ones too.
+ */
 export function providerNames(sides: readonly Side[]): readonly string[] {
   const names = sides.flatMap(({ table, opened }) =>
     opened === null

@@ -21,13 +21,19 @@ export interface Reader {
   readonly reads: readonly string[];
   /** Strings that it can distinguish because it contains them. */
   readonly strings: ReadonlySet<string>;
-  /** Why it can distinguish any two strings, such as a built-in that looks into text; empty where it cannot. */
+  /**
+   * Why it can distinguish any two strings, such as a built-in that looks into text; empty where it
+   * cannot.
+   */
   readonly inspects: readonly string[];
   /** Whether its answer may depend on the order of candidates. */
   readonly seesOrder: boolean;
 }
 
-/** Built-ins that look into single strings, so that their result does not depend on the order of candidates. */
+/**
+ * Built-ins that look into single strings, so that their result does not depend on the order of
+ * candidates.
+ */
 const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
   "count",
   "contains",
@@ -50,8 +56,9 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a policy can distinguish. A Rego program gives the permuted answer to a permuted input if it does not contain the permuted strings, and looks
- * neither into strings nor at their order. Such strings need not be tried one by one.
+ * What a policy can distinguish. A Rego program gives the permuted answer to a permuted input if it
+ * does not contain the permuted strings, and looks neither into strings nor at their order. Such
+ * strings need not be tried one by one.
  */
 export function policyReader({ contract, reads, stringUse: strings }: CompiledPolicy): Reader {
   return {
@@ -61,12 +68,20 @@ export function policyReader({ contract, reads, stringUse: strings }: CompiledPo
     strings: new Set(strings.strings),
     inspects: strings.inspects,
     seesOrder:
-      readsPath({ reads }, "input.candidates") && strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
+      readsPath({ reads }, "input.candidates") &&
+      strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
   };
 }
 
 export function distinctionReader({ reads, strings }: Distinctions): Reader {
-  return { name: "assertions", operations: null, reads, strings: new Set(strings), inspects: [], seesOrder: false };
+  return {
+    name: "assertions",
+    operations: null,
+    reads,
+    strings: new Set(strings),
+    inspects: [],
+    seesOrder: false,
+  };
 }
 
 /** Dimensions that share values: a reader of two of them may compare one with the other. */
@@ -81,7 +96,9 @@ export class Sight {
   readonly #seen = new Map<string, boolean>();
 
   constructor(readers: readonly Reader[], operation: Operation, ambiguous: AmbiguousNames) {
-    this.#readers = readers.filter(({ operations }) => operations === null || operations.includes(operation));
+    this.#readers = readers.filter(
+      ({ operations }) => operations === null || operations.includes(operation),
+    );
     this.#ambiguous = ambiguous;
   }
 
@@ -108,11 +125,18 @@ export class Sight {
 
   /** Whether a reader may distinguish the name from every other one at the path. */
   distinguishes(path: string, name: string): boolean {
-    return this.#readers.some((reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, name));
+    return this.#readers.some(
+      (reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, name),
+    );
   }
 
   #canDistinguish(reader: Reader, path: string, name: string): boolean {
-    if (reader.inspects.length > 0 || reader.strings.has(name) || this.#ambiguous.of(reader).has(name)) return true;
+    if (
+      reader.inspects.length > 0 ||
+      reader.strings.has(name) ||
+      this.#ambiguous.of(reader).has(name)
+    )
+      return true;
     const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];
     return shared.filter((other) => readsPath(reader, other)).length > 1;
   }
@@ -143,7 +167,9 @@ export class AmbiguousNames {
   of(reader: Pick<Reader, "reads">): ReadonlySet<string> {
     const known = this.#known.get(reader.reads);
     if (known !== undefined) return known;
-    const made = repeated(this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path))));
+    const made = repeated(
+      this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path))),
+    );
     this.#known.set(reader.reads, made);
     return made;
   }
@@ -196,7 +222,8 @@ function kindsOf(table: RoutingTable): readonly NameKind[] {
       [CANDIDATES],
       Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
     ),
-    // Names outside a vocabulary read alike, so an environment can have the same name as a workload.
+    // Names outside a vocabulary read alike, so an environment can have the same name as a
+    // workload.
     kind(["input.key.environment"], [...environments, OUTSIDE_VOCABULARY]),
     kind(["input.key.workload"], [...workloads, OUTSIDE_VOCABULARY]),
     kind(["input.key.owner"], [...owners, OUTSIDE_VOCABULARY]),
@@ -205,7 +232,10 @@ function kindsOf(table: RoutingTable): readonly NameKind[] {
   ];
 }
 
-/** Values of the input that are the same for every table, by path; `none` is also the family of models that sign nothing. */
+/**
+ * Values of the input that are the same for every table, by path; `none` is also the family of
+ * models that sign nothing.
+ */
 const NAMES_OF_ALL: readonly NameKind[] = [
   { paths: ["input.operation"], names: OPERATIONS },
   // Sizes and efforts share a value, and are distinguished where two of them are read.

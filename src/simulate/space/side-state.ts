@@ -30,8 +30,9 @@ export function openSide(table: RoutingTable, sight: Sight, sample: SampleReques
 }
 
 /**
- * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not treat
- * apart by their other members, get the same decision.
+ * How far a side has come with a request: what its decision still depends on. Two requests in the
+ * same state, which the side's policies do not treat apart by their other members, get the same
+ * decision.
  */
 export interface SideState {
   /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */
@@ -44,7 +45,10 @@ export interface SideState {
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
 /** What the caller's preferences leave, in their order, before anything else is looked at. */
-export function preferredSide({ table, opened }: OpenedSide, written: ProviderPreferences | null): SideState {
+export function preferredSide(
+  { table, opened }: OpenedSide,
+  written: ProviderPreferences | null,
+): SideState {
   if (opened === null) return REFUSED;
   const preferences = namedProviders(table, written);
   const trace = new Trace();
@@ -75,7 +79,11 @@ export function startSide(
   return { ...preferred, seen: seen.join("|") };
 }
 
-export function approveSide({ opened }: SideView, state: SideState, approvals: readonly Approval[]): SideState {
+export function approveSide(
+  { opened }: SideView,
+  state: SideState,
+  approvals: readonly Approval[],
+): SideState {
   if (opened === null || state.denied !== null) return state;
   let { candidates } = state;
   for (const approval of approvals) {
@@ -86,7 +94,10 @@ export function approveSide({ opened }: SideView, state: SideState, approvals: r
   return candidates === state.candidates ? state : { ...state, candidates };
 }
 
-/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. A capability that is not sought is not seen. */
+/**
+ * What the policies of a side see of a capability: nothing, which one, or only its facts in the
+ * table. A capability that is not sought is not seen.
+ */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
   if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
@@ -106,7 +117,11 @@ function approvalsOf(table: RoutingTable, capability: Capability): string {
   approvalBits.set(table, known);
   const made =
     known.get(capability) ??
-    bits(Object.values(table.workspaces).map(({ approve }) => approve.capabilities.includes(capability)));
+    bits(
+      Object.values(table.workspaces).map(({ approve }) =>
+        approve.capabilities.includes(capability),
+      ),
+    );
   known.set(capability, made);
   return made;
 }
@@ -122,7 +137,8 @@ const candidateKeys = new WeakMap<SideState["candidates"], string>();
 export function stateKey(state: SideState): string {
   const known = keys.get(state);
   if (known !== undefined) return known;
-  const made = state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
+  const made =
+    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
   keys.set(state, made);
   return made;
 }
@@ -140,7 +156,9 @@ export function candidatesKey(candidates: SideState["candidates"]): string {
 function tierKey(tier: readonly Candidate[]): string {
   const [first] = tier;
   if (tier.length === 1) return first?.endpoint.id ?? "";
-  return tier.map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`).join(",");
+  return tier
+    .map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`)
+    .join(",");
 }
 
 /** One object for each denial: there are not many, and most requests come to one of them. */

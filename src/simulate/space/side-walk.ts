@@ -5,7 +5,10 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { joinedNames } from "./levels.ts";
 import { approveSide, deniedState, type SideState, type SideView } from "./side-state.ts";
 
-/** Number of a node of the walk: a denial, or the remaining candidates in any order and what policies see of needs. */
+/**
+ * Number of a node of the walk: a denial, or the remaining candidates in any order and what
+ * policies see of needs.
+ */
 export type NodeId = number;
 
 /** What one step does on one side. */
@@ -23,8 +26,9 @@ export interface LastShape {
 }
 
 /**
- * The nodes of one side, and where each step leads from each of them. Preferences only choose the node where a walk begins and the order of its
- * candidates, which no approval looks at. One walk is therefore enough for all preferences that leave the same candidates.
+ * The nodes of one side, and where each step leads from each of them. Preferences only choose the
+ * node where a walk begins and the order of its candidates, which no approval looks at. One walk is
+ * therefore enough for all preferences that leave the same candidates.
  */
 export class SideWalk {
   readonly #view: SideView;
@@ -43,7 +47,9 @@ export class SideWalk {
     const { table, opened } = this.#view;
     if (denied !== null || opened === null) return this.#numberOf(DENIED_AT_START);
     const left = new Set(candidates.map(nameOf));
-    const inOrder = routeCandidates(table, opened.route).filter((candidate) => left.has(nameOf(candidate)));
+    const inOrder = routeCandidates(table, opened.route).filter((candidate) =>
+      left.has(nameOf(candidate)),
+    );
     return this.#numberOf({ denied: null, candidates: inOrder, seen: "" });
   }
 
@@ -57,7 +63,10 @@ export class SideWalk {
     return (known[node] ??= this.#taken(step, this.#at(node)));
   }
 
-  /** The node after the last check. @param shape the same object wherever it says the same, so that it is looked at once. */
+  /**
+   * The node after the last check. @param shape the same object wherever it says the same, so that
+   * it is looked at once.
+   */
   last(node: NodeId, shape: LastShape): NodeId {
     if (this.isDenied(node)) return node;
     let known = this.#last.get(shape);
@@ -71,7 +80,10 @@ export class SideWalk {
     return this.#numberOf(approveSide(this.#view, state, approvals));
   }
 
-  /** The state of requests that began in a state and have come to a node. @param number of the state; equal for equal ones. */
+  /**
+   * The state of requests that began in a state and have come to a node. @param number of the
+   * state; equal for equal ones.
+   */
   stateAt(node: NodeId, start: SideState, number: number): SideState {
     const key = node * STATES + number;
     const known = this.#states.get(key);
@@ -98,7 +110,9 @@ export class SideWalk {
   #taken({ approvals, token }: SideStep, state: SideState): NodeId {
     const approved = approveSide(this.#view, state, approvals);
     const isSeen = token !== "" && approved.denied === null;
-    return this.#numberOf(isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved);
+    return this.#numberOf(
+      isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved,
+    );
   }
 
   #at(node: NodeId): SideState {
@@ -121,7 +135,10 @@ export class SideWalk {
 /** So many states at most fit beside the number of a node. */
 const STATES = 2 ** 26;
 
-/** Preferences have refused the request already, or the side has no such route: how does not matter to a walk. */
+/**
+ * Preferences have refused the request already, or the side has no such route: how does not matter
+ * to a walk.
+ */
 const DENIED_AT_START: SideState = { denied: "", candidates: [], seen: "" };
 
 /** What approvals see of a candidate. A route may have an endpoint in two tiers. */

@@ -22,7 +22,10 @@ export interface OperationUniverse extends ScalarValues {
   readonly signatureFamilies: readonly (readonly string[])[];
 }
 
-/** Every request that two tables can decide. It is finite because a decision reads finite values only (docs/policies.md#what-a-policy-may-read). */
+/**
+ * Every request that two tables can decide. It is finite because a decision reads finite values
+ * only (docs/policies.md#what-a-policy-may-read).
+ */
 export interface Universe {
   readonly workspaces: readonly string[];
   /** Route names; the empty one for moderations, where the workspace chooses it. */
@@ -31,7 +34,10 @@ export interface Universe {
   readonly environments: readonly string[];
   readonly workloads: readonly string[];
   readonly owners: readonly string[];
-  /** One where no policy or assertion reads them, so that requests are not counted by what nothing depends on. */
+  /**
+   * One where no policy or assertion reads them, so that requests are not counted by what nothing
+   * depends on.
+   */
   readonly budgets: readonly BudgetStep[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
@@ -39,8 +45,8 @@ export interface Universe {
 }
 
 /**
- * What callers may say of providers. Preferences act by the candidates that they leave and by their order (`preference-narrowings.ts`,
- * `preference-orders.ts`), and by three flags that policies see.
+ * What callers may say of providers. Preferences act by the candidates that they leave and by their
+ * order (`preference-narrowings.ts`, `preference-orders.ts`), and by three flags that policies see.
  */
 export interface PreferenceUniverse {
   readonly allowFallbacks: readonly boolean[];
@@ -64,10 +70,14 @@ const NATIVE_FEATURES: readonly Feature[] = [
 ];
 /** Found while a conversation is read, which these surfaces have and plain completions have not. */
 const CONVERSATIONAL = FEATURE_NAMES.filter(
-  (name) => !UNARY_FEATURES.includes(name) && !NATIVE_FEATURES.includes(name) && name !== "count_tokens",
+  (name) =>
+    !UNARY_FEATURES.includes(name) && !NATIVE_FEATURES.includes(name) && name !== "count_tokens",
 );
 
-/** What the parsers of each surface can find in a body; more would show differences for requests that cannot exist. */
+/**
+ * What the parsers of each surface can find in a body; more would show differences for requests
+ * that cannot exist.
+ */
 const FEATURES_OF: Readonly<Record<Operation, readonly Feature[]>> = {
   "chat.completions": [...CONVERSATIONAL, "native_chat"],
   completions: [
@@ -98,7 +108,9 @@ const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
   moderations: ["image_input"],
 };
 
-/** All requests that either table can get. @param readsBudget whether a policy or an assertion does. */
+/**
+ * All requests that either table can get. @param readsBudget whether a policy or an assertion does.
+ */
 export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: boolean): Universe {
   const tables = [base, head];
   const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
@@ -109,12 +121,19 @@ export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: 
       .map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
   );
   const dimensions = [
-    ...new Set(tables.flatMap((table) => Object.values(table.models).flatMap((model) => model.dimensions))),
+    ...new Set(
+      tables.flatMap((table) => Object.values(table.models).flatMap((model) => model.dimensions)),
+    ),
   ].toSorted((left, right) => left - right);
   return {
     workspaces: namesOf(({ workspaces }) => Object.keys(workspaces)),
     models: ["", ...namesOf(({ routes }) => Object.keys(routes))],
-    operations: new Map(OPERATIONS.map((operation) => [operation, operationUniverse(operation, families, dimensions)])),
+    operations: new Map(
+      OPERATIONS.map((operation) => [
+        operation,
+        operationUniverse(operation, families, dimensions),
+      ]),
+    ),
     environments: first(
       DEFAULT_ENVIRONMENT,
       namesOf(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
@@ -136,13 +155,18 @@ export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: 
       narrowing: ["only", "ignore", "region", "max_price"],
       orders: true,
     },
-    times: DAY_BUCKETS.flatMap((day) => first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour }))),
+    times: DAY_BUCKETS.flatMap((day) =>
+      first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour })),
+    ),
   };
 }
 
 /** Regions and region groups that a request may name. */
 export function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {
-  return [...Object.entries(regionGroups).flat(2), ...Object.values(providers).map(({ region }) => region)];
+  return [
+    ...Object.entries(regionGroups).flat(2),
+    ...Object.values(providers).map(({ region }) => region),
+  ];
 }
 
 /** The first value represents all where nothing distinguishes them: the most usual one. */

@@ -23,7 +23,9 @@ interface PreferredSide {
   readonly preferences: ProviderPreferences | null;
 }
 
-export function viewedPreferences(effects: readonly PreferenceEffect[]): readonly ViewedPreferences[] {
+export function viewedPreferences(
+  effects: readonly PreferenceEffect[],
+): readonly ViewedPreferences[] {
   return effects.map(({ preferences, sides, size }) => ({
     preferences,
     sides: sides.map((state) => ({ state, preferences })),
@@ -31,7 +33,10 @@ export function viewedPreferences(effects: readonly PreferenceEffect[]): readonl
   }));
 }
 
-/** With base as a third view, which is evaluated with what {@link comparedRequest} makes of the preferences. @param start of the job. */
+/**
+ * With base as a third view, which is evaluated with what {@link comparedRequest} makes of the
+ * preferences. @param start of the job.
+ */
 export function withReach(
   all: readonly ViewedPreferences[],
   base: SideView,
@@ -44,7 +49,10 @@ export function withReach(
     const taken = (after?.state.candidates ?? []).map(({ endpoint }) => endpoint.provider);
     const compared = comparedPreferences(base, start, own, taken);
     if (compared === preferences) return { ...one, sides: [...sides, own] };
-    return { ...one, sides: [...sides, { state: preferredSide(base, compared), preferences: compared }] };
+    return {
+      ...one,
+      sides: [...sides, { state: preferredSide(base, compared), preferences: compared }],
+    };
   });
 }
 
@@ -63,9 +71,11 @@ function comparedPreferences(
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
 /**
- * The request whose reach in base is compared with the reach of a request in head: without names that base does not have. A caller who takes no fallback
- * takes one candidate, and a route that is reordered gives it another one, which is no more than it may reach anyway: base is evaluated for the providers that
- * head takes, since with every candidate a primary that lacks what the request needs would refuse it. `null`: the request itself.
+ * The request whose reach in base is compared with the reach of a request in head: without names
+ * that base does not have. A caller who takes no fallback takes one candidate, and a route that is
+ * reordered gives it another one, which is no more than it may reach anyway: base is evaluated for
+ * the providers that head takes, since with every candidate a primary that lacks what the request
+ * needs would refuse it. `null`: the request itself.
  *
  * @param taken providers of the candidates that head leaves of the caller's preferences.
  */
@@ -78,24 +88,46 @@ export function comparedRequest(
   const takesOne = sample.preferences?.allow_fallbacks === false;
   if (!isMisnamed && !takesOne) return null;
   if (!takesOne) return withKnownNames(table, sample);
-  const { order: _order, sort: _sort, allow_fallbacks: _one, ...preferences } = sample.preferences ?? {};
+  const {
+    order: _order,
+    sort: _sort,
+    allow_fallbacks: _one,
+    ...preferences
+  } = sample.preferences ?? {};
   const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };
   return withKnownNames(table, { ...sample, preferences: { ...preferences, ...only } });
 }
 
-/** The request without the providers and regions that a table does not have for it; a list of nothing else is left out. */
+/**
+ * The request without the providers and regions that a table does not have for it; a list of
+ * nothing else is left out.
+ */
 function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
   const requested = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
   if ("reason" in requested || sample.preferences === null) return sample;
   const candidates = candidatesWithin(table, requested.workspace, requested.route);
   const isKnown = (preferences: ProviderPreferences): boolean => {
     const trace = new Trace();
-    applyPreferences(table, requested.workspace, namedProviders(table, preferences), candidates, trace);
+    applyPreferences(
+      table,
+      requested.workspace,
+      namedProviders(table, preferences),
+      candidates,
+      trace,
+    );
     return trace.denial?.reason !== "unknown_preference";
   };
-  const { order: _order, only: _only, ignore: _ignore, region: _region, ...others } = sample.preferences;
+  const {
+    order: _order,
+    only: _only,
+    ignore: _ignore,
+    region: _region,
+    ...others
+  } = sample.preferences;
   const lists = LISTS.map((member) => {
-    const names = (sample.preferences?.[member] ?? []).filter((name) => isKnown({ [member]: [name] }));
+    const names = (sample.preferences?.[member] ?? []).filter((name) =>
+      isKnown({ [member]: [name] }),
+    );
     return names.length === 0 ? {} : { [member]: names };
   });
   return { ...sample, preferences: Object.assign({}, others, ...lists) };

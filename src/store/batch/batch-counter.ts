@@ -1,10 +1,18 @@
 import type { Increments } from "../../governance/increments.ts";
-import { decisionFacts, rollUpDecision, rollUpOutcome, type DecisionFacts } from "../../governance/roll-up.ts";
+import {
+  decisionFacts,
+  rollUpDecision,
+  rollUpOutcome,
+  type DecisionFacts,
+} from "../../governance/roll-up.ts";
 import { readDecision, readOutcome } from "../stored-evidence.ts";
 import type { OutcomeRecord } from "../../evidence/record.ts";
 import { readLines, type StoredBatch } from "./lines.ts";
 
-/** Decisions whose outcomes have not been counted that are remembered at most; others are read again. */
+/**
+ * Decisions whose outcomes have not been counted that are remembered at most; others are read
+ * again.
+ */
 const REMEMBERED = 50_000;
 
 /** Kinds of decisions that are distinguished at a time. */
@@ -16,10 +24,11 @@ export class BatchCounter {
   readonly #running = new Map<string, DecisionFacts>();
 
   /**
-   * Counts these batches, which follow those before in the order of the log. A record that this version does not support
-   * is not counted: the others must not wait for it.
+   * Counts these batches, which follow those before in the order of the log. A record that this
+   * version does not support is not counted: the others must not wait for it.
    *
-   * @returns outcomes of decisions that another process has counted, by request id: for {@link countEarlier}
+   * @returns outcomes of decisions that another process has counted, by request id: for
+   * {@link countEarlier}
    */
   count(batches: Iterable<StoredBatch>, increments: Increments): Map<string, OutcomeRecord> {
     const earlier = new Map<string, OutcomeRecord>();
@@ -45,7 +54,11 @@ export class BatchCounter {
   }
 
   /** Counts, and takes out of `outcomes`, those whose decisions are in a batch. */
-  countEarlier(batch: StoredBatch, outcomes: Map<string, OutcomeRecord>, increments: Increments): void {
+  countEarlier(
+    batch: StoredBatch,
+    outcomes: Map<string, OutcomeRecord>,
+    increments: Increments,
+  ): void {
     for (const { kind, record } of readLines(batch)) {
       const decision = kind === "decision" ? readDecision(record) : null;
       const outcome = decision === null ? undefined : outcomes.get(decision.requestId);

@@ -2,7 +2,10 @@ import type { EvidenceEntry, EvidenceQuery } from "../../evidence/evidence-store
 import { readEntry } from "../stored-evidence.ts";
 import { readRows, type Abandoned, type BatchRow, type StoredBatch } from "./lines.ts";
 
-/** Puts each decision together with its outcome, which stands after it: so it goes from the newest batch to older ones. */
+/**
+ * Puts each decision together with its outcome, which stands after it: so it goes from the newest
+ * batch to older ones.
+ */
 export class EntryCollector {
   readonly #query: EvidenceQuery;
   readonly #abandoned: Abandoned;
@@ -26,14 +29,17 @@ export class EntryCollector {
     for (const row of readRows(batch)) {
       if (wanted !== undefined && row.requestId !== wanted) continue;
       if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
-      else if (workspace !== undefined && row.workspace !== workspace) this.#outcomes.delete(row.requestId);
+      else if (workspace !== undefined && row.workspace !== workspace)
+        this.#outcomes.delete(row.requestId);
       else if (row.position > after) decisions.push(row);
     }
     for (const { position, requestId, record } of decisions.toReversed()) {
       if (this.#newestFirst.length === limit) return false;
       const outcome = this.#outcomes.get(requestId) ?? null;
       this.#outcomes.delete(requestId);
-      this.#newestFirst.push(readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null));
+      this.#newestFirst.push(
+        readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null),
+      );
     }
     return this.#newestFirst.length < limit;
   }

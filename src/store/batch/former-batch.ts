@@ -4,10 +4,10 @@ import { compressedRecords } from "./compression.ts";
 import type { StoredBatch } from "./lines.ts";
 
 /**
- * Records as commit a0f1d9ef stored them: frames, each with a fixed part, the request id and the record's text, both
- * UTF-8. The fixed part has, little-endian, the lengths of the record (4 bytes) and of the id (2), 0 for a decision and 1
- * for an outcome (2), milliseconds since the epoch (8), the workspace's number in the batch's list from 1 (4), and the
- * hash of the chain (32).
+ * Records as commit a0f1d9ef stored them: frames, each with a fixed part, the request id and the
+ * record's text, both UTF-8. The fixed part has, little-endian, the lengths of the record (4 bytes)
+ * and of the id (2), 0 for a decision and 1 for an outcome (2), milliseconds since the epoch (8),
+ * the workspace's number in the batch's list from 1 (4), and the hash of the chain (32).
  */
 const FIXED = 52;
 const WORKSPACE = 16;
@@ -51,7 +51,10 @@ export function* formerRows({ frames, workspaces }: FormerBatch): Generator<Form
 }
 
 /** The frames with the hashes that were stored apart from them, as in PostgreSQL. */
-export function withHashes(frames: Uint8Array<ArrayBuffer>, hashes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function withHashes(
+  frames: Uint8Array<ArrayBuffer>,
+  hashes: Uint8Array,
+): Uint8Array<ArrayBuffer> {
   const bytes = Buffer.from(frames);
   for (let [start, from] = [0, 0]; start + FIXED <= bytes.length; from += FIXED - HASH) {
     bytes.set(hashes.subarray(from, from + FIXED - HASH), start + HASH);
@@ -61,7 +64,8 @@ export function withHashes(frames: Uint8Array<ArrayBuffer>, hashes: Uint8Array):
 }
 
 /**
- * The batch in today's form. Positions and hashes stay, so that what was damaged or missing stays so.
+ * The batch in today's form. Positions and hashes stay, so that what was damaged or missing stays
+ * so.
  *
  * @param before hash of the row before the batch
  */

@@ -8,7 +8,12 @@ import {
 } from "../../evidence/chain.ts";
 import type { LogRow } from "../../evidence/evidence-store.ts";
 import { formatRow, readRow } from "../../evidence/export-line.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "../evidence-batch.ts";
+import {
+  DECISION_FIELDS,
+  OUTCOME_FIELDS,
+  type DecisionFields,
+  type OutcomeFields,
+} from "../evidence-batch.ts";
 import { compressedRecords, decompressedRecords } from "./compression.ts";
 
 /** A batch of the log as stored. */
@@ -54,7 +59,12 @@ export function toRecords(
   }
   for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
     const [, requestId, record] = outcomes.slice(index, index + OUTCOME_FIELDS);
-    records.push({ kind: "outcome", requestId: String(requestId), workspace: "", record: String(record) });
+    records.push({
+      kind: "outcome",
+      requestId: String(requestId),
+      workspace: "",
+      record: String(record),
+    });
   }
   return records;
 }
@@ -128,9 +138,14 @@ export function* logRows(batch: StoredBatch, after: number): Generator<LogRow, v
       yield { position, kind, record, hash: position === last ? hash : row.hash, columns };
     }
   }
-  // Records are missing in it: verifying must not take the next batch, or the end of the log, for what follows.
-  if (next <= last && last > after) yield { position: next, kind: "outcome", record: "", hash, columns };
+  // Records are missing in it: verifying must not take the next batch, or the end of the log, for
+  // what follows.
+  if (next <= last && last > after)
+    yield { position: next, kind: "outcome", record: "", hash, columns };
 }
 
-/** Decisions of processes that are gone and did not end them, by request id: when the process was last known to run. */
+/**
+ * Decisions of processes that are gone and did not end them, by request id: when the process was
+ * last known to run.
+ */
 export type Abandoned = ReadonlyMap<string, number>;

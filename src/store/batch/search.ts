@@ -1,4 +1,8 @@
-import type { EvidenceEntry, EvidenceFound, EvidenceSearch } from "../../evidence/evidence-store.ts";
+import type {
+  EvidenceEntry,
+  EvidenceFound,
+  EvidenceSearch,
+} from "../../evidence/evidence-store.ts";
 import { readEntry } from "../stored-evidence.ts";
 import { readRows, type Abandoned, type BatchRow, type StoredBatch } from "./lines.ts";
 
@@ -6,9 +10,15 @@ import { readRows, type Abandoned, type BatchRow, type StoredBatch } from "./lin
 export interface SearchedLog {
   /** Position of the newest row; 0 where there is none. */
   head(): Promise<number>;
-  /** Last position of a batch with this request id or a larger one, of which none was decided before; the newest where none is. */
+  /**
+   * Last position of a batch with this request id or a larger one, of which none was decided
+   * before; the newest where none is.
+   */
   positionOf(requestId: string): Promise<number>;
-  /** Batches with a last position between the two, the newest first; some of them, where they are large. @param workspace `null`: of all. */
+  /**
+   * Batches with a last position between the two, the newest first; some of them, where they are
+   * large. @param workspace `null`: of all.
+   */
   before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
   /** Decisions of processes that are gone. */
   abandoned(): Promise<Abandoned>;
@@ -16,20 +26,38 @@ export interface SearchedLog {
   entry(requestId: string): Promise<EvidenceEntry | null>;
 }
 
-/** Rows that one statement looks at: a workspace with few requests must not make it read the whole log. */
+/**
+ * Rows that one statement looks at: a workspace with few requests must not make it read the whole
+ * log.
+ */
 const WINDOW = 20_000;
-/** Rows and bytes of one search. With more, a page of a filter that matches nothing would take longer than 100 ms. */
+/**
+ * Rows and bytes of one search. With more, a page of a filter that matches nothing would take
+ * longer than 100 ms.
+ */
 const MOST_ROWS = 400_000;
 const MOST_BYTES = 8 * 1024 * 1024;
-/** Outcomes that are looked up one by one, because they were written after the page's first decision. */
+/**
+ * Outcomes that are looked up one by one, because they were written after the page's first
+ * decision.
+ */
 const MOST_LOOK_UPS = 200;
-/** A decision is written after its body was read: so much later than its id says, at most. Milliseconds. */
+/**
+ * A decision is written after its body was read: so much later than its id says, at most.
+ * Milliseconds.
+ */
 const LATEST = 120_000;
 
 const CURSOR = /^([1-9][0-9]{0,14})-([1-9][0-9]{0,14})$/;
 
-/** The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or cursor that is none */
-export async function searchEvidence(log: SearchedLog, query: EvidenceSearch): Promise<EvidenceFound> {
+/**
+ * The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or
+ * cursor that is none
+ */
+export async function searchEvidence(
+  log: SearchedLog,
+  query: EvidenceSearch,
+): Promise<EvidenceFound> {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 100) {
     throw new RangeError("limit: give a whole number from 1 to 100");
   }
@@ -62,7 +90,8 @@ interface Start {
 async function startOf(log: SearchedLog, { cursor, to }: EvidenceSearch): Promise<Start> {
   if (cursor !== null) {
     const [, last, position] = CURSOR.exec(cursor) ?? [];
-    if (last === undefined || position === undefined) throw new RangeError("cursor: give one that a page ended with");
+    if (last === undefined || position === undefined)
+      throw new RangeError("cursor: give one that a page ended with");
     return { last: Number(last), position: Number(position) };
   }
   const last = to === null ? await log.head() : await log.positionOf(lowestIdAt(to + LATEST));
@@ -141,7 +170,10 @@ class Page {
     if ((from !== null && at < from) || (to !== null && at > to)) return null;
     if (!contains.every((part) => record.includes(part))) return null;
     // On a later page the outcome may stand on an earlier one.
-    if (outcome !== undefined || (this.#first === Number.MAX_SAFE_INTEGER && this.#query.to === null)) {
+    if (
+      outcome !== undefined ||
+      (this.#first === Number.MAX_SAFE_INTEGER && this.#query.to === null)
+    ) {
       return readEntry(position, record, outcome ?? null, this.#abandoned.get(requestId) ?? null);
     }
     this.#lookUps += 1;

@@ -1,11 +1,14 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
 /**
- * A statement that did not succeed. The message is ours, with SQLSTATE only: PostgreSQL's own can quote values
- * and statements, and the driver's name the address.
+ * A statement that did not succeed. The message is ours, with SQLSTATE only: PostgreSQL's own can
+ * quote values and statements, and the driver's name the address.
  */
 export class StatementFailure extends StoreUnavailableError {
-  /** SQLSTATE (postgresql.org/docs/current/errcodes-appendix.html), or the driver's or system's code; else `null`. */
+  /**
+   * SQLSTATE (postgresql.org/docs/current/errcodes-appendix.html), or the driver's or system's
+   * code; else `null`.
+   */
   readonly code: string | null;
   /** The server cannot be used at present, and whether the statement took effect is not known. */
   readonly away: boolean;
@@ -32,7 +35,10 @@ const SENTENCES: ReadonlyMap<string, string> = new Map([
   ["57014", "the statement took too long and was ended; look for locks and load"],
   ["55P03", "a lock was not free in time; look for long transactions"],
   ["28P01", "the user or the password is not right; check the database URL"],
-  ["28000", "the server does not allow this user to connect from here; check pg_hba.conf and sslmode"],
+  [
+    "28000",
+    "the server does not allow this user to connect from here; check pg_hba.conf and sslmode",
+  ],
   ["3D000", "there is no such database; create it, or correct the database URL"],
   ["42501", "this user lacks a permission; see docs/storage.md"],
   ["53300", "the server has no connection left; raise max_connections or run fewer replicas"],
@@ -68,7 +74,11 @@ const isTlsCode = (code: string): boolean => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSU
 /** SQLSTATE is five characters; the driver's and the system's codes are longer. */
 function isAway(code: string): boolean {
   if (!/^[0-9A-Z]{5}$/.test(code)) return true;
-  return ["08", "53", "58"].includes(code.slice(0, 2)) || code.startsWith("57P") || ["25006", "25P03"].includes(code);
+  return (
+    ["08", "53", "58"].includes(code.slice(0, 2)) ||
+    code.startsWith("57P") ||
+    ["25006", "25P03"].includes(code)
+  );
 }
 
 /** No connection was made, or the server said by an error of the statement that it rolled back. */
@@ -76,11 +86,19 @@ function isUndone(code: string): boolean {
   return NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isAway(code);
 }
 
-const NOT_CONNECTED: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "ENOENT", "CONNECT_TIMEOUT"]);
+const NOT_CONNECTED: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "ENOENT",
+  "CONNECT_TIMEOUT",
+]);
 
 /** Keeps the code of what the driver threw, and nothing else. */
 export function toFailure(error: unknown): StatementFailure {
   if (error instanceof StatementFailure) return error;
-  const code: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
-  return new StatementFailure(typeof code === "string" && /^[A-Z0-9_]{2,60}$/.test(code) ? code : null);
+  const code: unknown =
+    typeof error === "object" && error !== null ? Reflect.get(error, "code") : undefined;
+  return new StatementFailure(
+    typeof code === "string" && /^[A-Z0-9_]{2,60}$/.test(code) ? code : null,
+  );
 }

@@ -5,7 +5,8 @@ import { readNumber, readText } from "../rows/row.ts";
 
 const PUBLISH =
   "INSERT INTO signalbox.issuers (kid, public_key, expires_at) VALUES ($1, $2, $3) ON CONFLICT (kid) DO NOTHING";
-const LIST = "SELECT kid, public_key, expires_at FROM signalbox.issuers WHERE expires_at > $1 ORDER BY kid";
+const LIST =
+  "SELECT kid, public_key, expires_at FROM signalbox.issuers WHERE expires_at > $1 ORDER BY kid";
 const PRUNE = `
 WITH gone AS (DELETE FROM signalbox.issuers WHERE expires_at <= $1 RETURNING kid) SELECT count(*) AS count FROM gone`;
 

@@ -24,7 +24,10 @@ ORDER BY subject, measure, period, start`;
 const SLOTS = `
 SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
 WHERE until > $1 GROUP BY subject ORDER BY subject`;
-/** Rows that a lease has just locked are left to the next time: who waits for one of them and holds others could wait in a circle. */
+/**
+ * Rows that a lease has just locked are left to the next time: who waits for one of them and holds
+ * others could wait in a circle.
+ */
 const PRUNE = `
 WITH old AS (
   SELECT subject, measure, period, start FROM signalbox.limit_counters
@@ -41,7 +44,10 @@ SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
 /** How often a lease is sent that the server ended in favour of another: nothing of it was done. */
 const ATTEMPTS = 3;
 
-/** What is used of limits. A lease is one statement: two requests for the same figure wait for a row, not for a replica. */
+/**
+ * What is used of limits. A lease is one statement: two requests for the same figure wait for a
+ * row, not for a replica.
+ */
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {
     lease: (lease) => leaseLimits(link, lease),
@@ -51,7 +57,10 @@ export function postgresLimits(link: PostgresLink): LimitStore {
       const slots = await link.query(SLOTS, [Math.trunc(now)]);
       return {
         counters: counters.map(toUse),
-        slots: slots.map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
+        slots: slots.map((row) => ({
+          subject: readText(row, "subject"),
+          held: readNumber(row, "held"),
+        })),
       };
     },
     async prune(now, limit) {
@@ -75,11 +84,21 @@ async function leaseLimits(link: PostgresLink, lease: LimitLease): Promise<Limit
       w: want,
     }),
   );
-  const slots = lease.slots.map(({ subject, ceiling, inUse, want }) => ({ s: subject, c: ceiling, i: inUse, w: want }));
+  const slots = lease.slots.map(({ subject, ceiling, inUse, want }) => ({
+    s: subject,
+    c: ceiling,
+    i: inUse,
+    w: want,
+  }));
   const times = [Math.trunc(lease.now), Math.trunc(lease.until)] as const;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const rows = await link.query(LEASE, [lease.holder, ...times, JSON.stringify(counters), JSON.stringify(slots)]);
+      const rows = await link.query(LEASE, [
+        lease.holder,
+        ...times,
+        JSON.stringify(counters),
+        JSON.stringify(slots),
+      ]);
       const row = rows[0] ?? {};
       return {
         counters: readPairs(row, "counters_leased").map(([used, granted]) => ({ used, granted })),
@@ -97,7 +116,8 @@ function readPairs(row: Row, column: string): readonly (readonly [number, number
   if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
   return value.map((entry: unknown) => {
     const [first, second] = Array.isArray(entry) ? (entry as unknown[]) : [];
-    if (typeof first !== "number" || typeof second !== "number") throw new TypeError(`column ${column} holds no pairs`);
+    if (typeof first !== "number" || typeof second !== "number")
+      throw new TypeError(`column ${column} holds no pairs`);
     return [first, second] as const;
   });
 }

@@ -16,14 +16,24 @@ export interface LinkBounds {
   readonly probeInterval: number;
 }
 
-export const DEFAULT_LINK_BOUNDS: LinkBounds = { statementTimeout: 3_000, connectTimeout: 2_000, probeInterval: 1_000 };
+export const DEFAULT_LINK_BOUNDS: LinkBounds = {
+  statementTimeout: 3_000,
+  connectTimeout: 2_000,
+  probeInterval: 1_000,
+};
 
-/** How much longer this process waits than the server may take, milliseconds: the way there and back. */
+/**
+ * How much longer this process waits than the server may take, milliseconds: the way there and
+ * back.
+ */
 const WAY = 1_000;
 
 const CONNECTIONS = 4;
 
-/** How long calls wait for the first probe after a failure, milliseconds: one cut connection is no outage. */
+/**
+ * How long calls wait for the first probe after a failure, milliseconds: one cut connection is no
+ * outage.
+ */
 const SUSPICION = 250;
 
 /** Usable means able to write: after a failover the old address may lead to a standby. */
@@ -32,8 +42,8 @@ const PROBE = "SELECT current_setting('transaction_read_only') = 'off' AS usable
 const AWAY = "PostgreSQL cannot be used now; the server tries again every second";
 
 /**
- * Statements to one server, and a breaker: once the server is away, calls fail at once while a probe tries it again;
- * when it answers, calls pass again.
+ * Statements to one server, and a breaker: once the server is away, calls fail at once while a
+ * probe tries it again; when it answers, calls pass again.
  */
 export class PostgresLink {
   readonly #settings: PostgresSettings;
@@ -55,7 +65,11 @@ export class PostgresLink {
    * @param create whether an empty database gets the schema
    * @throws {StoreUnavailableError} the message names the fix
    */
-  static async open(settings: PostgresSettings, create: boolean, bounds: LinkBounds): Promise<PostgresLink> {
+  static async open(
+    settings: PostgresSettings,
+    create: boolean,
+    bounds: LinkBounds,
+  ): Promise<PostgresLink> {
     const link = new PostgresLink(settings, bounds);
     try {
       const rows = await link.#pool.query(PROBE, [], bounds.connectTimeout + WAY);
@@ -81,14 +95,16 @@ export class PostgresLink {
    * @throws {StoreUnavailableError} at once while the server is away, or the link closed
    */
   async query(text: string, parameters: readonly Parameter[] = []): Promise<readonly Row[]> {
-    if (this.#ended.signal.aborted) throw new StoreUnavailableError("the store is closed", { done: "no" });
+    if (this.#ended.signal.aborted)
+      throw new StoreUnavailableError("the store is closed", { done: "no" });
     if (this.#state === "suspected") await this.whenAvailable(SUSPICION);
     if (!this.available) throw new StoreUnavailableError(AWAY, { done: "no" });
     const pool = this.#pool;
     try {
       return await pool.query(text, parameters, this.#bounds.statementTimeout + WAY);
     } catch (error) {
-      if (error instanceof StatementFailure && error.away) this.#lose(pool, error.code === NO_ANSWER);
+      if (error instanceof StatementFailure && error.away)
+        this.#lose(pool, error.code === NO_ANSWER);
       throw error;
     }
   }
@@ -110,8 +126,14 @@ export class PostgresLink {
     end();
   }
 
-  /** A connection of its own that hears notifications on `channel`; to be destroyed by the caller. */
-  async listen(channel: "signalbox_keys", onNotification: () => void, onClosed: () => void): Promise<Pool> {
+  /**
+   * A connection of its own that hears notifications on `channel`; to be destroyed by the caller.
+   */
+  async listen(
+    channel: "signalbox_keys",
+    onNotification: () => void,
+    onClosed: () => void,
+  ): Promise<Pool> {
     const pool = this.#newPool(1, { onNotification, onClosed });
     try {
       await pool.query(`LISTEN ${channel}`, [], this.#bounds.connectTimeout + WAY);
@@ -136,7 +158,8 @@ export class PostgresLink {
   #lose(pool: Pool, silent: boolean): void {
     if (pool !== this.#pool || this.#state !== "available") return;
     this.#state = "suspected";
-    // A connection that does not answer would be kept for ever; one that was cut is replaced by the driver.
+    // A connection that does not answer would be kept for ever; one that was cut is replaced by the
+    // driver.
     if (silent) this.#replacePool();
     void this.#restore();
   }
@@ -150,7 +173,9 @@ export class PostgresLink {
       }
       this.#state = "away";
       this.#replacePool();
-      await delay(this.#bounds.probeInterval, null, { signal: this.#ended.signal }).catch(() => undefined);
+      await delay(this.#bounds.probeInterval, null, { signal: this.#ended.signal }).catch(
+        () => undefined,
+      );
     }
   }
 

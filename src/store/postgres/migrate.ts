@@ -1,11 +1,19 @@
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
-import { missingSteps, newestVersion, schemaVersionFault, type SchemaVersions } from "../schema-version.ts";
+import {
+  missingSteps,
+  newestVersion,
+  schemaVersionFault,
+  type SchemaVersions,
+} from "../schema-version.ts";
 import { convertEvidence } from "./evidence/convert.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Query } from "./pool.ts";
 import { BASELINE } from "./schema.ts";
 
-/** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
+/**
+ * One step forward. Steps are never changed once released, never taken back; a new need is a new
+ * step at the end.
+ */
 interface Migration {
   /** Rises by one. */
   readonly version: number;
@@ -35,19 +43,22 @@ CREATE TABLE IF NOT EXISTS signalbox.migrations (
 )`;
 
 /**
- * Brings the schema up to date. Any number of replicas may do so at once: one does it, the others wait. A schema that is
- * up to date is only read, so a user without the right to change it can run the program.
+ * Brings the schema up to date. Any number of replicas may do so at once: one does it, the others
+ * wait. A schema that is up to date is only read, so a user without the right to change it can run
+ * the program.
  *
  * @param create whether an empty database gets the schema
- * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a version without steps
- * to ours, or is not in UTF-8; the message names the fix
+ * @throws {StoreUnavailableError} when the database is empty and `create` is not set, belongs to a
+ * version without steps to ours, or is not in UTF-8; the message names the fix
  */
 export async function migrate(pool: Pool, create: boolean): Promise<void> {
   await pool.onOneConnection(LONGEST_STEP, async (query) => {
     await refuseOtherEncoding(query);
     const present = await readVersion(query);
     if (present === 0 && !create) {
-      throw new StoreUnavailableError("this database has no tables of Signalbox yet; check the database URL");
+      throw new StoreUnavailableError(
+        "this database has no tables of Signalbox yet; check the database URL",
+      );
     }
     if (present === newestVersion(VERSIONS)) return;
     await query(`SET statement_timeout = ${LONGEST_STEP}`);
@@ -70,7 +81,10 @@ async function applyMissing(query: Query): Promise<void> {
     try {
       if (typeof sql === "string") await query(sql);
       else await sql(query);
-      await query("INSERT INTO signalbox.migrations (version, name) VALUES ($1, $2)", [version, name]);
+      await query("INSERT INTO signalbox.migrations (version, name) VALUES ($1, $2)", [
+        version,
+        name,
+      ]);
       await query("COMMIT");
     } catch (error) {
       await query("ROLLBACK");
@@ -79,7 +93,10 @@ async function applyMissing(query: Query): Promise<void> {
   }
 }
 
-/** 0 for a database without our tables. @throws {StoreUnavailableError} for a version without steps to ours */
+/**
+ * 0 for a database without our tables. @throws {StoreUnavailableError} for a version without steps
+ * to ours
+ */
 async function readVersion(query: Query): Promise<number> {
   if (!(await hasMigrationsTable(query))) return 0;
   const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");
@@ -98,14 +115,21 @@ async function hasMigrationsTable(query: Query): Promise<boolean> {
 async function refuseOtherEncoding(query: Query): Promise<void> {
   const rows = await query("SELECT current_setting('server_encoding') = 'UTF8' AS fits");
   if (rows[0]?.["fits"] !== true) {
-    throw new StoreUnavailableError("this database is not in UTF-8; create one with ENCODING 'UTF8'");
+    throw new StoreUnavailableError(
+      "this database is not in UTF-8; create one with ENCODING 'UTF8'",
+    );
   }
 }
 
 /** A table or function of the same name stands there, and no migration of ours made it. */
 function isForeign(error: unknown): boolean {
-  return error instanceof StatementFailure && ["42P07", "42723", UNIQUE_VIOLATION].includes(error.code ?? "");
+  return (
+    error instanceof StatementFailure &&
+    ["42P07", "42723", UNIQUE_VIOLATION].includes(error.code ?? "")
+  );
 }
 
 const foreign = (): StoreUnavailableError =>
-  new StoreUnavailableError("the schema signalbox holds tables of another program; use another database");
+  new StoreUnavailableError(
+    "the schema signalbox holds tables of another program; use another database",
+  );

@@ -26,14 +26,20 @@ export interface PostgresStoreOptions {
 
 /** What tests see of it besides the port. */
 export interface PostgresStore extends Store {
-  /** Renews the lease and ends what processes that are gone left running, now instead of within five seconds. */
+  /**
+   * Renews the lease and ends what processes that are gone left running, now instead of within five
+   * seconds.
+   */
   tend(): Promise<void>;
 }
 
 /** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const settings = parsePostgresUrl(options.url);
-  const link = await PostgresLink.open(settings, options.create ?? true, { ...DEFAULT_LINK_BOUNDS, ...options.bounds });
+  const link = await PostgresLink.open(settings, options.create ?? true, {
+    ...DEFAULT_LINK_BOUNDS,
+    ...options.bounds,
+  });
   const feed = new KeyFeed(link);
   const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = new ProcessLease(link);

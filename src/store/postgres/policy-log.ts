@@ -15,9 +15,13 @@ const IS_KEPT = "SELECT 1 AS kept FROM signalbox.policy_contents WHERE digest = 
 const KEEP = `
 INSERT INTO signalbox.policy_contents (digest, policy, description, module) VALUES ($1, $2, $3, decode($4, 'base64'))
 ON CONFLICT (digest) DO NOTHING`;
-const CONTENT = "SELECT digest, policy, description, module FROM signalbox.policy_contents WHERE digest = $1";
+const CONTENT =
+  "SELECT digest, policy, description, module FROM signalbox.policy_contents WHERE digest = $1";
 
-/** The log of policies. An append is one statement; its answer may be lost, so it is not sent again by itself. */
+/**
+ * The log of policies. An append is one statement; its answer may be lost, so it is not sent again
+ * by itself.
+ */
 export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   return policyLogOver({
     page: PAGE,
@@ -33,7 +37,12 @@ export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   });
 }
 
-async function appendRows(link: PostgresLink, position: number, hash: string, rows: string): Promise<boolean> {
+async function appendRows(
+  link: PostgresLink,
+  position: number,
+  hash: string,
+  rows: string,
+): Promise<boolean> {
   try {
     return (await link.query(APPEND, [position, hash, rows]))[0]?.["appended"] === true;
   } catch (error) {

@@ -53,7 +53,8 @@ export class Pool {
       ssl: tlsOptions(settings),
       socket: () => this.#connect(settings),
       max: bounds.connections,
-      // Its timer would count the time for which this process is busy. Every call has a bound of its own, and the link destroys a pool that is silent.
+      // Its timer would count the time for which this process is busy. Every call has a bound of
+      // its own, and the link destroys a pool that is silent.
       connect_timeout: 0,
       idle_timeout: 0,
       // Array types are not used; looking them up would cost a round trip a connection.
@@ -70,9 +71,11 @@ export class Pool {
         default_transaction_isolation: "read committed",
         search_path: "pg_catalog",
         client_encoding: "UTF8",
-        // Before the first statistics, it seems cheap to read and sort a whole table for one page of it.
+        // Before the first statistics, it seems cheap to read and sort a whole table for one page
+        // of it.
         enable_sort: "off",
-        // Up to PostgreSQL 17 a sort that is "off" seems so dear that its statement would be compiled first, each time.
+        // Up to PostgreSQL 17 a sort that is "off" seems so dear that its statement would be
+        // compiled first, each time.
         jit: "off",
       },
     };
@@ -90,10 +93,15 @@ export class Pool {
   }
 
   /** Runs `action` on one connection; it gets a function as {@link query}. */
-  async onOneConnection<Result>(bound: number, action: (query: Query) => Promise<Result>): Promise<Result> {
+  async onOneConnection<Result>(
+    bound: number,
+    action: (query: Query) => Promise<Result>,
+  ): Promise<Result> {
     const reserved = await within(bound, this.#sql.reserve());
     try {
-      return await action((text, parameters = []) => within(bound, reserved.unsafe<Row[]>(text, [...parameters])));
+      return await action((text, parameters = []) =>
+        within(bound, reserved.unsafe<Row[]>(text, [...parameters])),
+      );
     } finally {
       reserved.release();
     }
@@ -108,7 +116,10 @@ export class Pool {
   }
 
   #connect({ host, port, socketPath }: PostgresSettings): Socket {
-    const socket = socketPath === null ? connect({ host: host ?? "localhost", port }) : connect({ path: socketPath });
+    const socket =
+      socketPath === null
+        ? connect({ host: host ?? "localhost", port })
+        : connect({ path: socketPath });
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 10_000);
     // The driver takes the name to ask for in TLS from here.
@@ -120,21 +131,31 @@ export class Pool {
   }
 }
 
-/** Node verifies the certificate for `localhost` where the driver gives no name, as it does for an address. */
+/**
+ * Node verifies the certificate for `localhost` where the driver gives no name, as it does for an
+ * address.
+ */
 function tlsOptions({ host, tls }: PostgresSettings): false | object {
   if (tls === false || host === null) return false;
-  return { ...tls, checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
+  return {
+    ...tls,
+    checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer),
+  };
 }
 
 /** A timer that comes later than this says that the process was busy, milliseconds. */
 const BUSY = 100;
 
-/** How often the time for which this process was busy does not count: one that is busy all the time must give up too. */
+/**
+ * How often the time for which this process was busy does not count: one that is busy all the time
+ * must give up too.
+ */
 const PARDONS = 4;
 
 /**
- * Gives up waiting after `bound` milliseconds. Where this process itself was busy and could not have heard an answer, as while a start loads much on a slow
- * machine, that time does not count, at most {@link PARDONS} times.
+ * Gives up waiting after `bound` milliseconds. Where this process itself was busy and could not
+ * have heard an answer, as while a start loads much on a slow machine, that time does not count, at
+ * most {@link PARDONS} times.
  *
  * @throws {StatementFailure}
  */

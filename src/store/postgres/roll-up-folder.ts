@@ -32,8 +32,8 @@ UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${
 WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
 
 /**
- * Counts the rows of the log into cells, each once. Any number of replicas may try at once: who finds that the cursor has
- * moved meanwhile has counted for nothing and begins again behind it.
+ * Counts the rows of the log into cells, each once. Any number of replicas may try at once: who
+ * finds that the cursor has moved meanwhile has counted for nothing and begins again behind it.
  */
 export class RollUpFolder {
   readonly #link: PostgresLink;
@@ -46,7 +46,10 @@ export class RollUpFolder {
   #round: Promise<void> | null = null;
   #roundsOut = 0;
 
-  /** @param works whether this process takes part in the background: commands that only read leave no trace */
+  /**
+   * @param works whether this process takes part in the background: commands that only read leave
+   * no trace
+   */
   constructor(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
     this.#link = link;
     this.#sealer = sealer;
@@ -62,7 +65,9 @@ export class RollUpFolder {
     while (folded !== null && folded < position) folded = await this.#stepOnce();
   }
 
-  /** Resolves when everything that was written before is counted. @throws {StoreUnavailableError} */
+  /**
+   * Resolves when everything that was written before is counted. @throws {StoreUnavailableError}
+   */
   async foldAll(): Promise<void> {
     await this.foldTo((await this.#sealer.seal()).position);
   }
@@ -85,7 +90,10 @@ export class RollUpFolder {
     }
   }
 
-  /** One page at a time in this process. @returns the position up to which rows are counted; `null` where nothing is left */
+  /**
+   * One page at a time in this process. @returns the position up to which rows are counted; `null`
+   * where nothing is left
+   */
   #stepOnce(): Promise<number | null> {
     this.#step ??= this.#fold().finally(() => (this.#step = null));
     return this.#step;
@@ -110,7 +118,8 @@ export class RollUpFolder {
       l: labels,
     }));
     for (const row of await this.#link.query(CELLS, [JSON.stringify(positions)])) {
-      if (row["cell"] !== null) entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
+      if (row["cell"] !== null)
+        entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
     }
     const cells = entries.map(({ cell }, index) => ({
       ...positions[index],

@@ -1,6 +1,8 @@
 import { EVIDENCE } from "./evidence/schema.ts";
 
-/** Any number, the same in every version of this program: who holds it adds to the log of policies. */
+/**
+ * Any number, the same in every version of this program: who holds it adds to the log of policies.
+ */
 const POLICY_LOCK = 7_241_853_902_118;
 
 const REMOVALS = `
@@ -11,8 +13,9 @@ END $$;
 `;
 
 /**
- * `version` rises with every change of any key, except of last_used_at, in the order of the commits: a trigger takes it
- * from one row whose lock is held until the commit. So who reads on from a version misses nothing.
+ * `version` rises with every change of any key, except of last_used_at, in the order of the
+ * commits: a trigger takes it from one row whose lock is held until the commit. So who reads on
+ * from a version misses nothing.
  */
 const KEYS = `
 CREATE TABLE signalbox.key_version (
@@ -134,9 +137,9 @@ END $$;
 `;
 
 /**
- * `roll_ups` holds what the log says up to the cursor's position, and nothing else: both change together, in
- * `fold_roll_ups`. So a record is counted once whatever becomes of statements, answers and replicas, and what is after
- * the cursor is counted before it is read.
+ * `roll_ups` holds what the log says up to the cursor's position, and nothing else: both change
+ * together, in `fold_roll_ups`. So a record is counted once whatever becomes of statements, answers
+ * and replicas, and what is after the cursor is counted before it is read.
  */
 const ROLL_UPS = `
 CREATE TABLE signalbox.roll_ups (
@@ -196,8 +199,9 @@ CREATE TRIGGER issuers_never_change BEFORE UPDATE ON signalbox.issuers
 `;
 
 /**
- * Used figures only: the ceilings stand in routes.yaml and on keys. All of a lease is one statement, in which rows are
- * locked in one order, so replicas wait for each other and never in a circle.
+ * Used figures only: the ceilings stand in routes.yaml and on keys. All of a lease is one
+ * statement, in which rows are locked in one order, so replicas wait for each other and never in a
+ * circle.
  */
 const LIMITS = `
 CREATE TABLE signalbox.limit_counters (
@@ -294,8 +298,9 @@ $$;
 `;
 
 /**
- * The log of policies and their contents. A trigger computes each row's hash anew, so that a row that does not follow is
- * refused from every writer: one that did not verify would end the log for every reader, for ever.
+ * The log of policies and their contents. A trigger computes each row's hash anew, so that a row
+ * that does not follow is refused from every writer: one that did not verify would end the log for
+ * every reader, for ever.
  */
 const POLICY_LOG = `
 CREATE TABLE signalbox.policy_log (
@@ -367,5 +372,9 @@ CREATE INDEX sessions_by_end ON signalbox.sessions (ends_at);
 CREATE INDEX sessions_by_use ON signalbox.sessions (seen_at);
 `;
 
-/** Databases of commit a0f1d9ef have as well, empty, tables that nothing reads: `policies` and `policy_revisions`. */
-export const BASELINE = REMOVALS + KEYS + EVIDENCE + ROLL_UPS + ISSUERS + LIMITS + POLICY_LOG + SESSIONS;
+/**
+ * Databases of commit a0f1d9ef have as well, empty, tables that nothing reads: `policies` and
+ * `policy_revisions`.
+ */
+export const BASELINE =
+  REMOVALS + KEYS + EVIDENCE + ROLL_UPS + ISSUERS + LIMITS + POLICY_LOG + SESSIONS;

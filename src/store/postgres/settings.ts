@@ -3,7 +3,10 @@ import { readFileSync } from "node:fs";
 
 import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
 
-/** How to reach the server; parsed from the URL once, so that the URL with its password travels no further. */
+/**
+ * How to reach the server; parsed from the URL once, so that the URL with its password travels no
+ * further.
+ */
 export interface PostgresSettings {
   /** Host name or address; `null` for a Unix socket. */
   readonly host: string | null;
@@ -33,30 +36,37 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /**
- * Reads `postgres://user:password@host:port/database?sslmode=verify-full`. Parameters are `sslmode` (`verify-full`,
- * `require`, `disable`; without it `disable` for this machine and `verify-full` for every other), `sslrootcert` (a PEM
- * file) and `host` (the folder of a Unix socket).
+ * Reads `postgres://user:password@host:port/database?sslmode=verify-full`. Parameters are `sslmode`
+ * (`verify-full`, `require`, `disable`; without it `disable` for this machine and `verify-full` for
+ * every other), `sslrootcert` (a PEM file) and `host` (the folder of a Unix socket).
  *
- * @throws {StoreUnavailableError} naming the part and the fix, never a value: the URL holds a password
+ * @throws {StoreUnavailableError} naming the part and the fix, never a value: the URL holds a
+ * password
  */
 export function parsePostgresUrl(text: string): PostgresSettings {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null) {
-    throw refusal("it is not a URL; characters such as @ / # ? in the password must be percent-encoded");
+    throw refusal(
+      "it is not a URL; characters such as @ / # ? in the password must be percent-encoded",
+    );
   }
   const repeated = new Set<string>();
   for (const name of url.searchParams.keys()) {
-    if (!PARAMETERS.includes(name)) throw refusal(`the parameters it may have are ${PARAMETERS.join(", ")}`);
+    if (!PARAMETERS.includes(name))
+      throw refusal(`the parameters it may have are ${PARAMETERS.join(", ")}`);
     if (repeated.has(name)) throw refusal(`${name} is given twice`);
     repeated.add(name);
   }
   const port = url.port === "" ? 5432 : Number(url.port);
   const folder = url.searchParams.get("host");
   if (folder !== null && !folder.startsWith("/")) {
-    throw refusal("the parameter host is for the folder of a Unix socket; name a host before the path");
+    throw refusal(
+      "the parameter host is for the folder of a Unix socket; name a host before the path",
+    );
   }
   const socketPath = folder === null ? null : `${folder}/.s.PGSQL.${port}`;
-  const host = socketPath === null ? decode(url.hostname).replace(/^\[(.*)\]$/u, "$1") || "localhost" : null;
+  const host =
+    socketPath === null ? decode(url.hostname).replace(/^\[(.*)\]$/u, "$1") || "localhost" : null;
   return {
     host,
     port,
@@ -78,7 +88,9 @@ function readTls(parameters: URLSearchParams, local: boolean): TlsSettings | fal
       if (file !== null) throw refusal("sslrootcert has an effect with sslmode=verify-full only");
       return { rejectUnauthorized: false };
     case "verify-full":
-      return file === null ? { rejectUnauthorized: true } : { rejectUnauthorized: true, ca: readCertificates(file) };
+      return file === null
+        ? { rejectUnauthorized: true }
+        : { rejectUnauthorized: true, ca: readCertificates(file) };
     default:
       throw refusal("sslmode: give verify-full, require or disable");
   }

@@ -11,7 +11,10 @@ const CELLS = `
 SELECT hour, labels, cell FROM signalbox.roll_ups
 WHERE workspace = $1 AND facet = $2 AND (hour, labels) > ($3, $4) AND hour < $5 ORDER BY hour, labels LIMIT ${PAGE}`;
 
-/** From one workspace to the next by the index: looking at all cells would take as long as reading them. */
+/**
+ * From one workspace to the next by the index: looking at all cells would take as long as reading
+ * them.
+ */
 const WORKSPACES = `
 WITH RECURSIVE found AS (
   (SELECT workspace FROM signalbox.roll_ups ORDER BY workspace LIMIT 1)

@@ -1,7 +1,14 @@
 import { isScope } from "../../canon/scope.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { parseExchange, parseLimits } from "../stored-grants.ts";
-import { readNumber, readNumberOrNull, readText, readTextOrNull, readTexts, type Row } from "./row.ts";
+import {
+  readNumber,
+  readNumberOrNull,
+  readText,
+  readTextOrNull,
+  readTexts,
+  type Row,
+} from "./row.ts";
 
 /** A key from its columns; their names are the same in every engine. */
 export function readKeyRecord(row: Row): KeyRecord {

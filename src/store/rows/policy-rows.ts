@@ -5,7 +5,9 @@ import { readBytes, readNumber, readText, type Row } from "./row.ts";
 
 /** The newest row of the log of policies. */
 export function readPolicyHead(row: Row | undefined): ChainLink {
-  return row === undefined ? GENESIS : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+  return row === undefined
+    ? GENESIS
+    : { position: readNumber(row, "position"), hash: readText(row, "hash") };
 }
 
 /** A row of the log from its columns; their names are the same in every engine. */

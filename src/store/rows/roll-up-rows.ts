@@ -5,13 +5,18 @@ import { readBytes, readNumber, readText, type Row } from "./row.ts";
 export type RowFields = Pick<RollUpRow, "hour" | "labels" | "cell">;
 
 export function readRollUp(row: Row): RowFields {
-  return { hour: readNumber(row, "hour"), labels: readText(row, "labels"), cell: readBytes(row, "cell") };
+  return {
+    hour: readNumber(row, "hour"),
+    labels: readText(row, "labels"),
+    cell: readBytes(row, "cell"),
+  };
 }
 
 /**
  * The cells of a query page by page.
  *
- * @param size of a page: one that has fewer rows is the last. @param read gives the rows behind a position in the order of hour and labels.
+ * @param size of a page: one that has fewer rows is the last. @param read gives the rows behind a
+ * position in the order of hour and labels.
  */
 export async function* rollUpPages(
   { from }: RollUpQuery,

@@ -1,5 +1,8 @@
 import { parseJson } from "../../canon/json.ts";
-/** A row as a driver gives it. The readers below refuse a column of another type instead of passing it on. */
+/**
+ * A row as a driver gives it. The readers below refuse a column of another type instead of passing
+ * it on.
+ */
 export type Row = Readonly<Record<string, unknown>>;
 
 export function readText(row: Row, column: string): string {

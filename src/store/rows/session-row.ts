@@ -16,7 +16,9 @@ export function readSession(row: Row): SessionRecord {
 }
 
 /** The columns `key_id` and `person`: one of them is `null`. */
-export function holderColumns({ holder }: Pick<SessionRecord, "holder">): readonly [string | null, string | null] {
+export function holderColumns({
+  holder,
+}: Pick<SessionRecord, "holder">): readonly [string | null, string | null] {
   if ("key" in holder) return [holder.key, null];
   const { issuer, subject, name, groups } = holder;
   return [null, JSON.stringify({ issuer, subject, name, groups })];

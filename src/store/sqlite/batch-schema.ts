@@ -7,14 +7,15 @@ import { BatchTable } from "./tables/batch-table.ts";
 import { RequestTable } from "./tables/request-table.ts";
 
 /**
- * The log as batches: a row holds many records as lines (`batch/lines.ts`); `lowest` and `highest` are the smallest and
- * largest of their request ids, by which look-ups find it. Columns that look-ups read stand before the records: SQLite then
- * reads no other page for them.
+ * The log as batches: a row holds many records as lines (`batch/lines.ts`); `lowest` and `highest`
+ * are the smallest and largest of their request ids, by which look-ups find it. Columns that
+ * look-ups read stand before the records: SQLite then reads no other page for them.
  *
- * `evidence_requests` has the request ids of decisions that run, by the position of the decision, and of the newest that
- * have ended. `evidence_checkpoint` is the position up to which `roll_ups` (counts) are written; what follows it is counted
- * again after a crash. `evidence_start` is where the log begins: it moves with every step of a prune, whose anchor is
- * written first, so that a prune that is cut off leaves a log that verifies.
+ * `evidence_requests` has the request ids of decisions that run, by the position of the decision,
+ * and of the newest that have ended. `evidence_checkpoint` is the position up to which `roll_ups`
+ * (counts) are written; what follows it is counted again after a crash. `evidence_start` is where
+ * the log begins: it moves with every step of a prune, whose anchor is written first, so that a
+ * prune that is cut off leaves a log that verifies.
  */
 export const BATCHES = `
 CREATE TABLE evidence_batches (
@@ -69,10 +70,17 @@ INSERT INTO evidence_requests (position, request_id, process, workspace)
 export function convertBatches(database: DatabaseSync): void {
   database.exec(REPLACE);
   const [batches, requests] = [new BatchTable(database), new RequestTable(database)];
-  const checkpoint = readNumber(database.prepare("SELECT position FROM evidence_checkpoint").get() ?? {}, "position");
+  const checkpoint = readNumber(
+    database.prepare("SELECT position FROM evidence_checkpoint").get() ?? {},
+    "position",
+  );
   let { hash: previous } = batches.head();
   for (const row of database.prepare("SELECT * FROM former_batches ORDER BY last").iterate()) {
-    const [first, last, hash] = [readNumber(row, "first"), readNumber(row, "last"), readText(row, "hash")];
+    const [first, last, hash] = [
+      readNumber(row, "first"),
+      readNumber(row, "last"),
+      readText(row, "hash"),
+    ];
     const frames = decompressedRecords(readBytes(row, "records"));
     const former = { first, last, hash, workspaces: readTexts(row, "workspaces"), frames };
     batches.insert(convertedBatch(former, previous));

@@ -1,4 +1,12 @@
-import { chmodSync, closeSync, existsSync, constants, mkdirSync, openSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  constants,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -7,31 +15,41 @@ import { missingSteps, newestVersion, schemaVersionFault } from "../schema-versi
 import { VERSIONS } from "./migrations.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
-/** Written into the file's header, so that somebody else's SQLite file is refused instead of filled with our tables. */
+/**
+ * Written into the file's header, so that somebody else's SQLite file is refused instead of filled
+ * with our tables.
+ */
 const APPLICATION_ID = 0x53_42_58_31;
 
-/** How long opening waits for another process that opens the same file at the same moment, milliseconds. */
+/**
+ * How long opening waits for another process that opens the same file at the same moment,
+ * milliseconds.
+ */
 const OPENING_WAIT = 5_000;
 
 export const IN_MEMORY = ":memory:";
 
-/** The file is not ours, or newer than this program. The message is for the operator and names the fix. */
+/**
+ * The file is not ours, or newer than this program. The message is for the operator and names the
+ * fix.
+ */
 export class UnusableDatabaseError extends Error {
   override readonly name = "UnusableDatabaseError";
 }
 
 /**
- * Opens the file (made with mode 0600, its folder with 0700 where missing), switches it to WAL with full
- * synchronisation and brings its tables up to date. Several processes may do so at once.
+ * Opens the file (made with mode 0600, its folder with 0700 where missing), switches it to WAL with
+ * full synchronisation and brings its tables up to date. Several processes may do so at once.
  *
  * @param busyTimeout how long a statement waits for another process's write, milliseconds
- * @throws {UnusableDatabaseError} when the file belongs to another program or a version without steps to ours, or to an
- * older one while another process has it open
+ * @throws {UnusableDatabaseError} when the file belongs to another program or a version without
+ * steps to ours, or to an older one while another process has it open
  */
 export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
   if (path === IN_MEMORY) return openUpToDate(path, busyTimeout);
   prepareFile(path, busyTimeout);
-  // Processes that start together on an older file see each other; each lets go of it for a random time.
+  // Processes that start together on an older file see each other; each lets go of it for a random
+  // time.
   for (const end = Date.now() + OPENING_WAIT; ; sleep(20 + 80 * Math.random())) {
     try {
       return openUpToDate(path, busyTimeout);
@@ -54,9 +72,12 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeout });
   try {
     retryWhileBusy(() => refuseForeignFile(database));
-    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+    database.exec(
+      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF",
+    );
     if (path !== IN_MEMORY) convertAlone(database, path);
-    // The busy timeout does not cover the switch to WAL: without the retry, two processes that start together fail.
+    // The busy timeout does not cover the switch to WAL: without the retry, two processes that
+    // start together fail.
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
     retryWhileBusy(() => migrate(database));
   } catch (error) {
@@ -67,8 +88,8 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
 }
 
 /**
- * Brings a database of an older version up to date, if no other process has it open: each connection to a file with a WAL
- * holds a lock, without which the file cannot leave that mode.
+ * Brings a database of an older version up to date, if no other process has it open: each
+ * connection to a file with a WAL holds a lock, without which the file cannot leave that mode.
  *
  * @throws {OpenElsewhereError}
  */
@@ -91,10 +112,12 @@ function convertAlone(database: DatabaseSync, path: string): void {
 }
 
 /**
- * Opens a file for reading: not a byte of it changes, and rights to read are enough. Where SQLite cannot make the WAL's
- * index beside the file and there is no WAL, the file is taken for one without a writer, such as a copy.
+ * Opens a file for reading: not a byte of it changes, and rights to read are enough. Where SQLite
+ * cannot make the WAL's index beside the file and there is no WAL, the file is taken for one
+ * without a writer, such as a copy.
  *
- * @throws {UnusableDatabaseError} when the file belongs to another program, or is not of this version
+ * @throws {UnusableDatabaseError} when the file belongs to another program, or is not of this
+ * version
  */
 export function openToRead(path: string, busyTimeout: number): DatabaseSync {
   try {
@@ -126,19 +149,27 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
   return database;
 }
 
-/** SQLite gives the WAL and its index the mode of the main file, so that one must be right before SQLite sees it. */
+/**
+ * SQLite gives the WAL and its index the mode of the main file, so that one must be right before
+ * SQLite sees it.
+ */
 function prepareFile(path: string, busyTimeout: number): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
-    // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file that is new is opened here.
+    // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file
+    // that is new is opened here.
     closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
     chmodSync(path, 0o600);
     return;
   }
-  if (!found.isFile()) throw new UnusableDatabaseError("the database is a folder or a device, not a file; name a file");
+  if (!found.isFile())
+    throw new UnusableDatabaseError(
+      "the database is a folder or a device, not a file; name a file",
+    );
   if ((found.mode & 0o777) === 0o600) return;
-  // Whose file it is must be known before its mode is changed: a mistyped path may lead to anybody's.
+  // Whose file it is must be known before its mode is changed: a mistyped path may lead to
+  // anybody's.
   const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
   try {
     retryWhileBusy(() => refuseForeignFile(database));
@@ -149,11 +180,14 @@ function prepareFile(path: string, busyTimeout: number): void {
 }
 
 function refuseForeignFile(database: DatabaseSync): void {
-  // In this order: another process that makes our tables between the two reads has written our id with them.
+  // In this order: another process that makes our tables between the two reads has written our id
+  // with them.
   const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema");
   const applicationId = readInteger(database, "PRAGMA application_id");
   if (applicationId !== APPLICATION_ID && tables > 0) {
-    throw new UnusableDatabaseError("this SQLite file was made by another program; give the path of a new file");
+    throw new UnusableDatabaseError(
+      "this SQLite file was made by another program; give the path of a new file",
+    );
   }
 }
 
@@ -166,7 +200,9 @@ function migrate(database: DatabaseSync): void {
     );
     const present = readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
     refuseOtherVersion(present);
-    const applied = database.prepare("INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)");
+    const applied = database.prepare(
+      "INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)",
+    );
     for (const migration of missingSteps(present, VERSIONS)) {
       if (typeof migration.sql === "string") database.exec(migration.sql);
       else migration.sql(database);
@@ -187,8 +223,13 @@ function readInteger(database: DatabaseSync, sql: string): number {
 
 /** 0 for a file without our tables. */
 function readVersion(database: DatabaseSync): number {
-  const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'");
-  return tables === 0 ? 0 : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
+  const tables = readInteger(
+    database,
+    "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'",
+  );
+  return tables === 0
+    ? 0
+    : readInteger(database, "SELECT coalesce(max(version), 0) FROM migrations");
 }
 
 /** @throws {UnusableDatabaseError} for a version from which no steps lead to ours */

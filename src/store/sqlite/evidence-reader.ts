@@ -8,7 +8,8 @@ import type { WorkerLink } from "./worker-link.ts";
 export function searchedLog(link: WorkerLink): SearchedLog {
   return {
     head: async () => (await link.request({ operation: "evidence.head" }, "head")).head.position,
-    positionOf: async (requestId) => (await link.request({ operation: "evidence.position", requestId }, "count")).count,
+    positionOf: async (requestId) =>
+      (await link.request({ operation: "evidence.position", requestId }, "count")).count,
     before: async (before, after, workspace) => {
       const query = { after, before, newestFirst: true, workspace };
       return (await link.request({ operation: "evidence.batches", query }, "batches")).batches;
@@ -17,16 +18,23 @@ export function searchedLog(link: WorkerLink): SearchedLog {
       const query = { after: 0, before: 0, newestFirst: true, workspace: null };
       return (await link.request({ operation: "evidence.batches", query }, "batches")).abandoned;
     },
-    entry: async (requestId) => (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
+    entry: async (requestId) =>
+      (await readEvidence(link, { after: 0, limit: 1, requestId }))[0] ?? null,
   };
 }
 
 /** @throws {RangeError} {@link StoreUnavailableError} */
-export async function readEvidence(link: WorkerLink, query: EvidenceQuery): Promise<readonly EvidenceEntry[]> {
+export async function readEvidence(
+  link: WorkerLink,
+  query: EvidenceQuery,
+): Promise<readonly EvidenceEntry[]> {
   refuseRange(query);
   const { requestId } = query;
   if (requestId !== undefined) {
-    const { batches, abandoned } = await link.request({ operation: "evidence.find", requestId }, "batches");
+    const { batches, abandoned } = await link.request(
+      { operation: "evidence.find", requestId },
+      "batches",
+    );
     const collector = new EntryCollector(query, abandoned);
     for (const batch of batches.toReversed()) collector.take(batch);
     return collector.entries;
@@ -35,7 +43,10 @@ export async function readEvidence(link: WorkerLink, query: EvidenceQuery): Prom
   let collector: EntryCollector | null = null;
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const page = { after: query.after, before, newestFirst: true, workspace };
-    const { batches, abandoned } = await link.request({ operation: "evidence.batches", query: page }, "batches");
+    const { batches, abandoned } = await link.request(
+      { operation: "evidence.batches", query: page },
+      "batches",
+    );
     collector ??= new EntryCollector(query, abandoned);
     for (const batch of batches) {
       if (!collector.take(batch)) return collector.entries;

@@ -1,4 +1,9 @@
-import { LARGEST_LOG_PAGE, type EvidenceLog, type LogRow, type Pruned } from "../../evidence/evidence-store.ts";
+import {
+  LARGEST_LOG_PAGE,
+  type EvidenceLog,
+  type LogRow,
+  type Pruned,
+} from "../../evidence/evidence-store.ts";
 import { PruneScan } from "../prune-scan.ts";
 import { logRows } from "../batch/lines.ts";
 import type { WorkerLink } from "./worker-link.ts";
@@ -43,7 +48,8 @@ async function readLog(link: WorkerLink, after: number, limit: number): Promise<
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
     throw new RangeError("limit: give a whole number from 1 to 10,000");
   }
-  if (!Number.isSafeInteger(after) || after < 0) throw new RangeError("after: give a position, 0 for the whole log");
+  if (!Number.isSafeInteger(after) || after < 0)
+    throw new RangeError("after: give a position, 0 for the whole log");
   const read: LogRow[] = [];
   let end = after;
   for (;;) {

@@ -4,16 +4,25 @@ import { GENESIS } from "../../evidence/chain.ts";
 import { BATCHES, convertBatches } from "./batch-schema.ts";
 import type { SchemaVersions } from "../schema-version.ts";
 
-/** One step forward. Steps are never changed once released, never taken back; a new need is a new step at the end. */
+/**
+ * One step forward. Steps are never changed once released, never taken back; a new need is a new
+ * step at the end.
+ */
 interface Migration {
   /** Rises. */
   readonly version: number;
   readonly name: string;
-  /** Statements, or a step that needs more than statements; either runs inside one transaction with its number. */
+  /**
+   * Statements, or a step that needs more than statements; either runs inside one transaction with
+   * its number.
+   */
   readonly sql: string | ((database: DatabaseSync) => void);
 }
 
-/** Grants of a key that lives can change; who and where it is cannot. `lineage` is the first key of its rotations. */
+/**
+ * Grants of a key that lives can change; who and where it is cannot. `lineage` is the first key of
+ * its rotations.
+ */
 const KEYS = `
 CREATE TABLE keys (
   id TEXT PRIMARY KEY,
@@ -131,9 +140,9 @@ CREATE TRIGGER issuers_never_change BEFORE UPDATE ON issuers
 `;
 
 /**
- * The log of policies and their contents. The triggers see the columns; that a hash is the one that follows is checked
- * by `PolicyLogTable`, as SQLite has no SHA-256. REPLACE deletes rows without asking their triggers: an insertion of a
- * content that is there is ignored before that.
+ * The log of policies and their contents. The triggers see the columns; that a hash is the one that
+ * follows is checked by `PolicyLogTable`, as SQLite has no SHA-256. REPLACE deletes rows without
+ * asking their triggers: an insertion of a content that is there is ignored before that.
  */
 const POLICY_LOG = `
 CREATE TABLE policy_log (

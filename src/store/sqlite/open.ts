@@ -18,19 +18,22 @@ import type { WorkerStart } from "./protocol.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
 interface SqliteStoreOptions {
-  /** The database file; made where missing, with its folder. `:memory:` for one that ends with the store. */
+  /**
+   * The database file; made where missing, with its folder. `:memory:` for one that ends with the
+   * store.
+   */
   readonly path: string;
   /**
-   * How long a write waits for another process, milliseconds. Default 500: a server must notice other processes' key
-   * changes within a second. Commands can wait longer.
+   * How long a write waits for another process, milliseconds. Default 500: a server must notice
+   * other processes' key changes within a second. Commands can wait longer.
    */
   readonly busyTimeout?: number;
   readonly evidence?: Partial<EvidenceLimits>;
   /** Only reads, and changes nothing of the file; whatever would write fails. Default false. */
   readonly readOnly?: boolean;
   /**
-   * Fails to open where the log ends before the newest row that a server noted beside the file: records are missing at
-   * its end. For servers; commands must work then too. Default false.
+   * Fails to open where the log ends before the newest row that a server noted beside the file:
+   * records are missing at its end. For servers; commands must work then too. Default false.
    */
   readonly refuseCutEnd?: boolean;
   /** The thread to use, where it is shared with other processes; a new one where absent. */
@@ -52,11 +55,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     onKeysChanged: (records) => watchers.publish(records),
     onRestarted: () => {
       // Failing means that the thread ended again; its next start tries again.
-      if (watchers.size > 0) link.request({ operation: "keys.watch" }, "done").catch(() => undefined);
+      if (watchers.size > 0)
+        link.request({ operation: "keys.watch" }, "done").catch(() => undefined);
     },
   });
   const queue = new EvidenceQueue(
-    (decisions, outcomes) => link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
+    (decisions, outcomes) =>
+      link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
     await evidenceLog(link)
       .head()
@@ -90,24 +95,32 @@ function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
       return (await link.request({ operation: "keys.get", id }, "key")).record;
     },
     async list(filter) {
-      return (await link.request({ operation: "keys.list", workspace: filter?.workspace ?? null }, "keys")).records;
+      return (
+        await link.request({ operation: "keys.list", workspace: filter?.workspace ?? null }, "keys")
+      ).records;
     },
     async page(query) {
       return (await link.request({ operation: "keys.page", query }, "keys")).records;
     },
     async countActive(workspace, now, most) {
-      return (await link.request({ operation: "keys.count_active", workspace, now, most }, "count")).count;
+      return (await link.request({ operation: "keys.count_active", workspace, now, most }, "count"))
+        .count;
     },
     async revoke(id, at) {
       return (await link.request({ operation: "keys.revoke", id, at }, "key")).record;
     },
     async change(id, grants) {
       const { scopes, owner, workload, labels, limits } = grants;
-      const request = { operation: "keys.change", id, grants: { scopes, owner, workload, labels, limits } } as const;
+      const request = {
+        operation: "keys.change",
+        id,
+        grants: { scopes, owner, workload, labels, limits },
+      } as const;
       return (await link.request(request, "key")).record;
     },
     async rotate(id, replacement: KeyRecord, expiresAt) {
-      return (await link.request({ operation: "keys.rotate", id, replacement, expiresAt }, "key")).record;
+      return (await link.request({ operation: "keys.rotate", id, replacement, expiresAt }, "key"))
+        .record;
     },
     async touch(uses) {
       if (uses.length > 0) await link.request({ operation: "keys.touch", uses }, "done");
@@ -127,7 +140,9 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),
     health: () =>
-      link.fault === null ? queue.health() : { ...queue.health(), state: "unavailable", fault: link.fault },
+      link.fault === null
+        ? queue.health()
+        : { ...queue.health(), state: "unavailable", fault: link.fault },
     read: (query) => readEvidence(link, query),
     search: (query) => searchEvidence(searchedLog(link), query),
   };
@@ -182,7 +197,10 @@ function sessionStore(link: WorkerLink): SessionStore {
   };
 }
 
-/** Rows read at a time: one page keeps the worker from writing evidence for a few milliseconds at most. */
+/**
+ * Rows read at a time: one page keeps the worker from writing evidence for a few milliseconds at
+ * most.
+ */
 const PAGE = 1_000;
 
 function policyLogStore(link: WorkerLink): PolicyLogStore {
@@ -192,7 +210,8 @@ function policyLogStore(link: WorkerLink): PolicyLogStore {
     rows: async (after, limit) =>
       (await link.request({ operation: "policy_log.read", after, limit }, "policy_rows")).rows,
     append: async (expected, rows) =>
-      (await link.request({ operation: "policy_log.append", expected, rows }, "policy_appended")).appended,
+      (await link.request({ operation: "policy_log.append", expected, rows }, "policy_appended"))
+        .appended,
     async keep(content) {
       await link.request({ operation: "policy_log.keep", content }, "done");
     },
@@ -206,7 +225,10 @@ function summaryStore(link: WorkerLink): SummaryStore {
     read: (query) =>
       rollUpPages(query, PAGE, async (after) => {
         const page = { ...query, after, limit: PAGE };
-        return unpackRows((await link.request({ operation: "summary.read", page }, "roll_ups")).rows, query);
+        return unpackRows(
+          (await link.request({ operation: "summary.read", page }, "roll_ups")).rows,
+          query,
+        );
       }),
     async workspaces() {
       return (await link.request({ operation: "summary.workspaces" }, "workspaces")).workspaces;

@@ -2,7 +2,13 @@ import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { Abandoned, StoredBatch } from "../batch/lines.ts";
 import type { Door } from "./shared/door.ts";
 import type { LimitLease, LimitLeased, LimitUsage } from "../../limits/limit-store.ts";
-import type { IssuerRecord, KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../keys/key-store.ts";
+import type {
+  IssuerRecord,
+  KeyGrants,
+  KeyPageQuery,
+  KeyRecord,
+  KeyUse,
+} from "../../keys/key-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
@@ -36,7 +42,12 @@ export type StoreRequest =
   | { readonly operation: "keys.get"; readonly id: string }
   | { readonly operation: "keys.list"; readonly workspace: string | null }
   | { readonly operation: "keys.page"; readonly query: KeyPageQuery }
-  | { readonly operation: "keys.count_active"; readonly workspace: string; readonly now: number; readonly most: number }
+  | {
+      readonly operation: "keys.count_active";
+      readonly workspace: string;
+      readonly now: number;
+      readonly most: number;
+    }
   | { readonly operation: "keys.revoke"; readonly id: string; readonly at: number }
   | { readonly operation: "keys.change"; readonly id: string; readonly grants: KeyGrants }
   | {
@@ -125,7 +136,11 @@ export type StoreReply =
   | { readonly kind: "anchors"; readonly anchors: readonly EvidenceAnchor[] }
   | { readonly kind: "anchor"; readonly anchor: EvidenceAnchor | null }
   | { readonly kind: "count"; readonly count: number }
-  | { readonly kind: "batches"; readonly batches: readonly StoredBatch[]; readonly abandoned: Abandoned }
+  | {
+      readonly kind: "batches";
+      readonly batches: readonly StoredBatch[];
+      readonly abandoned: Abandoned;
+    }
   | { readonly kind: "roll_ups"; readonly rows: PackedRows }
   | { readonly kind: "workspaces"; readonly workspaces: readonly (string | null)[] }
   | { readonly kind: "policy_rows"; readonly rows: readonly PolicyLogRow[] }
@@ -140,8 +155,8 @@ export type StoreReply =
   | { readonly kind: "key_not_active"; readonly id: string }
   | { readonly kind: "key_rotated"; readonly id: string }
   /**
-   * `done`: `no` where all of it was rolled back or never began. `refused`: because of the call itself, not of the
-   * database's state.
+   * `done`: `no` where all of it was rolled back or never began. `refused`: because of the call
+   * itself, not of the database's state.
    */
   | {
       readonly kind: "failed";

@@ -2,7 +2,10 @@ import { ByteReader, ByteWriter } from "../../governance/byte-stream.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import type { RowFields } from "../rows/roll-up-rows.ts";
 
-/** A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to add up. */
+/**
+ * A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to
+ * add up.
+ */
 export interface PackedRows {
   readonly count: number;
   readonly bytes: Uint8Array;
@@ -19,10 +22,19 @@ export function packRows(rows: readonly RowFields[]): PackedRows {
 }
 
 /** What was packed, of the workspace and facet that were requested. */
-export function unpackRows({ bytes }: PackedRows, { workspace, facet }: RollUpQuery): readonly RollUpRow[] {
+export function unpackRows(
+  { bytes }: PackedRows,
+  { workspace, facet }: RollUpQuery,
+): readonly RollUpRow[] {
   const reader = new ByteReader(bytes);
   const rows: RollUpRow[] = [];
   while (!reader.done)
-    rows.push({ workspace, facet, hour: reader.number(), labels: reader.text(), cell: reader.bytes() });
+    rows.push({
+      workspace,
+      facet,
+      hour: reader.number(),
+      labels: reader.text(),
+      cell: reader.bytes(),
+    });
   return rows;
 }

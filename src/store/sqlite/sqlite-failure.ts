@@ -1,4 +1,6 @@
-/** Primary result codes of SQLite that an operator can do something about (sqlite.org/rescode.html). */
+/**
+ * Primary result codes of SQLite that an operator can do something about (sqlite.org/rescode.html).
+ */
 const FIXES: ReadonlyMap<number, string> = new Map([
   [5, "another process holds the database for writing; end it or try again"],
   [8, "the database is read-only; give this user write access to the file and its folder"],
@@ -11,23 +13,30 @@ const FIXES: ReadonlyMap<number, string> = new Map([
 
 const BUSY = 5;
 
-/** Primary result codes for a faulty call, whatever the state of the database: too big, constraint, mismatch, range. */
+/**
+ * Primary result codes for a faulty call, whatever the state of the database: too big, constraint,
+ * mismatch, range.
+ */
 const REFUSALS: ReadonlySet<number> = new Set([18, 19, 20, 25]);
 
 /**
- * What went wrong: our message and SQLite's code only. SQLite's own message is left out: it can quote statements
- * and paths.
+ * What went wrong: our message and SQLite's code only. SQLite's own message is left out: it can
+ * quote statements and paths.
  */
 export function describeFailure(error: unknown): string {
   const code = primaryCode(error);
-  if (code !== null) return `${FIXES.get(code) ?? "the database refused the statement"} (SQLite result code ${code})`;
+  if (code !== null)
+    return `${FIXES.get(code) ?? "the database refused the statement"} (SQLite result code ${code})`;
   const systemCode = readMember(error, "code");
   return typeof systemCode === "string" && /^[A-Z][A-Z0-9_]{1,40}$/.test(systemCode)
     ? `the operating system refused (${systemCode}); check the path and its access rights`
     : "an unexpected error inside the store";
 }
 
-/** Whether asking the same again fails again: the values are at fault, not the database. Errors without a code of SQLite are those of values. */
+/**
+ * Whether asking the same again fails again: the values are at fault, not the database. Errors
+ * without a code of SQLite are those of values.
+ */
 export function isRefusal(error: unknown): boolean {
   const code = primaryCode(error);
   return code === null || REFUSALS.has(code);

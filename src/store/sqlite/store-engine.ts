@@ -25,7 +25,9 @@ const REAPED_AT_ONCE = 500;
 /** How often they are looked for, milliseconds. */
 const REAPING = 5_000;
 
-/** How often counts are written, milliseconds: so much of the log is counted again after a crash. */
+/**
+ * How often counts are written, milliseconds: so much of the log is counted again after a crash.
+ */
 const CHECKPOINT = 1_000;
 
 type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
@@ -39,7 +41,10 @@ const ALWAYS_THERE: Watch = {
   close: () => {},
 };
 
-/** A request that takes longer ends with a look at the files too, milliseconds. So no reply comes 10 ms after the newest look. */
+/**
+ * A request that takes longer ends with a look at the files too, milliseconds. So no reply comes 10
+ * ms after the newest look.
+ */
 const QUICK = 2;
 
 const DONE: StoreReply = { kind: "done" };
@@ -71,7 +76,11 @@ export class StoreEngine {
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  constructor(database: DatabaseSync, post: (message: FromWorker) => void, watch: Watch = ALWAYS_THERE) {
+  constructor(
+    database: DatabaseSync,
+    post: (message: FromWorker) => void,
+    watch: Watch = ALWAYS_THERE,
+  ) {
     const transaction = new Transaction(database);
     this.#database = database;
     this.#post = post;
@@ -97,7 +106,8 @@ export class StoreEngine {
   answer(request: StoreRequest, now: number): StoreReply {
     try {
       if (request.operation === "close") return this.#perform(request, now);
-      // Before: a checkpoint would fill a truncated file with zeros. After: what was written may not be kept.
+      // Before: a checkpoint would fill a truncated file with zeros. After: what was written may
+      // not be kept.
       const before = this.#check();
       if (before !== null) return failed(before, "no");
       const began = performance.now();
@@ -106,16 +116,25 @@ export class StoreEngine {
       const after = this.#check();
       return after === null ? reply : failed(after, "unknown");
     } catch (error) {
-      return { kind: "failed", description: describeFailure(error), refused: isRefusal(error), done: "no" };
+      return {
+        kind: "failed",
+        description: describeFailure(error),
+        refused: isRefusal(error),
+        done: "no",
+      };
     }
   }
 
-  /** Looks for key changes of other processes, says that this process still runs, and ends what dead ones left. */
+  /**
+   * Looks for key changes of other processes, says that this process still runs, and ends what dead
+   * ones left.
+   */
   poll(now: number): void {
     this.#head = this.#watch.compareHead(this.#head, now);
     if (this.#check() !== null) return;
     try {
-      // The number changes with commits of other connections only; this one's own changes are published at once.
+      // The number changes with commits of other connections only; this one's own changes are
+      // published at once.
       const dataVersion = this.#readDataVersion();
       if (dataVersion !== this.#seenDataVersion) {
         this.#publishKeys();
@@ -125,7 +144,8 @@ export class StoreEngine {
       this.#reapWhenDue(now);
       this.#checkpointWhenDue(now);
     } catch {
-      // Locked or unreadable just now. What was to be seen is still there at the next poll; requests report failures.
+      // Locked or unreadable just now. What was to be seen is still there at the next poll;
+      // requests report failures.
     }
   }
 
@@ -133,7 +153,9 @@ export class StoreEngine {
     switch (request.operation) {
       case "keys.create": {
         const { record } = request;
-        return this.#published(this.#keys.create(record) ? DONE : { kind: "duplicate_key", id: record.id });
+        return this.#published(
+          this.#keys.create(record) ? DONE : { kind: "duplicate_key", id: record.id },
+        );
       }
       case "keys.get":
         return { kind: "key", record: this.#keys.get(request.id) };
@@ -142,7 +164,10 @@ export class StoreEngine {
       case "keys.page":
         return { kind: "keys", records: this.#keys.page(request.query) };
       case "keys.count_active":
-        return { kind: "count", count: this.#keys.countActive(request.workspace, request.now, request.most) };
+        return {
+          kind: "count",
+          count: this.#keys.countActive(request.workspace, request.now, request.most),
+        };
       case "keys.revoke":
         return this.#published({ kind: "key", record: this.#keys.revoke(request.id, request.at) });
       case "keys.change":
@@ -180,7 +205,10 @@ export class StoreEngine {
         return { kind: "count", count: this.#evidence.reap(now, request.limit) };
       case "evidence.delete":
         this.#rollUps.write(request.through);
-        return { kind: "count", count: this.#log.deleteThrough(request.through, request.limit, request.now) };
+        return {
+          kind: "count",
+          count: this.#log.deleteThrough(request.through, request.limit, request.now),
+        };
       case "summary.read":
         if (request.page.after.labels === "") this.#rollUps.write();
         return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
@@ -192,7 +220,10 @@ export class StoreEngine {
       case "policy_log.read":
         return { kind: "policy_rows", rows: this.#policyLog.read(request.after, request.limit) };
       case "policy_log.append":
-        return { kind: "policy_appended", appended: this.#policyLog.append(request.expected, request.rows) };
+        return {
+          kind: "policy_appended",
+          appended: this.#policyLog.append(request.expected, request.rows),
+        };
       case "policy_log.keep":
         this.#policyLog.keep(request.content);
         return DONE;
@@ -242,7 +273,8 @@ export class StoreEngine {
   /** Posts a change, so that the server knows of it without a request. */
   #check(): EvidenceFault | null {
     const fault = this.#watch.check();
-    if (fault?.cause !== this.#fault?.cause || fault?.file !== this.#fault?.file) this.#post({ type: "fault", fault });
+    if (fault?.cause !== this.#fault?.cause || fault?.file !== this.#fault?.file)
+      this.#post({ type: "fault", fault });
     this.#fault = fault;
     return fault;
   }
@@ -262,10 +294,14 @@ export class StoreEngine {
     this.#rollUps.write();
   }
 
-  /** Watchers get a change before the caller that made it: messages between two threads keep their order. */
+  /**
+   * Watchers get a change before the caller that made it: messages between two threads keep their
+   * order.
+   */
   #published(reply: StoreReply): StoreReply {
     const seen = this.#seenDataVersion;
-    // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to this process.
+    // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to
+    // this process.
     this.#seenDataVersion = -1;
     this.#publishKeys();
     this.#seenDataVersion = seen;

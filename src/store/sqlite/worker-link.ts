@@ -1,7 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
-import { type KeyRecord, DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
+import {
+  type KeyRecord,
+  DuplicateKeyError,
+  KeyNotActiveError,
+  KeyRotatedError,
+} from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/errors/store-unavailable.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 
@@ -31,22 +36,35 @@ export interface WorkerLinkOptions {
   readonly onKeysChanged: (records: readonly KeyRecord[]) => void;
   /** Called after the thread was started again; what it had to watch must be requested again. */
   readonly onRestarted: () => void;
-  /** Another thread than a new one of this process: one that is shared with other processes, or a test's. */
+  /**
+   * Another thread than a new one of this process: one that is shared with other processes, or a
+   * test's.
+   */
   readonly startWorker?: ((start: WorkerStart) => StoreThread) | undefined;
 }
 
-/** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites this path. */
-const WORKER_FILE = new URL(`./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+/**
+ * Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites
+ * this path.
+ */
+const WORKER_FILE = new URL(
+  `./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url,
+);
 
 /**
- * Megabytes of V8's young generation on the store's thread. What a batch leaves behind is garbage at once: with 6 MB collections took a tenth of a small
- * chat's CPU, and V8's own 48 MB are resident memory for nothing that can be measured.
+ * Megabytes of V8's young generation on the store's thread. What a batch leaves behind is garbage
+ * at once: with 6 MB collections took a tenth of a small chat's CPU, and V8's own 48 MB are
+ * resident memory for nothing that can be measured.
  */
 const MOST_YOUNG = 24;
 
 /** A new thread with a connection of its own. */
 export function startThread(start: WorkerStart): Worker {
-  return new Worker(WORKER_FILE, { workerData: start, resourceLimits: { maxYoungGenerationSizeMb: MOST_YOUNG } });
+  return new Worker(WORKER_FILE, {
+    workerData: start,
+    resourceLimits: { maxYoungGenerationSizeMb: MOST_YOUNG },
+  });
 }
 
 interface Waiting {
@@ -68,7 +86,9 @@ export class WorkerLink {
     this.#options = options;
   }
 
-  /** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+  /**
+   * @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix
+   */
   static async open(options: WorkerLinkOptions): Promise<WorkerLink> {
     const link = new WorkerLink(options);
     await link.#start();
@@ -91,10 +111,13 @@ export class WorkerLink {
     if (reply.kind === "key_not_active") throw new KeyNotActiveError(reply.id);
     if (reply.kind === "key_rotated") throw new KeyRotatedError(reply.id);
     if (reply.kind === "failed") {
-      throw new StoreUnavailableError(`the store could not do ${request.operation}: ${reply.description}`, {
-        done: reply.done,
-        refused: reply.refused,
-      });
+      throw new StoreUnavailableError(
+        `the store could not do ${request.operation}: ${reply.description}`,
+        {
+          done: reply.done,
+          refused: reply.refused,
+        },
+      );
     }
     throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
   }
@@ -125,7 +148,8 @@ export class WorkerLink {
     return new Promise((resolve, reject) => {
       const worker = this.#worker;
       if (this.#closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
-      if (worker === null) throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
+      if (worker === null)
+        throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
       this.#lastId += 1;
       const message: ToWorker = { id: this.#lastId, request };
       this.#waiting.set(message.id, { resolve, reject });
@@ -145,7 +169,9 @@ export class WorkerLink {
           resolve();
           break;
         case "not_opened":
-          reject(new StoreUnavailableError(`the database could not be opened: ${message.description}`));
+          reject(
+            new StoreUnavailableError(`the database could not be opened: ${message.description}`),
+          );
           break;
         case "reply":
           this.#waiting.get(message.id)?.resolve(message.reply);
@@ -161,7 +187,8 @@ export class WorkerLink {
           break;
       }
     });
-    // `exit` follows and does the work; without a listener an `error` event would end the whole process.
+    // `exit` follows and does the work; without a listener an `error` event would end the whole
+    // process.
     worker.on("error", () => reject(new StoreUnavailableError("the store's thread could not run")));
     worker.on("exit", () => {
       reject(new StoreUnavailableError("the store's thread ended while it was starting"));
@@ -170,12 +197,16 @@ export class WorkerLink {
     return promise;
   }
 
-  /** The thread is gone: open calls get no answer, and a new thread is tried until one opens the file. */
+  /**
+   * The thread is gone: open calls get no answer, and a new thread is tried until one opens the
+   * file.
+   */
   #lose(): void {
     this.#worker = null;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const { reject } of waiting) reject(new StoreUnavailableError("the store's thread ended unexpectedly"));
+    for (const { reject } of waiting)
+      reject(new StoreUnavailableError("the store's thread ended unexpectedly"));
     if (this.#options.restart) this.#restartLater();
   }
 

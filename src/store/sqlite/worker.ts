@@ -9,11 +9,14 @@ import { StoreEngine } from "./store-engine.ts";
 import { refuseMissingEnd } from "./watch/missing-end.ts";
 import { StoreWatch } from "./watch/store-watch.ts";
 
-/** How often changes by other processes are looked for, milliseconds; the port promises one second. */
+/**
+ * How often changes by other processes are looked for, milliseconds; the port promises one second.
+ */
 const POLL = 200;
 
 const port = parentPort;
-if (port === null) throw new Error("this file is the store's worker thread; open the store with openSqliteStore");
+if (port === null)
+  throw new Error("this file is the store's worker thread; open the store with openSqliteStore");
 
 const post = (message: FromWorker): void => port.postMessage(message);
 let door: StoreDoor | null = null;
@@ -26,7 +29,8 @@ function postToAll(message: FromWorker): void {
 
 function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): StoreEngine | null {
   try {
-    const database = readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
+    const database =
+      readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
     if (refuseCutEnd === true) refuseMissingEnd(database, path);
     if (path === IN_MEMORY) return new StoreEngine(database, postToAll);
     return new StoreEngine(database, postToAll, new StoreWatch(path, database, readOnly === true));
@@ -68,7 +72,10 @@ async function openDoor(settings: Door, engine: StoreEngine): Promise<boolean> {
     await opening.listen();
   } catch {
     // The system's error has the address.
-    post({ type: "not_opened", description: "workers have no way to connect to it on this system; use --workers 1" });
+    post({
+      type: "not_opened",
+      description: "workers have no way to connect to it on this system; use --workers 1",
+    });
     return false;
   }
   door = opening;

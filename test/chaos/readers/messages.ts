@@ -1,4 +1,13 @@
-import { checkTerminals, eventsOf, member, objectOf, objectsIn, printed, textIn, type Reader } from "./seen.ts";
+import {
+  checkTerminals,
+  eventsOf,
+  member,
+  objectOf,
+  objectsIn,
+  printed,
+  textIn,
+  type Reader,
+} from "./seen.ts";
 
 export const readMessage: Reader = (body) => {
   const problems: string[] = [];
@@ -11,7 +20,10 @@ export const readMessage: Reader = (body) => {
   return { end: "whole", text, finish: printed(finish), usage: printed(usage), problems };
 };
 
-/** `message_start` first, blocks that open and close in turn, then `message_stop`; or `error` anywhere, and nothing after it. */
+/**
+ * `message_start` first, blocks that open and close in turn, then `message_stop`; or `error`
+ * anywhere, and nothing after it.
+ */
 export const readMessageStream: Reader = (body) => {
   const problems: string[] = [];
   const terminals: string[] = [];
@@ -30,7 +42,8 @@ export const readMessageStream: Reader = (body) => {
     }
     switch (type) {
       case "content_block_start":
-        if (open !== null || opened.includes(event["index"])) problems.push("a block begins twice, or in another");
+        if (open !== null || opened.includes(event["index"]))
+          problems.push("a block begins twice, or in another");
         open = event["index"];
         opened.push(open);
         break;
@@ -60,5 +73,11 @@ export const readMessageStream: Reader = (body) => {
   checkTerminals(terminals, problems);
   const failed = terminals.includes("error");
   if (!failed && stops.length !== 1) problems.push(`${stops.length} stop reasons`);
-  return { end: failed ? "failed" : "whole", text, finish: printed(stops), usage: printed(usage), problems };
+  return {
+    end: failed ? "failed" : "whole",
+    text,
+    finish: printed(stops),
+    usage: printed(usage),
+    problems,
+  };
 };

@@ -1,7 +1,19 @@
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { checkTerminals, eventsOf, member, objectOf, objectsIn, printed, textIn, type Reader } from "./seen.ts";
+import {
+  checkTerminals,
+  eventsOf,
+  member,
+  objectOf,
+  objectsIn,
+  printed,
+  textIn,
+  type Reader,
+} from "./seen.ts";
 
-/** How the text of one choice is written: chat completions and completions differ in nothing else that matters here. */
+/**
+ * How the text of one choice is written: chat completions and completions differ in nothing else
+ * that matters here.
+ */
 interface ChoiceText {
   readonly whole: (choice: JsonObject) => unknown;
   readonly streamed: (choice: JsonObject) => unknown;
@@ -54,7 +66,13 @@ function streamed(textOf: ChoiceText): Reader {
     checkTerminals(terminals, problems);
     const failed = terminals.includes("error");
     if (!failed && finishes.length !== 1) problems.push(`${finishes.length} finish reasons`);
-    return { end: failed ? "failed" : "whole", text, finish: printed(finishes), usage: printed(usage), problems };
+    return {
+      end: failed ? "failed" : "whole",
+      text,
+      finish: printed(finishes),
+      usage: printed(usage),
+      problems,
+    };
   };
 }
 

@@ -28,13 +28,17 @@ function endOf(response: JsonObject): Seen["end"] {
 export const readResponse: Reader = (body) => {
   const problems: string[] = [];
   const response = objectOf(body, problems);
-  if (!["completed", "failed"].includes(textIn(response["status"]))) problems.push("an answer without an end");
+  if (!["completed", "failed"].includes(textIn(response["status"])))
+    problems.push("an answer without an end");
   return { end: endOf(response), text: textOf(response), ...endingOf(response), problems };
 };
 
 const TERMINALS = ["response.completed", "response.incomplete", "response.failed", "error"];
 
-/** `response.created` first, numbers without gaps, one terminal, `[DONE]`; what the deltas said is what the end says. */
+/**
+ * `response.created` first, numbers without gaps, one terminal, `[DONE]`; what the deltas said is
+ * what the end says.
+ */
 export const readResponseStream: Reader = (body) => {
   const problems: string[] = [];
   const events = eventsOf(body, problems);
@@ -52,7 +56,8 @@ export const readResponseStream: Reader = (body) => {
     const type = textIn(event["type"]);
     if (name !== type) problems.push("an event is named otherwise than its type");
     if (event["sequence_number"] !== index) problems.push("sequence numbers have gaps");
-    if (index === 0 && type !== "response.created" && type !== "error") problems.push("a beginning is missing");
+    if (index === 0 && type !== "response.created" && type !== "error")
+      problems.push("a beginning is missing");
     if (type === "response.output_text.delta") text += textIn(event["delta"]);
     if (!TERMINALS.includes(type)) continue;
     terminals.push(type);

@@ -1,6 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 
-/** What a client of one protocol makes of an answer's body, by the protocol's own grammar and nothing else. */
+/**
+ * What a client of one protocol makes of an answer's body, by the protocol's own grammar and
+ * nothing else.
+ */
 export interface Seen {
   /** `whole`: the protocol's success was said. `failed`: its failure was said. */
   readonly end: "whole" | "failed";
@@ -21,16 +24,25 @@ export interface ReadEvent {
   readonly data: string;
 }
 
-/** The events of a whole stream that have data; comments are passed over, bytes after the last blank line are a problem. */
+/**
+ * The events of a whole stream that have data; comments are passed over, bytes after the last blank
+ * line are a problem.
+ */
 export function eventsOf(body: string, problems: string[]): readonly ReadEvent[] {
   const pieces = body.split(/\r?\n\r?\n/);
   if (pieces.pop() !== "") problems.push("the stream ends in the middle of an event");
   return pieces.flatMap((piece) => {
     const lines = piece.split(/\r?\n/).filter((line) => !line.startsWith(":"));
-    const field = (name: string): string | undefined => lines.find((line) => line.startsWith(`${name}:`));
+    const field = (name: string): string | undefined =>
+      lines.find((line) => line.startsWith(`${name}:`));
     const data = field("data");
     if (data === undefined) return [];
-    return [{ name: field("event")?.slice("event:".length).trim() ?? null, data: data.slice("data:".length).trim() }];
+    return [
+      {
+        name: field("event")?.slice("event:".length).trim() ?? null,
+        data: data.slice("data:".length).trim(),
+      },
+    ];
   });
 }
 
@@ -66,5 +78,6 @@ export function textIn(value: unknown): string {
 
 /** Says which terminals came, where it was not exactly one. */
 export function checkTerminals(terminals: readonly string[], problems: string[]): void {
-  if (terminals.length !== 1) problems.push(`${terminals.length} terminals: ${terminals.join(", ")}`);
+  if (terminals.length !== 1)
+    problems.push(`${terminals.length} terminals: ${terminals.join(", ")}`);
 }

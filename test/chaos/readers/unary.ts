@@ -6,5 +6,11 @@ export const readResults: Reader = (body) => {
   const answer = objectOf(body, problems);
   const list = answer["data"] ?? answer["results"];
   if (!Array.isArray(list) || list.length === 0) problems.push("an answer without results");
-  return { end: "whole", text: printed(list), finish: "", usage: printed(answer["usage"]), problems };
+  return {
+    end: "whole",
+    text: printed(list),
+    finish: "",
+    usage: printed(answer["usage"]),
+    problems,
+  };
 };

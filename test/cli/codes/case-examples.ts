@@ -4,7 +4,9 @@ import { CLEAN } from "../../compile/base.ts";
 import { FILE_SAMPLES } from "../../compile/files/samples.ts";
 import { parseCase } from "../../policy/case-file.ts";
 
-/** Lines that raise each code, taken from the golden cases, which are compiled by their own tests. */
+/**
+ * Lines that raise each code, taken from the golden cases, which are compiled by their own tests.
+ */
 export type Examples = Readonly<Record<string, readonly string[]>>;
 
 interface Found {
@@ -33,7 +35,12 @@ function excerpt(lines: readonly string[], line: number): readonly string[] {
   }
   const below: string[] = [];
   for (const text of lines.slice(at + 1)) {
-    if (above.length + 1 + below.length >= MOST_LINES || indent(text) <= indent(own) || text.trim() === "") break;
+    if (
+      above.length + 1 + below.length >= MOST_LINES ||
+      indent(text) <= indent(own) ||
+      text.trim() === ""
+    )
+      break;
     below.push(text);
   }
   return [...above, own, ...below].map((text) => redactLine(text));
@@ -62,7 +69,9 @@ function isMasked(text: string, line: number): boolean {
 export function routeExamples(): Examples {
   const folder = new URL("../../compile/cases/", import.meta.url);
   const found = readdirSync(folder).flatMap((name): readonly Found[] => {
-    const [text = "", expected = ""] = readFileSync(new URL(name, folder), "utf8").split("\n----------\n");
+    const [text = "", expected = ""] = readFileSync(new URL(name, folder), "utf8").split(
+      "\n----------\n",
+    );
     const findings = [...expected.matchAll(/^([A-Z_]+) (?:error|warning) (\d+):\d+ /gm)];
     return findings.map(([, code = "", line = "1"]) => ({
       code,
@@ -70,7 +79,9 @@ export function routeExamples(): Examples {
       lines: text.split("\n"),
       // A line that is masked shows nothing of what is wrong, except where that is the finding.
       weight:
-        findings.length * 10_000 + text.length + (code !== "LITERAL_SECRET" && isMasked(text, Number(line)) ? 1e6 : 0),
+        findings.length * 10_000 +
+        text.length +
+        (code !== "LITERAL_SECRET" && isMasked(text, Number(line)) ? 1e6 : 0),
     }));
   });
   return plainest(found);
@@ -84,7 +95,13 @@ export function policyExamples(): Examples {
     const findings = [...expected.matchAll(/^(\S+):(\d+):\d+ (?:error|warning) ([A-Z_]+): /gm)];
     return findings.map(([, path = "", line = "1", code = ""]) => {
       const lines = (sources.find((source) => source.path === path)?.text ?? "").split("\n");
-      return { code, heading: `# ${path}`, line: Number(line), lines, weight: findings.length * 10_000 + lines.length };
+      return {
+        code,
+        heading: `# ${path}`,
+        line: Number(line),
+        lines,
+        weight: findings.length * 10_000 + lines.length,
+      };
     });
   });
   return plainest(found);

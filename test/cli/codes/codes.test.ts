@@ -47,7 +47,10 @@ function committed(path: string, written: string): string {
   return readFileSync(new URL(path, ROOT), "utf8");
 }
 
-/** Codes that the sources of the API give: the literals before the sentence of every error that is made. */
+/**
+ * Codes that the sources of the API give: the literals before the sentence of every error that is
+ * made.
+ */
 function codesOfSources(): ReadonlySet<string> {
   const folder = new URL("src/", ROOT);
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
@@ -63,8 +66,11 @@ function codesOfSources(): ReadonlySet<string> {
       const code = call === "serviceError" ? literals[1] : literals[0];
       if (code !== undefined) found.add(code);
     }
-    for (const [, code = ""] of text.matchAll(/\brefused\([^;]*?,\s*"([a-z_]+)"\)/g)) found.add(code);
-    for (const [, set = ""] of text.matchAll(/const (?:SAFE_CODES|CODES|MISSING_CODES)\b[^=]*=([^;]*);/g)) {
+    for (const [, code = ""] of text.matchAll(/\brefused\([^;]*?,\s*"([a-z_]+)"\)/g))
+      found.add(code);
+    for (const [, set = ""] of text.matchAll(
+      /const (?:SAFE_CODES|CODES|MISSING_CODES)\b[^=]*=([^;]*);/g,
+    )) {
       for (const [, code = ""] of set.matchAll(/(?:: |, |\s)"([a-z_]+)"/g)) found.add(code);
     }
   }
@@ -98,14 +104,17 @@ describe("explanations of codes", () => {
     ["configuration", ROUTE_CODES],
     ["policies", POLICY_CODES],
     ["assertions", ASSERTION_CODES],
-  ] as const)("every code of %s says what it means, shows an example and says what to do", (kind, codes) => {
-    for (const code of Object.keys(codes)) {
-      const meaning = explainCode(code).find((one) => one.kind === kind);
-      expect(meaning?.meaning, code).toBeTruthy();
-      expect(meaning?.example.join("").trim(), code).toBeTruthy();
-      expect(meaning?.fix, code).toBeTruthy();
-    }
-  });
+  ] as const)(
+    "every code of %s says what it means, shows an example and says what to do",
+    (kind, codes) => {
+      for (const code of Object.keys(codes)) {
+        const meaning = explainCode(code).find((one) => one.kind === kind);
+        expect(meaning?.meaning, code).toBeTruthy();
+        expect(meaning?.example.join("").trim(), code).toBeTruthy();
+        expect(meaning?.fix, code).toBeTruthy();
+      }
+    },
+  );
 
   test("every code of a finding that is made outside of the tables is explained", () => {
     const folder = new URL("src/", ROOT);
@@ -125,16 +134,24 @@ describe("explanations of codes", () => {
       ))
         found.add(code);
     }
-    expect([...found]).toEqual(expect.arrayContaining(["SECRET_NOT_SET", "SECRET_UNUSABLE", "POLICY_TEST_FAILED"]));
+    expect([...found]).toEqual(
+      expect.arrayContaining(["SECRET_NOT_SET", "SECRET_UNUSABLE", "POLICY_TEST_FAILED"]),
+    );
     expect([...found].filter((code) => explainCode(code).length === 0)).toEqual([]);
   });
 
   test("every code that an answer of the API can give is explained", () => {
-    const codes = [...codesOfSources()].filter((code) => !ERROR_KINDS.some((kind) => kind === code));
+    const codes = [...codesOfSources()].filter(
+      (code) => !ERROR_KINDS.some((kind) => kind === code),
+    );
     // A scan that finds nothing would pass.
     expect(codes.length).toBeGreaterThan(100);
-    expect(codes).toEqual(expect.arrayContaining(["no_healthy_endpoint", "origin_not_allowed", "soak_not_met"]));
-    expect(codes.filter((code) => !explainCode(code).some(({ kind }) => kind === "answers"))).toEqual([]);
+    expect(codes).toEqual(
+      expect.arrayContaining(["no_healthy_endpoint", "origin_not_allowed", "soak_not_met"]),
+    );
+    expect(
+      codes.filter((code) => !explainCode(code).some(({ kind }) => kind === "answers")),
+    ).toEqual([]);
   });
 
   test("docs/troubleshooting.md is written from the tables", () => {
@@ -163,11 +180,14 @@ describe("signalbox check --explain", () => {
   test.each(explainedCodes())("%s", async (code) => {
     const { code: exit, stdout } = await explain(code);
     expect(exit).toBe(0);
-    for (const part of [code, "What it means", "For example", "What to do"]) expect(stdout).toContain(part);
+    for (const part of [code, "What it means", "For example", "What to do"])
+      expect(stdout).toContain(part);
   });
 
   test("takes a code in any case", async () => {
-    expect((await explain("unknown_region")).stdout).toContain("UNKNOWN_REGION in routes.yaml (error)");
+    expect((await explain("unknown_region")).stdout).toContain(
+      "UNKNOWN_REGION in routes.yaml (error)",
+    );
   });
 
   test("all meanings of a code that is met in several locations", async () => {
@@ -180,6 +200,8 @@ describe("signalbox check --explain", () => {
     const { code, stderr } = await explain("UNKNOWN_REGON");
     expect(code).toBe(2);
     expect(stderr).toContain("did you mean `UNKNOWN_REGION`?");
-    expect((await explain("zzzzzzzzzz")).stderr).toContain("docs/troubleshooting.md lists those of answers");
+    expect((await explain("zzzzzzzzzz")).stderr).toContain(
+      "docs/troubleshooting.md lists those of answers",
+    );
   });
 });

@@ -6,7 +6,10 @@ import { runCommand } from "../../keys/command.ts";
 import { missingPrograms } from "../../support/at-hand.ts";
 
 async function script(shell: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(completionOf(COMMANDS), [shell], { cwd: ".", environment: {} });
+  const { code, stdout, stderr } = await runCommand(completionOf(COMMANDS), [shell], {
+    cwd: ".",
+    environment: {},
+  });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return stdout;
 }
@@ -32,20 +35,29 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
 
   test("fish has a line for each command, and zsh begins as zsh wants it", async () => {
     const fish = await script("fish");
-    for (const [name, { summary }] of Object.entries(COMMANDS)) expect(fish).toContain(`-a ${name} -d '${summary}'`);
+    for (const [name, { summary }] of Object.entries(COMMANDS))
+      expect(fish).toContain(`-a ${name} -d '${summary}'`);
     expect(fish).toContain("'__fish_seen_subcommand_from keys' -f -a rotate");
     expect(await script("zsh")).toMatch(/^#compdef signalbox\n/);
   });
 
   test.skipIf(missingPrograms("zsh") !== null)("zsh reads it (needs zsh)", async () => {
-    const { status, stderr } = spawnSync("zsh", ["-n"], { input: await script("zsh"), encoding: "utf8" });
+    const { status, stderr } = spawnSync("zsh", ["-n"], {
+      input: await script("zsh"),
+      encoding: "utf8",
+    });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 
   test("another shell: exit 2; the command stands in the help", async () => {
-    const { code, stderr } = await runCommand(completionOf(COMMANDS), ["tcsh"], { cwd: ".", environment: {} });
+    const { code, stderr } = await runCommand(completionOf(COMMANDS), ["tcsh"], {
+      cwd: ".",
+      environment: {},
+    });
     expect(code).toBe(2);
     expect(stderr).toContain("must be one of bash, zsh, fish");
-    expect((await runCommand(runCommands, ["help"], { cwd: ".", environment: {} })).stdout).toContain("completion");
+    expect(
+      (await runCommand(runCommands, ["help"], { cwd: ".", environment: {} })).stdout,
+    ).toContain("completion");
   });
 });

@@ -52,11 +52,15 @@ describe("signalbox import", () => {
     source(ONE);
     const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain("wrote new/routes.yaml\nwrote new/routes.simulated.yaml\nwrote new/IMPORT.md\n");
+    expect(stdout).toContain(
+      "wrote new/routes.yaml\nwrote new/routes.simulated.yaml\nwrote new/IMPORT.md\n",
+    );
     expect(stdout).toContain("check: 0 errors, 0 warnings");
     const cache = ["--cache", TEST_CACHE_FOLDER];
     for (const environment of [[], ["--environment", "simulated"]]) {
-      const checked = await runCommand(check, ["new", "--strict", ...environment, ...cache], { cwd: folder });
+      const checked = await runCommand(check, ["new", "--strict", ...environment, ...cache], {
+        cwd: folder,
+      });
       expect([checked.code, checked.stderr]).toEqual([0, ""]);
     }
   });
@@ -64,13 +68,22 @@ describe("signalbox import", () => {
   // The commands that docs/migration.md begins with.
   test.each([
     ["litellm", "config.yaml", ONE],
-    ["portkey", "config.json", `{ "virtual_key": "openai-main", "override_params": { "model": "gpt-5" } }`],
+    [
+      "portkey",
+      "config.json",
+      `{ "virtual_key": "openai-main", "override_params": { "model": "gpt-5" } }`,
+    ],
     ["openrouter", "models.txt", "openai/gpt-5\n"],
   ])("import %s %s --out signalbox writes what passes check", async (name, file, text) => {
     source(text, file);
     const flags = name === "portkey" ? ["--provider", "openai-main=openai"] : [];
-    expect(await run(name, file, "--out", "signalbox", ...flags)).toMatchObject({ code: 0, stderr: "" });
-    const checked = await runCommand(check, ["signalbox", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+    expect(await run(name, file, "--out", "signalbox", ...flags)).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    const checked = await runCommand(check, ["signalbox", "--cache", TEST_CACHE_FOLDER], {
+      cwd: folder,
+    });
     expect(checked).toMatchObject({ code: 0, stderr: "" });
   });
 
@@ -87,7 +100,8 @@ describe("signalbox import", () => {
     expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toBe("mine\n");
   });
 
-  const portkey = (target: object): string => JSON.stringify({ override_params: { model: "m-1" }, ...target });
+  const portkey = (target: object): string =>
+    JSON.stringify({ override_params: { model: "m-1" }, ...target });
   const litellm = (model: string, base: string): string =>
     `model_list:\n  - model_name: chat\n    litellm_params: { model: ${model}, api_base: ${base} }\n`;
 
@@ -105,33 +119,57 @@ describe("signalbox import", () => {
     ["litellm", litellm("mistral/m-1", '"https://[HOST]/v1"'), "the address"],
     ["litellm", litellm("openai/gpt-5", '"https://YOUR_HOST/v1"'), "the address"],
     ["litellm", litellm("openai/gpt-5", '"$(OPENAI_URL)"'), "the address"],
-  ])("%s %s: an address that the file does not have is a placeholder that check reports", async (name, text, line) => {
-    source(text);
-    expect(await run(name, "config.yaml")).toMatchObject({ code: 0, stderr: "" });
-    const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
-    expect(routes).toMatch(/base_url: https:\/\/RESOURCE\./);
-    const checked = await runCommand(check, [".", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
-    expect(checked.stdout).toContain("PLACEHOLDER_LEFT");
-    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toContain(line);
-  });
+  ])(
+    "%s %s: an address that the file does not have is a placeholder that check reports",
+    async (name, text, line) => {
+      source(text);
+      expect(await run(name, "config.yaml")).toMatchObject({ code: 0, stderr: "" });
+      const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
+      expect(routes).toMatch(/base_url: https:\/\/RESOURCE\./);
+      const checked = await runCommand(check, [".", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+      expect(checked.stdout).toContain("PLACEHOLDER_LEFT");
+      expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toContain(line);
+    },
+  );
 
   test.each([
-    ["portkey", portkey({ provider: "openai", custom_host: "https://models.acme.example/v1" }), "unstated"],
-    ["portkey", portkey({ virtual_key: "openai-x", custom_host: "https://models.acme.example/v1" }), "unstated"],
-    ["portkey", portkey({ provider: "openai", custom_host: "http://models.internal/v1" }), "on-premises"],
+    [
+      "portkey",
+      portkey({ provider: "openai", custom_host: "https://models.acme.example/v1" }),
+      "unstated",
+    ],
+    [
+      "portkey",
+      portkey({ virtual_key: "openai-x", custom_host: "https://models.acme.example/v1" }),
+      "unstated",
+    ],
+    [
+      "portkey",
+      portkey({ provider: "openai", custom_host: "http://models.internal/v1" }),
+      "on-premises",
+    ],
     ["litellm", litellm("openai/m-1", "http://models.internal/v1"), "on-premises"],
     ["litellm", litellm("openai/responses/m-1", "https://models.acme.example/v1"), "unstated"],
-    ["litellm", litellm("text-completion-openai/m-1", "https://models.acme.example/v1"), "unstated"],
+    [
+      "litellm",
+      litellm("text-completion-openai/m-1", "https://models.acme.example/v1"),
+      "unstated",
+    ],
     ["litellm", litellm("litellm_proxy/m-1", "http://gateway.internal/v1"), "unstated"],
-  ])("%s %s: a server of which only the address is known makes no promises", async (name, text, region) => {
-    source(text);
-    expect((await run(name, "config.yaml")).code).toBe(0);
-    const [, provider = ""] = readFileSync(join(folder, "routes.yaml"), "utf8").split(/^(?:providers|models):$/m);
-    expect(provider).toContain(`region: ${region}\n`);
-    expect(provider).toContain("trains_on_data: true\n");
-    expect(provider).not.toMatch(/preset: openai|retention|OPENAI_API_KEY/);
-    expect(provider).not.toMatch(/max_completion_tokens_field/);
-  });
+  ])(
+    "%s %s: a server of which only the address is known makes no promises",
+    async (name, text, region) => {
+      source(text);
+      expect((await run(name, "config.yaml")).code).toBe(0);
+      const [, provider = ""] = readFileSync(join(folder, "routes.yaml"), "utf8").split(
+        /^(?:providers|models):$/m,
+      );
+      expect(provider).toContain(`region: ${region}\n`);
+      expect(provider).toContain("trains_on_data: true\n");
+      expect(provider).not.toMatch(/preset: openai|retention|OPENAI_API_KEY/);
+      expect(provider).not.toMatch(/max_completion_tokens_field/);
+    },
+  );
 
   test("--format json prints the report for programs", async () => {
     source(ONE.replace("gpt-5", "gpt-5, rpm: 5"));
@@ -158,11 +196,15 @@ describe("signalbox import", () => {
 
   test("--no-training and --workspace are written", async () => {
     source(ONE);
-    expect((await run("litellm", "config.yaml", "--no-training", "--workspace", "product")).code).toBe(0);
+    expect(
+      (await run("litellm", "config.yaml", "--no-training", "--workspace", "product")).code,
+    ).toBe(0);
     const routes = readFileSync(join(folder, "routes.yaml"), "utf8");
     expect(routes).toContain("trains_on_data: false");
     expect(routes).toContain("  product:\n");
-    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).not.toContain('data_collection":"allow');
+    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).not.toContain(
+      'data_collection":"allow',
+    );
   });
 
   test("a large configuration is split, and the parts pass check", async () => {
@@ -174,7 +216,9 @@ describe("signalbox import", () => {
       "providers.yaml",
       "routes.yaml",
     ]);
-    const checked = await runCommand(check, ["large", "--cache", TEST_CACHE_FOLDER], { cwd: folder });
+    const checked = await runCommand(check, ["large", "--cache", TEST_CACHE_FOLDER], {
+      cwd: folder,
+    });
     expect(checked.stdout).toContain("4 included: 61 routes");
   });
 });
@@ -182,7 +226,10 @@ describe("signalbox import", () => {
 describe("what cannot be imported is an error with its line, and nothing is written", () => {
   const BOMB = `a: &a [1,2,3,4,5,6,7,8,9]\n${"bcdefgh"
     .split("")
-    .map((name, index) => `${name}: &${name} [${Array.from({ length: 9 }, () => `*${"abcdefg"[index]}`).join(",")}]\n`)
+    .map(
+      (name, index) =>
+        `${name}: &${name} [${Array.from({ length: 9 }, () => `*${"abcdefg"[index]}`).join(",")}]\n`,
+    )
     .join("")}model_list: *h\n`;
 
   test.each([
@@ -195,19 +242,47 @@ describe("what cannot be imported is an error with its line, and nothing is writ
     ["an empty model_list", "model_list: []\n", "model_list has no row"],
     ["a model_list that is text", "model_list: gpt-4\n", "model_list must be a list"],
     ["a row that is text", "model_list:\n  - gpt-4\n", "model_list[0] must be a mapping"],
-    ["no name", "model_list:\n  - litellm_params: { model: openai/gpt-5 }\n", "model_list[0].model_name is missing"],
-    ["no parameters", "model_list:\n  - model_name: a\n", "model_list[0].litellm_params is missing"],
+    [
+      "no name",
+      "model_list:\n  - litellm_params: { model: openai/gpt-5 }\n",
+      "model_list[0].model_name is missing",
+    ],
+    [
+      "no parameters",
+      "model_list:\n  - model_name: a\n",
+      "model_list[0].litellm_params is missing",
+    ],
     [
       "no model",
       "model_list:\n  - model_name: a\n    litellm_params: { api_key: x }\n",
       "litellm_params.model is missing",
     ],
     ["a number that is none", `${ONE}    model_info: { max_tokens: many }\n`, "config.yaml:4:19"],
-    ["an address that is none", ONE.replace("gpt-5", "gpt-5, api_base: nowhere"), "this is not an http(s) URL"],
-    ["a file that is not there", `include: [models.yaml]\n${ONE}`, "the included file cannot be read"],
-    ["a file outside of its folder", `include: [../other.yaml]\n${ONE}`, "outside of the file's folder"],
-    ["a file by its absolute path", `include: [/etc/hosts]\n${ONE}`, "outside of the file's folder"],
-    ["a file by a way out and back", `include: [parts/../../other.yaml]\n${ONE}`, "outside of the file's folder"],
+    [
+      "an address that is none",
+      ONE.replace("gpt-5", "gpt-5, api_base: nowhere"),
+      "this is not an http(s) URL",
+    ],
+    [
+      "a file that is not there",
+      `include: [models.yaml]\n${ONE}`,
+      "the included file cannot be read",
+    ],
+    [
+      "a file outside of its folder",
+      `include: [../other.yaml]\n${ONE}`,
+      "outside of the file's folder",
+    ],
+    [
+      "a file by its absolute path",
+      `include: [/etc/hosts]\n${ONE}`,
+      "outside of the file's folder",
+    ],
+    [
+      "a file by a way out and back",
+      `include: [parts/../../other.yaml]\n${ONE}`,
+      "outside of the file's folder",
+    ],
     ["two documents", `${ONE}---\n${ONE}`, "config.yaml:4"],
     ["an alias bomb", BOMB, "expand to too many values"],
     ["a huge file", `${ONE}# ${"x".repeat(1_100_000)}\n`, "characters, more than 1048576"],
@@ -243,7 +318,10 @@ describe("what cannot be imported is an error with its line, and nothing is writ
   test("an included file has its own name in the message", async () => {
     mkdirSync(join(folder, "parts"));
     source("include: [parts/models.yaml]\n");
-    source("model_list:\n  - model_name: [a]\n    litellm_params: { model: openai/gpt-5 }\n", "parts/models.yaml");
+    source(
+      "model_list:\n  - model_name: [a]\n    litellm_params: { model: openai/gpt-5 }\n",
+      "parts/models.yaml",
+    );
     expect((await run("litellm", "config.yaml")).stderr).toContain("parts/models.yaml:2:5");
   });
 

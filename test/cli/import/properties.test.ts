@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ImportAnswers } from "../../../src/cli/import/configuration/imported-configuration.ts";
-import { formatImportJson, formatImportMarkdown, runImport, IMPORT_SOURCES } from "../../../src/cli/import/import.ts";
+import {
+  formatImportJson,
+  formatImportMarkdown,
+  runImport,
+  IMPORT_SOURCES,
+} from "../../../src/cli/import/import.ts";
 import { formatDiagnostics } from "../../../src/cli/terminal/report.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
 import { fewOrMany } from "../../support/long.ts";
@@ -14,12 +19,27 @@ const ANSWERS: ImportAnswers = {
 };
 
 /** Everything that an import would print or write. */
-async function outputs(source: string, text: string): Promise<{ readonly text: string; readonly errors: unknown }> {
-  const imported = await runImport(source, { shown: "source", text, path: "/nowhere/source" }, ANSWERS, TEST_CACHE);
+async function outputs(
+  source: string,
+  text: string,
+): Promise<{ readonly text: string; readonly errors: unknown }> {
+  const imported = await runImport(
+    source,
+    { shown: "source", text, path: "/nowhere/source" },
+    ANSWERS,
+    TEST_CACHE,
+  );
   if (!("files" in imported)) return { text: formatDiagnostics("terminal", imported), errors: [] };
   const { result } = imported;
-  const written = [...imported.files.values(), formatImportMarkdown(result), formatImportJson(result)];
-  return { text: written.join("\n"), errors: result.check.errors.filter(({ code }) => code !== "PLACEHOLDER_LEFT") };
+  const written = [
+    ...imported.files.values(),
+    formatImportMarkdown(result),
+    formatImportJson(result),
+  ];
+  return {
+    text: written.join("\n"),
+    errors: result.check.errors.filter(({ code }) => code !== "PLACEHOLDER_LEFT"),
+  };
 }
 
 /** A secret that no form of a credential gives away. */
@@ -71,7 +91,9 @@ const parameters = (odd: Odd) =>
     api_version: maybe(fc.constantFrom("2024-10-21", "preview")),
     aws_region_name: maybe(fc.constantFrom("eu-west-1", "us-east-1")),
     aws_secret_access_key: maybe(fc.constant(SECRET)),
-    vertex_credentials: maybe(fc.constantFrom(`{"private_key":"${SECRET}"}`, "keys/v.json", "/etc/v.json")),
+    vertex_credentials: maybe(
+      fc.constantFrom(`{"private_key":"${SECRET}"}`, "keys/v.json", "/etc/v.json"),
+    ),
     vertex_location: maybe(fc.constantFrom("europe-west4", "global")),
     region_name: maybe(fc.constantFrom("eu", "us", "Atlantis!")),
     rpm: maybe(fc.oneof(fc.nat(), odd)),
@@ -96,7 +118,15 @@ const liteLlm = (odd: Odd) =>
           fc
             .record({
               mode: maybe(
-                fc.constantFrom("chat", "embedding", "rerank", "image_generation", "responses", "completion", "zzz"),
+                fc.constantFrom(
+                  "chat",
+                  "embedding",
+                  "rerank",
+                  "image_generation",
+                  "responses",
+                  "completion",
+                  "zzz",
+                ),
               ),
               max_tokens: maybe(fc.oneof(fc.nat(), odd)),
               base_model: maybe(fc.constantFrom("azure/gpt-5", SECRET.repeat(1), "é")),
@@ -104,7 +134,9 @@ const liteLlm = (odd: Odd) =>
               max_input_tokens: maybe(fc.nat()),
               supports_vision: maybe(fc.oneof(fc.boolean(), odd)),
             })
-            .map(({ base_model: base, ...rest }) => (base === SECRET ? rest : { ...rest, base_model: base })),
+            .map(({ base_model: base, ...rest }) =>
+              base === SECRET ? rest : { ...rest, base_model: base },
+            ),
         ),
       }),
       { minLength: 1, maxLength: 5 },
@@ -112,7 +144,13 @@ const liteLlm = (odd: Odd) =>
     router_settings: maybe(
       fc.record({
         routing_strategy: maybe(
-          fc.constantFrom("simple-shuffle", "least-busy", "latency-based-routing", "cost-based-routing", "x"),
+          fc.constantFrom(
+            "simple-shuffle",
+            "least-busy",
+            "latency-based-routing",
+            "cost-based-routing",
+            "x",
+          ),
         ),
         num_retries: maybe(fc.oneof(fc.integer(), odd)),
         cooldown_time: maybe(fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), odd)),
@@ -152,7 +190,9 @@ const liteLlm = (odd: Odd) =>
         { maxLength: 2 },
       ),
     ),
-    guardrails: maybe(fc.constant([{ guardrail_name: "x", litellm_params: { default_on: true, api_key: SECRET } }])),
+    guardrails: maybe(
+      fc.constant([{ guardrail_name: "x", litellm_params: { default_on: true, api_key: SECRET } }]),
+    ),
   });
 
 describe.each(Object.keys(IMPORT_SOURCES))("import %s", (source) => {
@@ -168,7 +208,10 @@ describe.each(Object.keys(IMPORT_SOURCES))("import %s", (source) => {
           ),
         ),
         async (value) => {
-          const { errors } = await outputs(source, typeof value === "string" ? value : JSON.stringify(value));
+          const { errors } = await outputs(
+            source,
+            typeof value === "string" ? value : JSON.stringify(value),
+          );
           expect(errors).toEqual([]);
         },
       ),

@@ -23,7 +23,12 @@ test.each([
   ["openrouter", "large", "models.txt"],
 ])("%s %s: the simulated provider answers the first request", async (source, name, file) => {
   const path = join(CASES, source, name, file);
-  const answers = { workspace: "demo", trainsOnData: true, models: [], providers: new Map<string, string>() };
+  const answers = {
+    workspace: "demo",
+    trainsOnData: true,
+    models: [],
+    providers: new Map<string, string>(),
+  };
   const imported = await runImport(
     source,
     { shown: file, text: readFileSync(path, "utf8"), path },

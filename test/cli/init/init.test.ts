@@ -45,7 +45,10 @@ function routes(): string {
 
 describe("signalbox init", () => {
   test.each(PRESET_NAMES)("%s: what it writes compiles without a finding", async (preset) => {
-    expect(await run(init, ["--providers", preset, "--yes"])).toMatchObject({ code: 0, stderr: "" });
+    expect(await run(init, ["--providers", preset, "--yes"])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     const { table, diagnostics } = compileTable(
       { path: "routes.yaml", text: routes() },
       { policies: [...INIT_POLICIES] },
@@ -57,42 +60,60 @@ describe("signalbox init", () => {
     expect(routes()).toContain(`preset: ${preset}\n`);
   });
 
-  test("with every preset: check, policy test --strict and serve take it", { timeout: 120_000 }, async () => {
-    const made = await run(init, ["--providers", PRESET_NAMES.join(","), "--workspace", "acme", "--yes"]);
-    expect(made).toMatchObject({ code: 0, stderr: "" });
-    expect((await run(check, ["--strict", "--cache", CACHE])).stdout).toContain("PLACEHOLDER_LEFT");
-    const finished = routes().replaceAll(/RESOURCE|PROJECT|ACCOUNT|WORKSPACE|DEPLOYMENT/g, "mine");
-    writeFileSync(join(folder, "routes.yaml"), finished);
-    const checked = await run(check, ["--strict", "--cache", CACHE]);
-    expect(checked.stdout).toMatch(
-      /^anthropic: preset anthropic, anthropic-messages at https:\/\/api\.anthropic\.com\n/,
-    );
-    expect(checked).toMatchObject({ code: 0, stderr: "" });
-    const tested = await run(policy, ["test", "--strict", "--cache", CACHE]);
-    expect(tested.stdout).toContain("PASS  data-retention");
-    expect(tested).toMatchObject({ code: 0, stderr: "" });
-    const started = await startServer(
-      {
-        config: join(folder, "routes.yaml"),
-        database: join(folder, "signalbox.db"),
-        host: "127.0.0.1",
-        port: 0,
-        adminHost: "127.0.0.1",
-        adminPort: 0,
-        demo: false,
-        drain: 1_000,
-        watch: false,
-        cache: TEST_CACHE,
-      },
-      {},
-      "0.0.0-test",
-    );
-    expect(started).toMatchObject({ ok: true });
-    if (started.ok) await started.server.close();
-  });
+  test(
+    "with every preset: check, policy test --strict and serve take it",
+    { timeout: 120_000 },
+    async () => {
+      const made = await run(init, [
+        "--providers",
+        PRESET_NAMES.join(","),
+        "--workspace",
+        "acme",
+        "--yes",
+      ]);
+      expect(made).toMatchObject({ code: 0, stderr: "" });
+      expect((await run(check, ["--strict", "--cache", CACHE])).stdout).toContain(
+        "PLACEHOLDER_LEFT",
+      );
+      const finished = routes().replaceAll(
+        /RESOURCE|PROJECT|ACCOUNT|WORKSPACE|DEPLOYMENT/g,
+        "mine",
+      );
+      writeFileSync(join(folder, "routes.yaml"), finished);
+      const checked = await run(check, ["--strict", "--cache", CACHE]);
+      expect(checked.stdout).toMatch(
+        /^anthropic: preset anthropic, anthropic-messages at https:\/\/api\.anthropic\.com\n/,
+      );
+      expect(checked).toMatchObject({ code: 0, stderr: "" });
+      const tested = await run(policy, ["test", "--strict", "--cache", CACHE]);
+      expect(tested.stdout).toContain("PASS  data-retention");
+      expect(tested).toMatchObject({ code: 0, stderr: "" });
+      const started = await startServer(
+        {
+          config: join(folder, "routes.yaml"),
+          database: join(folder, "signalbox.db"),
+          host: "127.0.0.1",
+          port: 0,
+          adminHost: "127.0.0.1",
+          adminPort: 0,
+          demo: false,
+          drain: 1_000,
+          watch: false,
+          cache: TEST_CACHE,
+        },
+        {},
+        "0.0.0-test",
+      );
+      expect(started).toMatchObject({ ok: true });
+      if (started.ok) await started.server.close();
+    },
+  );
 
   test("regions narrow what is written, and where a provider has none, it is said", async () => {
-    expect((await run(init, ["--providers", "openai,bedrock,vertex", "--regions", "eu,us", "--yes"])).stderr).toBe("");
+    expect(
+      (await run(init, ["--providers", "openai,bedrock,vertex", "--regions", "eu,us", "--yes"]))
+        .stderr,
+    ).toBe("");
     const { table, diagnostics } = compileTable({ path: "routes.yaml", text: routes() });
     expect(diagnostics.filter(({ code }) => code !== "PLACEHOLDER_LEFT")).toEqual([]);
     const regions = Object.values(table?.providers ?? {}).map(({ region }) => region);
@@ -115,7 +136,9 @@ describe("signalbox init", () => {
 
   test("a .gitignore that is there stays, and what to add is said", async () => {
     writeFileSync(join(folder, ".gitignore"), "dist/\n");
-    expect((await run(init, ["--providers", "openai", "--yes"])).stdout).toContain("add .signalbox/ to .gitignore");
+    expect((await run(init, ["--providers", "openai", "--yes"])).stdout).toContain(
+      "add .signalbox/ to .gitignore",
+    );
     expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("dist/\n");
   });
 
@@ -128,8 +151,12 @@ describe("signalbox init", () => {
     expect((await run((argv, io) => init(argv, io, ask), ["new"], true)).code).toBe(0);
     expect(requested).toHaveLength(4);
     expect(readFileSync(join(folder, "new/routes.yaml"), "utf8")).toContain("  demo:\n");
-    expect((await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code).toBe(0);
-    expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain("--providers: is missing");
+    expect(
+      (await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code,
+    ).toBe(0);
+    expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain(
+      "--providers: is missing",
+    );
     expect(requested).toHaveLength(4);
   });
 
@@ -139,16 +166,29 @@ describe("signalbox init", () => {
     expect(routes()).toContain("    trains_on_data: true\n");
     const named = await run(init, ["named", "--providers", "openai", "--no-training", "--yes"]);
     expect(named.stdout).not.toContain("data_collection");
-    expect(readFileSync(join(folder, "named/routes.yaml"), "utf8")).toContain("    trains_on_data: false\n");
+    expect(readFileSync(join(folder, "named/routes.yaml"), "utf8")).toContain(
+      "    trains_on_data: false\n",
+    );
     const unclear: Ask = async (question) => (question.includes("train") ? "perhaps" : "");
-    const requested = await run((argv, io) => init(argv, io, unclear), ["x", "--providers", "openai"], true);
-    expect(requested).toMatchObject({ code: 2, stderr: expect.stringContaining("--no-training: answer yes or no") });
+    const requested = await run(
+      (argv, io) => init(argv, io, unclear),
+      ["x", "--providers", "openai"],
+      true,
+    );
+    expect(requested).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--no-training: answer yes or no"),
+    });
   });
 
   test("writes the schemas that an editor of its files needs, and their paths are those of the documents", async () => {
     expect((await run(init, ["--providers", "openai", "--yes"])).code).toBe(0);
-    const pages = ["editor.md", "assertions.md"].map((page) => readFileSync(join(PAGES, page), "utf8")).join("\n");
-    const named = [...pages.matchAll(/\$schema=(?:\.\.?\/)(\S+\.schema\.json)/g)].map(([, name = ""]) => name);
+    const pages = ["editor.md", "assertions.md"]
+      .map((page) => readFileSync(join(PAGES, page), "utf8"))
+      .join("\n");
+    const named = [...pages.matchAll(/\$schema=(?:\.\.?\/)(\S+\.schema\.json)/g)].map(
+      ([, name = ""]) => name,
+    );
     expect(new Set(named).size).toBe(4);
     for (const name of named) expect([name, existsSync(join(folder, name))]).toEqual([name, true]);
   });

@@ -5,7 +5,16 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { objectOf, textOf } from "../../../src/cli/terminal/read-answer.ts";
 import { temporaryFolder } from "../simulate/repository.ts";
-import { approval, DIGESTS, fakeServer, lacking, slot, view, type FakeServer, type Reply } from "./fake-server.ts";
+import {
+  approval,
+  DIGESTS,
+  fakeServer,
+  lacking,
+  slot,
+  view,
+  type FakeServer,
+  type Reply,
+} from "./fake-server.ts";
 
 const GET = "GET /v1/policies/eu-residency";
 const ETAG = '"v1-0123456789abcdef"';
@@ -13,7 +22,12 @@ const ROWS = "GET /v1/policies/eu-residency/transitions?after=0&limit=500";
 const NO_ROWS: Reply = { body: { object: "list", data: [], has_more: false } };
 
 /** A policy, and what becomes of it. */
-function changing(before: JsonObject, what: string, after: JsonObject, more: Record<string, Reply> = {}) {
+function changing(
+  before: JsonObject,
+  what: string,
+  after: JsonObject,
+  more: Record<string, Reply> = {},
+) {
   return fakeServer({
     [GET]: { body: before },
     [`POST /v1/policies/eu-residency/${what}`]: { body: after },
@@ -44,22 +58,33 @@ describe("signalbox policy approve", () => {
         "",
       ].join("\n"),
     );
-    expect(server.requested.at(-1)).toMatchObject({ body: { digest: DIGESTS.r2 }, ifMatch: undefined });
+    expect(server.requested.at(-1)).toMatchObject({
+      body: { digest: DIGESTS.r2 },
+      ifMatch: undefined,
+    });
   });
 
   it("says that the missing requirements are unknown where the answer does not have them", async () => {
     const server = await changing(view(), "approvals", { ...after, missing: undefined });
-    expect(await done(server, ["approve", "eu-residency"])).toContain("the missing requirements are unknown\n");
+    expect(await done(server, ["approve", "eu-residency"])).toContain(
+      "the missing requirements are unknown\n",
+    );
   });
 
   it("names the next command where nothing more is required", async () => {
     const server = await changing(view(), "approvals", view({ missing: [] }));
     const said = await done(server, ["approve", "eu-residency"]);
-    expect(said).toContain("nothing more is required\nnext: signalbox policy promote eu-residency\n");
+    expect(said).toContain(
+      "nothing more is required\nnext: signalbox policy promote eu-residency\n",
+    );
   });
 
   it("takes a digest by its first digits, wherever the content stands", async () => {
-    const server = await changing(view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }), "approvals", after);
+    const server = await changing(
+      view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }),
+      "approvals",
+      after,
+    );
     const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
     expect(server.requested.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     expect(said).toContain("approved r3 (3c3c3c3c)\nnote: this content is not the candidate now\n");
@@ -101,8 +126,18 @@ describe("signalbox policy approve", () => {
 });
 
 describe("signalbox policy approve --report", () => {
-  const head = (policies: readonly object[]) => ({ name: "head", table_revision: "cd".repeat(32), policies });
-  const candidate = { id: "eu-residency", digest: DIGESTS.r2, slot: "candidate", content: "rules", from: "head" };
+  const head = (policies: readonly object[]) => ({
+    name: "head",
+    table_revision: "cd".repeat(32),
+    policies,
+  });
+  const candidate = {
+    id: "eu-residency",
+    digest: DIGESTS.r2,
+    slot: "candidate",
+    content: "rules",
+    from: "head",
+  };
   const kept = { ...candidate, digest: DIGESTS.r1, slot: "enforced", from: "base" };
   const report = (more: object = {}) => ({
     format: "signalbox.simulation.v3",
@@ -136,7 +171,10 @@ describe("signalbox policy approve --report", () => {
       cwd,
       environment: { SIGNALBOX_KEY: "k", SIGNALBOX_SERVER: server.url },
     });
-    return { ...ran, sent: server.requested.find(({ line }) => line.startsWith("POST"))?.body ?? null };
+    return {
+      ...ran,
+      sent: server.requested.find(({ line }) => line.startsWith("POST"))?.body ?? null,
+    };
   }
 
   it("sends the hash of the file's bytes, and the facts that it holds, gates of coverage among them", async () => {
@@ -166,21 +204,34 @@ describe("signalbox policy approve --report", () => {
     it("names the server's report where the file says the same in other bytes", async () => {
       const own = { body: report({ base: { ...head([]), name: "enforced" } }) };
       const { code, sent } = await approveWith(seen, requiring, own);
-      expect([code, sent]).toMatchObject([0, { report: { sha256: verified, assertions: { passed: 6 } } }]);
+      expect([code, sent]).toMatchObject([
+        0,
+        { report: { sha256: verified, assertions: { passed: 6 } } },
+      ]);
     });
 
     it("approves nothing with another one where a report is required, and says what differs", async () => {
-      const own = { body: report({ complete: false, base: { ...head([]), table_revision: "ee".repeat(32) } }) };
+      const own = {
+        body: report({ complete: false, base: { ...head([]), table_revision: "ee".repeat(32) } }),
+      };
       const { code, stderr, sent } = await approveWith(seen, requiring, own);
       expect([code, sent]).toEqual([3, null]);
-      expect(stderr).toContain("(the table of its base, whether every class was decided); read the server's: ");
-      expect(stderr).toContain(`signalbox policy simulate eu-residency --digest ${DIGESTS.r2.slice(0, 12)}`);
+      expect(stderr).toContain(
+        "(the table of its base, whether every class was decided); read the server's: ",
+      );
+      expect(stderr).toContain(
+        `signalbox policy simulate eu-residency --digest ${DIGESTS.r2.slice(0, 12)}`,
+      );
     });
 
     it("sends another one as a claim where none is required", async () => {
-      const { code, stderr, sent } = await approveWith(seen, view(), { body: report({ complete: false }) });
+      const { code, stderr, sent } = await approveWith(seen, view(), {
+        body: report({ complete: false }),
+      });
       expect(code).toBe(0);
-      expect(sent).toMatchObject({ report: { sha256: createHash("sha256").update(seen).digest("hex") } });
+      expect(sent).toMatchObject({
+        report: { sha256: createHash("sha256").update(seen).digest("hex") },
+      });
       expect(stderr).toContain("is not the simulation of this promotion as the server computes it");
     });
 
@@ -194,21 +245,33 @@ describe("signalbox policy approve --report", () => {
   });
 
   it("says of a report without assertions, or of one that was cut, just that", async () => {
-    const { sent } = await approveWith(JSON.stringify(report({ assertions: null, complete: false })));
-    expect(sent).toMatchObject({ report: { complete: false, assertions: { passed: 0, failed: 0, waived: 0 } } });
+    const { sent } = await approveWith(
+      JSON.stringify(report({ assertions: null, complete: false })),
+    );
+    expect(sent).toMatchObject({
+      report: { complete: false, assertions: { passed: 0, failed: 0, waived: 0 } },
+    });
   });
 
   it.each<[string, string, string]>([
     ["no JSON", "<html>", "is not a report"],
     ["a list", "[]", "is not a report"],
     ["something else", JSON.stringify({ object: "policy" }), "is not a report"],
-    ["another version", JSON.stringify(report({ format: "signalbox.simulation.v1" })), "is not a report"],
+    [
+      "another version",
+      JSON.stringify(report({ format: "signalbox.simulation.v1" })),
+      "is not a report",
+    ],
     [
       "another content",
       JSON.stringify(report({ head: head([{ ...candidate, digest: DIGESTS.r1 }]) })),
       "has other content",
     ],
-    ["a tree without the policy", JSON.stringify(report({ head: head([]) })), "does not have the policy"],
+    [
+      "a tree without the policy",
+      JSON.stringify(report({ head: head([]) })),
+      "does not have the policy",
+    ],
     [
       "the content on its base side alone",
       JSON.stringify(report({ base: head([candidate]), head: head([]) })),
@@ -232,14 +295,19 @@ describe("signalbox policy approve --report", () => {
   });
 
   it("takes content that the files enforce as it is declared", async () => {
-    const first = report({ head: head([{ ...candidate, slot: "enforced" }]), promoted_policies: [] });
+    const first = report({
+      head: head([{ ...candidate, slot: "enforced" }]),
+      promoted_policies: [],
+    });
     expect((await approveWith(JSON.stringify(first))).code).toBe(0);
   });
 
   it("finds a policy's end by the digest that a store gives it", async () => {
     const ending = view({ candidate: slot(3, DIGESTS.end, { content: "removal" }) });
     const end = { ...candidate, digest: DIGESTS.end, content: "removal" };
-    expect((await approveWith(JSON.stringify(report({ head: head([kept, end]) })), ending)).code).toBe(0);
+    expect(
+      (await approveWith(JSON.stringify(report({ head: head([kept, end]) })), ending)).code,
+    ).toBe(0);
     const silent = await approveWith(JSON.stringify(report({ head: head([]) })), ending);
     expect(silent.stderr).toContain("does not show the removal of the policy");
     const { stderr } = await approveWith(JSON.stringify(report()), ending);
@@ -248,7 +316,12 @@ describe("signalbox policy approve --report", () => {
 
   it("names the flag where there is no file", async () => {
     const server = await changing(view(), "approvals", view());
-    const { code, stderr } = await server.run(["approve", "eu-residency", "--report", "/nowhere/r.json"]);
+    const { code, stderr } = await server.run([
+      "approve",
+      "eu-residency",
+      "--report",
+      "/nowhere/r.json",
+    ]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/--report: the file cannot be read.*\(given: `\/nowhere\/r\.json`\)/);
   });
@@ -262,7 +335,10 @@ describe("signalbox policy rollback", () => {
     can_roll_back: true,
     rollback_to: { revision: "r1", digest: DIGESTS.r1 },
   });
-  const back = view({ candidate: slot(2, DIGESTS.r2, { held: true }), held: [{ revision: "r2", digest: DIGESTS.r2 }] });
+  const back = view({
+    candidate: slot(2, DIGESTS.r2, { held: true }),
+    held: [{ revision: "r2", digest: DIGESTS.r2 }],
+  });
 
   it("makes act what acted before, and says what it takes to undo it", async () => {
     const server = await changing(promoted, "rollbacks", back);
@@ -277,7 +353,10 @@ describe("signalbox policy rollback", () => {
     );
     expect(server.requested[1]).toMatchObject({
       ifMatch: ETAG,
-      body: { expected: { candidate_revision: null, enforced_revision: "r2" }, reason: "wrong_denials" },
+      body: {
+        expected: { candidate_revision: null, enforced_revision: "r2" },
+        reason: "wrong_denials",
+      },
     });
   });
 
@@ -310,7 +389,10 @@ describe("signalbox policy rollback", () => {
   });
 
   it.each([
-    [{ enforced: null }, "nothing is enforced; for earlier content, see: signalbox policy history eu-residency"],
+    [
+      { enforced: null },
+      "nothing is enforced; for earlier content, see: signalbox policy history eu-residency",
+    ],
     [
       { can_roll_back: false, rollback_to: null },
       /nothing was enforced before r\d \([0-9a-f]{8}\); change or delete the policy's file/,
@@ -332,7 +414,10 @@ describe("signalbox policy withdraw and release", () => {
     const said = await done(server, ["withdraw", "eu-residency"]);
     expect(said).toContain("withdrew the approval of r2 (2b2b2b2b)\n");
     expect(said).toContain("undo: signalbox policy approve eu-residency --digest 2b2b2b2b2b2b\n");
-    expect(server.requested[1]).toMatchObject({ ifMatch: undefined, body: { what: "approval", digest: DIGESTS.r2 } });
+    expect(server.requested[1]).toMatchObject({
+      ifMatch: undefined,
+      body: { what: "approval", digest: DIGESTS.r2 },
+    });
   });
 
   it("takes the candidate out, with the tag of what was seen", async () => {
@@ -354,19 +439,32 @@ describe("signalbox policy withdraw and release", () => {
 
   it("does not guess between a candidate and an approval", async () => {
     const server = await changing(view(), "withdrawals", none);
-    const { code, stderr } = await server.run(["withdraw", "eu-residency", "--candidate", "--digest", "2b2b2b"]);
+    const { code, stderr } = await server.run([
+      "withdraw",
+      "eu-residency",
+      "--candidate",
+      "--digest",
+      "2b2b2b",
+    ]);
     expect([code, server.requested]).toEqual([2, []]);
     expect(stderr).toContain("--candidate, --digest: give one of them");
   });
 
   it.each<[JsonObject, string]>([
     [
-      { held: [{ revision: "r3", digest: DIGESTS.r3 }], withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }] },
+      {
+        held: [{ revision: "r3", digest: DIGESTS.r3 }],
+        withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }],
+      },
       DIGESTS.r3,
     ],
     [{ withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }] }, DIGESTS.r2],
   ])("releases the one content that it can be about: %j", async (more, digest) => {
-    const server = await changing({ ...none, ...more }, "releases", view({ candidate: slot(9, digest) }));
+    const server = await changing(
+      { ...none, ...more },
+      "releases",
+      view({ candidate: slot(9, digest) }),
+    );
     const said = await done(server, ["release", "eu-residency"]);
     expect(server.requested[1]).toMatchObject({ ifMatch: ETAG, body: { digest } });
     expect(said).toContain("undo: signalbox policy withdraw eu-residency --candidate\n");

@@ -11,7 +11,8 @@ const CONTRACT: JsonObject = {
   obligations: [],
   operations: ["chat.completions", "messages"],
 };
-const BEFORE = 'package policies.eu_residency\n\nregions := {"eu"}\n\nprocessed_in_eu.pass if {\n\tinput.a == 1\n}\n';
+const BEFORE =
+  'package policies.eu_residency\n\nregions := {"eu"}\n\nprocessed_in_eu.pass if {\n\tinput.a == 1\n}\n';
 
 function content(revision: number, digest: string, more: JsonObject = {}): Reply {
   const sources = [{ package: "policies.eu_residency", source: BEFORE }];
@@ -34,7 +35,10 @@ const at = (digest: string) => `${GET}/content?digest=${digest}`;
 
 describe("signalbox policy diff", () => {
   const after = content(2, DIGESTS.r2, {
-    contract: { ...CONTRACT, constraints: [{ name: "processed_in_eu", effect: "gate", reasons: ["NOT_EU"] }] },
+    contract: {
+      ...CONTRACT,
+      constraints: [{ name: "processed_in_eu", effect: "gate", reasons: ["NOT_EU"] }],
+    },
     sources: [
       { package: "policies.eu_residency", source: BEFORE.replace('{"eu"}', '{"eu", "eu-west"}') },
       { package: "lib.regions", source: "package lib.regions\n" },
@@ -85,7 +89,10 @@ describe("signalbox policy diff", () => {
     expect(gone).toContain("r1 (1a1a1a1a) → r3 (edededed), the policy's removal\n");
     expect(gone).toContain("  - constraint processed_in_eu (filter): REGION_NOT_IN_EU\n");
     expect(gone).toContain("+++ /dev/null\n@@ -1,7 +0,0 @@\n-package policies.eu_residency\n");
-    const first = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [at(DIGESTS.r2)]: after });
+    const first = await fakeServer({
+      [GET]: { body: view({ enforced: null }) },
+      [at(DIGESTS.r2)]: after,
+    });
     const fresh = (await first.run(["diff", "eu-residency"])).stdout;
     expect(fresh).toContain("nothing → r2 (2b2b2b2b)\n");
     expect(fresh).toContain("  + operation messages\n");
@@ -94,11 +101,15 @@ describe("signalbox policy diff", () => {
 
   it("compares the given contents, and says where a slot is empty", async () => {
     const server = await fakeServer({
-      [GET]: { body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }) },
+      [GET]: {
+        body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }),
+      },
       [at(DIGESTS.r1)]: content(1, DIGESTS.r1),
       [at(DIGESTS.r3)]: content(3, DIGESTS.r3),
     });
-    expect((await server.run(["diff", "eu-residency", "--from", "r3", "--to", "enforced"])).stdout).toBe(
+    expect(
+      (await server.run(["diff", "eu-residency", "--from", "r3", "--to", "enforced"])).stdout,
+    ).toBe(
       "eu-residency: r3 (3c3c3c3c) → r1 (1a1a1a1a)\n\nContract\n  the contract is unchanged\n",
     );
     const { code, stderr } = await server.run(["diff", "eu-residency"]);
@@ -111,8 +122,14 @@ describe("signalbox policy diff", () => {
 
   it("gives both contents, the changes and a patch as JSON", async () => {
     const from = content(1, DIGESTS.r1);
-    const server = await fakeServer({ [GET]: { body: view() }, [at(DIGESTS.r1)]: from, [at(DIGESTS.r2)]: after });
-    const said: JsonObject = JSON.parse((await server.run(["diff", "eu-residency", "--format", "json"])).stdout);
+    const server = await fakeServer({
+      [GET]: { body: view() },
+      [at(DIGESTS.r1)]: from,
+      [at(DIGESTS.r2)]: after,
+    });
+    const said: JsonObject = JSON.parse(
+      (await server.run(["diff", "eu-residency", "--format", "json"])).stdout,
+    );
     expect(said).toMatchObject({ from: from.body, to: after.body });
     expect(said["contract"]).toEqual([
       {
@@ -127,7 +144,10 @@ describe("signalbox policy diff", () => {
     const evil = content(2, DIGESTS.r2, {
       sources: [{ package: "a\u001b[2J", source: '::error::x\n\u001b[2J\u202e"\n' }],
     });
-    const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [at(DIGESTS.r2)]: evil });
+    const server = await fakeServer({
+      [GET]: { body: view({ enforced: null }) },
+      [at(DIGESTS.r2)]: evil,
+    });
     const { stdout } = await server.run(["diff", "eu-residency"]);
     expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(stdout).not.toMatch(/^\s*::/m);
@@ -135,7 +155,10 @@ describe("signalbox policy diff", () => {
 
   it("says so where a content's bytes are not kept", async () => {
     const error = { code: "content_not_found", message: "No content." };
-    const server = await fakeServer({ [GET]: { body: view() }, [at(DIGESTS.r2)]: { status: 404, body: { error } } });
+    const server = await fakeServer({
+      [GET]: { body: view() },
+      [at(DIGESTS.r2)]: { status: 404, body: { error } },
+    });
     const { code, stderr } = await server.run(["diff", "eu-residency", "--from", "candidate"]);
     expect(code).toBe(1);
     expect(stderr).toContain("answered with 404, content_not_found: No content.");
@@ -143,13 +166,31 @@ describe("signalbox policy diff", () => {
 });
 
 describe("contracts", () => {
-  const constraint = (name: string, effect = "gate", reasons = ["A"]) => ({ name, effect, reasons });
-  const obligation = (name: string, value: string | number, kind = "max_output_tokens") => ({ name, kind, value });
+  const constraint = (name: string, effect = "gate", reasons = ["A"]) => ({
+    name,
+    effect,
+    reasons,
+  });
+  const obligation = (name: string, value: string | number, kind = "max_output_tokens") => ({
+    name,
+    kind,
+    value,
+  });
 
   it.each<[string, JsonObject, JsonObject, readonly string[]]>([
     ["nothing", CONTRACT, CONTRACT, []],
-    ["a new constraint", { constraints: [] }, { constraints: [constraint("a")] }, ["+ constraint a (gate): A"]],
-    ["one that is gone", { constraints: [constraint("a")] }, { constraints: [] }, ["- constraint a (gate): A"]],
+    [
+      "a new constraint",
+      { constraints: [] },
+      { constraints: [constraint("a")] },
+      ["+ constraint a (gate): A"],
+    ],
+    [
+      "one that is gone",
+      { constraints: [constraint("a")] },
+      { constraints: [] },
+      ["- constraint a (gate): A"],
+    ],
     [
       "an effect",
       { constraints: [constraint("a", "filter")] },
@@ -178,7 +219,12 @@ describe("contracts", () => {
         "+ obligation c: prefer_region eu",
       ],
     ],
-    ["operations", { operations: ["a", "b"] }, { operations: ["b", "c"] }, ["+ operation c", "- operation a"]],
+    [
+      "operations",
+      { operations: ["a", "b"] },
+      { operations: ["b", "c"] },
+      ["+ operation c", "- operation a"],
+    ],
     [
       "whose it is",
       { owners: ["a"], title: "x" },
@@ -198,7 +244,8 @@ describe("contracts", () => {
 
 describe("sources", () => {
   it("that have little in common do not keep anybody waiting", () => {
-    const lines = (text: string) => Array.from({ length: 60_000 }, (_, index) => `${text} ${index}`).join("\n");
+    const lines = (text: string) =>
+      Array.from({ length: 60_000 }, (_, index) => `${text} ${index}`).join("\n");
     const side = (name: string) => ({ name, modules: [{ package: "a", source: lines(name) }] });
     const begun = performance.now();
     sourceDiff(side("x"), side("y"));

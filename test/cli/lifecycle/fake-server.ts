@@ -31,8 +31,13 @@ export interface FakeServer {
 
 export const KEY = "sbx_production_test_only";
 
-/** A server that speaks the design and knows nothing: answers by method and path, 404 for the rest. Gone when the test ends. */
-export async function fakeServer(replies: Readonly<Record<string, Reply | undefined>>): Promise<FakeServer> {
+/**
+ * A server that speaks the design and knows nothing: answers by method and path, 404 for the rest.
+ * Gone when the test ends.
+ */
+export async function fakeServer(
+  replies: Readonly<Record<string, Reply | undefined>>,
+): Promise<FakeServer> {
   const requested: Requested[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -46,8 +51,14 @@ export async function fakeServer(replies: Readonly<Record<string, Reply | undefi
         ifMatch: request.headers["if-match"],
         body: text === "" ? null : JSON.parse(text),
       });
-      const reply = replies[line] ?? { status: 404, body: { error: { code: "not_found", message: "No such path." } } };
-      response.writeHead(reply.status ?? 200, { "content-type": "application/json", ...reply.headers });
+      const reply = replies[line] ?? {
+        status: 404,
+        body: { error: { code: "not_found", message: "No such path." } },
+      };
+      response.writeHead(reply.status ?? 200, {
+        "content-type": "application/json",
+        ...reply.headers,
+      });
       response.end(typeof reply.body === "string" ? reply.body : JSON.stringify(reply.body));
     });
   });
@@ -65,11 +76,19 @@ export async function fakeServer(replies: Readonly<Record<string, Reply | undefi
     url,
     requested,
     run: (argv, io = {}) =>
-      runCommand(policy, argv, { environment: { SIGNALBOX_KEY: KEY, SIGNALBOX_SERVER: url }, ...io }),
+      runCommand(policy, argv, {
+        environment: { SIGNALBOX_KEY: KEY, SIGNALBOX_SERVER: url },
+        ...io,
+      }),
   };
 }
 
-export const DIGESTS = { r1: "1a".repeat(32), r2: "2b".repeat(32), r3: "3c".repeat(32), end: "ed".repeat(32) } as const;
+export const DIGESTS = {
+  r1: "1a".repeat(32),
+  r2: "2b".repeat(32),
+  r3: "3c".repeat(32),
+  end: "ed".repeat(32),
+} as const;
 
 export function slot(revision: number, digest: string, more: JsonObject = {}): JsonObject {
   return {
@@ -87,7 +106,11 @@ export function slot(revision: number, digest: string, more: JsonObject = {}): J
   };
 }
 
-export function approval(keyId: string, roles: readonly string[] = [], report: JsonObject | null = null): JsonObject {
+export function approval(
+  keyId: string,
+  roles: readonly string[] = [],
+  report: JsonObject | null = null,
+): JsonObject {
   return {
     by: { key_id: keyId, workspace: "platform", origin: keyId, roles: [...roles] },
     at: "2026-03-03T10:30:00.000Z",
@@ -158,8 +181,16 @@ export const STRICT: JsonObject = {
     assertions: true,
   },
   missing: [
-    lacking("approvals", "2 approvals of this content (1 count)", "`signalbox policy approve ID`, by another person."),
-    lacking("roles", "an approver with the role privacy", "`signalbox policy approve ID`, by another person."),
+    lacking(
+      "approvals",
+      "2 approvals of this content (1 count)",
+      "`signalbox policy approve ID`, by another person.",
+    ),
+    lacking(
+      "roles",
+      "an approver with the role privacy",
+      "`signalbox policy approve ID`, by another person.",
+    ),
     lacking("soak", "7d in shadow (2d 3h so far)", "Wait."),
   ],
 };
@@ -179,7 +210,14 @@ export function shadow(more: JsonObject = {}): JsonObject {
     by_route: [{ route: "chat-eu", judged: 1_204, ...figures }],
     by_workspace: [
       { workspace: "shop", judged: 1_000, ...figures },
-      { workspace: null, judged: 204, would_deny: 0, newly_denied: 0, would_narrow: 0, indeterminate: 0 },
+      {
+        workspace: null,
+        judged: 204,
+        would_deny: 0,
+        newly_denied: 0,
+        would_narrow: 0,
+        indeterminate: 0,
+      },
     ],
     witnesses: [
       {

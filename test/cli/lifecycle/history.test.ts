@@ -2,8 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { DIGESTS, fakeServer } from "./fake-server.ts";
 
-const ROWS = (after: number) => `GET /v1/policies/eu-residency/transitions?after=${after}&limit=500`;
-const BY = { keyId: "k1", workspace: "platform", origin: "k1", roles: ["security"], requestId: "req_1" };
+const ROWS = (after: number) =>
+  `GET /v1/policies/eu-residency/transitions?after=${after}&limit=500`;
+const BY = {
+  keyId: "k1",
+  workspace: "platform",
+  origin: "k1",
+  roles: ["security"],
+  requestId: "req_1",
+};
 const R1 = { revision: 1, digest: DIGESTS.r1, module: null };
 const R2 = { revision: 2, digest: DIGESTS.r2, module: null };
 const REPORT = {
@@ -32,7 +39,14 @@ const PROMOTED: JsonObject = {
     { by: BY, at: 1, report: REPORT },
     { by: { ...BY, keyId: "k3" }, at: 2, report: null },
   ],
-  shadow: { since: 1, judged: 1_204, wouldDeny: 37, newlyDenied: 12, wouldNarrow: 4, indeterminate: 0 },
+  shadow: {
+    since: 1,
+    judged: 1_204,
+    wouldDeny: 37,
+    newlyDenied: 12,
+    wouldNarrow: 4,
+    indeterminate: 0,
+  },
 };
 
 describe("signalbox policy history", () => {
@@ -58,7 +72,9 @@ describe("signalbox policy history", () => {
       row(14, { ...PROMOTED, from: null, approvals: [], shadow: null }),
       row(15, { kind: "something_newer" }),
     ];
-    const server = await fakeServer({ [ROWS(0)]: { body: { object: "list", data: rows, has_more: false } } });
+    const server = await fakeServer({
+      [ROWS(0)]: { body: { object: "list", data: rows, has_more: false } },
+    });
     const { code, stdout, stderr } = await server.run(["history", "eu-residency"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatchInlineSnapshot(`
@@ -91,7 +107,10 @@ describe("signalbox policy history", () => {
 
   it.each<[string, unknown]>([
     ["always says the same", { object: "list", data: [row(3, PROMOTED)], has_more: true }],
-    ["goes backwards", { object: "list", data: [row(3, PROMOTED), row(2, PROMOTED)], has_more: false }],
+    [
+      "goes backwards",
+      { object: "list", data: [row(3, PROMOTED), row(2, PROMOTED)], has_more: false },
+    ],
     ["has rows without records", { object: "list", data: [{ position: 1 }], has_more: false }],
     ["has no rows", { object: "list" }],
   ])("does not believe a log that %s", async (_name, body) => {
@@ -102,7 +121,11 @@ describe("signalbox policy history", () => {
   });
 
   it.each([1e300, -1e300, "x", null])("shows a row whose time is none: %j", async (at) => {
-    const body = { object: "list", data: [row(1, { ...PROMOTED, at, kind: "a\u001b[2J" })], has_more: false };
+    const body = {
+      object: "list",
+      data: [row(1, { ...PROMOTED, at, kind: "a\u001b[2J" })],
+      has_more: false,
+    };
     const server = await fakeServer({ [ROWS(0)]: { body } });
     const { code, stdout } = await server.run(["history", "eu-residency"]);
     expect(code).toBe(0);

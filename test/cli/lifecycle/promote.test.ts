@@ -35,7 +35,10 @@ describe("signalbox policy promote", () => {
 
   it("takes the tag of the body: a proxy that compresses makes the header's weak", async () => {
     const headers = { etag: 'W/"v1-0123456789abcdef"' };
-    const server = await fakeServer({ [GET]: { body: view(), headers }, [POST]: { body: PROMOTED } });
+    const server = await fakeServer({
+      [GET]: { body: view(), headers },
+      [POST]: { body: PROMOTED },
+    });
     expect((await server.run(["promote", "eu-residency"])).code).toBe(0);
     expect(server.requested[1]?.ifMatch).toBe('"v1-0123456789abcdef"');
   });
@@ -52,10 +55,23 @@ describe("signalbox policy promote", () => {
   });
 
   it("distinguishes the first promotion", async () => {
-    const server = await fakeServer({ [GET]: { body: view({ enforced: null }) }, [POST]: { body: PROMOTED } });
-    const { code, stdout } = await server.run(["promote", "eu-residency", "--expect-enforced", "none"]);
-    expect([code, stdout.split("\n")[0]]).toEqual([0, "eu-residency: promoting nothing → r2 (2b2b2b2b)"]);
-    expect(server.requested[1]?.body).toEqual({ expected: { candidate_revision: "r2", enforced_revision: null } });
+    const server = await fakeServer({
+      [GET]: { body: view({ enforced: null }) },
+      [POST]: { body: PROMOTED },
+    });
+    const { code, stdout } = await server.run([
+      "promote",
+      "eu-residency",
+      "--expect-enforced",
+      "none",
+    ]);
+    expect([code, stdout.split("\n")[0]]).toEqual([
+      0,
+      "eu-residency: promoting nothing → r2 (2b2b2b2b)",
+    ]);
+    expect(server.requested[1]?.body).toEqual({
+      expected: { candidate_revision: "r2", enforced_revision: null },
+    });
   });
 
   it.each([
@@ -79,8 +95,15 @@ describe("signalbox policy promote", () => {
   });
 
   it("prints the server's sentences of what is missing, before and after the server refuses", async () => {
-    const error = { code: "approvals_required", message: "The promotion still needs 2 approvals.", fix: "Ask ID." };
-    const server = await fakeServer({ [GET]: { body: view(STRICT) }, [POST]: { status: 409, body: { error } } });
+    const error = {
+      code: "approvals_required",
+      message: "The promotion still needs 2 approvals.",
+      fix: "Ask ID.",
+    };
+    const server = await fakeServer({
+      [GET]: { body: view(STRICT) },
+      [POST]: { status: 409, body: { error } },
+    });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
     expect(code).toBe(3);
     expect(stdout.replaceAll("\n  ", " ")).toContain(

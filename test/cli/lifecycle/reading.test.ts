@@ -11,8 +11,18 @@ describe("signalbox policy list", () => {
           table_revision: "cd".repeat(32),
           data: [
             { ...view(STRICT), missing: undefined },
-            view({ id: "no-training", state: "enforced", candidate: null, missing: undefined, drift: ["files_held"] }),
-            view({ id: "old-rule", state: "ending", candidate: slot(3, DIGESTS.end, { content: "removal" }) }),
+            view({
+              id: "no-training",
+              state: "enforced",
+              candidate: null,
+              missing: undefined,
+              drift: ["files_held"],
+            }),
+            view({
+              id: "old-rule",
+              state: "ending",
+              candidate: slot(3, DIGESTS.end, { content: "removal" }),
+            }),
             view({
               id: "rolled-back",
               state: "shadow",
@@ -36,17 +46,27 @@ describe("signalbox policy list", () => {
       rolled-back   shadow    -              -                  r1 (1a1a1a1a)      2026-03-02T09:00Z  0 of 0     -           held
       "
     `);
-    expect(server.requested.map(({ line }) => line)).toEqual(["GET /v1/policies", "GET /v1/policies/eu-residency"]);
+    expect(server.requested.map(({ line }) => line)).toEqual([
+      "GET /v1/policies",
+      "GET /v1/policies/eu-residency",
+    ]);
     expect(server.requested[0]).toMatchObject({ authorization: `Bearer ${KEY}` });
   });
 
   it("requests policies that have ended, and says where there is none", async () => {
-    const body = { object: "list", policy_set: "0123456789abcdef", table_revision: "cd".repeat(32), data: [] };
+    const body = {
+      object: "list",
+      policy_set: "0123456789abcdef",
+      table_revision: "cd".repeat(32),
+      data: [],
+    };
     const server = await fakeServer({ "GET /v1/policies?ended=true": { body } });
     expect((await server.run(["list", "--ended"])).stdout).toBe(
       "No policies (policy set 0123456789abcdef, table cdcdcdcdcdcd).\n",
     );
-    expect(JSON.parse((await server.run(["list", "--ended", "--format", "json"])).stdout)).toEqual(body);
+    expect(JSON.parse((await server.run(["list", "--ended", "--format", "json"])).stdout)).toEqual(
+      body,
+    );
   });
 });
 
@@ -163,7 +183,11 @@ describe("signalbox policy show", () => {
       { state: "enforced", candidate: null, missing: null },
       "nothing to do: there is no candidate",
     ],
-    ["nothing is missing", {}, "signalbox policy promote eu-residency --expect-candidate r2 --expect-enforced r1"],
+    [
+      "nothing is missing",
+      {},
+      "signalbox policy promote eu-residency --expect-candidate r2 --expect-enforced r1",
+    ],
     [
       "nothing is enforced yet",
       { state: "shadow", enforced: null },
@@ -202,9 +226,21 @@ describe("signalbox policy show", () => {
       ["is in no slot", "signalbox policy release eu-residency --digest 3c3c3c3c3c3c"],
     ],
     [["files_differ"], {}, ["is in no slot", "on an older replica, update its files\n"]],
-    [["files_differ", "files_held"], {}, ["was rolled back and is held", "release eu-residency --digest 3c3c3c3c3c3c"]],
-    [["files_differ", "files_withdrawn"], {}, ["was withdrawn", "release eu-residency --digest 3c3c3c3c3c3c"]],
-    [["candidate_not_in_files"], {}, ["the candidate r2", "signalbox policy withdraw eu-residency --candidate"]],
+    [
+      ["files_differ", "files_held"],
+      {},
+      ["was rolled back and is held", "release eu-residency --digest 3c3c3c3c3c3c"],
+    ],
+    [
+      ["files_differ", "files_withdrawn"],
+      {},
+      ["was withdrawn", "release eu-residency --digest 3c3c3c3c3c3c"],
+    ],
+    [
+      ["candidate_not_in_files"],
+      {},
+      ["the candidate r2", "signalbox policy withdraw eu-residency --candidate"],
+    ],
     [["not_in_files"], {}, ["do not have the policy", "SIGHUP"]],
     [["something_newer"], {}, ["something_newer"]],
   ])("says of drift what it is and what resolves it, once: %j", async (drift, more, reported) => {
@@ -253,7 +289,13 @@ describe("signalbox policy show", () => {
     const evil = "a\u001b[2J\u009b\u202e\nb";
     const server = await fakeServer(
       paths(
-        view({ title: evil, owners: [evil], drift: [evil], state: evil, missing: [{ requirement: evil }] }),
+        view({
+          title: evil,
+          owners: [evil],
+          drift: [evil],
+          state: evil,
+          missing: [{ requirement: evil }],
+        }),
         shadow({ by_route: [{ route: evil, judged: 1 }] as never }),
       ),
     );

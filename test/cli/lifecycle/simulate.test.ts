@@ -23,8 +23,14 @@ it("prints the server's report, and writes the bytes that an approval names", as
 
 it.each([
   ["no report", { object: "policy" }],
-  ["a report without its members", { format: "signalbox.simulation.v3", head: { table_revision: "a" }, space: {} }],
-  ["a report that would act on the terminal", { ...report(), base: { ...report().base, name: "\u001b[2J" } }],
+  [
+    "a report without its members",
+    { format: "signalbox.simulation.v3", head: { table_revision: "a" }, space: {} },
+  ],
+  [
+    "a report that would act on the terminal",
+    { ...report(), base: { ...report().base, name: "\u001b[2J" } },
+  ],
 ])("refuses %s", async (_, body) => {
   const server = await fakeServer({ [GET]: { body: view() }, [SIMULATION]: { body } });
   const { code, stderr } = await server.run(["simulate", "eu-residency"]);

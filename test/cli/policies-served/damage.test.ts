@@ -6,12 +6,21 @@ import { Replica } from "./fixture.ts";
 
 const LONG = { timeout: 180_000 };
 
-/** What only somebody with the database's file in hands can do: the store's own rules are taken away for it. */
-function tamper({ database: path }: Pick<Replica, "database">, statement: string, ...values: readonly string[]): void {
+/**
+ * What only somebody with the database's file in hands can do: the store's own rules are taken away
+ * for it.
+ */
+function tamper(
+  { database: path }: Pick<Replica, "database">,
+  statement: string,
+  ...values: readonly string[]
+): void {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
     const triggers = database
-      .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'policy_%'")
+      .prepare(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'policy_%'",
+      )
       .all();
     for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
     expect(database.prepare(statement).run(...values).changes).toBe(1);
@@ -56,7 +65,11 @@ describe("bytes that cannot be had", LONG, () => {
       // The files of that revision are as good: the combined module has it.
       replica.write("streams");
       const again = await Replica.over(replica.folder, database);
-      expect([name, (await again.ask()).status, (await again.ask(true)).status]).toEqual([name, 403, 200]);
+      expect([name, (await again.ask()).status, (await again.ask(true)).status]).toEqual([
+        name,
+        403,
+        200,
+      ]);
     }
   });
 
@@ -76,7 +89,9 @@ describe("bytes that cannot be had", LONG, () => {
       differing: () => {},
       suspended: () => {},
     });
-    expect(failures).toEqual([expect.stringContaining("policy gate: revision r2 is the candidate, and")]);
+    expect(failures).toEqual([
+      expect.stringContaining("policy gate: revision r2 is the candidate, and"),
+    ]);
     expect(await again.slots()).toEqual({ enforced: "r1" });
     // A background check of kept modules may have found the damage too by now.
     expect((await again.status())["degraded"]).toContain("policies");
@@ -90,7 +105,8 @@ describe("bytes that cannot be had", LONG, () => {
     // It had loaded what was enforced before.
     other = await other.restart();
     await eventually(async () => (await replica.ask()).status === 403);
-    const former = replica.server.policies.lifecycle.states.policies.get("gate")?.former.at(-1) ?? "";
+    const former =
+      replica.server.policies.lifecycle.states.policies.get("gate")?.former.at(-1) ?? "";
     const { policyLog } = replica.server.store;
     const kept = await policyLog.content(former);
     tamper(replica, DAMAGE, former);
@@ -111,7 +127,9 @@ describe("bytes that cannot be had", LONG, () => {
     expect((await replica.ask()).status).toBe(200);
     expect((await other.ask()).status).toBe(403);
     expect((await other.status())["degraded"]).toEqual(["policies"]);
-    await expect(other.server.policies.apply()).rejects.toThrow("policy gate: revision r1 is enforced");
+    await expect(other.server.policies.apply()).rejects.toThrow(
+      "policy gate: revision r1 is enforced",
+    );
     await expect(other.server.policies.content(former)).rejects.toThrow("its module differs");
     tamper(replica, REPAIR, former);
     await eventually(async () => (await other.ask()).status === 200);

@@ -46,7 +46,12 @@ function routes(initialMode: "shadow" | "enforce"): object {
       },
     },
     models: {
-      m: { operations: ["generate"], context_window: 20_000, max_output_tokens: 1_000, capabilities: [] },
+      m: {
+        operations: ["generate"],
+        context_window: 20_000,
+        max_output_tokens: 1_000,
+        capabilities: [],
+      },
     },
     endpoints: [{ id: "e", model: "m", provider: "p", upstream_model: "upstream" }],
     routes: { r: { primary: "e" } },
@@ -54,7 +59,13 @@ function routes(initialMode: "shadow" | "enforce"): object {
     workspaces: {
       w: {
         tier: "t",
-        approve: { routes: ["r"], regions: ["world"], providers: ["p"], capabilities: [], context_window: 20_000 },
+        approve: {
+          routes: ["r"],
+          regions: ["world"],
+          providers: ["p"],
+          capabilities: [],
+          context_window: 20_000,
+        },
       },
     },
   };
@@ -97,11 +108,19 @@ export class Replica {
     // A folder without policies at all would be one that is not mounted yet.
     writePolicy(folder, "other", "everything");
     writePolicy(folder, "gate", gate);
-    return await Replica.over(folder, database === "" ? join(folder, "signalbox.db") : database, cache);
+    return await Replica.over(
+      folder,
+      database === "" ? join(folder, "signalbox.db") : database,
+      cache,
+    );
   }
 
   /** @throws as `startServer` does. */
-  static async over(folder: string, database: string, cache: CompileCache | null = TEST_CACHE): Promise<Replica> {
+  static async over(
+    folder: string,
+    database: string,
+    cache: CompileCache | null = TEST_CACHE,
+  ): Promise<Replica> {
     const started = await startServer(
       {
         config: join(folder, "routes.yaml"),
@@ -118,7 +137,8 @@ export class Replica {
       {},
       "0.0.0-test",
     );
-    if (!started.ok) throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
+    if (!started.ok)
+      throw new Error(`the configuration has errors: ${JSON.stringify(started.diagnostics)}`);
     const { server } = started;
     onTestFinished(() => server.close());
     const made = createKey(
@@ -160,7 +180,9 @@ export class Replica {
 
   /** What a plain request would come to, and why. */
   async simulate(): Promise<JsonObject> {
-    const response = await this.#post("/v1/route/simulate?operation=chat.completions", { model: "r" });
+    const response = await this.#post("/v1/route/simulate?operation=chat.completions", {
+      model: "r",
+    });
     return (await response.json()) as JsonObject;
   }
 
@@ -185,7 +207,14 @@ export class Replica {
   /** As a handler does it: the log first, then this process, then the answer. */
   async promote(policy = "gate"): Promise<void> {
     const { lifecycle, apply } = this.server.policies;
-    const figures = { since: 0, judged: 1, wouldDeny: 0, newlyDenied: 0, wouldNarrow: 0, indeterminate: 0 };
+    const figures = {
+      since: 0,
+      judged: 1,
+      wouldDeny: 0,
+      newlyDenied: 0,
+      wouldNarrow: 0,
+      indeterminate: 0,
+    };
     const done = await lifecycle.promote({
       policy,
       expected: { etag: await this.#etag(policy) },
@@ -203,7 +232,9 @@ export class Replica {
     const { apply } = this.server.policies;
     const expected = { etag: await this.#etag(policy) };
     const by = actor("somebody");
-    refuseFault(await lifecycle.rollBack({ policy, expected, by, tableRevision: "t", reason: "mistake" }));
+    refuseFault(
+      await lifecycle.rollBack({ policy, expected, by, tableRevision: "t", reason: "mistake" }),
+    );
     await apply();
   }
 
@@ -212,7 +243,12 @@ export class Replica {
     const { lifecycle } = this.server.policies;
     const digest = lifecycle.states.policies.get(policy)?.candidate?.digest ?? "";
     refuseFault(
-      await lifecycle.release({ policy, digest, expected: { etag: await this.#etag(policy) }, by: actor("somebody") }),
+      await lifecycle.release({
+        policy,
+        digest,
+        expected: { etag: await this.#etag(policy) },
+        by: actor("somebody"),
+      }),
     );
   }
 

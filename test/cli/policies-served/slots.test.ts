@@ -25,7 +25,9 @@ describe("what is enforced stays enforced until somebody promotes something else
     expect(replica.server.built.drifts).toEqual([]);
     expect((await replica.ask()).status).toBe(200);
     const { decision } = await entry(replica, letThrough.requestId);
-    expect(decision.wouldDeny).toMatchObject([{ policy: "gate", revision: "r2", effect: "would_deny" }]);
+    expect(decision.wouldDeny).toMatchObject([
+      { policy: "gate", revision: "r2", effect: "would_deny" },
+    ]);
     const status = await replica.status();
     expect(status["policy_set"]).toMatch(/^[0-9a-f]{16}$/);
     expect(status["policy_set"]).not.toBe(before["policy_set"]);
@@ -54,7 +56,10 @@ describe("what is enforced stays enforced until somebody promotes something else
     expect((await replica.simulate())["policy_set"]).toBe(set);
     const { decision } = await entry(replica, (await replica.ask()).requestId);
     expect([decision.outcome, decision.policySet]).toEqual(["deny", set]);
-    const anonymous = await fetch(`${replica.server.url}/v1/chat/completions`, { method: "POST", body: "{}" });
+    const anonymous = await fetch(`${replica.server.url}/v1/chat/completions`, {
+      method: "POST",
+      body: "{}",
+    });
     expect(anonymous.status).toBe(401);
     const refused = await entry(replica, anonymous.headers.get("x-request-id") ?? "");
     expect([refused.decision.outcome, refused.decision.policySet]).toEqual(["refuse", set]);
@@ -97,7 +102,9 @@ describe("two replicas over one store", LONG, () => {
     const first = await Replica.start("everything");
     const newer = await Replica.start("streams", { database: first.database });
     expect(await newer.slots()).toEqual({ enforced: "r1", candidate: "r2" });
-    await eventually(async () => expect(await first.slots()).toEqual({ enforced: "r1", candidate: "r2" }));
+    await eventually(async () =>
+      expect(await first.slots()).toEqual({ enforced: "r1", candidate: "r2" }),
+    );
     expect((await first.status())["policy_set"]).toBe((await newer.status())["policy_set"]);
 
     const swapped = new Promise<PolicySet>((done) => {

@@ -26,7 +26,9 @@ test("a candidate without an end holds no request, and is given up after three e
     expect(performance.now() - began).toBeLessThan(5_000);
     await replica.server.store.evidence.flush();
     const [found] = await replica.server.store.evidence.read({ after: 0, limit: 1, requestId });
-    expect(found?.decision.wouldDeny).toMatchObject([{ policy: "gate", revision: "r2", reason: "POLICY_TIMEOUT" }]);
+    expect(found?.decision.wouldDeny).toMatchObject([
+      { policy: "gate", revision: "r2", reason: "POLICY_TIMEOUT" },
+    ]);
   }
   expect(suspended).toEqual(["gate@2"]);
   expect((await replica.status())["degraded"]).toEqual(["suspended_policies"]);

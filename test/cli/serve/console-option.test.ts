@@ -10,7 +10,8 @@ const io: CommandIo = {
   signal: new AbortController().signal,
 };
 
-const consoleOf = (...argv: readonly string[]): string | undefined => parseServeOptions(argv, io).console;
+const consoleOf = (...argv: readonly string[]): string | undefined =>
+  parseServeOptions(argv, io).console;
 
 describe("--console", () => {
   it("is the admin listener where only this machine reaches it, and off where others do", () => {
@@ -21,13 +22,18 @@ describe("--console", () => {
   });
 
   it("is what the flag says", () => {
-    for (const listener of ["admin", "public", "off"]) expect(consoleOf("--console", listener)).toBe(listener);
-    expect(() => consoleOf("--console", "both")).toThrow("--console: must be one of admin, public, off");
+    for (const listener of ["admin", "public", "off"])
+      expect(consoleOf("--console", listener)).toBe(listener);
+    expect(() => consoleOf("--console", "both")).toThrow(
+      "--console: must be one of admin, public, off",
+    );
   });
 
   it("lets no key be pasted into a page of another machine in clear, unless that is requested", () => {
     const exposed = ["--console", "admin", "--admin-host", "0.0.0.0"];
-    expect(() => consoleOf(...exposed)).toThrow("--console: --admin-host is reached from other machines");
+    expect(() => consoleOf(...exposed)).toThrow(
+      "--console: --admin-host is reached from other machines",
+    );
     expect(consoleOf(...exposed, "--behind-proxy")).toBe("admin");
     expect(consoleOf(...exposed, "--insecure-http")).toBe("admin");
     expect(consoleOf("--console", "public", "--admin-host", "0.0.0.0")).toBe("public");

@@ -45,7 +45,9 @@ describe("an address that other machines reach", () => {
   );
 
   it("takes one reason, and none beside TLS that contradicts it", () => {
-    expect(() => exposureOf("--insecure-http", "--behind-proxy")).toThrow("leave one of the two out");
+    expect(() => exposureOf("--insecure-http", "--behind-proxy")).toThrow(
+      "leave one of the two out",
+    );
     expect(() => exposureOf("--insecure-http", ...TLS)).toThrow("leave one of the two out");
   });
 });

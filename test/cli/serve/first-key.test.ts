@@ -30,16 +30,19 @@ describe("the file of the first key", () => {
     ["a file", (file) => writeFileSync(file, "mine")],
     ["a link to nowhere", (file) => symlinkSync(`${file}-elsewhere`, file)],
     ["a folder", (file) => mkdirSync(file)],
-  ])("is not written over %s: no key is made, and the message names it and what to do", async (_, make) => {
-    const { folder, store } = await emptyStore();
-    const file = join(folder, "first-key");
-    make(file);
-    const made = bootstrapKey(store, "w", undefined, file);
-    await expect(made).rejects.toThrow(file);
-    await expect(made).rejects.toThrow(/exists already.*SIGNALBOX_BOOTSTRAP_KEY/);
-    expect(await store.keys.list()).toEqual([]);
-    expect(existsSync(`${file}-elsewhere`)).toBe(false);
-  });
+  ])(
+    "is not written over %s: no key is made, and the message names it and what to do",
+    async (_, make) => {
+      const { folder, store } = await emptyStore();
+      const file = join(folder, "first-key");
+      make(file);
+      const made = bootstrapKey(store, "w", undefined, file);
+      await expect(made).rejects.toThrow(file);
+      await expect(made).rejects.toThrow(/exists already.*SIGNALBOX_BOOTSTRAP_KEY/);
+      expect(await store.keys.list()).toEqual([]);
+      expect(existsSync(`${file}-elsewhere`)).toBe(false);
+    },
+  );
 
   it("in a location that cannot be written makes no key either", async () => {
     const { folder, store } = await emptyStore();
@@ -52,7 +55,11 @@ describe("the file of the first key", () => {
   it("goes again where the store does not take the key", async () => {
     const { folder, store } = await emptyStore();
     const file = join(folder, "first-key");
-    const keys = { ...store.keys, list: () => Promise.resolve([]), create: () => Promise.reject(new Error("full")) };
+    const keys = {
+      ...store.keys,
+      list: () => Promise.resolve([]),
+      create: () => Promise.reject(new Error("full")),
+    };
     await expect(bootstrapKey({ ...store, keys }, "w", undefined, file)).rejects.toThrow("full");
     expect(existsSync(file)).toBe(false);
   });

@@ -50,12 +50,20 @@ describe("signalbox serve in a process of its own", () => {
       shell.on("close", done);
     });
     expect(JSON.parse(answer)).toMatchObject({ object: "chat.completion" });
-    expect(server.printed.all).toContain("OPENAI_API_KEY is not set; the simulated upstream answers");
+    expect(server.printed.all).toContain(
+      "OPENAI_API_KEY is not set; the simulated upstream answers",
+    );
   });
 
   it("an admin port in use is reported with its own flag, and nothing stays open that would hold the process", async () => {
     const folder = configuration();
-    const running = start(folder, ["serve", "--port", "0", "--admin-port", new URL(server.admin).port]);
+    const running = start(folder, [
+      "serve",
+      "--port",
+      "0",
+      "--admin-port",
+      new URL(server.admin).port,
+    ]);
     onTestFinished(() => {
       running.stop();
       rmSync(folder, { recursive: true, force: true });
@@ -95,14 +103,24 @@ const ROUTES = fixture("http://127.0.0.1:9");
 
 describe("SIGTERM", () => {
   it.each([
-    ["one process", "1", /signalbox serve: stopped, but not closed: .*the evidence store has not been able to write/],
-    ["two workers", "2", /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/],
+    [
+      "one process",
+      "1",
+      /signalbox serve: stopped, but not closed: .*the evidence store has not been able to write/,
+    ],
+    [
+      "two workers",
+      "2",
+      /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/,
+    ],
   ])(
     "of %s whose database was removed ends with code 1, names what was lost, and prints no stack",
     async (_, workers, named) => {
       const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" }, ["--workers", workers]);
       rmSync(dirname(server.database), { recursive: true });
-      const answer = await fetch(`${server.url}/v1/models`, { headers: { authorization: "Bearer x" } });
+      const answer = await fetch(`${server.url}/v1/models`, {
+        headers: { authorization: "Bearer x" },
+      });
       expect(answer.status).toBe(401);
       expect(await server.stop()).toBe(1);
       expect(server.stderr()).toMatch(named);
@@ -114,7 +132,10 @@ describe("SIGTERM", () => {
     "of a server of %s processes in which a timer never ends is followed by an exit that names it",
     async (workers) => {
       const held = "--import=data:text/javascript,setInterval(()=>{},1e6)";
-      const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x", NODE_OPTIONS: held }, ["--workers", workers]);
+      const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x", NODE_OPTIONS: held }, [
+        "--workers",
+        workers,
+      ]);
       expect(await server.stop()).toBe(1);
       expect(server.stdout()).toMatch(/stopped\n$/);
       expect(server.stderr()).toContain("Timeout");

@@ -54,12 +54,24 @@ describe("a server that watches its files", () => {
 
   it("a key made, used and revoked by the command line; its evidence read there, without any content", async () => {
     const { folder } = server;
-    const grant = ["--workspace", "demo", "--scopes", "inference", "--owner", "me", "--expires", "1d", "--quiet"];
+    const grant = [
+      "--workspace",
+      "demo",
+      "--scopes",
+      "inference",
+      "--owner",
+      "me",
+      "--expires",
+      "1d",
+      "--quiet",
+    ];
     const create = run(folder, ["keys", "create", ...grant]);
     expect(await create.ended).toBe(0);
     const key = create.printed.all.trim();
-    const call = async (): Promise<number> => (await server.chat({}, { authorization: `Bearer ${key}` })).status;
-    // Another connection made it a moment ago: the server looks once instead of waiting for its next round.
+    const call = async (): Promise<number> =>
+      (await server.chat({}, { authorization: `Bearer ${key}` })).status;
+    // Another connection made it a moment ago: the server looks once instead of waiting for its
+    // next round.
     expect(await call()).toBe(200);
     const id = key.split("_")[2] ?? "";
     expect(await run(folder, ["keys", "revoke", id]).ended).toBe(0);
@@ -73,7 +85,8 @@ describe("a server that watches its files", () => {
       expect(await ended).toBe(0);
       return printed.all;
     };
-    // The answer of a refusal does not wait for its record. The first call that was refused may have been under way when the key was revoked.
+    // The answer of a refusal does not wait for its record. The first call that was refused may
+    // have been under way when the key was revoked.
     await expect.poll(tail, { timeout: 5_000 }).toMatch(/invalid_api_key|key_revoked/);
     const printed = await tail();
     expect(printed.trim().split("\n").length).toBeGreaterThan(1);
@@ -81,7 +94,9 @@ describe("a server that watches its files", () => {
     expect(printed + server.printed.all).not.toContain("my-secret-prompt");
     expect(printed).not.toContain(key);
     for (const file of ["signalbox.db", "signalbox.db-wal"]) {
-      expect(readFileSync(join(folder, ".signalbox", file)).includes("my-secret-prompt")).toBe(false);
+      expect(readFileSync(join(folder, ".signalbox", file)).includes("my-secret-prompt")).toBe(
+        false,
+      );
     }
   });
 
@@ -121,7 +136,9 @@ describe("a server that watches its files", () => {
     const argv = ["serve", "--port", new URL(server.url).port, "--admin-port", admin];
     const second = run(folderOfTest(), argv);
     expect(await second.ended).toBe(1);
-    expect(second.printed.all).toContain("in use; stop the program that uses it, or choose another port with --port");
+    expect(second.printed.all).toContain(
+      "in use; stop the program that uses it, or choose another port with --port",
+    );
     expect(second.printed.all).not.toMatch(/listening|\n\s+at /);
     await expect(fetch(`http://127.0.0.1:${admin}/status`)).rejects.toThrow("fetch failed");
   });
@@ -148,7 +165,9 @@ describe("a server that reloads on SIGHUP", () => {
     expect((await server.chat()).status).toBe(403);
     expect((await server.chat({ stream: true })).status).toBe(200);
     const gate = { enforced: { revision: "r1" }, candidate: { revision: "r2" } };
-    expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({ policy_revisions: { gate } });
+    expect(await (await fetch(`${server.url}/status`)).json()).toMatchObject({
+      policy_revisions: { gate },
+    });
   });
 
   it("loses no request while it reloads under load", async () => {
@@ -192,7 +211,9 @@ describe("signalbox serve", () => {
     const folder = folderOfTest((routes) => routes.replaceAll(", on_missing_secret: simulate", ""));
     const running = run(folder, ["serve", "--port", "0"]);
     expect(await running.ended).toBe(1);
-    expect(running.printed.all).toMatch(/SECRET_NOT_SET[\s\S]*OPENAI_API_KEY[\s\S]*on_missing_secret/);
+    expect(running.printed.all).toMatch(
+      /SECRET_NOT_SET[\s\S]*OPENAI_API_KEY[\s\S]*on_missing_secret/,
+    );
   });
 
   it("a bootstrap key that is none is one line, before anything is opened", async () => {
@@ -253,7 +274,10 @@ describe("signalbox serve", () => {
     symlinkSync("second", join(folder, "..data_tmp"));
     renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
     await server.printed.next(/reloaded, table/);
-    writeFileSync(join(folder, "second", "routes.yaml"), good.replace("dir: policies", "dir: elsewhere"));
+    writeFileSync(
+      join(folder, "second", "routes.yaml"),
+      good.replace("dir: policies", "dir: elsewhere"),
+    );
     await server.printed.next(/reload failed/);
     cpSync(join(ROOT, "policies"), join(folder, "elsewhere"), { recursive: true });
     await server.printed.next(/reloaded, table/);

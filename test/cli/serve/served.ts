@@ -8,7 +8,10 @@ import { TEST_CACHE_FOLDER } from "../../support/cache.ts";
 export const ROOT = resolve(import.meta.dirname, "../../..");
 const POLICY_CACHE = ["--cache", TEST_CACHE_FOLDER];
 
-/** A temporary folder with the repository's own policies and its routes.yaml after `edit`. The caller removes it. */
+/**
+ * A temporary folder with the repository's own policies and its routes.yaml after `edit`. The
+ * caller removes it.
+ */
 export function configuration(edit: (routes: string) => string = (routes) => routes): string {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-serve-"));
   cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
@@ -40,7 +43,8 @@ export class Printed {
         this.#read += found.index + found[0].length;
         return found;
       }
-      if (performance.now() > deadline) throw new Error(`never printed ${String(pattern)}:\n${this.#text}`);
+      if (performance.now() > deadline)
+        throw new Error(`never printed ${String(pattern)}:\n${this.#text}`);
       await delay(5);
     }
   }
@@ -53,11 +57,23 @@ export interface Running {
   readonly stop: () => void;
 }
 
-/** A command of the command line in this process: a process for each would cost a second of a core. */
-export function run(folder: string, argv: readonly string[], environment: Record<string, string> = {}): Running {
+/**
+ * A command of the command line in this process: a process for each would cost a second of a core.
+ */
+export function run(
+  folder: string,
+  argv: readonly string[],
+  environment: Record<string, string> = {},
+): Running {
   const printed = new Printed();
   const stop = new AbortController();
-  const io = { stdout: printed.add, stderr: printed.add, environment, cwd: folder, signal: stop.signal };
+  const io = {
+    stdout: printed.add,
+    stderr: printed.add,
+    environment,
+    cwd: folder,
+    signal: stop.signal,
+  };
   return { printed, ended: runCommands(withCache(argv), io), stop: () => stop.abort() };
 }
 
@@ -71,13 +87,19 @@ export interface Demo extends Running {
 
 /** Waits until `serve --demo` listens. */
 export async function listening(folder: string, running: Running): Promise<Demo> {
-  const [, url = "", admin = ""] = await running.printed.next(/listening on (\S+) \(admin on (\S+)\)/);
+  const [, url = "", admin = ""] = await running.printed.next(
+    /listening on (\S+) \(admin on (\S+)\)/,
+  );
   const [, key = ""] = await running.printed.next(/demo key .*\n {2}(sbx_\S+)/);
   const chat = (more: object = {}, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
-      body: JSON.stringify({ model: "chat-small", messages: [{ role: "user", content: "my-secret-prompt" }], ...more }),
+      body: JSON.stringify({
+        model: "chat-small",
+        messages: [{ role: "user", content: "my-secret-prompt" }],
+        ...more,
+      }),
     });
   return { ...running, folder, url, admin, key, chat };
 }

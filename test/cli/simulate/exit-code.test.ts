@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { exitCodeOf, FAIL_ON_VALUES, type ExitFlags, type FailOnValue } from "../../../src/cli/simulate/exit-code.ts";
+import {
+  exitCodeOf,
+  FAIL_ON_VALUES,
+  type ExitFlags,
+  type FailOnValue,
+} from "../../../src/cli/simulate/exit-code.ts";
 import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
 import type { LatentChange } from "../../../src/simulate/report/latent-report.ts";
 import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
@@ -10,14 +15,30 @@ const NONE: ExitFlags = { detailedExitcode: false, failOn: [], promoting: false 
 const DETAILED: ExitFlags = { ...NONE, detailedExitcode: true };
 const failOn = (...values: readonly FailOnValue[]): ExitFlags => ({ ...NONE, failOn: values });
 
-function changed(kind: ChangeKind, access: ComparisonReport["access"] = "incomparable"): ComparisonReport {
-  return { ...SAME, access, changed_classes: 1, changed_shapes: "1", words: [{ word: kind, classes: 1, shapes: "1" }] };
+function changed(
+  kind: ChangeKind,
+  access: ComparisonReport["access"] = "incomparable",
+): ComparisonReport {
+  return {
+    ...SAME,
+    access,
+    changed_classes: 1,
+    changed_shapes: "1",
+    words: [{ word: kind, classes: 1, shapes: "1" }],
+  };
 }
 
 const DENIED = changed("newly_denied", "less_permissive");
 const INDETERMINATE = changed("indeterminate_new", "less_permissive");
 const FAILED = { ...ASSERTIONS, failed: 1 };
-const GATE = { what: "routes", covered: 1, of: 2, required: 100, missing: [], place: null } as const;
+const GATE = {
+  what: "routes",
+  covered: 1,
+  of: 2,
+  required: 100,
+  missing: [],
+  place: null,
+} as const;
 
 describe("exit codes of simulate", () => {
   test.for<[string, Partial<SimulationReport>, ExitFlags, number]>([
@@ -30,8 +51,18 @@ describe("exit codes of simulate", () => {
     ["a path is gone", { declared: { ...SAME, lost_data_paths: [PATH] } }, DETAILED, 2],
     ["assertions hold", { assertions: { ...ASSERTIONS, passed: 3, waived: 1 } }, DETAILED, 0],
     ["an assertion fails", { assertions: FAILED }, NONE, 3],
-    ["a coverage gate fails", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } }, NONE, 3],
-    ["a coverage gate holds", { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "PASS" }] } }, NONE, 0],
+    [
+      "a coverage gate fails",
+      { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } },
+      NONE,
+      3,
+    ],
+    [
+      "a coverage gate holds",
+      { assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "PASS" }] } },
+      NONE,
+      0,
+    ],
     [
       "a coverage gate of an incomplete run fails",
       { complete: false, assertions: { ...ASSERTIONS, coverage: [{ ...GATE, status: "FAIL" }] } },
@@ -51,10 +82,30 @@ describe("exit codes of simulate", () => {
     ["3 before 2", { assertions: FAILED, declared: DENIED }, DETAILED, 3],
     ["3 before 4", { assertions: FAILED, complete: false }, NONE, 3],
     ["3 of --fail-on before 4", { declared: INDETERMINATE }, failOn("indeterminate_new"), 3],
-    ["a value that does not hold", { declared: DENIED }, failOn("newly_allowed", "incomparable", "new_destination"), 0],
-    ["a value as if promoted, not promoting", { promoted: DENIED }, failOn("newly_denied", "any"), 0],
-    ["a value as if promoted, promoting", { promoted: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
-    ["a value as declared, promoting", { declared: DENIED }, { ...failOn("newly_denied"), promoting: true }, 3],
+    [
+      "a value that does not hold",
+      { declared: DENIED },
+      failOn("newly_allowed", "incomparable", "new_destination"),
+      0,
+    ],
+    [
+      "a value as if promoted, not promoting",
+      { promoted: DENIED },
+      failOn("newly_denied", "any"),
+      0,
+    ],
+    [
+      "a value as if promoted, promoting",
+      { promoted: DENIED },
+      { ...failOn("newly_denied"), promoting: true },
+      3,
+    ],
+    [
+      "a value as declared, promoting",
+      { declared: DENIED },
+      { ...failOn("newly_denied"), promoting: true },
+      3,
+    ],
     ["any, nothing differs", {}, failOn("any"), 0],
     [
       "a value without classes",
@@ -71,10 +122,16 @@ describe("exit codes of simulate", () => {
   });
 
   test("every value of --fail-on holds for what it says, and for nothing else", () => {
-    const declared = (changes: Partial<ComparisonReport>) => ({ declared: { ...SAME, ...changes } });
-    const contexts: Readonly<Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>> = {
+    const declared = (changes: Partial<ComparisonReport>) => ({
+      declared: { ...SAME, ...changes },
+    });
+    const contexts: Readonly<
+      Record<string, readonly [Partial<SimulationReport>, readonly FailOnValue[]]>
+    > = {
       ...Object.fromEntries(
-        CHANGE_KINDS.map((kind) => [kind, [{ declared: changed(kind, "equivalent") }, [kind, "any"]]] as const),
+        CHANGE_KINDS.map(
+          (kind) => [kind, [{ declared: changed(kind, "equivalent") }, [kind, "any"]]] as const,
+        ),
       ),
       more_permissive: [declared({ access: "more_permissive" }), ["more_permissive", "any"]],
       less_permissive: [declared({ access: "less_permissive" }), ["less_permissive", "any"]],
@@ -84,14 +141,19 @@ describe("exit codes of simulate", () => {
         ["more_permissive", "less_permissive", "incomparable", "any"],
       ],
       new_destination: [declared({ new_data_paths: [PATH] }), ["new_destination", "any"]],
-      new_region_for_route: [declared({ new_route_paths: [ROUTE_PATH] }), ["new_region_for_route", "any"]],
+      new_region_for_route: [
+        declared({ new_route_paths: [ROUTE_PATH] }),
+        ["new_region_for_route", "any"],
+      ],
       assertions: [
         { changed_settings: [{ ...SETTING, effect: "assertion", gate: "assertions" }] },
         ["assertions", "any"],
       ],
     };
     for (const [name, [report, holding]] of Object.entries(contexts)) {
-      const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(reportOf(report), failOn(value)) === 3);
+      const failing = FAIL_ON_VALUES.filter(
+        (value) => exitCodeOf(reportOf(report), failOn(value)) === 3,
+      );
       expect(failing.toSorted(), name).toEqual(holding.toSorted());
     }
     expect(Object.keys(contexts)).toHaveLength(FAIL_ON_VALUES.length - 1);
@@ -103,29 +165,58 @@ describe("exit codes of simulate", () => {
     ["a rule that a promotion makes weaker", { view: "promoted" }, true, ["more_permissive"]],
     ["a weaker obligation", { kind: "obligation" }, false, ["weaker_obligation"]],
     ["a stricter rule", { direction: "stricter" }, false, []],
-  ])("%s without a request of today counts as one with a request", ([, changes, promoting, holding]) => {
-    const report = reportOf({ latent: latentReport(changes) });
-    const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(report, { ...failOn(value), promoting }) === 3);
-    expect(failing).toEqual(holding);
-  });
+  ])(
+    "%s without a request of today counts as one with a request",
+    ([, changes, promoting, holding]) => {
+      const report = reportOf({ latent: latentReport(changes) });
+      const failing = FAIL_ON_VALUES.filter(
+        (value) => exitCodeOf(report, { ...failOn(value), promoting }) === 3,
+      );
+      expect(failing).toEqual(holding);
+    },
+  );
 
   test.for<[string, Partial<SimulationReport>, readonly FailOnValue[]]>([
     ["a raised limit", { changed_settings: [SETTING] }, ["higher_ceiling", "any"]],
     [
       "a removed assertion",
       {
-        changed_settings: [{ ...SETTING, path: "assertions.a", after: null, effect: "assertion", gate: "assertions" }],
+        changed_settings: [
+          {
+            ...SETTING,
+            path: "assertions.a",
+            after: null,
+            effect: "assertion",
+            gate: "assertions",
+          },
+        ],
       },
       ["assertions", "any"],
     ],
     [
       "a stricter assertion",
-      { changed_settings: [{ ...SETTING, path: "assertions.a.to", effect: "assertion", gate: null }] },
+      {
+        changed_settings: [
+          { ...SETTING, path: "assertions.a.to", effect: "assertion", gate: null },
+        ],
+      },
       ["any"],
     ],
-    ["another credential", { changed_settings: [{ ...SETTING, effect: "credential", gate: null }] }, ["any"]],
-    ["another title", { changed_settings: [{ ...SETTING, effect: "description", gate: null }] }, []],
-    ["another way to write the same", { changed_settings: [{ ...SETTING, effect: "equivalent", gate: null }] }, []],
+    [
+      "another credential",
+      { changed_settings: [{ ...SETTING, effect: "credential", gate: null }] },
+      ["any"],
+    ],
+    [
+      "another title",
+      { changed_settings: [{ ...SETTING, effect: "description", gate: null }] },
+      [],
+    ],
+    [
+      "another way to write the same",
+      { changed_settings: [{ ...SETTING, effect: "equivalent", gate: null }] },
+      [],
+    ],
     [
       "a changed policy without a changed class",
       {
@@ -137,7 +228,9 @@ describe("exit codes of simulate", () => {
       ["any"],
     ],
   ])("%s meets the gates that are named after it", ([, report, holding]) => {
-    const failing = FAIL_ON_VALUES.filter((value) => exitCodeOf(reportOf(report), failOn(value)) === 3);
+    const failing = FAIL_ON_VALUES.filter(
+      (value) => exitCodeOf(reportOf(report), failOn(value)) === 3,
+    );
     expect(failing).toEqual(holding);
   });
 });

@@ -23,15 +23,20 @@ test("the same bytes whatever the order in which the value was made, and whateve
 });
 
 test("two spaces, one line feed at the end, the format first", () => {
-  expect(text.startsWith('{\n  "format": "signalbox.simulation.v3",\n  "base": {\n    "name": "origin/main",\n')).toBe(
-    true,
-  );
+  expect(
+    text.startsWith(
+      '{\n  "format": "signalbox.simulation.v3",\n  "base": {\n    "name": "origin/main",\n',
+    ),
+  ).toBe(true);
   expect(text.endsWith("\n}\n")).toBe(true);
   expect(text).toBe(`${JSON.stringify(JSON.parse(text), null, 2)}\n`);
 });
 
 test("members stand in the order of the types", () => {
-  const source = readFileSync(new URL("../../../src/simulate/report/report.ts", import.meta.url), "utf8");
+  const source = readFileSync(
+    new URL("../../../src/simulate/report/report.ts", import.meta.url),
+    "utf8",
+  );
   const found: Record<string, unknown> = JSON.parse(text);
   const group = (found["declared"] as SimulationReport["declared"]).groups[0] ?? {};
   const values: Readonly<Record<string, object>> = {

@@ -3,7 +3,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FAIL_ON_VALUES } from "../../../src/cli/simulate/exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "../../../src/cli/simulate/formats/formats.ts";
-import { defaultWorkers, readSimulateOptions, type SimulateOptions } from "../../../src/cli/simulate/options.ts";
+import {
+  defaultWorkers,
+  readSimulateOptions,
+  type SimulateOptions,
+} from "../../../src/cli/simulate/options.ts";
 import { UsageError } from "../../../src/cli/terminal/command-io.ts";
 import { compileCacheAt } from "../../../src/cli/compile-cache.ts";
 
@@ -126,7 +130,10 @@ describe("options of simulate", () => {
   });
 
   test.for<[readonly string[], string]>([
-    [["main"], "takes no arguments, only flags; name the sides with --base and --head (given: `main`)"],
+    [
+      ["main"],
+      "takes no arguments, only flags; name the sides with --base and --head (given: `main`)",
+    ],
     [["--from", "main"], "--from: there is no such flag"],
     [["--base"], "--base: needs a value"],
     [["--base="], `--base: ${TREE}`],
@@ -146,20 +153,38 @@ describe("options of simulate", () => {
     [["--config", "infra/"], `--config: ${FILE}`],
     [["--assertions="], `--assertions: ${FILE}`],
     [["--assertions", "/a.yaml"], `--assertions: ${FILE}`],
-    [["--format", "xml"], `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`],
+    [
+      ["--format", "xml"],
+      `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`,
+    ],
     [
       ["--format", "constructor"],
       `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`,
     ],
-    [["--format", "xml=a"], `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`],
-    [["--format="], `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`],
-    [["--format", "json="], "--format: json= needs a file; for standard output write --format json"],
-    [["--format", "json=-"], "--format: json= needs a file; for standard output write --format json"],
+    [
+      ["--format", "xml=a"],
+      `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`,
+    ],
+    [
+      ["--format="],
+      `--format: must be one of ${Object.keys(FORMATS).join(", ")}, each also as FORMAT=FILE`,
+    ],
+    [
+      ["--format", "json="],
+      "--format: json= needs a file; for standard output write --format json",
+    ],
+    [
+      ["--format", "json=-"],
+      "--format: json= needs a file; for standard output write --format json",
+    ],
     [
       ["--format", "json", "--format", "json"],
       "--format: only one goes to standard output; give the others a file, as FORMAT=FILE",
     ],
-    [["--format", "json=a", "--format", "json=./b/../a"], "--format: two formats name one file; give each its own"],
+    [
+      ["--format", "json=a", "--format", "json=./b/../a"],
+      "--format: two formats name one file; give each its own",
+    ],
     [["--promote="], PROMOTE],
     [["--promote", "A"], PROMOTE],
     [["--promote", "a@"], PROMOTE],
@@ -170,13 +195,18 @@ describe("options of simulate", () => {
     [["--promote", "a@3"], PROMOTE],
     [["--promote", "a,b"], PROMOTE],
     [["--promote", "*"], PROMOTE],
-    [["--promote", "a", "--promote", "a@123456"], "--promote: names a policy twice; give each once"],
+    [
+      ["--promote", "a", "--promote", "a@123456"],
+      "--promote: names a policy twice; give each once",
+    ],
     [["--evidence="], "--evidence: needs a path"],
     [["--cache="], "--cache: needs a path"],
-    ...["", "0s", "-1s", "1.5m", "90", "25h", "many", " 1s", "٣s"].map((value): [readonly string[], string] => [
-      [`--time-limit=${value}`],
-      "--time-limit: must be a duration from 1s to 24h, such as 90s or 10m",
-    ]),
+    ...["", "0s", "-1s", "1.5m", "90", "25h", "many", " 1s", "٣s"].map(
+      (value): [readonly string[], string] => [
+        [`--time-limit=${value}`],
+        "--time-limit: must be a duration from 1s to 24h, such as 90s or 10m",
+      ],
+    ),
     ...["", "0", "-1", "257", "two"].map((value): [readonly string[], string] => [
       [`--workers=${value}`],
       "--workers: must be a whole number from 1 to 256",

@@ -46,12 +46,15 @@ test.for([
   [false, false],
   [true, true],
   [false, true],
-] as const)("nothing if stderr is not a terminal or --quiet is given: terminal %j, quiet %j", ([terminal, quiet]) => {
-  const { shown, written } = line(terminal, quiet);
-  shown.show({ done: 1, of: 2 });
-  shown.clear();
-  expect(written).toEqual([]);
-});
+] as const)(
+  "nothing if stderr is not a terminal or --quiet is given: terminal %j, quiet %j",
+  ([terminal, quiet]) => {
+    const { shown, written } = line(terminal, quiet);
+    shown.show({ done: 1, of: 2 });
+    shown.clear();
+    expect(written).toEqual([]);
+  },
+);
 
 test("nothing to take away where nothing was shown", () => {
   const { shown, written } = line(true);

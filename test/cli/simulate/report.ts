@@ -115,7 +115,13 @@ export const SAME: ComparisonReport = {
 
 /** Two sides that decide alike. */
 export function reportOf(changes: Partial<SimulationReport> = {}): SimulationReport {
-  const side = { name: "x", commit: null, table_revision: "0".repeat(64), policies: [], warnings: [] };
+  const side = {
+    name: "x",
+    commit: null,
+    table_revision: "0".repeat(64),
+    policies: [],
+    warnings: [],
+  };
   return {
     format: "signalbox.simulation.v3",
     base: { ...side, name: "origin/main" },
@@ -153,7 +159,9 @@ export const FULL: SimulationReport = reportOf({
     commit: "a".repeat(40),
     table_revision: "0".repeat(64),
     policies: [{ id: "eu", digest: "d", slot: "enforced", content: "rules", from: "head" }],
-    warnings: [{ code: "C", severity: "warning", file: "f", line: 1, column: 2, message: "m", hint: "h" }],
+    warnings: [
+      { code: "C", severity: "warning", file: "f", line: 1, column: 2, message: "m", hint: "h" },
+    ],
   },
   cut: [{ dimension: "needs", values: 3, kept: 2 }],
   space: {

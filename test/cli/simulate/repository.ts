@@ -8,7 +8,9 @@ import { missingPrograms } from "../../support/at-hand.ts";
 /** Why tests with git are skipped; `null` where it is there. */
 export const NO_GIT = missingPrograms("git");
 
-/** Of a person without any settings, and of no repository around the tests (a hook sets GIT_DIR). */
+/**
+ * Of a person without any settings, and of no repository around the tests (a hook sets GIT_DIR).
+ */
 export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
@@ -29,7 +31,10 @@ export function temporaryFolder(): string {
   return path;
 }
 
-export function writeTo(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+export function writeTo(
+  folder: string,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): void {
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), content);

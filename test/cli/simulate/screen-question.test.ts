@@ -18,11 +18,23 @@ const GAIN: DestinationReport = {
 const REFUSED = denied("retention", "kept", "KEPT");
 
 function cause(path: string, changes: Partial<CauseReport> = {}): CauseReport {
-  const kind = path.startsWith("routes.") ? "route" : path.startsWith("providers.") ? "provider" : "setting";
+  const kind = path.startsWith("routes.")
+    ? "route"
+    : path.startsWith("providers.")
+      ? "provider"
+      : "setting";
   return {
     id: "0123456789ab",
     entries: [
-      { path, kind, subject: path.split(".")[1] ?? "", change: "changed", before: null, after: null, place: null },
+      {
+        path,
+        kind,
+        subject: path.split(".")[1] ?? "",
+        change: "changed",
+        before: null,
+        after: null,
+        place: null,
+      },
     ],
     renames: [],
     groups: ["aaaaaaaaaaaa"],
@@ -38,13 +50,30 @@ function cause(path: string, changes: Partial<CauseReport> = {}): CauseReport {
   };
 }
 
-function effect(tag: Effect["tag"], who: string, changes: Parameters<typeof group>[0], detail = ""): Effect {
+function effect(
+  tag: Effect["tag"],
+  who: string,
+  changes: Parameters<typeof group>[0],
+  detail = "",
+): Effect {
   const own = group(changes);
-  return { tag, workspaces: [who], text: "", detail, promoted: false, seen: null, group: own, groups: [own] };
+  return {
+    tag,
+    workspaces: [who],
+    text: "",
+    detail,
+    promoted: false,
+    seen: null,
+    group: own,
+    groups: [own],
+  };
 }
 
-const ask = (about: CauseReport, effects: readonly Effect[], settings: readonly SettingChange[] = []): string =>
-  questionOf(about, { effects, latent: [], settings });
+const ask = (
+  about: CauseReport,
+  effects: readonly Effect[],
+  settings: readonly SettingChange[] = [],
+): string => questionOf(about, { effects, latent: [], settings });
 
 const breaks = (who: string): Effect => effect("BREAKS", who, { base: routed(EU), head: REFUSED });
 const moved = (changes: Partial<CandidateReport>): Effect =>
@@ -73,7 +102,9 @@ describe("the question", () => {
     ],
     [
       "about what policies do to requests speaks of protection",
-      ask(cause("policies/short"), [effect("WIDENS", "beta", { base: routed(EU), head: routed(EU) })]),
+      ask(cause("policies/short"), [
+        effect("WIDENS", "beta", { base: routed(EU), head: routed(EU) }),
+      ]),
       "may requests of beta lose this protection?",
     ],
     [
@@ -94,7 +125,11 @@ describe("the question", () => {
     [
       "about another order names the endpoints that change positions",
       ask(cause("routes.chat.fallbacks"), [
-        effect("MOVES", "acme", { words: ["primary_changed"], base: routed(EU, US), head: routed(US, EU) }),
+        effect("MOVES", "acme", {
+          words: ["primary_changed"],
+          base: routed(EU, US),
+          head: routed(US, EU),
+        }),
       ]),
       `is ${US.endpoint} (${US.model}) the better choice before ${EU.endpoint}?`,
     ],
@@ -109,7 +144,14 @@ describe("the question", () => {
     ["weaker_obligation", "promotion", "are these weaker requirements enough for promotions?"],
     [null, "description", ""],
   ] as const)("about a setting with gate %s and effect %s is %s", (gate, effectName, expected) => {
-    const setting: SettingChange = { path: "a.b", before: "1", after: "2", where: null, effect: effectName, gate };
+    const setting: SettingChange = {
+      path: "a.b",
+      before: "1",
+      after: "2",
+      where: null,
+      effect: effectName,
+      gate,
+    };
     expect(ask(cause("a.b", { groups: [] }), [], [setting])).toBe(expected);
   });
 });

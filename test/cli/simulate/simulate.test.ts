@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,12 +16,25 @@ import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
 import { removalDigest } from "../../../src/lifecycle/policy-states.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
-import type { RunSimulation, Side, SimulationRequest, SimulationWatch } from "../../../src/simulate/request.ts";
+import type {
+  RunSimulation,
+  Side,
+  SimulationRequest,
+  SimulationWatch,
+} from "../../../src/simulate/request.ts";
 import { CLEAN } from "../../compile/base.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
 import { gatePolicy } from "../policy-folder.ts";
 import { ASSERTIONS, reportOf, SAME } from "./report.ts";
-import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";
+import {
+  commit,
+  git,
+  GIT_ENVIRONMENT,
+  NO_GIT,
+  repository,
+  temporaryFolder,
+  writeTo,
+} from "./repository.ts";
 
 interface Call {
   readonly base: Side;
@@ -33,18 +54,25 @@ afterAll(() => rmSync(cache, { recursive: true, force: true }));
 async function run(
   cwd: string,
   argv: readonly string[],
-  { report = reportOf(), io = {} }: { readonly report?: SimulationReport; readonly io?: Partial<CommandIo> } = {},
+  {
+    report = reportOf(),
+    io = {},
+  }: { readonly report?: SimulationReport; readonly io?: Partial<CommandIo> } = {},
 ): Promise<Ran & { readonly call: Call | null }> {
   let call: Call | null = null;
   const engine: RunSimulation = async (base, head, request, watch) => {
     call = { base, head, request, watch };
     return report;
   };
-  const ran = await runCommand((own, ownIo) => simulate(own, ownIo, engine), [...argv, "--cache", cache], {
-    cwd,
-    environment: GIT_ENVIRONMENT,
-    ...io,
-  });
+  const ran = await runCommand(
+    (own, ownIo) => simulate(own, ownIo, engine),
+    [...argv, "--cache", cache],
+    {
+      cwd,
+      environment: GIT_ENVIRONMENT,
+      ...io,
+    },
+  );
   return { ...ran, call };
 }
 
@@ -78,7 +106,11 @@ describe("signalbox simulate over folders", () => {
       "--now",
       "2026-11-21",
     ]);
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: formatJson(reportOf()), stderr: "" });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: formatJson(reportOf()),
+      stderr: "",
+    });
     expect(call?.base).toMatchObject({ name: "./before", commit: null, warnings: [] });
     expect(call?.head).toMatchObject({ name: "./after", commit: null });
     expect(call?.head.table.revision).toMatch(/^[0-9a-f]{64}$/);
@@ -103,11 +135,17 @@ describe("signalbox simulate over folders", () => {
     const cwd = folders();
     const declared = { ...SAME, access: "less_permissive", changed_classes: 1 } as const;
     expect((await run(cwd, BOTH, { report: reportOf({ declared }) })).code).toBe(0);
-    expect((await run(cwd, [...BOTH, "--detailed-exitcode"], { report: reportOf({ declared }) })).code).toBe(2);
-    expect((await run(cwd, [...BOTH, "--fail-on", "any"], { report: reportOf({ declared }) })).code).toBe(3);
+    expect(
+      (await run(cwd, [...BOTH, "--detailed-exitcode"], { report: reportOf({ declared }) })).code,
+    ).toBe(2);
+    expect(
+      (await run(cwd, [...BOTH, "--fail-on", "any"], { report: reportOf({ declared }) })).code,
+    ).toBe(3);
     expect((await run(cwd, BOTH, { report: reportOf({ complete: false }) })).code).toBe(4);
     const assertions = { ...ASSERTIONS, failed: 1 };
-    expect((await run(cwd, BOTH, { report: reportOf({ assertions, complete: false }) })).code).toBe(3);
+    expect((await run(cwd, BOTH, { report: reportOf({ assertions, complete: false }) })).code).toBe(
+      3,
+    );
   });
 
   test("warnings are the report's, not stderr's", async () => {
@@ -128,13 +166,17 @@ describe("signalbox simulate over folders", () => {
     expect({ code, stdout, call }).toEqual({ code: 1, stdout: "", call: null });
     expect(stderr).toContain("--> routes.yaml:2:1");
     expect(stderr).toContain("2 | nonsense: true");
-    expect(stderr).toMatch(/signalbox simulate: head \(\.\/after\) has errors; nothing was compared\n$/);
+    expect(stderr).toMatch(
+      /signalbox simulate: head \(\.\/after\) has errors; nothing was compared\n$/,
+    );
     expect(stderr).not.toContain("base");
     expect(stderr).not.toContain("\u001b");
     const other = await run(cwd, ["--base", "./after", "--head", "./before"]);
     expect(other.code).toBe(1);
     expect(other.stderr).toContain("signalbox simulate: base (./after) has errors");
-    const both = await run(cwd, ["--base", "./after", "--head", "./after"], { io: { stderrTerminal: true } });
+    const both = await run(cwd, ["--base", "./after", "--head", "./after"], {
+      io: { stderrTerminal: true },
+    });
     expect(both.stderr.match(/has errors; nothing was compared/g)).toHaveLength(2);
     expect(both.stderr).toContain("\u001b[31merror");
   });
@@ -225,18 +267,37 @@ describe("signalbox simulate over folders", () => {
     writeTo(join(cwd, "before"), { "policies/assertions.yaml": assertionsNamed("guard") });
     expect(await held()).toMatchObject({
       assertions: { assertions: [{ id: "guard" }] },
-      changes: [{ path: "policies/assertions.yaml", after: null, gate: "assertions", where: { side: "base" } }],
+      changes: [
+        {
+          path: "policies/assertions.yaml",
+          after: null,
+          gate: "assertions",
+          where: { side: "base" },
+        },
+      ],
     });
     writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("other") });
     expect(await held()).toMatchObject({
       assertions: { assertions: [{ id: "other" }] },
-      changes: [{ path: "assertions.other.id", before: "guard", after: "other", effect: "renamed", gate: null }],
+      changes: [
+        {
+          path: "assertions.other.id",
+          before: "guard",
+          after: "other",
+          effect: "renamed",
+          gate: null,
+        },
+      ],
     });
-    writeTo(join(cwd, "after"), { "policies/assertions.yaml": assertionsNamed("guard").replace("T,", "U,") });
+    writeTo(join(cwd, "after"), {
+      "policies/assertions.yaml": assertionsNamed("guard").replace("T,", "U,"),
+    });
     expect((await held())?.changes).toMatchObject([
       { path: "assertions.guard.title", effect: "description", gate: null },
     ]);
-    writeTo(join(cwd, "after"), { "policies/assertions.yaml": `# moved\n${assertionsNamed("guard")}` });
+    writeTo(join(cwd, "after"), {
+      "policies/assertions.yaml": `# moved\n${assertionsNamed("guard")}`,
+    });
     expect((await held())?.changes).toEqual([]);
   });
 
@@ -264,7 +325,11 @@ describe("signalbox simulate over folders", () => {
     writeTo(join(cwd, "before"), { ...GATE, "routes.yaml": enforcing });
     const removal = await run(cwd, [...BOTH, "--promote", "gate"]);
     expect(removal.call?.request.promote).toEqual([{ id: "gate", digestPrefix: null }]);
-    const exact = await run(cwd, [...BOTH, "--promote", `gate@${removalDigest("gate").slice(0, 12)}`]);
+    const exact = await run(cwd, [
+      ...BOTH,
+      "--promote",
+      `gate@${removalDigest("gate").slice(0, 12)}`,
+    ]);
     expect(exact.code).toBe(0);
     const digest = exact.call?.base.policies.policies[0]?.digest ?? "";
     const kept = await run(cwd, [...BOTH, "--promote", `gate@${digest.slice(0, 12)}`]);
@@ -273,7 +338,9 @@ describe("signalbox simulate over folders", () => {
     expect(fresh.stderr).toContain("--promote: head has no policy with this id");
     // What was only watched is gone without any approval.
     writeTo(join(cwd, "before"), { "routes.yaml": CLEAN });
-    expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain("head has no policy with this id");
+    expect((await run(cwd, [...BOTH, "--promote", "gate"])).stderr).toContain(
+      "head has no policy with this id",
+    );
   });
 
   test("--evidence must be there before the work begins", async () => {
@@ -284,7 +351,14 @@ describe("signalbox simulate over folders", () => {
       "signalbox simulate: --evidence: the file cannot be read; give a file that signalbox evidence export has written\n",
     );
     writeTo(cwd, { "here.jsonl": "" });
-    const found = await run(cwd, ["--base", "./before", "--head", "./before", "--evidence", "here.jsonl"]);
+    const found = await run(cwd, [
+      "--base",
+      "./before",
+      "--head",
+      "./before",
+      "--evidence",
+      "here.jsonl",
+    ]);
     expect(found.call?.request.evidence).toBe(join(cwd, "here.jsonl"));
   });
 
@@ -305,27 +379,36 @@ describe("signalbox simulate over folders", () => {
   });
 
   test.for([
-    ["absent/report.json", "absent/report.json cannot be written; check the folder and its permissions"],
+    [
+      "absent/report.json",
+      "absent/report.json cannot be written; check the folder and its permissions",
+    ],
     ["after", "after is a folder; name a file in it"],
     [
       "before/routes.yaml/report.json",
       "before/routes.yaml/report.json cannot be written; check the folder and its permissions",
     ],
-  ])("a file that cannot be written is said before the work begins: %s", async ([file, message]) => {
-    const cwd = folders({ "routes.yaml": BROKEN });
-    const { code, stderr, call } = await run(cwd, [...BOTH, "--format", `json=${file}`]);
-    expect({ code, call }).toEqual({ code: 1, call: null });
-    expect(stderr).toBe(`signalbox simulate: --format: ${message}\n`);
-  });
+  ])(
+    "a file that cannot be written is said before the work begins: %s",
+    async ([file, message]) => {
+      const cwd = folders({ "routes.yaml": BROKEN });
+      const { code, stderr, call } = await run(cwd, [...BOTH, "--format", `json=${file}`]);
+      expect({ code, call }).toEqual({ code: 1, call: null });
+      expect(stderr).toBe(`signalbox simulate: --format: ${message}\n`);
+    },
+  );
 
-  test.skipIf(process.getuid?.() === 0)("a file without leave to write (not for root)", async () => {
-    const cwd = folders();
-    writeTo(cwd, { "report.json": "x" });
-    chmodSync(join(cwd, "report.json"), 0o444);
-    const { code, stderr, call } = await run(cwd, [...BOTH, "--format", "json=report.json"]);
-    expect({ code, call }).toEqual({ code: 1, call: null });
-    expect(stderr).toContain("--format: report.json cannot be written");
-  });
+  test.skipIf(process.getuid?.() === 0)(
+    "a file without leave to write (not for root)",
+    async () => {
+      const cwd = folders();
+      writeTo(cwd, { "report.json": "x" });
+      chmodSync(join(cwd, "report.json"), 0o444);
+      const { code, stderr, call } = await run(cwd, [...BOTH, "--format", "json=report.json"]);
+      expect({ code, call }).toEqual({ code: 1, call: null });
+      expect(stderr).toContain("--format: report.json cannot be written");
+    },
+  );
 
   test("no file where nothing was compared", async () => {
     const cwd = folders({ "routes.yaml": BROKEN });
@@ -351,9 +434,16 @@ describe("who waits for a simulation", () => {
       onProgress({ done: 1, of: 2 });
       return reportOf();
     };
-    const io = { stdout: () => void order.push("report"), stderr: (text: string) => void order.push(text) };
+    const io = {
+      stdout: () => void order.push("report"),
+      stderr: (text: string) => void order.push(text),
+    };
     const cwd = folders();
-    await runCommand((argv, own) => simulate(argv, own, engine), BOTH, { cwd, ...io, stderrTerminal: true });
+    await runCommand((argv, own) => simulate(argv, own, engine), BOTH, {
+      cwd,
+      ...io,
+      stderrTerminal: true,
+    });
     expect(order).toEqual([
       "\r\u001b[2KDeciding requests: 1 of 2 pairs of workspace and route, by operation",
       "\r\u001b[2K",
@@ -364,7 +454,11 @@ describe("who waits for a simulation", () => {
       [[...BOTH, "--quiet"], true],
     ] as const) {
       order.length = 0;
-      await runCommand((own, ownIo) => simulate(own, ownIo, engine), argv, { cwd, ...io, stderrTerminal });
+      await runCommand((own, ownIo) => simulate(own, ownIo, engine), argv, {
+        cwd,
+        ...io,
+        stderrTerminal,
+      });
       expect(order).toEqual(["report"]);
     }
   });
@@ -403,20 +497,28 @@ describe("who waits for a simulation", () => {
       });
     const cwd = folders();
     const ran = await runCommand((argv, io) => simulate(argv, io, engine), BOTH, { cwd });
-    expect(ran).toMatchObject({ code: 1, stderr: "signalbox simulate: stopped; nothing was reported\n" });
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: "signalbox simulate: stopped; nothing was reported\n",
+    });
     await run(cwd, BOTH);
     expect(process.listenerCount("SIGINT")).toBe(before);
   });
 
   test("a bug of the engine is not taken for a refusal", async () => {
     const engine: RunSimulation = () => Promise.reject(new TypeError("bug"));
-    await expect(runCommand((argv, io) => simulate(argv, io, engine), BOTH, { cwd: folders() })).rejects.toThrow("bug");
+    await expect(
+      runCommand((argv, io) => simulate(argv, io, engine), BOTH, { cwd: folders() }),
+    ).rejects.toThrow("bug");
   });
 });
 
 describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () => {
   test("main against what stands there, from a subfolder, with its own path", async () => {
-    const folder = repository({ "infra/routes.yaml": CLEAN, "infra/policies/gate.rego": gatePolicy("gate") });
+    const folder = repository({
+      "infra/routes.yaml": CLEAN,
+      "infra/policies/gate.rego": gatePolicy("gate"),
+    });
     const first = git(folder, "rev-parse", "HEAD");
     writeTo(folder, { "infra/routes.yaml": COMMENTED });
     const { code, stderr, call } = await run(join(folder, "infra"), ["--base", "main"]);
@@ -431,7 +533,11 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
   });
 
   test("a --config above the current folder", async () => {
-    const folder = repository({ "routes.yaml": CLEAN, "policies/gate.rego": gatePolicy("gate"), "deep/er/x": "" });
+    const folder = repository({
+      "routes.yaml": CLEAN,
+      "policies/gate.rego": gatePolicy("gate"),
+      "deep/er/x": "",
+    });
     const { code, stderr, call } = await run(join(folder, "deep/er"), [
       "--base",
       "main",
@@ -515,7 +621,14 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     });
     commit(folder, "after");
     writeTo(folder, { "infra/policies/assertions.yaml": assertionsNamed("present") });
-    const { call } = await run(join(folder, "infra"), ["--base", "before", "--head", "main", "--promote", "gate"]);
+    const { call } = await run(join(folder, "infra"), [
+      "--base",
+      "before",
+      "--head",
+      "main",
+      "--promote",
+      "gate",
+    ]);
     expect(call?.request.assertions?.file).toBe("policies/assertions.yaml");
     expect(call?.request.assertions?.assertions.assertions[0]?.id).toBe("committed");
     const ran = await run(join(folder, "infra"), ["--base", "before"]);
@@ -547,7 +660,15 @@ test("the command line has it, and its help names every flag and code", async ()
       "time-limit",
       "workers",
     ];
-    for (const flag of [...flags, "detailed-exitcode", "fail-on", "quiet", "cache", "now", "help"]) {
+    for (const flag of [
+      ...flags,
+      "detailed-exitcode",
+      "fail-on",
+      "quiet",
+      "cache",
+      "now",
+      "help",
+    ]) {
       expect(stdout).toContain(`  --${flag}`);
     }
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);

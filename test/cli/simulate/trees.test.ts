@@ -4,7 +4,15 @@ import { describe, expect, test } from "vitest";
 import { openRepository, type Repository } from "../../../src/cli/simulate/repository.ts";
 import { directoryTree, type UnreadText, type FileTree } from "../../../src/compile/file-tree.ts";
 import { loadFromTree } from "../../../src/compile/load.ts";
-import { commit, git, GIT_ENVIRONMENT, NO_GIT, repository, temporaryFolder, writeTo } from "./repository.ts";
+import {
+  commit,
+  git,
+  GIT_ENVIRONMENT,
+  NO_GIT,
+  repository,
+  temporaryFolder,
+  writeTo,
+} from "./repository.ts";
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
@@ -17,7 +25,10 @@ async function committed(files: Files): Promise<FileTree> {
   return opened.tree(id);
 }
 
-function open(folder: string, environment: Readonly<Record<string, string | undefined>> = GIT_ENVIRONMENT) {
+function open(
+  folder: string,
+  environment: Readonly<Record<string, string | undefined>> = GIT_ENVIRONMENT,
+) {
   return openRepository({ cwd: folder, environment, stderr: () => {} }, "--base");
 }
 
@@ -25,7 +36,11 @@ async function textAt(opened: Repository, ref: string, path: string): Promise<st
   return opened.tree(await opened.commitOf(ref)).readText(path);
 }
 
-const IMPLEMENTATIONS: readonly (readonly [string, (files: Files) => Promise<FileTree>, string | null])[] = [
+const IMPLEMENTATIONS: readonly (readonly [
+  string,
+  (files: Files) => Promise<FileTree>,
+  string | null,
+])[] = [
   [
     "a folder",
     async (files) => {
@@ -53,9 +68,13 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
       ["no UTF-8", new Uint8Array([0x61, 0xff, 0x62]), null],
       ["half a character", new Uint8Array([0xe2, 0x82]), null],
     ];
-    const tree = await make(Object.fromEntries(cases.map(([name, content]) => [`folder/${name}`, content])));
+    const tree = await make(
+      Object.fromEntries(cases.map(([name, content]) => [`folder/${name}`, content])),
+    );
     for (const [name, , expected] of cases) {
-      expect(await tree.readText(`folder/${name}`), name).toEqual(expected ?? { unread: "unreadable" });
+      expect(await tree.readText(`folder/${name}`), name).toEqual(
+        expected ?? { unread: "unreadable" },
+      );
     }
   });
 
@@ -91,7 +110,17 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
 
   test.skipIf(skip)("says that it is not there, or is something else", async () => {
     const tree = await make({ root: "", "folder/a": "", "folder/b": "", "folder/lib/c": "" });
-    const noText = ["absent", "folder/absent", "absent/a", "folder", "folder/", "", ".", "root/below", "toString"];
+    const noText = [
+      "absent",
+      "folder/absent",
+      "absent/a",
+      "folder",
+      "folder/",
+      "",
+      ".",
+      "root/below",
+      "toString",
+    ];
     for (const path of noText) {
       const read = await tree.readText(path);
       expect(read, path).toEqual({ unread: expect.stringMatching(/^(absent|irregular)$/) });
@@ -168,7 +197,15 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     git(folder, "tag", "--annotate", "--message", "v", "annotated");
     git(folder, "update-ref", "refs/remotes/origin/main", first);
     const opened = await open(folder);
-    for (const ref of ["light", "annotated", "main", "origin/main", "refs/tags/light", "HEAD", "@"]) {
+    for (const ref of [
+      "light",
+      "annotated",
+      "main",
+      "origin/main",
+      "refs/tags/light",
+      "HEAD",
+      "@",
+    ]) {
       expect(await opened.commitOf(ref), ref).toBe(first);
     }
   });
@@ -181,7 +218,9 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(await textAt(opened, "main", "other/file")).toBe("x");
     expect(await textAt(opened, "main", "infra/routes.yaml")).toBe("one");
     for (const path of ["../../outside", "../..", "/etc/passwd"]) {
-      expect(() => opened.pathFromRoot(path, "--config"), path).toThrow(/^--config: leads out of the repository/);
+      expect(() => opened.pathFromRoot(path, "--config"), path).toThrow(
+        /^--config: leads out of the repository/,
+      );
     }
   });
 
@@ -290,14 +329,18 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     test("is refused where a setting of the repository silences git's warning", async () => {
       const { folder } = hidden();
       git(folder, "config", "core.warnAmbiguousRefs", "false");
-      await expect((await open(folder)).commitOf("evil")).rejects.toThrow("more than one ref has this name");
+      await expect((await open(folder)).commitOf("evil")).rejects.toThrow(
+        "more than one ref has this name",
+      );
     });
 
     test("is refused where it is also the beginning of a commit's id", async () => {
       const { folder, change } = hidden();
       const short = change.slice(0, 10);
       git(folder, "branch", short, "main");
-      await expect((await open(folder)).commitOf(short)).rejects.toThrow(`refs/heads/${short}, ${change}`);
+      await expect((await open(folder)).commitOf(short)).rejects.toThrow(
+        `refs/heads/${short}, ${change}`,
+      );
       git(folder, "branch", change, "main");
       expect(await (await open(folder)).commitOf(change)).toBe(change);
     });
@@ -307,7 +350,11 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
       git(folder, "tag", "HEAD", "main");
       git(folder, "tag", "refs/heads/evil", "main");
       let printed = "";
-      const io = { cwd: folder, environment: GIT_ENVIRONMENT, stderr: (text: string) => void (printed += text) };
+      const io = {
+        cwd: folder,
+        environment: GIT_ENVIRONMENT,
+        stderr: (text: string) => void (printed += text),
+      };
       const opened = await openRepository(io, "--base");
       expect(await opened.commitOf("HEAD")).toBe(change);
       expect(await opened.commitOf("refs/heads/evil")).toBe(change);
@@ -346,7 +393,16 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     );
     git(folder, "checkout", "--quiet", "main");
     const beside = temporaryFolder();
-    git(beside, "clone", "--quiet", "--depth", "1", "--no-single-branch", `file://${folder}`, "shallow");
+    git(
+      beside,
+      "clone",
+      "--quiet",
+      "--depth",
+      "1",
+      "--no-single-branch",
+      `file://${folder}`,
+      "shallow",
+    );
     const shallow = await open(join(beside, "shallow"));
     await expect(shallow.mergeBase(main, change)).rejects.toThrow(
       /shallow clone; fetch the history: git fetch --unshallow/,
@@ -368,7 +424,9 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     await expect(tree.readText("policies/out.rego")).rejects.toThrow(refusal("policies/out.rego"));
     await expect(tree.readText("policies/lib/b.rego")).rejects.toThrow(refusal("policies/lib"));
     await expect(tree.namesIn("policies/lib")).rejects.toThrow(refusal("policies/lib"));
-    await expect(loadFromTree(tree, "routes.yaml", "routes.yaml")).rejects.toThrow("is a symbolic link");
+    await expect(loadFromTree(tree, "routes.yaml", "routes.yaml")).rejects.toThrow(
+      "is a symbolic link",
+    );
   });
 
   test("submodules are refused", async () => {
@@ -378,14 +436,24 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     git(folder, "commit", "--quiet", "--message", "submodule");
     const opened = await open(folder);
     const tree = opened.tree(await opened.commitOf("main"));
-    await expect(tree.namesIn("policies")).rejects.toThrow("--base: policies is a submodule in that commit");
+    await expect(tree.namesIn("policies")).rejects.toThrow(
+      "--base: policies is a submodule in that commit",
+    );
   });
 
   test("a partial clone says what to fetch, and fetches nothing", async () => {
     const folder = repository(ROUTES);
     git(folder, "config", "uploadpack.allowFilter", "true");
     const beside = temporaryFolder();
-    git(beside, "clone", "--quiet", "--filter=blob:none", "--no-checkout", `file://${folder}`, "partial");
+    git(
+      beside,
+      "clone",
+      "--quiet",
+      "--filter=blob:none",
+      "--no-checkout",
+      `file://${folder}`,
+      "partial",
+    );
     const partial = join(beside, "partial");
     const opened = await open(partial);
     const before = git(partial, "count-objects", "-v");
@@ -404,7 +472,10 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   });
 
   test("nothing that the repository names is run", async () => {
-    const folder = repository({ ...ROUTES, ".gitattributes": "* filter=evil diff=evil text eol=crlf\n" });
+    const folder = repository({
+      ...ROUTES,
+      ".gitattributes": "* filter=evil diff=evil text eol=crlf\n",
+    });
     const script = join(folder, ".git", "evil.sh");
     writeFileSync(script, `#!/bin/sh\ntouch '${folder}/pwned'\ncat\n`);
     chmodSync(script, 0o755);
@@ -427,7 +498,12 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     }
     const hooks = join(folder, ".git", "hooks");
     mkdirSync(hooks, { recursive: true });
-    for (const hook of ["post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"]) {
+    for (const hook of [
+      "post-checkout",
+      "post-index-change",
+      "reference-transaction",
+      "pre-auto-gc",
+    ]) {
       writeFileSync(join(hooks, hook), `#!/bin/sh\ntouch '${folder}/pwned'\n`);
       chmodSync(join(hooks, hook), 0o755);
     }
@@ -451,16 +527,18 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   });
 
   test("a folder that is in no repository", async () => {
-    await expect(open(temporaryFolder(), { ...GIT_ENVIRONMENT, GIT_CEILING_DIRECTORIES: "/" })).rejects.toThrow(
+    await expect(
+      open(temporaryFolder(), { ...GIT_ENVIRONMENT, GIT_CEILING_DIRECTORIES: "/" }),
+    ).rejects.toThrow(
       "--base: this folder is not in a git repository; run the command in one, or give two folders, such as --base ./before",
     );
   });
 
   test("a repository of another user", async () => {
     const folder = repository(ROUTES);
-    await expect(open(folder, { ...GIT_ENVIRONMENT, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" })).rejects.toThrow(
-      "--base: git does not trust this repository, which belongs to another user",
-    );
+    await expect(
+      open(folder, { ...GIT_ENVIRONMENT, GIT_TEST_ASSUME_DIFFERENT_OWNER: "1" }),
+    ).rejects.toThrow("--base: git does not trust this repository, which belongs to another user");
   });
 });
 

@@ -2,7 +2,14 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, streamText, type LanguageModel, type LanguageModelUsage } from "ai";
-import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Reported } from "./caller.ts";
+import {
+  LIMIT,
+  QUESTION,
+  type Caller,
+  type Session,
+  type SurfaceName,
+  type Reported,
+} from "./caller.ts";
 
 /** One provider package of the library, as its users set it up. */
 export interface AiProvider {
@@ -15,18 +22,21 @@ export const AI_PROVIDERS: readonly AiProvider[] = [
   {
     name: "@ai-sdk/openai",
     surface: "responses",
-    model: ({ url, key, fetch }, route) => createOpenAI({ baseURL: `${url}/v1`, apiKey: key, fetch })(route),
+    model: ({ url, key, fetch }, route) =>
+      createOpenAI({ baseURL: `${url}/v1`, apiKey: key, fetch })(route),
   },
   {
     name: "@ai-sdk/openai .chat()",
     surface: "chat",
-    model: ({ url, key, fetch }, route) => createOpenAI({ baseURL: `${url}/v1`, apiKey: key, fetch }).chat(route),
+    model: ({ url, key, fetch }, route) =>
+      createOpenAI({ baseURL: `${url}/v1`, apiKey: key, fetch }).chat(route),
   },
   {
     // Sends the key as x-api-key.
     name: "@ai-sdk/anthropic",
     surface: "messages",
-    model: ({ url, key, fetch }, route) => createAnthropic({ baseURL: `${url}/api/v1`, apiKey: key, fetch })(route),
+    model: ({ url, key, fetch }, route) =>
+      createAnthropic({ baseURL: `${url}/api/v1`, apiKey: key, fetch })(route),
   },
   {
     name: "@ai-sdk/openai-compatible",
@@ -49,7 +59,10 @@ export const AI_CALLERS: readonly Caller[] = AI_PROVIDERS.map(({ name, surface, 
   finishReasons: { stop: "stop", length: "length", filtered: "content-filter" },
   countsStreams: true,
   whole: async (session, route) => {
-    const { text, finishReason, usage } = await generateText({ ...settings(session), model: model(session, route) });
+    const { text, finishReason, usage } = await generateText({
+      ...settings(session),
+      model: model(session, route),
+    });
     return { text, finish: finishReason, usage: counts(usage) };
   },
   stream: async (session, route) => {
@@ -68,10 +81,20 @@ export const AI_CALLERS: readonly Caller[] = AI_PROVIDERS.map(({ name, surface, 
   },
 }));
 
-function settings({ retries }: Session): { prompt: string; maxOutputTokens: number; maxRetries?: number } {
-  return { prompt: QUESTION, maxOutputTokens: LIMIT, ...(retries === undefined ? {} : { maxRetries: retries }) };
+function settings({ retries }: Session): {
+  prompt: string;
+  maxOutputTokens: number;
+  maxRetries?: number;
+} {
+  return {
+    prompt: QUESTION,
+    maxOutputTokens: LIMIT,
+    ...(retries === undefined ? {} : { maxRetries: retries }),
+  };
 }
 
 function counts({ inputTokens, outputTokens }: LanguageModelUsage): Reported["usage"] {
-  return inputTokens === undefined || outputTokens === undefined ? null : [inputTokens, outputTokens];
+  return inputTokens === undefined || outputTokens === undefined
+    ? null
+    : [inputTokens, outputTokens];
 }

@@ -1,7 +1,10 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { LIMIT, QUESTION, type Caller, type Session, type Reported } from "./caller.ts";
 
-export function anthropicClient({ url, key, fetch, retries }: Session, version?: string): Anthropic {
+export function anthropicClient(
+  { url, key, fetch, retries }: Session,
+  version?: string,
+): Anthropic {
   return new Anthropic({
     apiKey: key,
     baseURL: `${url}/api`,
@@ -20,7 +23,9 @@ const raw: Caller = {
   finishReasons: FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => {
-    return ofMessage(await anthropicClient(session).messages.create({ model, max_tokens: LIMIT, messages }));
+    return ofMessage(
+      await anthropicClient(session).messages.create({ model, max_tokens: LIMIT, messages }),
+    );
   },
   stream: async (session, model) => {
     const stream = await anthropicClient(session).messages.create({
@@ -35,7 +40,8 @@ const raw: Caller = {
     let output = 0;
     for await (const event of stream) {
       if (event.type === "message_start") input = event.message.usage.input_tokens;
-      if (event.type === "content_block_delta" && event.delta.type === "text_delta") text += event.delta.text;
+      if (event.type === "content_block_delta" && event.delta.type === "text_delta")
+        text += event.delta.text;
       if (event.type === "message_delta") {
         finish = event.delta.stop_reason;
         // Translated answers know their input only at the end.
@@ -52,7 +58,9 @@ const helper: Caller = {
   name: "@anthropic-ai/sdk messages.stream",
   stream: async (session, model) => {
     return ofMessage(
-      await anthropicClient(session).messages.stream({ model, max_tokens: LIMIT, messages }).finalMessage(),
+      await anthropicClient(session)
+        .messages.stream({ model, max_tokens: LIMIT, messages })
+        .finalMessage(),
     );
   },
 };
@@ -66,7 +74,9 @@ const older: Caller = {
   },
   stream: async (session, model) => {
     const client = anthropicClient(session, "2023-06-01");
-    return ofMessage(await client.messages.stream({ model, max_tokens: LIMIT, messages }).finalMessage());
+    return ofMessage(
+      await client.messages.stream({ model, max_tokens: LIMIT, messages }).finalMessage(),
+    );
   },
 };
 

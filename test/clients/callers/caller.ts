@@ -17,10 +17,20 @@ export interface Caller {
   readonly name: string;
   readonly surface: SurfaceName;
   /** The client's names of finish reasons. */
-  readonly finishReasons: { readonly stop: string; readonly length: string; readonly filtered: string };
-  /** Whether the client counts the tokens of streams; one library adds the counts of two events together. */
+  readonly finishReasons: {
+    readonly stop: string;
+    readonly length: string;
+    readonly filtered: string;
+  };
+  /**
+   * Whether the client counts the tokens of streams; one library adds the counts of two events
+   * together.
+   */
   readonly countsStreams: boolean;
-  /** The client passes the event of a failed stream over (`response.failed`): all that is left of it is that no reason to end is given. */
+  /**
+   * The client passes the event of a failed stream over (`response.failed`): all that is left of it
+   * is that no reason to end is given.
+   */
   readonly deafToFailures?: true;
   /** Rejects with what the client throws. */
   readonly whole: (session: Session, model: string) => Promise<Reported>;

@@ -2,7 +2,14 @@ import { ChatAnthropic } from "@langchain/anthropic";
 import type { AIMessageChunk } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
 import { isJsonObject } from "../../../src/canon/json.ts";
-import { LIMIT, QUESTION, type Caller, type Session, type SurfaceName, type Reported } from "./caller.ts";
+import {
+  LIMIT,
+  QUESTION,
+  type Caller,
+  type Session,
+  type SurfaceName,
+  type Reported,
+} from "./caller.ts";
 
 /** One chat model of the library, as its users set it up. */
 export interface LangchainProvider {
@@ -39,7 +46,8 @@ export const LANGCHAIN_PROVIDERS: readonly LangchainProvider[] = [
     name: "@langchain/anthropic",
     surface: "messages",
     finishReasons: { stop: "end_turn", length: "max_tokens", filtered: "refusal" },
-    // Adds the output of message_start to that of message_delta, and takes the input from message_start only.
+    // Adds the output of message_start to that of message_delta, and takes the input from
+    // message_start only.
     countsStreams: false,
     model: ({ url, key, fetch, retries }, route) =>
       new ChatAnthropic({
@@ -73,7 +81,11 @@ export const LANGCHAIN_CALLERS: readonly Caller[] = LANGCHAIN_PROVIDERS.map(
   }),
 );
 
-function openaiModel({ url, key, fetch, retries }: Session, route: string, useResponsesApi: boolean): ChatOpenAI {
+function openaiModel(
+  { url, key, fetch, retries }: Session,
+  route: string,
+  useResponsesApi: boolean,
+): ChatOpenAI {
   return new ChatOpenAI({
     model: route,
     apiKey: key,
@@ -83,7 +95,10 @@ function openaiModel({ url, key, fetch, retries }: Session, route: string, useRe
   });
 }
 
-/** Each protocol's reason stands somewhere else; streams of messages have it in other members than whole answers. */
+/**
+ * Each protocol's reason stands somewhere else; streams of messages have it in other members than
+ * whole answers.
+ */
 function ofMessage({
   text,
   response_metadata: metadata,
@@ -106,5 +121,7 @@ interface Said {
   readonly text: string;
   readonly response_metadata: Readonly<Record<string, unknown>>;
   readonly additional_kwargs: Readonly<Record<string, unknown>>;
-  readonly usage_metadata?: { readonly input_tokens: number; readonly output_tokens: number } | undefined;
+  readonly usage_metadata?:
+    | { readonly input_tokens: number; readonly output_tokens: number }
+    | undefined;
 }

@@ -23,7 +23,8 @@ const chat: Caller = {
   surface: "chat",
   finishReasons: CHAT_FINISH_REASONS,
   countsStreams: true,
-  whole: async (session, model) => ofChat(await openaiClient(session).chat.completions.create({ model, messages })),
+  whole: async (session, model) =>
+    ofChat(await openaiClient(session).chat.completions.create({ model, messages })),
   stream: async (session, model) => {
     const stream = await openaiClient(session).chat.completions.create({
       model,
@@ -64,8 +65,15 @@ const completions: Caller = {
   finishReasons: CHAT_FINISH_REASONS,
   countsStreams: true,
   whole: async (session, model) => {
-    const { choices, usage } = await openaiClient(session).completions.create({ model, prompt: QUESTION });
-    return { text: choices[0]?.text ?? "", finish: choices[0]?.finish_reason ?? null, usage: chatUsage(usage) };
+    const { choices, usage } = await openaiClient(session).completions.create({
+      model,
+      prompt: QUESTION,
+    });
+    return {
+      text: choices[0]?.text ?? "",
+      finish: choices[0]?.finish_reason ?? null,
+      usage: chatUsage(usage),
+    };
   },
   stream: async (session, model) => {
     const stream = await openaiClient(session).completions.create({
@@ -95,10 +103,15 @@ const responses: Caller = {
     return ofResponse(await openaiClient(session).responses.create({ model, input: QUESTION }));
   },
   stream: async (session, model) => {
-    const stream = await openaiClient(session).responses.create({ model, input: QUESTION, stream: true });
+    const stream = await openaiClient(session).responses.create({
+      model,
+      input: QUESTION,
+      stream: true,
+    });
     let reported: Reported = { text: "", finish: null, usage: null };
     for await (const event of stream) {
-      if (event.type === "response.output_text.delta") reported = { ...reported, text: reported.text + event.delta };
+      if (event.type === "response.output_text.delta")
+        reported = { ...reported, text: reported.text + event.delta };
       if (event.type === "response.completed" || event.type === "response.incomplete") {
         reported = { ...ofResponse(event.response), text: reported.text };
       }
@@ -112,25 +125,40 @@ const responsesHelper: Caller = {
   ...responses,
   name: "openai responses.stream",
   stream: async (session, model) => {
-    return ofResponse(await openaiClient(session).responses.stream({ model, input: QUESTION }).finalResponse());
+    return ofResponse(
+      await openaiClient(session).responses.stream({ model, input: QUESTION }).finalResponse(),
+    );
   },
 };
 
-export const OPENAI_CALLERS: readonly Caller[] = [chat, chatHelper, completions, responses, responsesHelper];
+export const OPENAI_CALLERS: readonly Caller[] = [
+  chat,
+  chatHelper,
+  completions,
+  responses,
+  responsesHelper,
+];
 
 function ofChat({ choices, usage }: OpenAI.ChatCompletion): Reported {
   const [choice] = choices;
-  return { text: choice?.message.content ?? "", finish: choice?.finish_reason ?? null, usage: chatUsage(usage) };
+  return {
+    text: choice?.message.content ?? "",
+    finish: choice?.finish_reason ?? null,
+    usage: chatUsage(usage),
+  };
 }
 
 function chatUsage(usage: OpenAI.CompletionUsage | null | undefined): Reported["usage"] {
-  return usage === null || usage === undefined ? null : [usage.prompt_tokens, usage.completion_tokens];
+  return usage === null || usage === undefined
+    ? null
+    : [usage.prompt_tokens, usage.completion_tokens];
 }
 
 /** The client gives a response that failed like any other: its users have to look at the status. */
 function ofResponse(response: OpenAI.Responses.Response): Reported {
   const { status, error, usage, incomplete_details: incomplete } = response;
-  if (status === "failed") throw new ReportedFailure(error?.message ?? "failed without an error", response);
+  if (status === "failed")
+    throw new ReportedFailure(error?.message ?? "failed without an error", response);
   const finish = status === "incomplete" ? `incomplete: ${incomplete?.reason}` : (status ?? null);
   return {
     text: response.output_text,

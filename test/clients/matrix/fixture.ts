@@ -29,7 +29,10 @@ const SPENDING = "spending";
  * @param over protocol of the endpoint behind every route.
  * @param routes their names, which are also the names that the provider sees.
  */
-export async function startMatrixFixture(over: Protocol, routes: readonly string[]): Promise<MatrixFixture> {
+export async function startMatrixFixture(
+  over: Protocol,
+  routes: readonly string[],
+): Promise<MatrixFixture> {
   const provider = await startScriptedProvider();
   const test = await startTestServer(() => JSON.stringify(routesFile(provider.url, over, routes)));
   const key = (name: WorkspaceName): Promise<string> =>
@@ -52,13 +55,25 @@ export async function askPlainly(url: string, key: string, model: string): Promi
 
 /** The answer's tokens are counted when it has ended, so the second request may come too early. */
 async function spend(url: string, key: string): Promise<void> {
-  for (let requested = 0; requested < 100; requested += 1) if ((await askPlainly(url, key, SPENDING)) === 402) return;
+  for (let requested = 0; requested < 100; requested += 1)
+    if ((await askPlainly(url, key, SPENDING)) === 402) return;
   throw new Error("the budget was not spent");
 }
 
-const DIALECTS = { chat: "openai-chat", responses: "openai-responses", messages: "anthropic-messages" } as const;
+const DIALECTS = {
+  chat: "openai-chat",
+  responses: "openai-responses",
+  messages: "anthropic-messages",
+} as const;
 
-const CAPABILITIES = ["tools", "json_schema", "image_input", "file_input", "reasoning", "web_search"];
+const CAPABILITIES = [
+  "tools",
+  "json_schema",
+  "image_input",
+  "file_input",
+  "reasoning",
+  "web_search",
+];
 
 function routesFile(url: string, over: Protocol, names: readonly string[]): object {
   const routes = [...names, SPENDING];
@@ -103,7 +118,8 @@ function modelRow(over: Protocol): object {
     context_window: 400_000,
     max_output_tokens: 128_000,
     default_max_output_tokens: 16_000,
-    capabilities: over === "messages" ? CAPABILITIES : [...CAPABILITIES, "custom_tools", "json_object"],
+    capabilities:
+      over === "messages" ? CAPABILITIES : [...CAPABILITIES, "custom_tools", "json_object"],
     reasoning: { efforts: ["low", "medium", "high"] },
     ...(over === "chat" ? {} : { signature_family: over }),
   };

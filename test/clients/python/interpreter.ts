@@ -7,4 +7,5 @@ const LOCAL = join(resolve(import.meta.dirname, "../../.."), ".signalbox/python/
 export const INTERPRETER = process.env["SIGNALBOX_PYTHON"] ?? (existsSync(LOCAL) ? LOCAL : null);
 
 /** For titles: what tests of the Python clients need. */
-export const NEEDS = "needs SIGNALBOX_PYTHON or .signalbox/python, with test/clients/python/requirements.txt installed";
+export const NEEDS =
+  "needs SIGNALBOX_PYTHON or .signalbox/python, with test/clients/python/requirements.txt installed";

@@ -27,14 +27,21 @@ function write(files: Files): void {
 }
 
 async function codes(environment: string | null = null): Promise<readonly string[]> {
-  const files = await loadConfiguration(join(folder, "infra/routes.yaml"), "infra/routes.yaml", environment);
+  const files = await loadConfiguration(
+    join(folder, "infra/routes.yaml"),
+    "infra/routes.yaml",
+    environment,
+  );
   const { diagnostics } = await compileConfiguration(files, { cache: null });
   return diagnostics.map(({ code }) => code);
 }
 
 describe("links", () => {
   test("an included file or an overlay that leads out of the folder is refused", async () => {
-    write({ "shared.yaml": "vocabulary: {}\n", "infra/routes.yaml": `include: [shared.yaml]\n${CLEAN}` });
+    write({
+      "shared.yaml": "vocabulary: {}\n",
+      "infra/routes.yaml": `include: [shared.yaml]\n${CLEAN}`,
+    });
     symlinkSync("../shared.yaml", join(folder, "infra/shared.yaml"));
     expect(await codes()).toEqual(["INCLUDE_OUTSIDE"]);
     write({ "infra/routes.yaml": CLEAN });
@@ -43,7 +50,10 @@ describe("links", () => {
   });
 
   test("a folder that leads out is refused too", async () => {
-    write({ "teams/a.yaml": "vocabulary: {}\n", "infra/routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}` });
+    write({
+      "teams/a.yaml": "vocabulary: {}\n",
+      "infra/routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}`,
+    });
     symlinkSync("../teams", join(folder, "infra/teams"));
     expect(await codes()).toEqual(["INCLUDE_OUTSIDE"]);
   });
@@ -53,7 +63,8 @@ describe("links", () => {
       "infra/..data/routes.yaml": `include: [labels.yaml]\n${CLEAN}`,
       "infra/..data/labels.yaml": "vocabulary: { labels: [eu] }\n",
     });
-    for (const name of ["routes.yaml", "labels.yaml"]) symlinkSync(`..data/${name}`, join(folder, "infra", name));
+    for (const name of ["routes.yaml", "labels.yaml"])
+      symlinkSync(`..data/${name}`, join(folder, "infra", name));
     expect(await codes()).toEqual([]);
   });
 });
@@ -76,7 +87,9 @@ describe("signalbox check over several files", () => {
     write({ "infra/routes.production.yaml": "models: { large: { context_window: 1000 } }\n" });
     const plain = await run("infra");
     expect(plain).toMatchObject({ code: 0, stderr: "" });
-    expect(plain.stdout).toMatch(/^infra\/routes\.yaml, 2 included: 1 routes, .* table [0-9a-f]{12}\n$/);
+    expect(plain.stdout).toMatch(
+      /^infra\/routes\.yaml, 2 included: 1 routes, .* table [0-9a-f]{12}\n$/,
+    );
     const production = await run("infra", "--environment", "production");
     expect(production.stdout).toMatch(/^infra\/routes\.yaml, 2 included, environment production: /);
     expect(production.stdout.slice(-13)).not.toBe(plain.stdout.slice(-13));
@@ -98,40 +111,52 @@ describe("signalbox check over several files", () => {
   });
 
   test("a finding in an included file shows its line, and the report ends with how to learn more", async () => {
-    write({ ...SPLIT, "providers.yaml": (SPLIT["providers.yaml"] ?? "").replace("region: us-east", "region: us-est") });
+    write({
+      ...SPLIT,
+      "providers.yaml": (SPLIT["providers.yaml"] ?? "").replace(
+        "region: us-east",
+        "region: us-est",
+      ),
+    });
     const { code, stdout } = await run(".");
     expect(code).toBe(1);
     expect(stdout).toMatch(/--> providers\.yaml:10:13\n10 \| +region: us-est\n/);
     expect(
-      stdout.endsWith("signalbox check --explain UNKNOWN_REGION explains the code, as it does for every other code.\n"),
+      stdout.endsWith(
+        "signalbox check --explain UNKNOWN_REGION explains the code, as it does for every other code.\n",
+      ),
     ).toBe(true);
   });
 });
 
-test("the watcher sees included files, new ones among them, and the overlay", { timeout: 30_000 }, async () => {
-  write({ ...SPLIT, "routes.eu.yaml": "{}\n" });
-  let reported = 0;
-  let heard = () => {};
-  const end = watchConfiguration(join(folder, "routes.yaml"), "eu", () => {
-    reported += 1;
-    heard();
-  });
-  const change = async (name: string, text: string): Promise<void> => {
-    const next = new Promise<void>((resolve) => (heard = resolve));
-    write({ [name]: text });
-    await next;
-  };
-  try {
-    // The first look is what changes are seen against.
-    await new Promise((resolve) => setTimeout(resolve, 700));
-    await change("providers.yaml", "providers: {}\n");
-    await change("teams/new.yaml", "vocabulary: {}\n");
-    await change("routes.eu.yaml", "routes: {}\n");
-    expect(reported).toBe(3);
-  } finally {
-    end();
-  }
-});
+test(
+  "the watcher sees included files, new ones among them, and the overlay",
+  { timeout: 30_000 },
+  async () => {
+    write({ ...SPLIT, "routes.eu.yaml": "{}\n" });
+    let reported = 0;
+    let heard = () => {};
+    const end = watchConfiguration(join(folder, "routes.yaml"), "eu", () => {
+      reported += 1;
+      heard();
+    });
+    const change = async (name: string, text: string): Promise<void> => {
+      const next = new Promise<void>((resolve) => (heard = resolve));
+      write({ [name]: text });
+      await next;
+    };
+    try {
+      // The first look is what changes are seen against.
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      await change("providers.yaml", "providers: {}\n");
+      await change("teams/new.yaml", "vocabulary: {}\n");
+      await change("routes.eu.yaml", "routes: {}\n");
+      expect(reported).toBe(3);
+    } finally {
+      end();
+    }
+  },
+);
 
 test("a secret's file that a mounted volume swaps by its symbolic link is reported", async () => {
   write({ "..1/key": "old", "..2/key": "new" });

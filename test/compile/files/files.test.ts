@@ -44,10 +44,17 @@ describe("included files", () => {
       "teams/supply.yaml": `# sk-${"a1".repeat(12)}\n${SPLIT["teams/supply.yaml"]}`,
     });
     expect(lines(secret)[0]).toMatch(/^LITERAL_SECRET teams\/supply\.yaml:1:3 /);
-    const unknown = await compileFiles({ ...SPLIT, "teams/supply.yaml": `${SPLIT["teams/supply.yaml"]}rotues: {}\n` });
-    expect(lines(unknown)[0]).toMatch(/^UNKNOWN_KEY teams\/supply\.yaml:6:1 .*did you mean `routes`/);
+    const unknown = await compileFiles({
+      ...SPLIT,
+      "teams/supply.yaml": `${SPLIT["teams/supply.yaml"]}rotues: {}\n`,
+    });
+    expect(lines(unknown)[0]).toMatch(
+      /^UNKNOWN_KEY teams\/supply\.yaml:6:1 .*did you mean `routes`/,
+    );
     const syntax = await compileFiles({ ...SPLIT, "providers.yaml": "providers: {\n" });
-    expect(lines(syntax).every((line) => line.startsWith("YAML_SYNTAX providers.yaml:"))).toBe(true);
+    expect(lines(syntax).every((line) => line.startsWith("YAML_SYNTAX providers.yaml:"))).toBe(
+      true,
+    );
   });
 
   test("what two files define is an error that shows both locations", async () => {
@@ -56,8 +63,12 @@ describe("included files", () => {
     expect(line).toMatch(
       /^INCLUDE_DUPLICATE teams\.yaml:2:3 routes\.chat is defined at infra\/routes\.yaml:\d+:3 too \(keep one of the two\)$/,
     );
-    const endpoint = "endpoints:\n  - { id: large-eu, model: large, provider: alpha-eu, upstream_model: m }\n";
-    const again = await compileFiles({ "routes.yaml": `include: [a.yaml]\n${CLEAN}`, "a.yaml": endpoint });
+    const endpoint =
+      "endpoints:\n  - { id: large-eu, model: large, provider: alpha-eu, upstream_model: m }\n";
+    const again = await compileFiles({
+      "routes.yaml": `include: [a.yaml]\n${CLEAN}`,
+      "a.yaml": endpoint,
+    });
     expect(lines(again)[0]).toMatch(
       /^INCLUDE_DUPLICATE a\.yaml:2:5 endpoints\.large-eu is defined at infra\/routes\.yaml:/,
     );
@@ -85,7 +96,10 @@ describe("included files", () => {
   test("a pattern passes over routes.yaml, its overlays and hidden files", async () => {
     const { table, diagnostics } = await compileFiles({
       ...SPLIT,
-      "routes.yaml": (SPLIT["routes.yaml"] ?? "").replace("providers.yaml, teams", "'*.yaml', teams"),
+      "routes.yaml": (SPLIT["routes.yaml"] ?? "").replace(
+        "providers.yaml, teams",
+        "'*.yaml', teams",
+      ),
       "routes.production.yaml": "routes: null\n",
       ".hidden.yaml": "not: read\n",
     });
@@ -119,7 +133,10 @@ describe("included files", () => {
 
 describe("overlays", () => {
   const overlay = (text: string, environment: string | null = "production") =>
-    compileFiles({ "routes.yaml": CLEAN, "routes.production.yaml": text, "routes.staging.yaml": "{}\n" }, environment);
+    compileFiles(
+      { "routes.yaml": CLEAN, "routes.production.yaml": text, "routes.staging.yaml": "{}\n" },
+      environment,
+    );
 
   test("without an environment no overlay is read; an empty one changes nothing", async () => {
     expect((await overlay("rotues: 1", null)).table).toEqual(whole.table);
@@ -173,21 +190,27 @@ describe("overlays", () => {
     expect(lines(await overlay("{}", "prod"))).toEqual([
       "ENVIRONMENT_UNKNOWN routes.yaml:1:1 `prod` is not an environment of this file: there is no overlay for it (known here: production, staging)",
     ]);
-    expect(lines(await compileFiles({ "routes.yaml": CLEAN }, "prod"))[0]).toContain("there are no overlays; write ");
+    expect(lines(await compileFiles({ "routes.yaml": CLEAN }, "prod"))[0]).toContain(
+      "there are no overlays; write ",
+    );
   });
 
   test("findings name the overlay", async () => {
     expect(lines(await overlay("routes:\n  chat: { primary: large-ue }\n"))).toEqual([
       "UNKNOWN_ENDPOINT routes.production.yaml:2:20 route `chat` names the endpoint `large-ue`, which does not exist (did you mean `large-eu`?)",
     ]);
-    expect(lines(await overlay("providers:\n  alfa-eu: { base_url: https://a.example }\n"))[0]).toMatch(
-      /^MISSING_KEY routes\.production\.yaml:2:3 providers\.alfa-eu lacks/,
-    );
+    expect(
+      lines(await overlay("providers:\n  alfa-eu: { base_url: https://a.example }\n"))[0],
+    ).toMatch(/^MISSING_KEY routes\.production\.yaml:2:3 providers\.alfa-eu lacks/);
     expect(lines(await overlay("routes:\n  chta: null\n"))).toEqual([
       "OVERLAY_REMOVES_NOTHING routes.production.yaml:2:3 routes.chta does not exist, so null removes nothing (did you mean `chat`?)",
     ]);
-    expect(lines(await overlay("endpoints:\n  - { id: a }\n"))[0]).toMatch(/^WRONG_TYPE routes\.production\.yaml:2:3 /);
-    expect(lines(await overlay("include: [a.yaml]\n"))[0]).toMatch(/^INCLUDE_NESTED routes\.production\.yaml:1:1 /);
+    expect(lines(await overlay("endpoints:\n  - { id: a }\n"))[0]).toMatch(
+      /^WRONG_TYPE routes\.production\.yaml:2:3 /,
+    );
+    expect(lines(await overlay("include: [a.yaml]\n"))[0]).toMatch(
+      /^INCLUDE_NESTED routes\.production\.yaml:1:1 /,
+    );
   });
 
   test("an overlay lies upon included files too", async () => {

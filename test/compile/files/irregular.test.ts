@@ -1,5 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -19,8 +27,13 @@ import { CLEAN } from "../base.ts";
 const CANARY = "canary of a file elsewhere";
 const CACHE = ["--cache", TEST_CACHE_FOLDER];
 
-/** What can stand where a file should be, and what is said of it; makes it, or says why it cannot be made here. */
-const KINDS: Readonly<Record<string, { readonly say: string; readonly make: (path: string) => string | void }>> = {
+/**
+ * What can stand where a file should be, and what is said of it; makes it, or says why it cannot be
+ * made here.
+ */
+const KINDS: Readonly<
+  Record<string, { readonly say: string; readonly make: (path: string) => string | void }>
+> = {
   "a link to an endless device": {
     say: "symbolic link points out",
     make: (path) => symlinkSync("/dev/zero", path),
@@ -66,11 +79,15 @@ const FILES = {
     "gate",
     'test_it if policy.pass with input as {"workspace": {"tier": "standard"}}',
   ),
-  "policies/assertions.yaml": "version: 1\nassertions: [{ id: same, title: Same, kind: equivalent }]\n",
+  "policies/assertions.yaml":
+    "version: 1\nassertions: [{ id: same, title: Same, kind: equivalent }]\n",
 };
 
 /** A configuration in which something else replaces one file. */
-function configuration(name: string, kind: string): { readonly cwd: string; readonly missing: string | null } {
+function configuration(
+  name: string,
+  kind: string,
+): { readonly cwd: string; readonly missing: string | null } {
   const cwd = temporaryFolder();
   writeTo(cwd, FILES);
   const path = join(cwd, name);
@@ -112,7 +129,8 @@ const READERS: readonly (readonly [string, readonly string[], Run])[] = [
       [
         `policy ${command}`,
         ["policies/gate.rego", "policies/gate_test.rego"],
-        (cwd: string) => runCommand(policy, [command, ...(command === "fmt" ? [] : CACHE)], { cwd }),
+        (cwd: string) =>
+          runCommand(policy, [command, ...(command === "fmt" ? [] : CACHE)], { cwd }),
       ] as const,
   ),
 ];
@@ -132,15 +150,23 @@ describe.for(READERS)("signalbox %s", ([, names, run]) => {
 });
 
 describe("signalbox check", () => {
-  test.for(["routes.prod.yaml", "teams/a.yaml"])("a FIFO instead of %s is a finding", async (name, context) => {
-    const { cwd, missing } = configuration(name, "a FIFO");
-    if (missing !== null) return context.skip(missing);
-    writeTo(cwd, { "routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}`, "teams/b.yaml": "{}\n" });
-    const { code, stdout } = await runCommand(check, ["--environment", "prod", ...CACHE], { cwd });
-    expect(code).toBe(1);
-    if (name.startsWith("routes")) expect(stdout).toContain("a FIFO or a socket");
-    else expect(stdout).toMatch(/teams\/a\.yaml|ENVIRONMENT_UNKNOWN/);
-  });
+  test.for(["routes.prod.yaml", "teams/a.yaml"])(
+    "a FIFO instead of %s is a finding",
+    async (name, context) => {
+      const { cwd, missing } = configuration(name, "a FIFO");
+      if (missing !== null) return context.skip(missing);
+      writeTo(cwd, {
+        "routes.yaml": `include: ["teams/*.yaml"]\n${CLEAN}`,
+        "teams/b.yaml": "{}\n",
+      });
+      const { code, stdout } = await runCommand(check, ["--environment", "prod", ...CACHE], {
+        cwd,
+      });
+      expect(code).toBe(1);
+      if (name.startsWith("routes")) expect(stdout).toContain("a FIFO or a socket");
+      else expect(stdout).toMatch(/teams\/a\.yaml|ENVIRONMENT_UNKNOWN/);
+    },
+  );
 
   test("a socket instead of a policy is a finding", async () => {
     const { cwd } = configuration("policies/more.rego", "none");
@@ -151,20 +177,23 @@ describe("signalbox check", () => {
     expect([code, stdout]).toEqual([1, expect.stringContaining("a FIFO or a socket")]);
   });
 
-  test.for(["policies", "policies/lib"])("a folder %s that leads out is a finding, without its names", async (name) => {
-    const [elsewhere, { cwd }] = [temporaryFolder(), configuration("policies/none.rego", "none")];
-    writeTo(elsewhere, { "canary.rego": gatePolicy("canary") });
-    rmSync(join(cwd, name), { recursive: true, force: true });
-    symlinkSync(elsewhere, join(cwd, name));
-    const { code, stdout } = await checked(cwd);
-    expect(code).toBe(1);
-    expect(stdout).toContain("symbolic link points out");
-    expect(stdout).toContain(name);
-    expect(stdout).not.toContain("canary");
-    const { code: tested, stderr } = await runCommand(policy, ["test", ...CACHE], { cwd });
-    expect([tested, stderr]).toEqual([1, expect.stringContaining("symbolic link points out")]);
-    expect(stderr).not.toContain("canary");
-  });
+  test.for(["policies", "policies/lib"])(
+    "a folder %s that leads out is a finding, without its names",
+    async (name) => {
+      const [elsewhere, { cwd }] = [temporaryFolder(), configuration("policies/none.rego", "none")];
+      writeTo(elsewhere, { "canary.rego": gatePolicy("canary") });
+      rmSync(join(cwd, name), { recursive: true, force: true });
+      symlinkSync(elsewhere, join(cwd, name));
+      const { code, stdout } = await checked(cwd);
+      expect(code).toBe(1);
+      expect(stdout).toContain("symbolic link points out");
+      expect(stdout).toContain(name);
+      expect(stdout).not.toContain("canary");
+      const { code: tested, stderr } = await runCommand(policy, ["test", ...CACHE], { cwd });
+      expect([tested, stderr]).toEqual([1, expect.stringContaining("symbolic link points out")]);
+      expect(stderr).not.toContain("canary");
+    },
+  );
 
   test("a folder of the head that leads out of it is a finding of simulate", async () => {
     const [elsewhere, cwd] = [temporaryFolder(), temporaryFolder()];
@@ -172,7 +201,15 @@ describe("signalbox check", () => {
     writeTo(join(cwd, "before/infra"), FILES);
     mkdirSync(join(cwd, "after"));
     symlinkSync(elsewhere, join(cwd, "after/infra"));
-    const argv = ["--base", "./before", "--head", "./after", "--config", "infra/routes.yaml", ...CACHE];
+    const argv = [
+      "--base",
+      "./before",
+      "--head",
+      "./after",
+      "--config",
+      "infra/routes.yaml",
+      ...CACHE,
+    ];
     const { code, stderr } = await runCommand(simulate, argv, { cwd });
     expect([code, stderr]).toEqual([1, expect.stringContaining("symbolic link points out")]);
     expect(stderr).not.toContain("canary");
@@ -182,12 +219,20 @@ describe("signalbox check", () => {
 test("the body of a request that never ends is too long", async () => {
   const cwd = temporaryFolder();
   writeTo(cwd, FILES);
-  const request = await runCommand(explainRequest, [...POINT, "--request", "/dev/zero", ...CACHE], { cwd });
-  expect([request.code, request.stderr]).toEqual([2, expect.stringContaining("--request: is longer than")]);
+  const request = await runCommand(explainRequest, [...POINT, "--request", "/dev/zero", ...CACHE], {
+    cwd,
+  });
+  expect([request.code, request.stderr]).toEqual([
+    2,
+    expect.stringContaining("--request: is longer than"),
+  ]);
 });
 
 describe("a mounted ConfigMap", () => {
-  /** As the kubelet lays a volume out: files are links into `..data`, which is a link to the newest folder. */
+  /**
+   * As the kubelet lays a volume out: files are links into `..data`, which is a link to the newest
+   * folder.
+   */
   function mounted(): string {
     const cwd = temporaryFolder();
     writeTo(join(cwd, "..2026_11_23"), FILES);
@@ -200,7 +245,9 @@ describe("a mounted ConfigMap", () => {
     const cwd = mounted();
     expect(await checked(cwd)).toMatchObject({ code: 0, stderr: "" });
     expect(await runCommand(policy, ["test", ...CACHE], { cwd })).toMatchObject({ code: 0 });
-    expect(await runCommand(simulate, ["--base", ".", "--head", ".", ...CACHE], { cwd })).toMatchObject({ code: 0 });
+    expect(
+      await runCommand(simulate, ["--base", ".", "--head", ".", ...CACHE], { cwd }),
+    ).toMatchObject({ code: 0 });
   });
 
   test("of policies alone is read too", async () => {

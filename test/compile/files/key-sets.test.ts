@@ -7,11 +7,20 @@ const PUBLIC = { ...(await exportJWK(publicKey)), kid: "a" };
 const set = (...keys: readonly unknown[]): string => JSON.stringify({ keys });
 
 test("the keys of an issuer are read from a file beside routes.yaml, into the table and its revision", async () => {
-  const files = { "routes.yaml": withKeySet("keys/../keys/cluster.json"), "keys/cluster.json": set(PUBLIC) };
+  const files = {
+    "routes.yaml": withKeySet("keys/../keys/cluster.json"),
+    "keys/cluster.json": set(PUBLIC),
+  };
   const compiled = await compileFiles(files);
   expect(lines(compiled)).toEqual([]);
-  expect(compiled.table?.workloadIdentity?.issuers["cluster"]?.keys).toMatchObject({ kind: "file", keys: [PUBLIC] });
-  const rotated = await compileFiles({ ...files, "keys/cluster.json": set(PUBLIC, { ...PUBLIC, kid: "b" }) });
+  expect(compiled.table?.workloadIdentity?.issuers["cluster"]?.keys).toMatchObject({
+    kind: "file",
+    keys: [PUBLIC],
+  });
+  const rotated = await compileFiles({
+    ...files,
+    "keys/cluster.json": set(PUBLIC, { ...PUBLIC, kid: "b" }),
+  });
   expect(rotated.table?.revision).not.toBe(compiled.table?.revision);
 });
 
@@ -26,7 +35,8 @@ test("an included file and an overlay name files from the folder of routes.yaml 
   const overlaid = await compileFiles(
     {
       "routes.yaml": withKeySet("cluster.json"),
-      "routes.production.yaml": "workload_identity:\n  issuers:\n    cluster: { jwks_file: production.json }\n",
+      "routes.production.yaml":
+        "workload_identity:\n  issuers:\n    cluster: { jwks_file: production.json }\n",
       "cluster.json": set({ ...PUBLIC, kid: "cluster" }),
       "production.json": set({ ...PUBLIC, kid: "production" }),
     },
@@ -56,11 +66,22 @@ test.each<[string, string, string]>([
     set(PUBLIC, await exportJWK(privateKey)),
     "has a private key, which belongs to the issuer alone, at keys[1]",
   ],
-  ["a shared secret", set({ kty: "oct", k: "c2VjcmV0" }), "has a key other than RSA, EC or OKP at keys[0]"],
-  ["a key that is cut off", set({ ...PUBLIC, x: "AA" }), "has a key that cannot be read at keys[0]"],
+  [
+    "a shared secret",
+    set({ kty: "oct", k: "c2VjcmV0" }),
+    "has a key other than RSA, EC or OKP at keys[0]",
+  ],
+  [
+    "a key that is cut off",
+    set({ ...PUBLIC, x: "AA" }),
+    "has a key that cannot be read at keys[0]",
+  ],
   ["text", set("key"), "has a key other than RSA, EC or OKP at keys[0]"],
 ])("a file with %s is an error that repeats nothing of it", async (_, text, message) => {
-  const compiled = await compileFiles({ "routes.yaml": withKeySet("cluster.json"), "cluster.json": text });
+  const compiled = await compileFiles({
+    "routes.yaml": withKeySet("cluster.json"),
+    "cluster.json": text,
+  });
   const [line = "", ...others] = lines(compiled);
   expect(others).toEqual([]);
   expect(line).toMatch(/^JWKS_INVALID routes\.yaml:\d+:60 /);

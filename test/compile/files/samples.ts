@@ -28,9 +28,19 @@ export interface Compiled {
 }
 
 /** Compiles `infra/routes.yaml` of the files, whose other names are relative to `infra`. */
-export async function compileFiles(files: Files, environment: string | null = null): Promise<Compiled> {
-  const placed = Object.fromEntries(Object.entries(files).map(([name, text]) => [`infra/${name}`, text]));
-  const loaded = await loadFromTree(memoryTree(placed), "infra/routes.yaml", "infra/routes.yaml", environment);
+export async function compileFiles(
+  files: Files,
+  environment: string | null = null,
+): Promise<Compiled> {
+  const placed = Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [`infra/${name}`, text]),
+  );
+  const loaded = await loadFromTree(
+    memoryTree(placed),
+    "infra/routes.yaml",
+    "infra/routes.yaml",
+    environment,
+  );
   return compileConfiguration(loaded, { cache: null });
 }
 
@@ -59,16 +69,27 @@ export const withKeySet = (file: string): string =>
   `${CLEAN}\nworkload_identity:\n  issuers:\n    cluster: { issuer: https://cluster.example, jwks_file: ${file} }\n  rules:\n    shop: { issued_by: cluster, audience: signalbox, claims: { sub: shop }, workspace: acme }\n`;
 
 /** Files that raise each code of files, and the environment they are compiled for. */
-export const FILE_SAMPLES: Readonly<Record<string, { readonly files: Files; readonly environment?: string }>> = {
+export const FILE_SAMPLES: Readonly<
+  Record<string, { readonly files: Files; readonly environment?: string }>
+> = {
   INCLUDE_NOT_FOUND: {
-    files: { "routes.yaml": withRoutes("include: [provders.yaml]"), "providers.yaml": "providers: {}\n" },
+    files: {
+      "routes.yaml": withRoutes("include: [provders.yaml]"),
+      "providers.yaml": "providers: {}\n",
+    },
   },
   INCLUDE_OUTSIDE: {
-    files: { "routes.yaml": withRoutes("include: [shared.yaml]"), "shared.yaml": "-> ../../shared.yaml" },
+    files: {
+      "routes.yaml": withRoutes("include: [shared.yaml]"),
+      "shared.yaml": "-> ../../shared.yaml",
+    },
   },
   INCLUDE_SELF: { files: { "routes.yaml": withRoutes("include: [routes.yaml]") } },
   INCLUDE_NESTED: {
-    files: { "routes.yaml": withRoutes("include: [teams.yaml]"), "teams.yaml": "include: [more.yaml]\n" },
+    files: {
+      "routes.yaml": withRoutes("include: [teams.yaml]"),
+      "teams.yaml": "include: [more.yaml]\n",
+    },
   },
   INCLUDE_DUPLICATE: {
     files: {
@@ -77,7 +98,10 @@ export const FILE_SAMPLES: Readonly<Record<string, { readonly files: Files; read
     },
   },
   SECTION_MISPLACED: {
-    files: { "routes.yaml": withRoutes("include: [teams.yaml]"), "teams.yaml": "policies:\n  dir: rules\n" },
+    files: {
+      "routes.yaml": withRoutes("include: [teams.yaml]"),
+      "teams.yaml": "policies:\n  dir: rules\n",
+    },
   },
   ENVIRONMENT_UNKNOWN: {
     files: { "routes.yaml": CLEAN, "routes.production.yaml": "routes: {}\n" },

@@ -2,7 +2,10 @@ import type { JsonValue } from "../../../src/canon/json.ts";
 
 /** What the case says should come out. */
 export type Wanted =
-  /** The bindings of the query's variables, one object a solution; none where the query is undefined. */
+  /**
+   * The bindings of the query's variables, one object a solution; none where the query is
+   * undefined.
+   */
   | {
       readonly kind: "bindings";
       readonly bindings: readonly Bindings[];
@@ -11,7 +14,10 @@ export type Wanted =
       readonly asSets: boolean;
     }
   | { readonly kind: "defined"; readonly defined: boolean }
-  /** Evaluation must fail, or the modules be refused. The code is OPA's, such as `eval_conflict_error`. */
+  /**
+   * Evaluation must fail, or the modules be refused. The code is OPA's, such as
+   * `eval_conflict_error`.
+   */
   | { readonly kind: "error"; readonly code: string };
 
 /** JSON, except that an integer beyond what a double holds exactly is a bigint. */
@@ -37,8 +43,8 @@ export interface ConformanceCase {
 }
 
 /**
- * A case as the files hold it (OPA, v1/test/cases/cases.go), read with {@link Bindings}' numbers. Members that say nothing
- * about the result are not listed.
+ * A case as the files hold it (OPA, v1/test/cases/cases.go), read with {@link Bindings}' numbers.
+ * Members that say nothing about the result are not listed.
  */
 export interface PublishedCase {
   readonly note: string;
@@ -81,18 +87,25 @@ function wantedBy(published: PublishedCase): Wanted | string {
     const variables = Object.keys(want_result[0] ?? {});
     if (!variables.every((name) => VARIABLE.test(name)))
       return "want_result must bind variables only: the solutions are collected by these names";
-    return { kind: "bindings", bindings: want_result, variables, asSets: published.sort_bindings === true };
+    return {
+      kind: "bindings",
+      bindings: want_result,
+      variables,
+      asSets: published.sort_bindings === true,
+    };
   }
   if (want_error_code === undefined && want_error === undefined)
     return "one of want_defined, want_result, want_error_code and want_error must be there";
   // WASM has no strict mode: a failing built-in leaves its expression undefined.
   if (strict_error === true) return { kind: "defined", defined: false };
-  if (want_error_code === undefined) return "want_error_code must be there: texts of errors are not compared";
+  if (want_error_code === undefined)
+    return "want_error_code must be there: texts of errors are not compared";
   return { kind: "error", code: want_error_code };
 }
 
 function inputOf({ input, input_term }: PublishedCase): Input {
-  if (input_term === undefined) return input === undefined ? { kind: "none" } : { kind: "value", value: toJson(input) };
+  if (input_term === undefined)
+    return input === undefined ? { kind: "none" } : { kind: "value", value: toJson(input) };
   try {
     return { kind: "value", value: JSON.parse(input_term) };
   } catch {
@@ -103,6 +116,8 @@ function inputOf({ input, input_term }: PublishedCase): Input {
 /** What goes in has the numbers that Signalbox has: doubles. */
 function toJson(value: unknown): JsonValue {
   return JSON.parse(
-    JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? Number(member) : member)),
+    JSON.stringify(value, (_, member: unknown) =>
+      typeof member === "bigint" ? Number(member) : member,
+    ),
   );
 }

@@ -31,7 +31,11 @@ describe("reading cases", () => {
     const [read] = await readCases(await write("a.yaml", text));
     expect(read).toMatchObject({
       data: { big: Number(18446744073709551614n) },
-      wanted: { bindings: [{ x: [18446744073709551614n, 3, 1.5] }], variables: ["x"], asSets: false },
+      wanted: {
+        bindings: [{ x: [18446744073709551614n, 3, 1.5] }],
+        variables: ["x"],
+        asSets: false,
+      },
     });
   });
 
@@ -39,8 +43,12 @@ describe("reading cases", () => {
     const text = JSON.stringify(published).replace('"x":1', '"x":18446744073709551614');
     const fromJson = await readCases(await write("b.json", `{"cases": [${text}]}`));
     const fromLines = await readCases(await write("b.jsonl", `${text}\n\n`));
-    expect(fromLines).toMatchObject([{ query: "data.t.p = x", wanted: { bindings: [{ x: 18446744073709551614n }] } }]);
-    expect(fromLines.map((read) => ({ ...read, file: "" }))).toEqual(fromJson.map((read) => ({ ...read, file: "" })));
+    expect(fromLines).toMatchObject([
+      { query: "data.t.p = x", wanted: { bindings: [{ x: 18446744073709551614n }] } },
+    ]);
+    expect(fromLines.map((read) => ({ ...read, file: "" }))).toEqual(
+      fromJson.map((read) => ({ ...read, file: "" })),
+    );
   });
 
   test("a folder is read whole, and what is no case is refused with its location", async () => {
@@ -50,16 +58,36 @@ describe("reading cases", () => {
       ["c.yaml", "a: [", "is not YAML"],
       ["c.json", "[]", "cases must be a list"],
       ["d.json", '{"cases": [{"note": "n"}]}', "case 1: must have required property 'query'"],
-      ["e.json", '{"cases": [{"note": "n", "query": "q", "modules": [1]}]}', "case 1: modules.0 must be string"],
-      ["f.json", '{"cases": [{"note": "n", "query": "q"}]}', "case 1 (n): one of want_defined, want_result"],
-      ["g.json", '{"cases": [{"note": "n", "query": "q", "want_result": [{"x y": 1}]}]}', "must bind variables only"],
-      ["h.json", '{"cases": [{"note": "n", "query": "q", "want_error": "text"}]}', "want_error_code must be there"],
+      [
+        "e.json",
+        '{"cases": [{"note": "n", "query": "q", "modules": [1]}]}',
+        "case 1: modules.0 must be string",
+      ],
+      [
+        "f.json",
+        '{"cases": [{"note": "n", "query": "q"}]}',
+        "case 1 (n): one of want_defined, want_result",
+      ],
+      [
+        "g.json",
+        '{"cases": [{"note": "n", "query": "q", "want_result": [{"x y": 1}]}]}',
+        "must bind variables only",
+      ],
+      [
+        "h.json",
+        '{"cases": [{"note": "n", "query": "q", "want_error": "text"}]}',
+        "want_error_code must be there",
+      ],
     ];
     for (const [name, text, complaint] of refusals) {
       await expect(readCases(await write(name, text)), name).rejects.toThrow(complaint);
       await rm(join(folder, name));
     }
     await write("note.md", "not a case");
-    expect((await readCases(folder)).map(({ file }) => file)).toEqual(["a.yaml", "b.json", "b.jsonl"]);
+    expect((await readCases(folder)).map(({ file }) => file)).toEqual([
+      "a.yaml",
+      "b.json",
+      "b.jsonl",
+    ]);
   });
 });

@@ -10,7 +10,8 @@ export class CasesError extends Error {
 }
 
 const ajv = new Ajv2020();
-// `data` and `input` are whatever JSON or YAML gives; members that are not named here do not touch the result.
+// `data` and `input` are whatever JSON or YAML gives; members that are not named here do not touch
+// the result.
 const isPublishedCase = ajv.compile<PublishedCase>({
   type: "object",
   required: ["note", "query"],
@@ -30,8 +31,8 @@ const isPublishedCase = ajv.compile<PublishedCase>({
 });
 
 /**
- * Reads cases from a file of JSON lines, or from a folder of the files that OPA publishes (`cases: […]`, YAML or JSON), in
- * the order of their paths.
+ * Reads cases from a file of JSON lines, or from a folder of the files that OPA publishes
+ * (`cases: […]`, YAML or JSON), in the order of their paths.
  *
  * @throws {CasesError}
  */
@@ -59,12 +60,19 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 function publishedCases(text: string, file: string): readonly unknown[] {
   if (file.endsWith(".jsonl")) {
     const lines = text.split("\n").filter((line) => line.trim() !== "");
-    return lines.map((line, index) => readOr(exactJson, line, `${file}: case ${index + 1} is not JSON`));
+    return lines.map((line, index) =>
+      readOr(exactJson, line, `${file}: case ${index + 1} is not JSON`),
+    );
   }
   const document = file.endsWith(".json")
     ? readOr(exactJson, text, `${file} is not JSON`)
     : readOr(exactYaml, text, `${file} is not YAML`);
-  if (typeof document !== "object" || document === null || !("cases" in document) || !Array.isArray(document.cases))
+  if (
+    typeof document !== "object" ||
+    document === null ||
+    !("cases" in document) ||
+    !Array.isArray(document.cases)
+  )
     throw new CasesError(`${file}: cases must be a list, as in the files that OPA publishes`);
   return document.cases;
 }
@@ -86,9 +94,13 @@ function exactJson(text: string): unknown {
 }
 
 function exactYaml(text: string): unknown {
-  return parseYaml(text, (_, value: unknown) => (typeof value === "bigint" ? exact(value) : value), {
-    intAsBigInt: true,
-  });
+  return parseYaml(
+    text,
+    (_, value: unknown) => (typeof value === "bigint" ? exact(value) : value),
+    {
+      intAsBigInt: true,
+    },
+  );
 }
 
 function exact(value: bigint): bigint | number {
@@ -99,9 +111,12 @@ function checked(published: unknown, file: string, number: number): ConformanceC
   if (!isPublishedCase(published)) {
     const [error] = isPublishedCase.errors ?? [];
     const member = error?.instancePath.slice(1).replaceAll("/", ".") ?? "";
-    throw new CasesError(`${file}: case ${number}: ${`${member} ${error?.message ?? "is not valid"}`.trim()}`);
+    throw new CasesError(
+      `${file}: case ${number}: ${`${member} ${error?.message ?? "is not valid"}`.trim()}`,
+    );
   }
   const read = toCase(published, file);
-  if (typeof read === "string") throw new CasesError(`${file}: case ${number} (${published.note}): ${read}`);
+  if (typeof read === "string")
+    throw new CasesError(`${file}: case ${number} (${published.note}): ${read}`);
   return read;
 }

@@ -20,7 +20,9 @@ export const ALL: Answers = {
   "GET /v1/policies/tool-approval/transitions": { body: TRANSITIONS },
   "GET /v1/policies/eu-residency/content": { body: content(null) },
   "GET /v1/models": { body: MODELS },
-  "POST /v1/route/simulate": ({ body }) => ({ body: simulation((body as { model: string }).model) }),
+  "POST /v1/route/simulate": ({ body }) => ({
+    body: simulation((body as { model: string }).model),
+  }),
   "GET /v1/keys": ({ query }) => ({
     body: query.has("expires_before")
       ? keyPage([{ ...serviceKey(3), expires_at: "2026-12-01T00:00:00.000Z" }], null, 50)
@@ -66,7 +68,9 @@ export function renamed(value: unknown, name: string, key = "", isNamed = false)
         part,
         name,
         member,
-        typeof part !== "object" || Array.isArray(part) || part === null ? key === "group" || NAMES.has(member) : false,
+        typeof part !== "object" || Array.isArray(part) || part === null
+          ? key === "group" || NAMES.has(member)
+          : false,
       ),
     ]),
   );

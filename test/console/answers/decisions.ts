@@ -1,4 +1,9 @@
-import type { Decision, DecisionExplanation, DecisionLine, DecisionList } from "../../../console/api/types.ts";
+import type {
+  Decision,
+  DecisionExplanation,
+  DecisionLine,
+  DecisionList,
+} from "../../../console/api/types.ts";
 
 const PLAIN: DecisionLine = {
   workspace: "search",
@@ -68,7 +73,15 @@ const VARIETY: readonly Partial<DecisionLine>[] = [
     cost_usd: 0.00001,
     total_ms: 96,
   },
-  { terminal: "failed", status: 502, attempts: 3, output_tokens: null, cost_usd: null, total_ms: 12_040, reason: null },
+  {
+    terminal: "failed",
+    status: 502,
+    attempts: 3,
+    output_tokens: null,
+    cost_usd: null,
+    total_ms: 12_040,
+    reason: null,
+  },
   {
     operation: "messages",
     route: "claude",
@@ -77,7 +90,14 @@ const VARIETY: readonly Partial<DecisionLine>[] = [
     cost_usd: 0.0413,
     input_tokens: 128_400,
   },
-  { terminal: null, status: null, total_ms: null, input_tokens: null, output_tokens: null, cost_usd: null },
+  {
+    terminal: null,
+    status: null,
+    total_ms: null,
+    input_tokens: null,
+    output_tokens: null,
+    cost_usd: null,
+  },
   {
     outcome: "refuse",
     terminal: "refused",
@@ -194,7 +214,12 @@ export const EXPLANATION: DecisionExplanation = {
     { endpoint: "gpt-5-us", provider: "openai-us", region: "us", leftOutBy: null },
     { endpoint: "gpt-5-eu", provider: "openai-eu", region: "eu", leftOutBy: null },
     { endpoint: "mistral-large-eu", provider: "mistral-eu", region: "eu-west", leftOutBy: null },
-    { endpoint: "deepseek-chat", provider: "deepseek", region: "cn", leftOutBy: "REGION_OUTSIDE_EU" },
+    {
+      endpoint: "deepseek-chat",
+      provider: "deepseek",
+      region: "cn",
+      leftOutBy: "REGION_OUTSIDE_EU",
+    },
   ]),
 };
 

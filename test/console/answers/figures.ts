@@ -1,4 +1,11 @@
-import type { Health, Measures, ServerStatus, Spend, SpendFigures, Summary } from "../../../console/api/types.ts";
+import type {
+  Health,
+  Measures,
+  ServerStatus,
+  Spend,
+  SpendFigures,
+  Summary,
+} from "../../../console/api/types.ts";
 
 const percentiles = (p50: number): NonNullable<Measures["ended"]>["latency_ms"]["total"] => ({
   count: 100,
@@ -38,7 +45,11 @@ export function measures(requests: number, changes: Partial<Measures> = {}): Mea
         reasoning: requests * 40,
         counted_requests: requests,
       },
-      latency_ms: { total: percentiles(900), first_byte: percentiles(310), router: percentiles(2.1) },
+      latency_ms: {
+        total: percentiles(900),
+        first_byte: percentiles(310),
+        router: percentiles(2.1),
+      },
     },
     ...changes,
   };
@@ -60,7 +71,9 @@ export function summary(groupBy: string | null, shadows: Summary["shadows"] = []
   const isTime = dimension === "hour" || dimension === "day";
   const labels = isTime
     ? Array.from({ length: 24 }, (_, at) => {
-        const instant = new Date(END - (24 - at) * (dimension === "hour" ? HOUR : 24 * HOUR)).toISOString();
+        const instant = new Date(
+          END - (24 - at) * (dimension === "hour" ? HOUR : 24 * HOUR),
+        ).toISOString();
         return dimension === "hour" ? instant.replace(".000Z", "Z") : instant.slice(0, 10);
       })
     : (NAMES[dimension] ?? []);
@@ -119,7 +132,12 @@ export const STATUS: ServerStatus = {
 
 type EndpointHealth = Health["endpoints"][number];
 
-function endpoint(id: string, provider: string, region: string, changes: Partial<EndpointHealth> = {}): EndpointHealth {
+function endpoint(
+  id: string,
+  provider: string,
+  region: string,
+  changes: Partial<EndpointHealth> = {},
+): EndpointHealth {
   return {
     id,
     provider,
@@ -158,8 +176,16 @@ export const HEALTH: Health = {
   ],
   evidence: { state: "ok" },
   replicas: [
-    { started_at: "2026-11-21T22:00:00.000Z", seen_at: "2026-11-24T01:58:10.000Z", state: "running" },
-    { started_at: "2026-11-23T07:30:00.000Z", seen_at: "2026-11-24T01:58:12.000Z", state: "running" },
+    {
+      started_at: "2026-11-21T22:00:00.000Z",
+      seen_at: "2026-11-24T01:58:10.000Z",
+      state: "running",
+    },
+    {
+      started_at: "2026-11-23T07:30:00.000Z",
+      seen_at: "2026-11-24T01:58:12.000Z",
+      state: "running",
+    },
   ],
   degraded: [],
   build_id: STATUS.build_id,

@@ -10,7 +10,8 @@ export function serviceKey(at: number, changes: Partial<ServiceKey> = {}): Servi
     workspace: "search",
     environment: "production",
     workload: at % 3 === 0 ? "assistant" : "other",
-    scopes: at % 4 === 3 ? ["operations:manage", "governance:read"] : ["inference", "catalogue:read"],
+    scopes:
+      at % 4 === 3 ? ["operations:manage", "governance:read"] : ["inference", "catalogue:read"],
     labels: at % 3 === 0 ? ["tools-approved"] : [],
     owner: OWNERS[at % OWNERS.length] ?? "",
     expires_at: new Date(Date.UTC(2027, 0, 20) + at * 86_400_000).toISOString(),
@@ -39,4 +40,7 @@ export function keyPage(all: readonly ServiceKey[], after: string | null, limit:
   };
 }
 
-export const CREATED: CreatedKey = { ...serviceKey(99), key: "sbx_production_k00000000099_secret-part" };
+export const CREATED: CreatedKey = {
+  ...serviceKey(99),
+  key: "sbx_production_k00000000099_secret-part",
+};

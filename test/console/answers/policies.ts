@@ -21,7 +21,11 @@ function slot(revision: string, digit: string, changes: Partial<PolicySlot> = {}
     first_seen: "2026-11-21T09:14:00.000Z",
     held: false,
     constraints: [
-      { name: "tools_are_approved", effect: "gate", reasons: ["TOOLS_NOT_APPROVED", "TOOLS_UNKNOWN"] },
+      {
+        name: "tools_are_approved",
+        effect: "gate",
+        reasons: ["TOOLS_NOT_APPROVED", "TOOLS_UNKNOWN"],
+      },
       { name: "approved_for_workload", effect: "require_all", reasons: ["WORKLOAD_NOT_APPROVED"] },
     ],
     obligations: [],
@@ -39,11 +43,19 @@ export const POLICY_LINE: PolicyLine = {
   mode: "enforce",
   revision: "r2",
   etag: '"5f4fab9a2e7ba3e92e1856daaf1775af"',
-  enforced: slot("r2", "1", { since: "2026-10-02T12:00:00.000Z", first_seen: "2026-09-28T08:00:00.000Z" }),
+  enforced: slot("r2", "1", {
+    since: "2026-10-02T12:00:00.000Z",
+    first_seen: "2026-09-28T08:00:00.000Z",
+  }),
   candidate: slot("r3", "2"),
   approvals: [
     {
-      by: { key_id: "4fzkq8wpc2rt", workspace: "platform", origin: "4fzkq8wpc2rt", roles: ["policy-approver"] },
+      by: {
+        key_id: "4fzkq8wpc2rt",
+        workspace: "platform",
+        origin: "4fzkq8wpc2rt",
+        roles: ["policy-approver"],
+      },
       at: "2026-11-22T16:20:00.000Z",
       report: {
         status: "verified",
@@ -228,13 +240,22 @@ export function content(digest: string | null): PolicyContent {
         package: "policies.tool_approval",
         source: isEnforced
           ? REGO
-          : REGO.replace('"tools-approved" in', 'input.key.workload == "assistant"\n\t"tools-approved" in'),
+          : REGO.replace(
+              '"tools-approved" in',
+              'input.key.workload == "assistant"\n\t"tools-approved" in',
+            ),
       },
     ],
   };
 }
 
-const person = { keyId: "4fzkq8wpc2rt", workspace: "platform", origin: "4fzkq8wpc2rt", roles: [], requestId: "req_1" };
+const person = {
+  keyId: "4fzkq8wpc2rt",
+  workspace: "platform",
+  origin: "4fzkq8wpc2rt",
+  roles: [],
+  requestId: "req_1",
+};
 
 export const TRANSITIONS: PolicyTransitions = {
   object: "list",
@@ -242,9 +263,21 @@ export const TRANSITIONS: PolicyTransitions = {
   data: [
     { kind: "observed", revision: 1, digest: digestOf("3"), at: Date.UTC(2026, 8, 20) },
     { kind: "promoted", revision: 1, digest: digestOf("3"), at: Date.UTC(2026, 8, 24), by: person },
-    { kind: "promoted", revision: 2, digest: digestOf("1"), at: Date.UTC(2026, 9, 2, 12), by: person },
+    {
+      kind: "promoted",
+      revision: 2,
+      digest: digestOf("1"),
+      at: Date.UTC(2026, 9, 2, 12),
+      by: person,
+    },
     { kind: "observed", revision: 3, digest: digestOf("2"), at: Date.UTC(2026, 10, 21, 9, 14) },
-    { kind: "approved", revision: 3, digest: digestOf("2"), at: Date.UTC(2026, 10, 22, 16, 20), by: person },
+    {
+      kind: "approved",
+      revision: 3,
+      digest: digestOf("2"),
+      at: Date.UTC(2026, 10, 22, 16, 20),
+      by: person,
+    },
   ].map((record, at) => ({
     position: at + 1,
     previous: digestOf("0"),

@@ -10,8 +10,19 @@ interface Made {
 
 const ENDPOINTS: Readonly<Record<string, Made>> = {
   us: { id: "gpt-5-us", provider: "openai-us", region: "us", price: { input: 1.25, output: 10 } },
-  eu: { id: "gpt-5-eu", provider: "openai-eu", region: "eu", price: { input: 1.4, output: 11.2 }, health: "ejected" },
-  west: { id: "mistral-large-eu", provider: "mistral-eu", region: "eu-west", price: { input: 2, output: 6 } },
+  eu: {
+    id: "gpt-5-eu",
+    provider: "openai-eu",
+    region: "eu",
+    price: { input: 1.4, output: 11.2 },
+    health: "ejected",
+  },
+  west: {
+    id: "mistral-large-eu",
+    provider: "mistral-eu",
+    region: "eu-west",
+    price: { input: 2, output: 6 },
+  },
   claude: { id: "claude-sonnet-us", provider: "anthropic-global", region: "us", price: null },
 };
 
@@ -48,9 +59,15 @@ export function model(id: string, changes: Partial<Model> = {}): Model {
   };
 }
 
-export const MODELS: ModelList = { object: "list", data: Object.keys(ROUTES).map((id) => model(id)) };
+export const MODELS: ModelList = {
+  object: "list",
+  data: Object.keys(ROUTES).map((id) => model(id)),
+};
 
-/** A simulation of a plain request to a route: what is in the US is excluded from the EU's routes and of `claude`. */
+/**
+ * A simulation of a plain request to a route: what is in the US is excluded from the EU's routes
+ * and of `claude`.
+ */
 export function simulation(route: string): RouteSimulation {
   const made = (ROUTES[route] ?? []).flatMap((name) => ENDPOINTS[name] ?? []);
   const isDenied = route === "claude";
@@ -68,10 +85,14 @@ export function simulation(route: string): RouteSimulation {
     operation: "chat.completions",
     model: route,
     outcome: isDenied ? "deny" : "route",
-    plan: isDenied ? [] : made.map((each) => ({ ...facts(each), standing: { state: each.health ?? "healthy" } })),
+    plan: isDenied
+      ? []
+      : made.map((each) => ({ ...facts(each), standing: { state: each.health ?? "healthy" } })),
     arrangement: null,
     denial: null,
-    error: isDenied ? { status: 403, code: "NO_EU_ENDPOINT", message: "No endpoint of the route is in the EU." } : null,
+    error: isDenied
+      ? { status: 403, code: "NO_EU_ENDPOINT", message: "No endpoint of the route is in the EU." }
+      : null,
     candidates: made.map((each) => ({
       ...facts(each),
       endpoint: each.id,

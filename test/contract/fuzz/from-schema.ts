@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { COMPONENT_SCHEMAS } from "../../../src/http/validate-body.ts";
 
-/** Values that mean something in a member of the name: without them hardly a request would pass the first check. */
+/**
+ * Values that mean something in a member of the name: without them hardly a request would pass the
+ * first check.
+ */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   model: [
     "chat-small",
@@ -41,20 +44,28 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 /** Deepest that a schema is followed; below it values are as small as they can be. */
 const DEEPEST = 6;
 
-/** Values that match a JSON Schema, mostly: `if`, `not` and what several parts of `allOf` say together are not looked at. */
+/**
+ * Values that match a JSON Schema, mostly: `if`, `not` and what several parts of `allOf` say
+ * together are not looked at.
+ */
 export function fromSchema(schema: JsonObject, name = "", depth = 0): fc.Arbitrary<JsonValue> {
   const { $ref, const: constant, enum: values, anyOf, allOf, type } = schema;
   if (typeof $ref === "string") {
-    const component = Object.entries(COMPONENT_SCHEMAS).find(([title]) => $ref.endsWith(`/${title}`));
+    const component = Object.entries(COMPONENT_SCHEMAS).find(([title]) =>
+      $ref.endsWith(`/${title}`),
+    );
     return component === undefined ? fc.constant(null) : fromSchema(component[1], name, depth + 1);
   }
   if (constant !== undefined) return fc.constant(constant);
   if (Array.isArray(values)) return fc.constantFrom<JsonValue>(...values);
   const alternatives = schemasOf(anyOf);
-  if (alternatives.length > 0) return fc.oneof(...alternatives.map((one) => fromSchema(one, name, depth + 1)));
+  if (alternatives.length > 0)
+    return fc.oneof(...alternatives.map((one) => fromSchema(one, name, depth + 1)));
   const [first] = type === undefined ? schemasOf(allOf) : [];
   if (first !== undefined) return fromSchema(first, name, depth + 1);
-  const types = Array.isArray(type) ? type.map(String) : [typeof type === "string" ? type : "object"];
+  const types = Array.isArray(type)
+    ? type.map(String)
+    : [typeof type === "string" ? type : "object"];
   return fc.oneof(...types.map((one) => ofType(one, schema, name, depth)));
 }
 
@@ -63,7 +74,12 @@ function schemasOf(value: JsonValue | undefined): readonly JsonObject[] {
   return items.filter(isJsonObject);
 }
 
-function ofType(type: string, schema: JsonObject, name: string, depth: number): fc.Arbitrary<JsonValue> {
+function ofType(
+  type: string,
+  schema: JsonObject,
+  name: string,
+  depth: number,
+): fc.Arbitrary<JsonValue> {
   switch (type) {
     case "string":
       return text(schema, name);
@@ -94,7 +110,10 @@ function numberOf(value: JsonValue | undefined, otherwise: number): number {
   return typeof value === "number" ? value : otherwise;
 }
 
-function text({ pattern, minLength, maxLength }: JsonObject, name: string): fc.Arbitrary<JsonValue> {
+function text(
+  { pattern, minLength, maxLength }: JsonObject,
+  name: string,
+): fc.Arbitrary<JsonValue> {
   if (typeof pattern === "string") return fc.stringMatching(new RegExp(pattern));
   const least = numberOf(minLength, 0);
   const most = Math.max(least, Math.min(numberOf(maxLength, 30), 30));
@@ -117,22 +136,31 @@ function list(
     ? fromSchema(items, name, depth + 1)
     : fc.constantFrom<JsonValue>("a text", "another");
   const options = { minLength: least, maxLength: most };
-  return uniqueItems === true ? fc.uniqueArray(item, { ...options, comparator: "SameValue" }) : fc.array(item, options);
+  return uniqueItems === true
+    ? fc.uniqueArray(item, { ...options, comparator: "SameValue" })
+    : fc.array(item, options);
 }
 
-function object({ properties, required, maxProperties }: JsonObject, depth: number): fc.Arbitrary<JsonValue> {
+function object(
+  { properties, required, maxProperties }: JsonObject,
+  depth: number,
+): fc.Arbitrary<JsonValue> {
   const needed = new Set(Array.isArray(required) ? required.map(String) : []);
-  const members = Object.entries(isJsonObject(properties) ? properties : {}).flatMap(([name, schema]) =>
-    isJsonObject(schema) && (needed.has(name) || depth <= DEEPEST)
-      ? [[name, fromSchema(schema, name, depth + 1)] as const]
-      : [],
+  const members = Object.entries(isJsonObject(properties) ? properties : {}).flatMap(
+    ([name, schema]) =>
+      isJsonObject(schema) && (needed.has(name) || depth <= DEEPEST)
+        ? [[name, fromSchema(schema, name, depth + 1)] as const]
+        : [],
   );
   const optional = members.filter(([name]) => !needed.has(name)).map(([name]) => name);
-  // A few at a time: with each of thirty there or not, every request would have something wrong with it.
+  // A few at a time: with each of thirty there or not, every request would have something wrong
+  // with it.
   const most = Math.min(numberOf(maxProperties, 4), 4);
   return fc
     .subarray(optional, { maxLength: Math.min(most, optional.length) })
     .chain((chosen) =>
-      fc.record(Object.fromEntries(members.filter(([name]) => needed.has(name) || chosen.includes(name)))),
+      fc.record(
+        Object.fromEntries(members.filter(([name]) => needed.has(name) || chosen.includes(name))),
+      ),
     );
 }

@@ -24,7 +24,12 @@ const callers: fc.Arbitrary<Caller> = fc.oneof(
 /** Requests of an endpoint: many that are as the contract says, more that are not. */
 export function requestsOf(endpoint: Endpoint): fc.Arbitrary<FuzzedRequest> {
   return fc
-    .record({ caller: callers, path: paths(endpoint), headers: headers(endpoint), body: bodies(endpoint) })
+    .record({
+      caller: callers,
+      path: paths(endpoint),
+      headers: headers(endpoint),
+      body: bodies(endpoint),
+    })
     .map(({ caller, path, headers: sent, body }) => ({
       endpoint,
       caller,
@@ -83,7 +88,9 @@ function paths(endpoint: Endpoint): fc.Arbitrary<string> {
   const valueOf = (schema: JsonObject): fc.Arbitrary<string> =>
     fc.oneof(
       odd,
-      fromSchema(schema).map((value) => (typeof value === "string" ? value : JSON.stringify(value))),
+      fromSchema(schema).map((value) =>
+        typeof value === "string" ? value : JSON.stringify(value),
+      ),
     );
   const drawn = Object.entries(described).map(([name, schema]) =>
     fc.option(
@@ -100,9 +107,14 @@ function paths(endpoint: Endpoint): fc.Arbitrary<string> {
       .map((value) => [name, value] as const),
   );
   return fc
-    .tuple(fc.constantFrom("as shown", "drawn", "drawn", "unknown"), fc.tuple(...drawn), fc.tuple(...inPath))
+    .tuple(
+      fc.constantFrom("as shown", "drawn", "drawn", "unknown"),
+      fc.tuple(...drawn),
+      fc.tuple(...inPath),
+    )
     .map(([way, values, names]) => {
-      const query = way === "as shown" ? Object.entries(parameters) : values.filter((value) => value !== null);
+      const query =
+        way === "as shown" ? Object.entries(parameters) : values.filter((value) => value !== null);
       const more = way === "unknown" ? [["unknown", "1"] as const] : [];
       return pathOf(endpoint, Object.fromEntries([...query, ...more, ...names]));
     });
@@ -112,21 +124,33 @@ function paths(endpoint: Endpoint): fc.Arbitrary<string> {
 const printable = fc.stringMatching(/^[!-~]{0,40}$/);
 
 function headers(endpoint: Endpoint): fc.Arbitrary<Readonly<Record<string, string>>> {
-  const rows = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(({ name, schema }) => {
-    const fitting = fromSchema(schema).map((value) =>
-      typeof value === "string" ? value.replaceAll(/[^!-~]/g, "x") : JSON.stringify(value),
-    );
-    // Short enough deadlines are met in the middle of an answer; one of a second is met by none.
-    const value =
-      name === "If-Match"
-        ? fc.oneof(fc.constantFrom(EXAMPLE_ETAG, "*", `W/${EXAMPLE_ETAG}`, `${EXAMPLE_ETAG}, "x"`), printable)
-        : name === "x-request-timeout-ms"
-          ? fc.constantFrom("1", "5", "60000", "0", "x")
-          : fc.oneof(fitting, printable);
-    return fc.tuple(fc.constant(name), value);
-  });
+  const rows = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
+    ({ name, schema }) => {
+      const fitting = fromSchema(schema).map((value) =>
+        typeof value === "string" ? value.replaceAll(/[^!-~]/g, "x") : JSON.stringify(value),
+      );
+      // Short enough deadlines are met in the middle of an answer; one of a second is met by none.
+      const value =
+        name === "If-Match"
+          ? fc.oneof(
+              fc.constantFrom(EXAMPLE_ETAG, "*", `W/${EXAMPLE_ETAG}`, `${EXAMPLE_ETAG}, "x"`),
+              printable,
+            )
+          : name === "x-request-timeout-ms"
+            ? fc.constantFrom("1", "5", "60000", "0", "x")
+            : fc.oneof(fitting, printable);
+      return fc.tuple(fc.constant(name), value);
+    },
+  );
   const others = fc.tuple(
-    fc.constantFrom("content-type", "accept", "content-encoding", "x-unknown", "if-none-match", "range"),
+    fc.constantFrom(
+      "content-type",
+      "accept",
+      "content-encoding",
+      "x-unknown",
+      "if-none-match",
+      "range",
+    ),
     fc.constantFrom(
       "application/json",
       "text/plain",

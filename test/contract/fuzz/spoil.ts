@@ -25,7 +25,17 @@ const ODD: readonly JsonValue[] = [
   { type: "__proto__" },
 ];
 
-const NAMES = ["__proto__", "constructor", "toString", "", "a b", "x".repeat(300), "model", "messages", "\u2028"];
+const NAMES = [
+  "__proto__",
+  "constructor",
+  "toString",
+  "",
+  "a b",
+  "x".repeat(300),
+  "model",
+  "messages",
+  "\u2028",
+];
 
 /** What is done to a value, at a position that a number names. */
 export type Spoiling =
@@ -44,7 +54,11 @@ export const spoilings: fc.Arbitrary<readonly Spoiling[]> = fc.array(
       name: fc.constantFrom(...NAMES),
       by: fc.constantFrom(...ODD),
     }),
-    fc.record({ what: fc.constant("wrap" as const), at: fc.nat(), levels: fc.constantFrom(1, 3, 120) }),
+    fc.record({
+      what: fc.constant("wrap" as const),
+      at: fc.nat(),
+      levels: fc.constantFrom(1, 3, 120),
+    }),
   ),
   { maxLength: 3 },
 );
@@ -65,22 +79,34 @@ function positionsIn(value: JsonValue): number {
 
 function membersOf(value: JsonValue): readonly (readonly [string, JsonValue])[] {
   if (Array.isArray(value))
-    return value.map((item: JsonValue, index): readonly [string, JsonValue] => [String(index), item]);
+    return value.map((item: JsonValue, index): readonly [string, JsonValue] => [
+      String(index),
+      item,
+    ]);
   if (!isJsonObject(value)) return [];
-  return Object.entries(value).map(([name, member]): readonly [string, JsonValue] => [name, member ?? null]);
+  return Object.entries(value).map(([name, member]): readonly [string, JsonValue] => [
+    name,
+    member ?? null,
+  ]);
 }
 
 /** `undefined`: it has gone. */
-function at(value: JsonValue, position: { left: number }, spoiling: Spoiling): JsonValue | undefined {
+function at(
+  value: JsonValue,
+  position: { left: number },
+  spoiling: Spoiling,
+): JsonValue | undefined {
   if (position.left === 0) {
     position.left -= 1;
     return changed(value, spoiling);
   }
   position.left -= 1;
-  const members = membersOf(value).map(([name, member]): readonly [string, JsonValue | undefined] => [
-    name,
-    position.left < 0 ? member : at(member, position, spoiling),
-  ]);
+  const members = membersOf(value).map(
+    ([name, member]): readonly [string, JsonValue | undefined] => [
+      name,
+      position.left < 0 ? member : at(member, position, spoiling),
+    ],
+  );
   const left = members.filter((row): row is readonly [string, JsonValue] => row[1] !== undefined);
   if (Array.isArray(value)) return left.map(([, member]) => member);
   return isJsonObject(value) ? fromEntries(left) : value;
@@ -93,7 +119,9 @@ function changed(value: JsonValue, spoiling: Spoiling): JsonValue | undefined {
     case "remove":
       return undefined;
     case "add":
-      return isJsonObject(value) ? fromEntries([...membersOf(value), [spoiling.name, spoiling.by]]) : spoiling.by;
+      return isJsonObject(value)
+        ? fromEntries([...membersOf(value), [spoiling.name, spoiling.by]])
+        : spoiling.by;
     case "wrap": {
       let wrapped = value;
       for (let level = 0; level < spoiling.levels; level += 1) wrapped = [wrapped];
@@ -106,7 +134,12 @@ function changed(value: JsonValue, spoiling: Spoiling): JsonValue | undefined {
 function fromEntries(members: readonly (readonly [string, JsonValue])[]): JsonValue {
   const object: Record<string, JsonValue> = {};
   for (const [name, value] of members) {
-    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(object, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   }
   return object;
 }

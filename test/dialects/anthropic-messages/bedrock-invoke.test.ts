@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
@@ -16,7 +19,8 @@ const FLAG = "bedrock_invoke";
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hello" }] };
 const COUNT: JsonObject = { model: "r", messages: hello["messages"] ?? [] };
 
-const relayed = (value: JsonObject = hello, journey: Journey = {}) => exchangeTo(FLAG, messagesSurface, value, journey);
+const relayed = (value: JsonObject = hello, journey: Journey = {}) =>
+  exchangeTo(FLAG, messagesSurface, value, journey);
 const counted = (value: JsonObject = COUNT, journey: Journey = {}) =>
   exchangeTo(FLAG, countTokensSurface, value, journey);
 const translated = (more: JsonObject = {}) => exchangeTo(FLAG, chatSurface, { ...CHAT, ...more });
@@ -59,7 +63,9 @@ describe("a request to Bedrock's InvokeModel", () => {
   });
 
   it("omits what only the protocol's own provider takes, and says so", () => {
-    const { body: sent, stripped } = sentBy(relayed(body({ service_tier: "auto", speed: "standard" })));
+    const { body: sent, stripped } = sentBy(
+      relayed(body({ service_tier: "auto", speed: "standard" })),
+    );
     expect([Object.keys(sent).toSorted(), stripped]).toEqual([
       ["anthropic_version", "max_tokens", "messages"],
       ["service_tier", "speed"],
@@ -68,10 +74,12 @@ describe("a request to Bedrock's InvokeModel", () => {
 
   it("cannot turn on betas that the provider's row does not list, nor choose the version", () => {
     const value: JsonObject = JSON.parse(
-      JSON.stringify({ ...hello, anthropic_beta: ["x-1"], anthropic_version: "x", novelty: 1 }).replace(
-        "novelty",
-        "__proto__",
-      ),
+      JSON.stringify({
+        ...hello,
+        anthropic_beta: ["x-1"],
+        anthropic_version: "x",
+        novelty: 1,
+      }).replace("novelty", "__proto__"),
     );
     const { body: sent, stripped } = relayed(value, { unknownFields: "forward" });
     expect(sent).not.toContain("x-1");
@@ -81,14 +89,22 @@ describe("a request to Bedrock's InvokeModel", () => {
   });
 
   it("keeps numbers that a double cannot hold", () => {
-    const tool = '{"name":"f","input_schema":{"type":"object","properties":{"n":{"maximum":9007199254740993}}}}';
-    const value = parseJsonBytes(encoder.encode(JSON.stringify({ ...hello, tools: [] }).replace("[]", `[${tool}]`)));
+    const tool =
+      '{"name":"f","input_schema":{"type":"object","properties":{"n":{"maximum":9007199254740993}}}}';
+    const value = parseJsonBytes(
+      encoder.encode(JSON.stringify({ ...hello, tools: [] }).replace("[]", `[${tool}]`)),
+    );
     if (!isJsonObject(value)) throw new Error("not an object");
     expect(relayed(value).body).toContain("9007199254740993");
   });
 
   it("is the same when it came in another protocol", () => {
-    const { path, headers, body: sent, stripped } = sentBy(translated({ stream: true, service_tier: "default" }));
+    const {
+      path,
+      headers,
+      body: sent,
+      stripped,
+    } = sentBy(translated({ stream: true, service_tier: "default" }));
     expect({ path, headers, stripped }).toEqual({
       path: "/model/model/invoke-with-response-stream",
       headers: [],
@@ -111,7 +127,10 @@ describe("a request to Bedrock's InvokeModel", () => {
   });
 
   it("names no images and documents by their address", () => {
-    expect(DIALECTS["anthropic-messages"].flags.bedrock_invoke.withdraws).toEqual(["image_url", "file_url"]);
+    expect(DIALECTS["anthropic-messages"].flags.bedrock_invoke.withdraws).toEqual([
+      "image_url",
+      "file_url",
+    ]);
   });
 });
 
@@ -136,23 +155,41 @@ describe("a count at Bedrock", () => {
 
   it("has a limit above the budget for thinking", () => {
     const thinking = { type: "enabled", budget_tokens: 2_000 };
-    expect(countedBody(counted({ ...COUNT, thinking }))).toMatchObject({ max_tokens: 2_001, thinking });
+    expect(countedBody(counted({ ...COUNT, thinking }))).toMatchObject({
+      max_tokens: 2_001,
+      thinking,
+    });
   });
 
   it("is answered in the protocol's format", () => {
     const { ending, bytes } = counted().answer(encoder.encode('{"inputTokens":18}'));
-    expect([decoder.decode(bytes), ending.usage?.input, ending.failure]).toEqual(['{"input_tokens":18}', 18, null]);
+    expect([decoder.decode(bytes), ending.usage?.input, ending.failure]).toEqual([
+      '{"input_tokens":18}',
+      18,
+      null,
+    ]);
     for (const text of ["{}", '{"inputTokens":"18"}', '{"inputTokens":-1}', "[]", "no"]) {
       expect(counted().answer(encoder.encode(text)).ending.failure?.kind, text).toBe("malformed");
     }
   });
 });
 
-const start = { type: "message_start", message: { model: "m", content: [], usage: { input_tokens: 7 } } };
+const start = {
+  type: "message_start",
+  message: { model: "m", content: [], usage: { input_tokens: 7 } },
+};
 const open = { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } };
-const delta = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: 'hé "amazon-bedrock-"' } };
+const delta = {
+  type: "content_block_delta",
+  index: 0,
+  delta: { type: "text_delta", text: 'hé "amazon-bedrock-"' },
+};
 const close = { type: "content_block_stop", index: 0 };
-const change = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } };
+const change = {
+  type: "message_delta",
+  delta: { stop_reason: "end_turn" },
+  usage: { output_tokens: 9 },
+};
 const stop = { type: "message_stop" };
 const ANSWER = [start, { type: "ping" }, open, delta, close, change, stop];
 const METRICS = { "amazon-bedrock-invocationMetrics": { inputTokenCount: 7 } };
@@ -162,7 +199,8 @@ function chunk(text: string): Uint8Array {
   return encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { bytes, p: "abc" });
 }
 
-const chunks = (...events: readonly JsonObject[]) => events.map((event) => chunk(JSON.stringify(event)));
+const chunks = (...events: readonly JsonObject[]) =>
+  events.map((event) => chunk(JSON.stringify(event)));
 const exception = (type: string, message = "secret text") =>
   encodeFrame({ ":exception-type": type, ":message-type": "exception" }, { message });
 
@@ -171,7 +209,8 @@ function play(exchange: ExchangePlan, frames: readonly Uint8Array[]) {
   const stream = exchange.stream();
   const events = frames.flatMap((bytes) => stream.push(bytes));
   const { failure, usage } = stream;
-  if (failure !== null) return { text: textOf(events), failure, usage, finish: null, done: stream.done };
+  if (failure !== null)
+    return { text: textOf(events), failure, usage, finish: null, done: stream.done };
   const { done } = stream;
   const { ending, events: rest } = stream.end();
   return { ...ending, text: textOf([...events, ...rest]), done };
@@ -241,7 +280,11 @@ describe("a stream of Bedrock's InvokeModel", () => {
     ["validationException", "invalid_request"],
     ["somethingElse", null],
   ])("an exception is a failure: %s", (type, code) => {
-    const result = play(streaming, [...chunks(start, open, close, change), exception(type), ...chunks(stop)]);
+    const result = play(streaming, [
+      ...chunks(start, open, close, change),
+      exception(type),
+      ...chunks(stop),
+    ]);
     expect(result.failure).toEqual({ kind: "error_frame", status: null, retryAfter: null, code });
     // What the answer has cost so far is known, although its last event waited.
     expect(result.usage).toMatchObject({ input: 7, output: 9 });
@@ -249,8 +292,15 @@ describe("a stream of Bedrock's InvokeModel", () => {
   });
 
   it("nothing that arrives together with an exception and after it reaches the client", () => {
-    const bytes = joined([...chunks(start, open), exception("throttlingException"), ...chunks(delta, close)]);
-    expect(play(streaming, [bytes])).toMatchObject({ text: sseOf(start, open), failure: { code: "rate_limited" } });
+    const bytes = joined([
+      ...chunks(start, open),
+      exception("throttlingException"),
+      ...chunks(delta, close),
+    ]);
+    expect(play(streaming, [bytes])).toMatchObject({
+      text: sseOf(start, open),
+      failure: { code: "rate_limited" },
+    });
   });
 
   it("counts what was reported before the end that never came", () => {
@@ -263,7 +313,8 @@ describe("a stream of Bedrock's InvokeModel", () => {
 
   it("an exception before anything was said leaves the stream without output, so that another provider may answer", () => {
     const stream = streaming.stream();
-    for (const bytes of [...chunks(start, open), exception("throttlingException")]) stream.push(bytes);
+    for (const bytes of [...chunks(start, open), exception("throttlingException")])
+      stream.push(bytes);
     expect(stream).toMatchObject({ hasOutput: false, failure: { code: "rate_limited" } });
     stream.end();
     expect(stream.hasOutput).toBe(false);
@@ -278,19 +329,30 @@ describe("a stream of Bedrock's InvokeModel", () => {
   });
 
   it.each([
-    ["no base64", encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { bytes: "*" })],
+    [
+      "no base64",
+      encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { bytes: "*" }),
+    ],
     ["no bytes", encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { p: "abc" })],
     ["no JSON", chunk('{"type":"content_block_delta","index":')],
     ["no object", chunk("7")],
-    ["no UTF-8", encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { bytes: "/w==" })],
+    [
+      "no UTF-8",
+      encodeFrame({ ":event-type": "chunk", ":message-type": "event" }, { bytes: "/w==" }),
+    ],
     ["no kind", encodeFrame({ ":event-type": "chunk" }, {})],
     ["of an unknown kind", encodeFrame({ ":event-type": "chunk", ":message-type": "novelty" }, {})],
   ])("a frame with %s is malformed", (_name, bad) => {
-    expect(play(streaming, [...chunks(start, open), bad, ...chunks(stop)]).failure?.kind).toBe("malformed");
+    expect(play(streaming, [...chunks(start, open), bad, ...chunks(stop)]).failure?.kind).toBe(
+      "malformed",
+    );
   });
 
   it("frames of other names are passed over, and events of other names relayed", () => {
-    const strange = encodeFrame({ ":event-type": "initial-response", ":message-type": "event" }, {});
+    const strange = encodeFrame(
+      { ":event-type": "initial-response", ":message-type": "event" },
+      {},
+    );
     const novelty = { type: "novelty", a: 1 };
     const { text } = play(streaming, [strange, ...chunks(start, open, novelty)]);
     expect(text).toBe(sseOf(start, open, novelty));
@@ -325,13 +387,17 @@ function crc(bytes: Uint8Array): number {
   let remainder = 0xffff_ffff;
   for (const byte of bytes) {
     remainder ^= byte;
-    for (let bit = 0; bit < 8; bit += 1) remainder = remainder & 1 ? (remainder >>> 1) ^ 0xedb8_8320 : remainder >>> 1;
+    for (let bit = 0; bit < 8; bit += 1)
+      remainder = remainder & 1 ? (remainder >>> 1) ^ 0xedb8_8320 : remainder >>> 1;
   }
   return ~remainder >>> 0;
 }
 
 describe("an answer that a guardrail has replaced", () => {
-  const mark = { "amazon-bedrock-guardrailAction": "INTERVENED", "amazon-bedrock-trace": { secret: 1 } };
+  const mark = {
+    "amazon-bedrock-guardrailAction": "INTERVENED",
+    "amazon-bedrock-trace": { secret: 1 },
+  };
   const none = { "amazon-bedrock-guardrailAction": "NONE" };
   const withheld = { ...change, delta: { stop_reason: "refusal" } };
 
@@ -342,20 +408,31 @@ describe("an answer that a guardrail has replaced", () => {
   ])("is none that ended normally, though it is said only %s", (_name, events) => {
     const { text, finish } = play(streaming, chunks(...events));
     expect([text, finish]).toEqual([sseOf(start, open, close, withheld, stop), "refusal"]);
-    expect(play(translated({ stream: true }), chunks(...events))).toMatchObject({ finish: "refusal" });
+    expect(play(translated({ stream: true }), chunks(...events))).toMatchObject({
+      finish: "refusal",
+    });
   });
 
   it("is not reported where the guardrail did nothing", () => {
-    const { text } = play(streaming, chunks(start, open, close, { ...change, ...none }, { ...stop, ...none }));
+    const { text } = play(
+      streaming,
+      chunks(start, open, close, { ...change, ...none }, { ...stop, ...none }),
+    );
     expect(text).toBe(sseOf(start, open, close, change, stop));
   });
 
   it("is none that ended normally when it comes whole", () => {
-    const answer = { type: "message", content: [{ type: "text", text: "n" }], stop_reason: "end_turn" };
+    const answer = {
+      type: "message",
+      content: [{ type: "text", text: "n" }],
+      stop_reason: "end_turn",
+    };
     const judged = relayed().answer(encoder.encode(JSON.stringify({ ...answer, ...mark })));
     expect(JSON.parse(decoder.decode(judged.bytes))).toEqual({ ...answer, stop_reason: "refusal" });
     expect(judged.ending.finish).toBe("refusal");
-    expect(relayed().answer(encoder.encode(JSON.stringify({ ...answer, ...none }))).ending.finish).toBe("stop");
+    expect(
+      relayed().answer(encoder.encode(JSON.stringify({ ...answer, ...none }))).ending.finish,
+    ).toBe("stop");
   });
 });
 
@@ -368,12 +445,14 @@ describe("a whole answer of Bedrock's InvokeModel", () => {
   });
 
   it("goes on byte for byte, even where a tool has a parameter of such a name", () => {
-    const text = '{ "content":[{"type":"tool_use","input":{"amazon-bedrock-x":1}}],"stop_reason":"tool_use"}';
+    const text =
+      '{ "content":[{"type":"tool_use","input":{"amazon-bedrock-x":1}}],"stop_reason":"tool_use"}';
     expect(decoder.decode(relayed().answer(encoder.encode(text)).bytes)).toBe(text);
   });
 
   it("keeps large numbers where the cloud's members are taken out", () => {
-    const answer = '{"content":[{"type":"tool_use","input":{"n":9007199254740993}}],"stop_reason":"tool_use",';
+    const answer =
+      '{"content":[{"type":"tool_use","input":{"n":9007199254740993}}],"stop_reason":"tool_use",';
     const { bytes } = relayed().answer(encoder.encode(`${answer}"amazon-bedrock-trace":{}}`));
     expect(decoder.decode(bytes)).toBe(`${answer.slice(0, -1)}}`);
   });
@@ -385,11 +464,21 @@ describe("a whole answer of Bedrock's InvokeModel", () => {
   });
 
   it.each([
-    [400, { message: "Input is too long for requested model." }, "rejected", "context_length_exceeded"],
+    [
+      400,
+      { message: "Input is too long for requested model." },
+      "rejected",
+      "context_length_exceeded",
+    ],
     [400, { message: "secret text" }, "rejected", null],
     [403, { message: "secret text" }, "auth", null],
     [424, { message: "secret text" }, "server_error", null],
-    [429, { __type: "ThrottlingException", message: "secret text" }, "rate_limited", "rate_limited"],
+    [
+      429,
+      { __type: "ThrottlingException", message: "secret text" },
+      "rate_limited",
+      "rate_limited",
+    ],
   ])("an error is read as the cloud's: %i", (status, error, kind, code) => {
     const failure = relayed().readError(status, encoder.encode(JSON.stringify(error)));
     expect(failure).toEqual({ kind, status, retryAfter: null, code });

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  ReasoningRequest,
+} from "../../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Tool, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
@@ -8,13 +11,32 @@ import { canon, hello, targetWith } from "./target.ts";
 const plain = canon(hello);
 const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;
 const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
-const assistant = (...content: AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+const assistant = (...content: AssistantPart[]): Turn => ({
+  role: "assistant",
+  name: null,
+  content,
+});
 const call = (id: string) =>
   ({ kind: "tool_call", id, name: "f", arguments: '{"n":9007199254740993}', cache: null }) as const;
-const result = (callId: string, value = "ok") => ({ callId, content: [text(value)], isError: null, cache: null });
-const tool = (name: string): Tool => ({ name, description: null, parameters: null, strict: null, cache: null });
+const result = (callId: string, value = "ok") => ({
+  callId,
+  content: [text(value)],
+  isError: null,
+  cache: null,
+});
+const tool = (name: string): Tool => ({
+  name,
+  description: null,
+  parameters: null,
+  strict: null,
+  cache: null,
+});
 
-function format(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}, provider: Partial<ProviderRow> = {}) {
+function format(
+  more: Partial<GenerateRequest>,
+  model: Partial<ModelRow> = {},
+  provider: Partial<ProviderRow> = {},
+) {
   const formatted = messagesUpstream.format({ ...plain, ...more }, targetWith(model, provider));
   if ("code" in formatted) throw new Error(formatted.message);
   return { ...formatted, body: JSON.parse(JSON.stringify(formatted.body)) };
@@ -42,7 +64,9 @@ describe("a request as messages", () => {
   it("gets the model's limit where the caller has none", () => {
     const { body, dropped } = format({ maxOutputTokens: null });
     expect([body.max_tokens, dropped]).toEqual([4_096, ["output_limit_defaulted"]]);
-    expect(refusal({ maxOutputTokens: null }, { defaultMaxOutputTokens: null, maxOutputTokens: null })).toMatchObject({
+    expect(
+      refusal({ maxOutputTokens: null }, { defaultMaxOutputTokens: null, maxOutputTokens: null }),
+    ).toMatchObject({
       status: 400,
       code: "missing_output_limit",
     });
@@ -56,7 +80,12 @@ describe("a request as messages", () => {
     });
     expect(format({ turns: [system("system", "a"), user(text("x"))] }).body.system).toBe("a");
     const { body, dropped } = format({
-      turns: [system("system", "a"), system("developer", "b"), user(text("x")), system("system", "c")],
+      turns: [
+        system("system", "a"),
+        system("developer", "b"),
+        user(text("x")),
+        system("system", "c"),
+      ],
     });
     expect(body.system).toEqual([
       { type: "text", text: "a" },
@@ -88,7 +117,9 @@ describe("a request as messages", () => {
       ],
     });
     expect(dropped).toEqual([]);
-    const merged = format({ turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))] });
+    const merged = format({
+      turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))],
+    });
     expect(merged.body.messages).toHaveLength(2);
     expect(merged.dropped).toEqual(["turns_merged"]);
   });
@@ -110,7 +141,9 @@ describe("a request as messages", () => {
       ],
     });
     const called = body.messages[1].content.map((block: { id: string }) => block.id);
-    const answers = body.messages[2].content.map((block: { tool_use_id: string }) => block.tool_use_id);
+    const answers = body.messages[2].content.map(
+      (block: { tool_use_id: string }) => block.tool_use_id,
+    );
     expect(new Set(called).size).toBe(4);
     expect(called.every((id: string) => /^[a-zA-Z0-9_-]+$/.test(id))).toBe(true);
     expect(called[2]).toBe("call_a_b");
@@ -177,22 +210,51 @@ describe("a request as messages", () => {
 
   it("a refusal in the history is text, and names of authors are omitted", () => {
     const { body, dropped } = format({
-      turns: [{ role: "user", name: "ann", content: [text("a")] }, assistant({ kind: "refusal", text: "no" })],
+      turns: [
+        { role: "user", name: "ann", content: [text("a")] },
+        assistant({ kind: "refusal", text: "no" }),
+      ],
     });
     expect(body.messages[1].content).toEqual([{ type: "text", text: "no" }]);
     expect(dropped).toEqual(["participant_name_dropped", "refusal_as_text"]);
   });
 
   it("images and files travel by value or by name, with their marks", () => {
-    const base64 = (mediaType: string, data: string) => ({ kind: "base64", mediaType, data }) as const;
+    const base64 = (mediaType: string, data: string) =>
+      ({ kind: "base64", mediaType, data }) as const;
     const { body, dropped } = format({
       turns: [
         user(
-          { kind: "image", source: base64("image/png", "aGk="), detail: "auto", cache: { ttl: null } },
-          { kind: "image", source: { kind: "url", url: "https://a.example/a.png" }, detail: null, cache: null },
-          { kind: "file", source: base64("application/pdf", "aGk="), name: "n.pdf", cache: { ttl: "1h" } },
-          { kind: "file", source: base64("text/plain; charset=utf-8", "w6k="), name: null, cache: null },
-          { kind: "file", source: { kind: "url", url: "https://a.example/a.pdf" }, name: null, cache: null },
+          {
+            kind: "image",
+            source: base64("image/png", "aGk="),
+            detail: "auto",
+            cache: { ttl: null },
+          },
+          {
+            kind: "image",
+            source: { kind: "url", url: "https://a.example/a.png" },
+            detail: null,
+            cache: null,
+          },
+          {
+            kind: "file",
+            source: base64("application/pdf", "aGk="),
+            name: "n.pdf",
+            cache: { ttl: "1h" },
+          },
+          {
+            kind: "file",
+            source: base64("text/plain; charset=utf-8", "w6k="),
+            name: null,
+            cache: null,
+          },
+          {
+            kind: "file",
+            source: { kind: "url", url: "https://a.example/a.pdf" },
+            name: null,
+            cache: null,
+          },
         ),
       ],
     });
@@ -222,15 +284,25 @@ describe("a request as messages", () => {
       name: null,
       cache: null,
     } as const;
-    for (const turns of [[user(file)], [{ role: "tool", results: [{ ...result("1"), content: [file] }] }] as const]) {
+    for (const turns of [
+      [user(file)],
+      [{ role: "tool", results: [{ ...result("1"), content: [file] }] }] as const,
+    ]) {
       expect(refusal({ turns })).toMatchObject({ status: 400, code: "invalid_file_data" });
     }
   });
 
   it("tools are sent with their whole schema", () => {
-    const parameters = { $defs: { x: {} }, properties: { a: { $ref: "#/$defs/x" } }, additionalProperties: false };
+    const parameters = {
+      $defs: { x: {} },
+      properties: { a: { $ref: "#/$defs/x" } },
+      additionalProperties: false,
+    };
     const { body } = format({
-      tools: [{ ...tool("f"), description: "d", parameters, strict: true, cache: { ttl: "5m" } }, tool("g")],
+      tools: [
+        { ...tool("f"), description: "d", parameters, strict: true, cache: { ttl: "5m" } },
+        tool("g"),
+      ],
     });
     expect(body.tools).toEqual([
       {
@@ -250,17 +322,29 @@ describe("a request as messages", () => {
     [{ mode: "auto" }, true, { type: "auto", disable_parallel_tool_use: false }],
     [{ mode: "none" }, false, { type: "none" }],
     [{ mode: "required" }, null, { type: "any" }],
-    [{ mode: "named", name: "g" }, false, { type: "tool", name: "g", disable_parallel_tool_use: true }],
+    [
+      { mode: "named", name: "g" },
+      false,
+      { type: "tool", name: "g", disable_parallel_tool_use: true },
+    ],
   ] as const)("choice %j, parallel %j", (toolChoice, parallelToolCalls, expected) => {
-    expect(format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls }).body.tool_choice).toEqual(expected);
+    expect(
+      format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls }).body.tool_choice,
+    ).toEqual(expected);
   });
 
   it("only the allowed tools are sent", () => {
     const tools = [tool("f"), tool("g")];
     const some = format({ tools, toolChoice: { mode: "allowed", names: ["g"], required: true } });
     expect(some.body.tools.map(({ name }: Tool) => name)).toEqual(["g"]);
-    expect([some.body.tool_choice, some.dropped]).toEqual([{ type: "any" }, ["allowed_tools_filtered"]]);
-    const all = format({ tools, toolChoice: { mode: "allowed", names: ["g", "f"], required: false } });
+    expect([some.body.tool_choice, some.dropped]).toEqual([
+      { type: "any" },
+      ["allowed_tools_filtered"],
+    ]);
+    const all = format({
+      tools,
+      toolChoice: { mode: "allowed", names: ["g", "f"], required: false },
+    });
     expect([all.body.tool_choice, all.dropped]).toEqual([{ type: "auto" }, []]);
     expect(format({ toolChoice: { mode: "auto" } }).body.tool_choice).toBeUndefined();
   });
@@ -283,11 +367,15 @@ describe("a request as messages", () => {
       "standard_only",
       ["service_tier_changed"],
     ]);
-    expect([hints("flex").body.service_tier, hints("flex").dropped]).toEqual([undefined, ["service_tier_changed"]]);
-    expect([hints("constructor").body.service_tier]).toEqual([undefined]);
-    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
-      "cache_hint_dropped",
+    expect([hints("flex").body.service_tier, hints("flex").dropped]).toEqual([
+      undefined,
+      ["service_tier_changed"],
     ]);
+    expect([hints("constructor").body.service_tier]).toEqual([undefined]);
+    expect(
+      format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } })
+        .dropped,
+    ).toEqual(["cache_hint_dropped"]);
   });
 
   it("a count has no limit, no stream and no sampling", () => {
@@ -312,13 +400,28 @@ describe("how much to think", () => {
     display: null,
     ...more,
   });
-  const table = { efforts: ["high"], budgets: { low: 1_500, high: 9_000, minimal: 1_024 } } as const;
+  const table = {
+    efforts: ["high"],
+    budgets: { low: 1_500, high: 9_000, minimal: 1_024 },
+  } as const;
 
   it.each<[string, Partial<ReasoningRequest>, ModelRow["reasoning"], object, readonly string[]]>([
     ["no effort", { effort: "none" }, null, { thinking: { type: "disabled" } }, []],
-    ["a level", { effort: "xhigh" }, null, { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }, []],
+    [
+      "a level",
+      { effort: "xhigh" },
+      null,
+      { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } },
+      [],
+    ],
     ["adaptive", { adaptive: true }, null, { thinking: { type: "adaptive" } }, []],
-    ["a budget", { budget: 2_000 }, null, { thinking: { type: "enabled", budget_tokens: 2_000 } }, []],
+    [
+      "a budget",
+      { budget: 2_000 },
+      null,
+      { thinking: { type: "enabled", budget_tokens: 2_000 } },
+      [],
+    ],
     [
       "a budget and a level",
       { budget: 2_000, effort: "low" },
@@ -366,8 +469,12 @@ describe("how much to think", () => {
   });
 
   it("a budget must fit: not below the protocol's least, and below the caller's limit", () => {
-    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
-    expect(refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
+    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({
+      code: "invalid_reasoning_budget",
+    });
+    expect(
+      refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 }),
+    ).toMatchObject({
       code: "invalid_reasoning_budget",
       message: expect.not.stringMatching(/\d/),
     });
@@ -385,7 +492,10 @@ describe("how much to think", () => {
     );
     expect(tight.body.max_tokens).toBe(10_000);
     expect(
-      refusal({ reasoning: requested({ budget: 9_000 }), maxOutputTokens: null }, { maxOutputTokens: 9_000 }),
+      refusal(
+        { reasoning: requested({ budget: 9_000 }), maxOutputTokens: null },
+        { maxOutputTokens: 9_000 },
+      ),
     ).toMatchObject({ code: "invalid_reasoning_budget" });
   });
 });
@@ -406,13 +516,21 @@ describe("a budget for thinking in the middle of an answer", () => {
 
   it.each<[string, readonly Turn[], object]>([
     ["that began without thinking is omitted", [assistant(call("c1")), answered], off],
-    ["whose thinking is unsigned is omitted", [assistant(thought(null), call("c1")), answered], off],
+    [
+      "whose thinking is unsigned is omitted",
+      [assistant(thought(null), call("c1")), answered],
+      off,
+    ],
     [
       "that began without thinking is omitted after several calls",
       [assistant(call("c1")), answered, assistant(thought("sig"), call("c2")), more],
       off,
     ],
-    ["is omitted where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
+    [
+      "is omitted where a user adds to the results",
+      [assistant(call("c1")), answered, user(text("and?"))],
+      off,
+    ],
     ["that began with thinking stays", [assistant(thought("sig"), call("c1")), answered], on],
     [
       "that began with thinking stays after several calls",

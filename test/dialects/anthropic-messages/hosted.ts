@@ -6,7 +6,10 @@ import type { Surface, Target } from "../../../src/dialects/dialect.ts";
 import { type ExchangePlan, planExchange } from "../../../src/dialects/exchange-plan.ts";
 import { route } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, read, targetWith } from "./target.ts";
-import { type PreparedTranslation, prepareTranslation } from "../../../src/dialects/translate-request.ts";
+import {
+  type PreparedTranslation,
+  prepareTranslation,
+} from "../../../src/dialects/translate-request.ts";
 
 export interface Journey {
   readonly upstreamModel?: string;
@@ -22,18 +25,35 @@ function targetOf(flag: string, { upstreamModel = "model", model, provider }: Jo
 }
 
 /** The way of a body to a provider with the flag, through whatever surface. */
-export function exchangeTo(flag: string, surface: Surface, body: JsonObject, journey: Journey = {}): ExchangePlan {
+export function exchangeTo(
+  flag: string,
+  surface: Surface,
+  body: JsonObject,
+  journey: Journey = {},
+): ExchangePlan {
   const { headers = NO_HEADERS, unknownFields = "reject" } = journey;
   const request = read(body, headers, surface);
   const target = targetOf(flag, journey);
   const row = route("r", "a", [], { unknownFields });
   const isRelayed = surface.dialect === target.endpoint.dialect;
   const prepared = isRelayed ? null : prepare(surface, request, row, target);
-  const options = { surface, request, prepared, route: row, edits: NO_EDITS, context: contextOf(request) };
+  const options = {
+    surface,
+    request,
+    prepared,
+    route: row,
+    edits: NO_EDITS,
+    context: contextOf(request),
+  };
   return planExchange(options, target, messagesUpstream);
 }
 
-function prepare(surface: Surface, request: InferenceRequest, row: RouteRow, target: Target): PreparedTranslation {
+function prepare(
+  surface: Surface,
+  request: InferenceRequest,
+  row: RouteRow,
+  target: Target,
+): PreparedTranslation {
   const canonical = surface.translation.toCanon(request, row.unknownFields, NO_EDITS);
   if ("code" in canonical) throw new Error(canonical.message);
   const prepared = prepareTranslation(canonical, row, request.shape, target, messagesUpstream);

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ProtocolHeaders } from "../../../src/canon/request.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "../../../src/dialects/anthropic-messages/schema.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  COUNT_TOKENS_SCHEMA,
+  MESSAGES_SCHEMA,
+} from "../../../src/dialects/anthropic-messages/schema.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
@@ -13,18 +19,27 @@ const validateCount = bodyValidator(COUNT_TOKENS_SCHEMA);
 
 const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
 const imageUrl = { type: "image", source: { type: "url", url: "https://a.example/a.png" } };
-const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "aGk=" } };
+const pdf = {
+  type: "document",
+  source: { type: "base64", media_type: "application/pdf", data: "aGk=" },
+};
 const note = { type: "document", source: { type: "text", media_type: "text/plain", data: "hi" } };
 const call = { type: "tool_use", id: "toolu_1", name: "f", input: {} };
 const tool = { name: "f", input_schema: { type: "object" } };
 const schema = { type: "json_schema", schema: { type: "object" } };
-const result = (content: unknown) => ({ type: "tool_result", tool_use_id: "toolu_1", content }) as JsonObject;
+const result = (content: unknown) =>
+  ({ type: "tool_result", tool_use_id: "toolu_1", content }) as JsonObject;
 
 /** Body → what it requires besides: needs, features. */
 const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
   ["one text", hello, [], []],
   ["one text block", saying({ type: "text", text: "hi" }), [], []],
-  ["two text blocks", saying({ type: "text", text: "a" }, { type: "text", text: "b" }), [], ["conversation"]],
+  [
+    "two text blocks",
+    saying({ type: "text", text: "a" }, { type: "text", text: "b" }),
+    [],
+    ["conversation"],
+  ],
   ["system text", body({ system: "s" }), [], ["conversation"]],
   ["empty system text", body({ system: "" }), [], []],
   ["no tools", body({ tools: [] }), [], []],
@@ -63,21 +78,56 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["file_input"],
     ["conversation", "native_messages"],
   ],
-  ["citations", saying({ ...pdf, citations: { enabled: true } }), ["file_input"], ["conversation", "native_messages"]],
-  ["citations that are off", saying({ ...pdf, citations: { enabled: false } }), ["file_input"], ["conversation"]],
-  ["a document's context", saying({ ...pdf, context: "c" }), ["file_input"], ["conversation", "native_messages"]],
+  [
+    "citations",
+    saying({ ...pdf, citations: { enabled: true } }),
+    ["file_input"],
+    ["conversation", "native_messages"],
+  ],
+  [
+    "citations that are off",
+    saying({ ...pdf, citations: { enabled: false } }),
+    ["file_input"],
+    ["conversation"],
+  ],
+  [
+    "a document's context",
+    saying({ ...pdf, context: "c" }),
+    ["file_input"],
+    ["conversation", "native_messages"],
+  ],
   ["a document's title", saying({ ...pdf, title: "t" }), ["file_input"], ["conversation"]],
   ["tools", body({ tools: [tool] }), ["tools"], ["conversation"]],
-  ["a strict tool", body({ tools: [{ ...tool, strict: true }] }), ["tools"], ["conversation", "tool_strict"]],
-  ["a tool of type custom", body({ tools: [{ ...tool, type: "custom", strict: false }] }), ["tools"], ["conversation"]],
+  [
+    "a strict tool",
+    body({ tools: [{ ...tool, strict: true }] }),
+    ["tools"],
+    ["conversation", "tool_strict"],
+  ],
+  [
+    "a tool of type custom",
+    body({ tools: [{ ...tool, type: "custom", strict: false }] }),
+    ["tools"],
+    ["conversation"],
+  ],
   [
     "a tool whose arguments come early",
     body({ tools: [{ ...tool, eager_input_streaming: true }] }),
     ["tools"],
     ["conversation"],
   ],
-  ["a tool that is loaded later", body({ tools: [{ ...tool, defer_loading: true }] }), ["tools"], ["conversation"]],
-  ["a tool with examples", body({ tools: [{ ...tool, input_examples: [{}] }] }), ["tools"], ["conversation"]],
+  [
+    "a tool that is loaded later",
+    body({ tools: [{ ...tool, defer_loading: true }] }),
+    ["tools"],
+    ["conversation"],
+  ],
+  [
+    "a tool with examples",
+    body({ tools: [{ ...tool, input_examples: [{}] }] }),
+    ["tools"],
+    ["conversation"],
+  ],
   [
     "a tool for other callers",
     body({ tools: [{ ...tool, allowed_callers: ["code_execution_20260120"] }] }),
@@ -86,7 +136,9 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   [
     "a tool whose own members say nothing",
-    body({ tools: [{ ...tool, defer_loading: false, input_examples: [], allowed_callers: ["direct"] }] }),
+    body({
+      tools: [{ ...tool, defer_loading: false, input_examples: [], allowed_callers: ["direct"] }],
+    }),
     ["tools"],
     ["conversation"],
   ],
@@ -160,11 +212,36 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["native_messages"],
   ],
   ["an effort", body({ output_config: { effort: "xhigh" } }), ["reasoning"], ["effort_xhigh"]],
-  ["an unknown effort", body({ output_config: { effort: "huge" } }), ["reasoning"], ["native_messages"]],
-  ["a task budget", body({ output_config: { task_budget: { type: "tokens", total: 5 } } }), [], ["native_messages"]],
-  ["a budget", body({ thinking: { type: "enabled", budget_tokens: 1024 } }), ["reasoning"], ["reasoning_budget"]],
-  ["adaptive thinking", body({ thinking: { type: "adaptive", display: "omitted" } }), ["reasoning"], []],
-  ["thinking of another way", body({ thinking: { type: "between_tools" } }), ["reasoning"], ["native_messages"]],
+  [
+    "an unknown effort",
+    body({ output_config: { effort: "huge" } }),
+    ["reasoning"],
+    ["native_messages"],
+  ],
+  [
+    "a task budget",
+    body({ output_config: { task_budget: { type: "tokens", total: 5 } } }),
+    [],
+    ["native_messages"],
+  ],
+  [
+    "a budget",
+    body({ thinking: { type: "enabled", budget_tokens: 1024 } }),
+    ["reasoning"],
+    ["reasoning_budget"],
+  ],
+  [
+    "adaptive thinking",
+    body({ thinking: { type: "adaptive", display: "omitted" } }),
+    ["reasoning"],
+    [],
+  ],
+  [
+    "thinking of another way",
+    body({ thinking: { type: "between_tools" } }),
+    ["reasoning"],
+    ["native_messages"],
+  ],
   ["no thinking", body({ thinking: { type: "disabled" } }), [], ["effort_none"]],
   [
     "effort without thinking",
@@ -209,8 +286,18 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["native_messages"],
   ],
   ["compaction", body({ compaction: { type: "summarize" } }), [], ["native_messages"]],
-  ["hints", body({ speed: "fast", service_tier: "standard_only", cache_control: { type: "ephemeral" } }), [], []],
-  ["a cache mark of another kind", body({ cache_control: { type: "ephemeral", ttl: "7d" } }), [], ["native_messages"]],
+  [
+    "hints",
+    body({ speed: "fast", service_tier: "standard_only", cache_control: { type: "ephemeral" } }),
+    [],
+    [],
+  ],
+  [
+    "a cache mark of another kind",
+    body({ cache_control: { type: "ephemeral", ttl: "7d" } }),
+    [],
+    ["native_messages"],
+  ],
   ["a tier of another kind", body({ service_tier: "gold" }), [], ["native_messages"]],
   ["identity", body({ metadata: { user_id: "u" } }), [], []],
   ["a call in the history", answered(call), ["tools"], ["conversation"]],
@@ -222,8 +309,18 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   ["a direct call", answered({ ...call, caller: { type: "direct" } }), ["tools"], ["conversation"]],
   ["a result", saying(result("hi")), ["tools"], ["conversation"]],
-  ["a result with an image", saying(result([image])), ["image_input", "tools"], ["conversation", "tool_result_files"]],
-  ["a result with a file", saying(result([pdf])), ["file_input", "tools"], ["conversation", "tool_result_files"]],
+  [
+    "a result with an image",
+    saying(result([image])),
+    ["image_input", "tools"],
+    ["conversation", "tool_result_files"],
+  ],
+  [
+    "a result with a file",
+    saying(result([pdf])),
+    ["file_input", "tools"],
+    ["conversation", "tool_result_files"],
+  ],
   [
     "a result with a reference",
     saying(result([{ type: "tool_reference", tool_name: "f" }])),
@@ -232,7 +329,12 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
   [
     "a search result",
-    saying({ type: "search_result", source: "s", title: "t", content: [{ type: "text", text: "x" }] }),
+    saying({
+      type: "search_result",
+      source: "s",
+      title: "t",
+      content: [{ type: "text", text: "x" }],
+    }),
     [],
     ["conversation", "native_messages"],
   ],
@@ -260,7 +362,12 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     ["file_input"],
     ["conversation", "native_messages"],
   ],
-  ["citations in the history", answered({ type: "text", text: "x", citations: [{}] }), [], ["conversation"]],
+  [
+    "citations in the history",
+    answered({ type: "text", text: "x", citations: [{}] }),
+    [],
+    ["conversation"],
+  ],
   [
     "system text between turns",
     body({
@@ -310,7 +417,10 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
     body({
       messages: [
         { role: "user", content: "a" },
-        { role: "assistant", content: [{ type: "server_tool_use", id: "s", name: "web_fetch", input: {} }] },
+        {
+          role: "assistant",
+          content: [{ type: "server_tool_use", id: "s", name: "web_fetch", input: {} }],
+        },
       ],
     }),
     ["web_search"],
@@ -325,7 +435,8 @@ describe("what a body requires", () => {
     expect(shape.needs).toEqual(needs);
     expect(shape.features).toEqual(features);
     // An error must be able to name the member.
-    for (const name of [...needs, ...features]) expect(paths.get(name as never), name).toBeDefined();
+    for (const name of [...needs, ...features])
+      expect(paths.get(name as never), name).toBeDefined();
   });
 
   it("is something that an endpoint of the same protocol has", () => {
@@ -348,7 +459,10 @@ describe("what a body requires", () => {
     const { paths } = read(
       body({
         messages: [
-          { role: "user", content: [{ type: "text", text: "a" }, result([{ type: "text", text: "b" }, imageUrl])] },
+          {
+            role: "user",
+            content: [{ type: "text", text: "a" }, result([{ type: "text", text: "b" }, imageUrl])],
+          },
           { role: "assistant", content: "x" },
         ],
       }),
@@ -364,10 +478,13 @@ describe("what a body requires", () => {
   });
 
   it("signatures require the family that made them", () => {
-    const families = (...content: JsonObject[]) => read(answered(...content)).shape.signatureFamilies;
+    const families = (...content: JsonObject[]) =>
+      read(answered(...content)).shape.signatureFamilies;
     expect(families({ type: "thinking", thinking: "x", signature: "EqoB" })).toEqual(["anthropic"]);
     expect(families({ type: "redacted_thinking", data: "EmwK" })).toEqual(["anthropic"]);
-    expect(families({ type: "thinking", thinking: "", signature: "sbx1.gpt-5.gAAA" })).toEqual(["gpt-5"]);
+    expect(families({ type: "thinking", thinking: "", signature: "sbx1.gpt-5.gAAA" })).toEqual([
+      "gpt-5",
+    ]);
     expect(families({ type: "redacted_thinking", data: "sbx1.claude.EmwK" })).toEqual(["claude"]);
     expect(families({ type: "thinking", thinking: "x", signature: "" })).toEqual([]);
     expect(families({ type: "thinking", thinking: "x", signature: "sbx1.unsigned." })).toEqual([]);
@@ -384,7 +501,10 @@ describe("what a body requires", () => {
       system: [{ type: "text", text: "s", cache_control: { type: "ephemeral", ttl: "1h" } }],
       tools: [{ ...tool, description: "d", eager_input_streaming: true }],
       messages: [
-        { role: "user", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] },
+        {
+          role: "user",
+          content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }],
+        },
         { role: "system", content: "reminder" },
       ],
     });
@@ -403,11 +523,17 @@ describe("what a body requires", () => {
     const counted = { model: "r", messages: [{ role: "user", content: "hi" }] };
     expect(validateCount(counted)).toBeNull();
     const { shape } = read(counted, NO_HEADERS, countTokensSurface);
-    expect(shape).toMatchObject({ operation: "messages.count_tokens", features: ["count_tokens"], stream: false });
-    expect(countTokensSurface.refuseUnknown({ ...counted, max_tokens: 5 }, "reject")).toMatchObject({
-      code: "unknown_field",
-      param: "max_tokens",
+    expect(shape).toMatchObject({
+      operation: "messages.count_tokens",
+      features: ["count_tokens"],
+      stream: false,
     });
+    expect(countTokensSurface.refuseUnknown({ ...counted, max_tokens: 5 }, "reject")).toMatchObject(
+      {
+        code: "unknown_field",
+        param: "max_tokens",
+      },
+    );
     expect(validate(counted)).toMatchObject({ code: "missing_field", param: "max_tokens" });
   });
 });
@@ -416,8 +542,20 @@ const previous = { diagnostics: { previous_message_id: "msg_1" } };
 
 /** Body, headers → code, param. */
 const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, string])[] = [
-  ["a version of the future", hello, { version: "2027-01-01", betas: [] }, "unsupported_version", "anthropic-version"],
-  ["a container", body({ container: "c" }), NO_HEADERS, "unsupported_stateful_feature", "container"],
+  [
+    "a version of the future",
+    hello,
+    { version: "2027-01-01", betas: [] },
+    "unsupported_version",
+    "anthropic-version",
+  ],
+  [
+    "a container",
+    body({ container: "c" }),
+    NO_HEADERS,
+    "unsupported_stateful_feature",
+    "container",
+  ],
   [
     "a container of skills",
     body({ container: { id: null, skills: [{ type: "anthropic", skill_id: "pdf" }] } }),
@@ -425,10 +563,34 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
     "unsupported_stateful_feature",
     "container",
   ],
-  ["an earlier message", body(previous), NO_HEADERS, "unsupported_stateful_feature", "diagnostics.previous_message_id"],
-  ["a thread", body({ thread: { type: "create" } }), NO_HEADERS, "unsupported_stateful_feature", "thread"],
-  ["a region", body({ inference_geo: "eu" }), NO_HEADERS, "unsupported_region_field", "inference_geo"],
-  ["other models", body({ fallbacks: [{ model: "x" }] }), NO_HEADERS, "unsupported_routing_field", "fallbacks"],
+  [
+    "an earlier message",
+    body(previous),
+    NO_HEADERS,
+    "unsupported_stateful_feature",
+    "diagnostics.previous_message_id",
+  ],
+  [
+    "a thread",
+    body({ thread: { type: "create" } }),
+    NO_HEADERS,
+    "unsupported_stateful_feature",
+    "thread",
+  ],
+  [
+    "a region",
+    body({ inference_geo: "eu" }),
+    NO_HEADERS,
+    "unsupported_region_field",
+    "inference_geo",
+  ],
+  [
+    "other models",
+    body({ fallbacks: [{ model: "x" }] }),
+    NO_HEADERS,
+    "unsupported_routing_field",
+    "fallbacks",
+  ],
   [
     "another model's advice",
     body({ tools: [{ type: "advisor_20260301", name: "advisor", model: "x" }] }),
@@ -436,7 +598,13 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
     "unsupported_routing_field",
     "tools[0].type",
   ],
-  ["an unknown tool", body({ tools: [{ type: "time_machine" }] }), NO_HEADERS, "unknown_tool_type", "tools[0].type"],
+  [
+    "an unknown tool",
+    body({ tools: [{ type: "time_machine" }] }),
+    NO_HEADERS,
+    "unknown_tool_type",
+    "tools[0].type",
+  ],
   [
     "an unknown block of the caller's",
     saying({ type: "smell" }),
@@ -469,7 +637,10 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
     "a stored image in a document of blocks",
     saying({
       type: "document",
-      source: { type: "content", content: [{ type: "image", source: { type: "file", file_id: "f" } }] },
+      source: {
+        type: "content",
+        content: [{ type: "image", source: { type: "file", file_id: "f" } }],
+      },
     }),
     NO_HEADERS,
     "unsupported_stateful_feature",
@@ -484,13 +655,23 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
   ],
   [
     "two formats",
-    body({ output_format: schema, output_config: { format: { type: "json_schema", schema: { type: "array" } } } }),
+    body({
+      output_format: schema,
+      output_config: { format: { type: "json_schema", schema: { type: "array" } } },
+    }),
     NO_HEADERS,
     "conflicting_fields",
     "output_format",
   ],
   ...["temperature", "top_p", "top_k"].map(
-    (name) => [`${name} under the newer version`, body({ [name]: 1 }), NEWEST, "removed_in_version", name] as const,
+    (name) =>
+      [
+        `${name} under the newer version`,
+        body({ [name]: 1 }),
+        NEWEST,
+        "removed_in_version",
+        name,
+      ] as const,
   ),
   [
     "a document in an assistant message under the newer version",
@@ -516,7 +697,8 @@ describe("what is refused", () => {
     expect(error).toMatchObject({ status: 400, code, param });
     // The sentence alone must say what to change: agents show nothing else.
     if ("code" in error) expect(error.message).toContain(param);
-    if (code === "removed_in_version") expect(error).toMatchObject({ message: expect.stringContaining("2026-10-21") });
+    if (code === "removed_in_version")
+      expect(error).toMatchObject({ message: expect.stringContaining("2026-10-21") });
   });
 
   it("members that hold nothing are no state", () => {
@@ -532,12 +714,18 @@ describe("what is refused", () => {
   });
 
   it("both versions speak", () => {
-    expect(read(hello, { version: "2023-06-01", betas: [] }).shape).toEqual(read(hello, NEWEST).shape);
-    expect(read(answered({ type: "text", text: "x", citations: [{}] }), NEWEST).shape.needs).toEqual([]);
+    expect(read(hello, { version: "2023-06-01", betas: [] }).shape).toEqual(
+      read(hello, NEWEST).shape,
+    );
+    expect(
+      read(answered({ type: "text", text: "x", citations: [{}] }), NEWEST).shape.needs,
+    ).toEqual([]);
   });
 
   it("a number that a double cannot hold is no object", () => {
-    const value = parseJsonBytes(encoder.encode(`{"model":"r","max_tokens":1,"messages":[],"metadata":1e999}`));
+    const value = parseJsonBytes(
+      encoder.encode(`{"model":"r","max_tokens":1,"messages":[],"metadata":1e999}`),
+    );
     expect(messagesSurface.parse(value as JsonObject, 100, NO_HEADERS)).toMatchObject({
       code: "invalid_type",
       param: "metadata",
@@ -553,10 +741,18 @@ const INVALID: readonly (readonly [string, unknown, string])[] = [
   ["an unknown role", body({ messages: [{ role: "tool", content: "a" }] }), "messages[0].role"],
   ["no content", body({ messages: [{ role: "user" }] }), "messages[0].content"],
   ["a temperature above 1", body({ temperature: 1.5 }), "temperature"],
-  ["a budget that is too small", body({ thinking: { type: "enabled", budget_tokens: 5 } }), "thinking.budget_tokens"],
+  [
+    "a budget that is too small",
+    body({ thinking: { type: "enabled", budget_tokens: 5 } }),
+    "thinking.budget_tokens",
+  ],
   ["no budget", body({ thinking: { type: "enabled" } }), "thinking.budget_tokens"],
   ["a tool without a schema", body({ tools: [{ name: "f" }] }), "tools[0].input_schema"],
-  ["a call without input", answered({ type: "tool_use", id: "t", name: "f" }), "messages[1].content[0].input"],
+  [
+    "a call without input",
+    answered({ type: "tool_use", id: "t", name: "f" }),
+    "messages[1].content[0].input",
+  ],
   ["input that is text", answered({ ...call, input: "{}" }), "messages[1].content[0].input"],
   ["text that is missing", saying({ type: "text" }), "messages[0].content[0].text"],
   ["an image without source", saying({ type: "image" }), "messages[0].content[0].source"],

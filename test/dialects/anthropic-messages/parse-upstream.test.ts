@@ -18,16 +18,30 @@ function parseEvents(
   model: Partial<ModelRow> = {},
 ): readonly InferenceEvent[] {
   const parser = messagesUpstream.parseStream({ ...plain, ...request }, targetWith(model));
-  const reported = events.flatMap((event) => parser.push(event instanceof Uint8Array ? event : frame(event)));
+  const reported = events.flatMap((event) =>
+    parser.push(event instanceof Uint8Array ? event : frame(event)),
+  );
   return [...reported, ...parser.end()];
 }
 
 const start = {
   type: "message_start",
-  message: { model: "m", content: [], usage: { input_tokens: 5, cache_read_input_tokens: 3, output_tokens: 1 } },
+  message: {
+    model: "m",
+    content: [],
+    usage: { input_tokens: 5, cache_read_input_tokens: 3, output_tokens: 1 },
+  },
 };
-const open = (content_block: JsonObject, index = 0) => ({ type: "content_block_start", index, content_block });
-const delta = (change: JsonObject, index = 0) => ({ type: "content_block_delta", index, delta: change });
+const open = (content_block: JsonObject, index = 0) => ({
+  type: "content_block_start",
+  index,
+  content_block,
+});
+const delta = (change: JsonObject, index = 0) => ({
+  type: "content_block_delta",
+  index,
+  delta: change,
+});
 const close = (index = 0) => ({ type: "content_block_stop", index });
 const ended = (stop_reason: string | null, more: JsonObject = {}) => ({
   type: "message_delta",
@@ -87,7 +101,11 @@ describe("a stream of messages", () => {
       { type: "close", index: 1 },
       { type: "open", index: 2, block: { kind: "text" } },
       { type: "text", index: 2, text: "see", logprobs: [] },
-      { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
+      {
+        type: "citation",
+        index: 2,
+        citation: { url: "https://a.example", title: "t", start: null, end: null },
+      },
       { type: "dropped", field: "citations_dropped" },
       { type: "dropped", field: "unknown_content_dropped" },
       { type: "close", index: 2 },
@@ -122,16 +140,28 @@ describe("a stream of messages", () => {
       close(),
     ];
     const reported = parseEvents([start, ...text("a"), ended("end_turn"), ...text("b"), stop]);
-    expect(reported.filter((event) => "text" in event)).toMatchObject([{ text: "a" }, { text: "b" }]);
-  });
-
-  it.each(["pause_turn", "novelty"])("%s after output is an answer cut short, on record", (reason) => {
-    const reported = parseEvents([start, open({ type: "text", text: "a" }), close(), ended(reason), stop]);
-    expect(reported.slice(-2)).toEqual([
-      { type: "dropped", field: "finish_reason_unknown" },
-      { type: "finish", reason: "other", stopSequence: null },
+    expect(reported.filter((event) => "text" in event)).toMatchObject([
+      { text: "a" },
+      { text: "b" },
     ]);
   });
+
+  it.each(["pause_turn", "novelty"])(
+    "%s after output is an answer cut short, on record",
+    (reason) => {
+      const reported = parseEvents([
+        start,
+        open({ type: "text", text: "a" }),
+        close(),
+        ended(reason),
+        stop,
+      ]);
+      expect(reported.slice(-2)).toEqual([
+        { type: "dropped", field: "finish_reason_unknown" },
+        { type: "finish", reason: "other", stopSequence: null },
+      ]);
+    },
+  );
 
   it("a signature that cannot be read later is dropped and that is said", () => {
     const events = [
@@ -144,15 +174,27 @@ describe("a stream of messages", () => {
     const reported = parseEvents(events, {}, { signatureFamily: null });
     expect(reported).toContainEqual({ type: "dropped", field: "signature_dropped" });
     expect(reported.some(({ type }) => type === "signature")).toBe(false);
-    expect(parseEvents(events)).toContainEqual({ type: "signature", index: 0, signature: "EqoB", family: "anthropic" });
+    expect(parseEvents(events)).toContainEqual({
+      type: "signature",
+      index: 0,
+      signature: "EqoB",
+      family: "anthropic",
+    });
   });
 
   it("thinking is a summary where one was requested", () => {
     const reasoning = { effort: "low", budget: null, adaptive: false, display: "auto" } as const;
-    const reported = parseEvents([start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop], {
-      reasoning,
+    const reported = parseEvents(
+      [start, open({ type: "thinking", thinking: "x" }), close(), ended("end_turn"), stop],
+      {
+        reasoning,
+      },
+    );
+    expect(reported).toContainEqual({
+      type: "open",
+      index: 0,
+      block: { kind: "reasoning", summary: true },
     });
-    expect(reported).toContainEqual({ type: "open", index: 0, block: { kind: "reasoning", summary: true } });
   });
 
   it.each([
@@ -163,7 +205,10 @@ describe("a stream of messages", () => {
     ["tool_use", {}, { reason: "tool_calls" }],
     ["refusal", {}, { reason: "refusal" }],
   ])("%s ends it", (reason, more, finish) => {
-    expect(parseEvents([start, ended(reason, more), stop]).at(-1)).toMatchObject({ type: "finish", ...finish });
+    expect(parseEvents([start, ended(reason, more), stop]).at(-1)).toMatchObject({
+      type: "finish",
+      ...finish,
+    });
   });
 
   it("calls are calls, whatever reason ended them", () => {
@@ -179,8 +224,16 @@ describe("a stream of messages", () => {
   });
 
   const failing: readonly (readonly [string, readonly (Frame | Uint8Array)[], JsonObject])[] = [
-    ["a pause", [start, ended("pause_turn"), stop], { kind: "malformed", code: "unknown_finish_reason" }],
-    ["an unknown reason", [start, ended("novelty"), stop], { kind: "malformed", code: "unknown_finish_reason" }],
+    [
+      "a pause",
+      [start, ended("pause_turn"), stop],
+      { kind: "malformed", code: "unknown_finish_reason" },
+    ],
+    [
+      "an unknown reason",
+      [start, ended("novelty"), stop],
+      { kind: "malformed", code: "unknown_finish_reason" },
+    ],
     ["no reason", [start, ended(null), stop], { kind: "malformed", code: "unknown_finish_reason" }],
     [
       "a server's tool",
@@ -196,7 +249,11 @@ describe("a stream of messages", () => {
     ["no end", [start, ended("end_turn")], { kind: "truncated" }],
     ["no beginning", [ended("end_turn"), stop], { kind: "malformed" }],
     ["nothing", [], { kind: "truncated" }],
-    ["another answer in the middle", [start, open({ type: "text", text: "" }), start], { kind: "malformed" }],
+    [
+      "another answer in the middle",
+      [start, open({ type: "text", text: "" }), start],
+      { kind: "malformed" },
+    ],
     [
       "a piece of a call of no block",
       [start, delta({ type: "input_json_delta", partial_json: "{}" })],
@@ -204,7 +261,11 @@ describe("a stream of messages", () => {
     ],
     [
       "text in a call",
-      [start, open({ type: "tool_use", id: "1", name: "f" }), delta({ type: "text_delta", text: "x" })],
+      [
+        start,
+        open({ type: "tool_use", id: "1", name: "f" }),
+        delta({ type: "text_delta", text: "x" }),
+      ],
       { kind: "malformed" },
     ],
     ["no JSON", [start, encoder.encode("data: {oops\n\n")], { kind: "malformed" }],
@@ -228,25 +289,37 @@ describe("a stream of messages", () => {
   });
 
   it("a beginning that is said twice is one", () => {
-    expect(parseEvents([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start")).toHaveLength(1);
+    expect(
+      parseEvents([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start"),
+    ).toHaveLength(1);
   });
 
   it("a message that comes whole in its beginning is reported", () => {
-    const message = { model: "m", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
+    const message = {
+      model: "m",
+      content: [{ type: "text", text: "hi" }],
+      stop_reason: "end_turn",
+    };
     const answer = collectAnswer(parseEvents([{ type: "message_start", message }, stop]));
     expect(answer).toMatchObject({ blocks: [{ text: "hi" }], finish: { reason: "stop" } });
   });
 
   it("the last event needs no blank line", () => {
-    expect(parseEvents([start, ended("end_turn"), encoder.encode('data: {"type":"message_stop"}')]).at(-1)?.type).toBe(
-      "finish",
-    );
+    expect(
+      parseEvents([start, ended("end_turn"), encoder.encode('data: {"type":"message_stop"}')]).at(
+        -1,
+      )?.type,
+    ).toBe("finish");
   });
 });
 
 describe("a whole message", () => {
   const read = (value: unknown, request: Partial<GenerateRequest> = {}) =>
-    messagesUpstream.parseAnswer(encoder.encode(JSON.stringify(value)), { ...plain, ...request }, targetWith());
+    messagesUpstream.parseAnswer(
+      encoder.encode(JSON.stringify(value)),
+      { ...plain, ...request },
+      targetWith(),
+    );
 
   it("reports what the stream of it reports", () => {
     const content = [
@@ -263,7 +336,11 @@ describe("a whole message", () => {
     const streamed = parseEvents([
       { type: "message_start", message: { model: "m", content: [] } },
       ...content.flatMap((block, index) => [open(block, index), close(index)]),
-      { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { input_tokens: 1, output_tokens: 2 } },
+      {
+        type: "message_delta",
+        delta: { stop_reason: "tool_use" },
+        usage: { input_tokens: 1, output_tokens: 2 },
+      },
       stop,
     ]);
     expect(collectAnswer(reported)).toEqual(collectAnswer(streamed));
@@ -289,7 +366,10 @@ describe("a whole message", () => {
 
   it("a count is one with a count", () => {
     const count = { purpose: "count" } as const;
-    expect(collectAnswer(read({ input_tokens: 12 }, count))).toMatchObject({ usage: { input: 12 }, failure: null });
+    expect(collectAnswer(read({ input_tokens: 12 }, count))).toMatchObject({
+      usage: { input: 12 },
+      failure: null,
+    });
     expect(read({}, count)).toMatchObject([{ type: "failure", failure: { kind: "malformed" } }]);
   });
 });
@@ -310,7 +390,12 @@ describe("an answer with an error status", () => {
       "rejected",
       "context_length_exceeded",
     ],
-    [400, error("invalid_request_error", "x", { error_code: "tool_name_conflict" }), "rejected", "tool_name_conflict"],
+    [
+      400,
+      error("invalid_request_error", "x", { error_code: "tool_name_conflict" }),
+      "rejected",
+      "tool_name_conflict",
+    ],
     [401, error("authentication_error", "secret text"), "auth", null],
     [404, error("not_found_error", "model: secret text"), "not_found", "not_found_error"],
     [413, error("request_too_large", "secret text"), "rejected", "request_too_large"],

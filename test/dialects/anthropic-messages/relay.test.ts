@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ProviderRow } from "../../../src/canon/table.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
 import {
   answered,
@@ -34,18 +37,33 @@ describe("the request on its way to a provider of the same protocol", () => {
   it.each([
     ["{ ", "{"],
     [[{ type: "text", text: "{\n" }], [{ type: "text", text: "{" }]],
-  ])("a given beginning of the answer that ends in white space, %j, is sent without it, on record", (content, sent) => {
-    const said = { role: "user", content: "a" };
-    const edited = edit(body({ messages: [said, { role: "assistant", content }] }));
-    expect(edited.body["messages"]).toEqual([said, { role: "assistant", content: sent }]);
-    expect(edited.dropped).toEqual(["prefill_trimmed"]);
-    expect(edit(body({ messages: [said, { role: "assistant", content: sent }, said] })).dropped).toEqual([]);
-  });
+  ])(
+    "a given beginning of the answer that ends in white space, %j, is sent without it, on record",
+    (content, sent) => {
+      const said = { role: "user", content: "a" };
+      const edited = edit(body({ messages: [said, { role: "assistant", content }] }));
+      expect(edited.body["messages"]).toEqual([said, { role: "assistant", content: sent }]);
+      expect(edited.dropped).toEqual(["prefill_trimmed"]);
+      expect(
+        edit(body({ messages: [said, { role: "assistant", content: sent }, said] })).dropped,
+      ).toEqual([]);
+    },
+  );
 
   it("travels as it came, but for the model's name and what is ours or says who the user is", () => {
-    const value = body({ metadata: { user_id: "u" }, provider: { only: ["p"] }, system: "s", temperature: 0 });
+    const value = body({
+      metadata: { user_id: "u" },
+      provider: { only: ["p"] },
+      system: "s",
+      temperature: 0,
+    });
     const { body: sent, stripped } = edit(value);
-    expect(JSON.parse(JSON.stringify(sent))).toEqual({ ...hello, model: "upstream-a", system: "s", temperature: 0 });
+    expect(JSON.parse(JSON.stringify(sent))).toEqual({
+      ...hello,
+      model: "upstream-a",
+      system: "s",
+      temperature: 0,
+    });
     expect(stripped).toEqual(["metadata"]);
     expect(relay.path(targetWith().endpoint)).toBe("/v1/messages");
     expect(countTokensSurface.relay.path(targetWith().endpoint)).toBe("/v1/messages/count_tokens");
@@ -53,29 +71,51 @@ describe("the request on its way to a provider of the same protocol", () => {
 
   it("unknown members travel or are taken out as the route says", () => {
     const { endpoint, provider } = targetWith();
-    const value: JsonObject = JSON.parse(JSON.stringify({ ...hello, novelty: 1 }).replace("novelty", "__proto__"));
-    expect(JSON.stringify(relay.edit(read(value), endpoint, provider, "forward", NO_EDITS).body)).toContain(
-      '"__proto__":1',
+    const value: JsonObject = JSON.parse(
+      JSON.stringify({ ...hello, novelty: 1 }).replace("novelty", "__proto__"),
     );
+    expect(
+      JSON.stringify(relay.edit(read(value), endpoint, provider, "forward", NO_EDITS).body),
+    ).toContain('"__proto__":1');
     const { body: sent, stripped } = relay.edit(read(value), endpoint, provider, "strip", NO_EDITS);
-    expect([JSON.stringify(sent).includes("__proto__"), stripped]).toEqual([false, ["unknown_field"]]);
+    expect([JSON.stringify(sent).includes("__proto__"), stripped]).toEqual([
+      false,
+      ["unknown_field"],
+    ]);
   });
 
   it("policies take members out and lower the limit, and the budget for thinking with it", () => {
     const thinking = { type: "enabled", budget_tokens: 5_000 };
     const value = body({ max_tokens: 8_000, thinking, service_tier: "auto" });
-    const { body: sent, stripped } = edit(value, { maxOutputTokens: 4_000, stripFields: ["service_tier"] });
-    expect(sent).toMatchObject({ max_tokens: 4_000, thinking: { type: "enabled", budget_tokens: 3_999 } });
+    const { body: sent, stripped } = edit(value, {
+      maxOutputTokens: 4_000,
+      stripFields: ["service_tier"],
+    });
+    expect(sent).toMatchObject({
+      max_tokens: 4_000,
+      thinking: { type: "enabled", budget_tokens: 3_999 },
+    });
     expect(stripped).toEqual(["service_tier"]);
-    expect(edit(value, { maxOutputTokens: 9_000 }).body).toMatchObject({ max_tokens: 8_000, thinking });
-    expect(edit(value, { maxOutputTokens: 10 }).body).toMatchObject({ thinking: { budget_tokens: 1_024 } });
+    expect(edit(value, { maxOutputTokens: 9_000 }).body).toMatchObject({
+      max_tokens: 8_000,
+      thinking,
+    });
+    expect(edit(value, { maxOutputTokens: 10 }).body).toMatchObject({
+      thinking: { budget_tokens: 1_024 },
+    });
     // The caller's own mistake is for the provider to name.
-    expect(edit(body({ max_tokens: 2_000, thinking }), { maxOutputTokens: 4_000 }).body).toMatchObject({ thinking });
+    expect(
+      edit(body({ max_tokens: 2_000, thinking }), { maxOutputTokens: 4_000 }).body,
+    ).toMatchObject({ thinking });
   });
 
   it("a count gets no limit", () => {
     const { endpoint, provider } = targetWith();
-    const request = read({ model: "r", messages: hello["messages"] ?? [] }, NO_HEADERS, countTokensSurface);
+    const request = read(
+      { model: "r", messages: hello["messages"] ?? [] },
+      NO_HEADERS,
+      countTokensSurface,
+    );
     const { body: sent } = countTokensSurface.relay.edit(request, endpoint, provider, "reject", {
       ...NO_EDITS,
       maxOutputTokens: 5,
@@ -96,7 +136,9 @@ describe("the request on its way to a provider of the same protocol", () => {
     const { headers: sent, stripped } = edit(hello, {}, { betas: ["c-3", "a-1"] }, headers);
     expect(sent).toEqual(["anthropic-version", "2023-06-01", "anthropic-beta", "a-1,c-3"]);
     expect(stripped).toEqual(["anthropic-beta"]);
-    expect(edit(hello, {}, { betas: ["a-1"] }, { version: null, betas: ["a-1"] }).stripped).toEqual([]);
+    expect(edit(hello, {}, { betas: ["a-1"] }, { version: null, betas: ["a-1"] }).stripped).toEqual(
+      [],
+    );
     expect(edit(hello, {}, {}, headers).headers).toEqual(["anthropic-version", "2023-06-01"]);
   });
 
@@ -140,8 +182,16 @@ const start = frame({
   message: { model: "m", content: [], usage: { input_tokens: 7, output_tokens: 1 } },
 });
 const ping = frame({ type: "ping" });
-const open = frame({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
-const delta = frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hi" } });
+const open = frame({
+  type: "content_block_start",
+  index: 0,
+  content_block: { type: "text", text: "" },
+});
+const delta = frame({
+  type: "content_block_delta",
+  index: 0,
+  delta: { type: "text_delta", text: "hi" },
+});
 const close = frame({ type: "content_block_stop", index: 0 });
 const change = frame({
   type: "message_delta",
@@ -149,7 +199,10 @@ const change = frame({
   usage: { output_tokens: 9, cache_read_input_tokens: 5 },
 });
 const stop = frame({ type: "message_stop" });
-const overloaded = frame({ type: "error", error: { type: "overloaded_error", message: "secret text" } });
+const overloaded = frame({
+  type: "error",
+  error: { type: "overloaded_error", message: "secret text" },
+});
 
 const observe = () => relay.observe(contextOf());
 
@@ -228,7 +281,11 @@ describe("the stream on its way back", () => {
     ["of_the_future", "other"],
   ])("%s is %s", (reason, finish) => {
     const observer = observe();
-    for (const event of [start, frame({ type: "message_delta", delta: { stop_reason: reason } }), stop])
+    for (const event of [
+      start,
+      frame({ type: "message_delta", delta: { stop_reason: reason } }),
+      stop,
+    ])
       observer.push(event);
     expect(observer.end().ending).toMatchObject({ failure: null, finish });
   });
@@ -242,7 +299,8 @@ describe("the stream on its way back", () => {
 });
 
 describe("the whole answer on its way back", () => {
-  const judge = (value: unknown) => relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf());
+  const judge = (value: unknown) =>
+    relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf());
 
   it("goes on as it is", () => {
     const answer = {
@@ -253,7 +311,11 @@ describe("the whole answer on its way back", () => {
     };
     const { ending, bytes } = judge(answer);
     expect(decoder.decode(bytes)).toBe(JSON.stringify(answer));
-    expect(ending).toMatchObject({ failure: null, finish: "pause", usage: { input: 4, output: 2, cacheWrite: 3 } });
+    expect(ending).toMatchObject({
+      failure: null,
+      finish: "pause",
+      usage: { input: 4, output: 2, cacheWrite: 3 },
+    });
   });
 
   it("counts the rounds that the totals omit", () => {
@@ -285,7 +347,8 @@ describe("the whole answer on its way back", () => {
 
   it("is a count only with a count", () => {
     const count = (value: unknown) =>
-      countTokensSurface.relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf()).ending;
+      countTokensSurface.relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf())
+        .ending;
     expect(count({ input_tokens: 12, context_management: null })).toMatchObject({
       failure: null,
       usage: { input: 12 },

@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { codedError } from "../../../src/canon/errors/coded-error.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { body, contextOf, decoder, read } from "./target.ts";
 
 const { renderStream, renderAnswer } = messagesSurface.translation;
@@ -30,7 +33,11 @@ const reported: readonly InferenceEvent[] = [
   { type: "open", index: 3, block: { kind: "text" } },
   { type: "text", index: 3, text: "let ", logprobs: [] },
   { type: "text", index: 3, text: "me", logprobs: [] },
-  { type: "citation", index: 3, citation: { url: "https://a.example", title: null, start: null, end: null } },
+  {
+    type: "citation",
+    index: 3,
+    citation: { url: "https://a.example", title: null, start: null, end: null },
+  },
   { type: "close", index: 3 },
   { type: "open", index: 4, block: { kind: "tool_call", id: "call_1", name: "f" } },
   { type: "arguments", index: 4, json: '{"a":' },
@@ -46,7 +53,8 @@ function print(events: readonly InferenceEvent[], context = contextOf()) {
   return { text: bytes.map((one) => decoder.decode(one)), dropped: renderer.dropped };
 }
 
-const dataOf = (event: string | undefined) => JSON.parse(/^data: (.*)$/m.exec(event ?? "")?.[1] ?? "null");
+const dataOf = (event: string | undefined) =>
+  JSON.parse(/^data: (.*)$/m.exec(event ?? "")?.[1] ?? "null");
 
 describe("an answer as a stream of messages", () => {
   it("has every event at its position", () => {
@@ -100,8 +108,12 @@ describe("an answer as a stream of messages", () => {
   });
 
   it("says so where the provider gave no counts", () => {
-    expect(print([{ type: "start", model: null }, finish("stop")]).dropped).toEqual(["usage_unknown"]);
-    expect(print([{ type: "start", model: null }, { type: "usage", usage }, finish("stop")]).dropped).toEqual([]);
+    expect(print([{ type: "start", model: null }, finish("stop")]).dropped).toEqual([
+      "usage_unknown",
+    ]);
+    expect(
+      print([{ type: "start", model: null }, { type: "usage", usage }, finish("stop")]).dropped,
+    ).toEqual([]);
   });
 
   it.each([
@@ -129,7 +141,9 @@ describe("an answer as a stream of messages", () => {
     ] as const;
     expect(print([...events, finish("stop")], context).dropped).toEqual(["stop_sequence_unnamed"]);
     expect(print([...events, finish("stop_sequence", "END")], context).dropped).toEqual([]);
-    expect(print([...events, finish("stop_sequence")], context).dropped).toEqual(["stop_sequence_unnamed"]);
+    expect(print([...events, finish("stop_sequence")], context).dropped).toEqual([
+      "stop_sequence_unnamed",
+    ]);
   });
 });
 
@@ -142,7 +156,11 @@ function client(bytes: string, type = "text/event-stream"): Anthropic {
   });
 }
 
-const requested = { model: "r", max_tokens: 100, messages: [{ role: "user", content: "hello" }] } as const;
+const requested = {
+  model: "r",
+  max_tokens: 100,
+  messages: [{ role: "user", content: "hello" }],
+} as const;
 
 describe("the official client", () => {
   it("collects the stream to the message that the whole answer is", async () => {
@@ -150,7 +168,9 @@ describe("the official client", () => {
       .messages.stream({ ...requested, messages: [...requested.messages] })
       .finalMessage();
     const whole = renderAnswer(collectAnswer(reported), contextOf());
-    expect(JSON.parse(JSON.stringify(message))).toMatchObject(JSON.parse(JSON.stringify(whole.body)));
+    expect(JSON.parse(JSON.stringify(message))).toMatchObject(
+      JSON.parse(JSON.stringify(whole.body)),
+    );
     expect(message.content).toMatchObject([
       { type: "thinking", thinking: "hm", signature: "sbx1.gpt.gAAA" },
       { type: "redacted_thinking", data: "sbx1.claude.EmwK" },
@@ -170,13 +190,19 @@ describe("the official client", () => {
         messages: [
           { role: "user", content: "hello" },
           { role: "assistant", content: JSON.parse(JSON.stringify(message.content)) },
-          { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "ok" }] },
+          {
+            role: "user",
+            content: [{ type: "tool_result", tool_use_id: "call_1", content: "ok" }],
+          },
         ],
       }),
     );
     expect(again.shape).toMatchObject({ signatureFamilies: ["claude", "gpt"] });
     expect(again.shape.features).not.toContain("native_messages");
-    const made = messagesSurface.translation.toCanon(again, "reject", { maxOutputTokens: null, stripFields: [] });
+    const made = messagesSurface.translation.toCanon(again, "reject", {
+      maxOutputTokens: null,
+      stripFields: [],
+    });
     expect(made).toMatchObject({
       request: {
         turns: [
@@ -202,7 +228,10 @@ describe("the official client", () => {
       const renderer = renderStream(contextOf());
       const bytes = [...events.flatMap((event) => renderer.push(event)), renderer.fail(error)];
       const text = bytes.map((one) => decoder.decode(one)).join("");
-      const stream = client(text).messages.stream({ ...requested, messages: [...requested.messages] });
+      const stream = client(text).messages.stream({
+        ...requested,
+        messages: [...requested.messages],
+      });
       await expect(stream.finalMessage()).rejects.toMatchObject({
         type: "api_error",
         error: { request_id: "req_1" },
@@ -227,7 +256,12 @@ describe("the official client", () => {
 
 describe("a whole answer", () => {
   const blocks = (...events: InferenceEvent[]) =>
-    collectAnswer([{ type: "start", model: "m" }, ...events, { type: "usage", usage }, finish("length")]);
+    collectAnswer([
+      { type: "start", model: "m" },
+      ...events,
+      { type: "usage", usage },
+      finish("length"),
+    ]);
   const call = (json: string): InferenceEvent[] => [
     { type: "open", index: 0, block: { kind: "tool_call", id: "1", name: "f" } },
     { type: "arguments", index: 0, json },
@@ -243,7 +277,9 @@ describe("a whole answer", () => {
     "arguments that are no object are no call by mistake: %s",
     (json) => {
       const { body: message, dropped } = renderAnswer(blocks(...call(json)), contextOf());
-      expect(message["content"]).toMatchObject([{ type: "tool_use", input: { INVALID_JSON: json } }]);
+      expect(message["content"]).toMatchObject([
+        { type: "tool_use", input: { INVALID_JSON: json } },
+      ]);
       expect(dropped).toEqual(["tool_arguments_normalised"]);
     },
   );
@@ -268,6 +304,8 @@ describe("a whole answer", () => {
 
   it("a count without a count is a bug of the code that formats it", () => {
     const answer = collectAnswer([{ type: "start", model: null }, finish("stop")]);
-    expect(() => countTokensSurface.translation.renderAnswer(answer, contextOf())).toThrow("without a count");
+    expect(() => countTokensSurface.translation.renderAnswer(answer, contextOf())).toThrow(
+      "without a count",
+    );
   });
 });

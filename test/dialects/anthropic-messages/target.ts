@@ -11,7 +11,11 @@ export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };
 export const NEWEST: ProtocolHeaders = { version: "2026-10-21", betas: [] };
 export const NO_EDITS = { maxOutputTokens: null, stripFields: [] } as const;
 
-export const hello: JsonObject = { model: "r", max_tokens: 100, messages: [{ role: "user", content: "hello" }] };
+export const hello: JsonObject = {
+  model: "r",
+  max_tokens: 100,
+  messages: [{ role: "user", content: "hello" }],
+};
 
 /** The smallest body with other members. */
 export function body(more: JsonObject): JsonObject {
@@ -50,7 +54,10 @@ export function canon(value: JsonObject, surface: Surface = messagesSurface): Ge
   return made.request;
 }
 
-export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partial<ProviderRow> = {}): Target {
+export function targetWith(
+  modelRow: Partial<ModelRow> = {},
+  providerRow: Partial<ProviderRow> = {},
+): Target {
   return {
     endpoint: endpoint("a", { dialect: "anthropic-messages" }),
     model: model("m", { signatureFamily: "anthropic", defaultMaxOutputTokens: 4_096, ...modelRow }),
@@ -62,7 +69,14 @@ export function contextOf(
   request: InferenceRequest = read(hello),
   signatureFamily: string | null = nativeFamilyOf(request),
 ): AnswerContext {
-  return { request, requestId: "req_1", answerId: "1", model: "upstream-a", signatureFamily, now: () => 0 };
+  return {
+    request,
+    requestId: "req_1",
+    answerId: "1",
+    model: "upstream-a",
+    signatureFamily,
+    now: () => 0,
+  };
 }
 
 export const encoder = new TextEncoder();

@@ -1,9 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
-import { answered, body, canon, encoder, hello, NO_EDITS, NO_HEADERS, read, saying } from "./target.ts";
+import {
+  answered,
+  body,
+  canon,
+  encoder,
+  hello,
+  NO_EDITS,
+  NO_HEADERS,
+  read,
+  saying,
+} from "./target.ts";
 
 const mark = { type: "ephemeral", ttl: "1h" };
 const { toCanon } = messagesSurface.translation;
@@ -20,7 +33,15 @@ const rich: JsonObject = {
   system: [{ type: "text", text: "s", cache_control: mark }],
   thinking: { type: "enabled", budget_tokens: 2_000, display: "omitted" },
   output_config: { effort: "high", format: { type: "json_schema", schema: { type: "object" } } },
-  tools: [{ name: "f", description: "d", input_schema: { type: "object" }, strict: true, cache_control: mark }],
+  tools: [
+    {
+      name: "f",
+      description: "d",
+      input_schema: { type: "object" },
+      strict: true,
+      cache_control: mark,
+    },
+  ],
   tool_choice: { type: "auto", disable_parallel_tool_use: true },
   metadata: { user_id: "u" },
   provider: { only: ["p"] },
@@ -31,7 +52,11 @@ const rich: JsonObject = {
         { type: "text", text: "t", cache_control: mark },
         { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } },
         { type: "image", source: { type: "url", url: "https://a.example/a.png" } },
-        { type: "document", source: { type: "text", media_type: "text/plain", data: "é" }, title: "n" },
+        {
+          type: "document",
+          source: { type: "text", media_type: "text/plain", data: "é" },
+          title: "n",
+        },
         { type: "document", source: { type: "url", url: "https://a.example/a.pdf" } },
       ],
     },
@@ -53,7 +78,10 @@ const rich: JsonObject = {
           is_error: true,
           content: [
             { type: "text", text: "v" },
-            { type: "document", source: { type: "base64", media_type: "application/pdf", data: "aGk=" } },
+            {
+              type: "document",
+              source: { type: "base64", media_type: "application/pdf", data: "aGk=" },
+            },
           ],
         },
         { type: "text", text: "w" },
@@ -88,17 +116,44 @@ describe("a body in canon", () => {
               detail: null,
               cache: null,
             },
-            { kind: "image", source: { kind: "url", url: "https://a.example/a.png" }, detail: null, cache: null },
-            { kind: "file", source: { kind: "base64", mediaType: "text/plain", data: "w6k=" }, name: "n", cache: null },
-            { kind: "file", source: { kind: "url", url: "https://a.example/a.pdf" }, name: null, cache: null },
+            {
+              kind: "image",
+              source: { kind: "url", url: "https://a.example/a.png" },
+              detail: null,
+              cache: null,
+            },
+            {
+              kind: "file",
+              source: { kind: "base64", mediaType: "text/plain", data: "w6k=" },
+              name: "n",
+              cache: null,
+            },
+            {
+              kind: "file",
+              source: { kind: "url", url: "https://a.example/a.pdf" },
+              name: null,
+              cache: null,
+            },
           ],
         },
         {
           role: "assistant",
           name: null,
           content: [
-            { kind: "reasoning", text: "h", summary: false, signature: "EqoB", family: "anthropic" },
-            { kind: "reasoning", text: "", summary: false, signature: "redacted:EmwK", family: "anthropic" },
+            {
+              kind: "reasoning",
+              text: "h",
+              summary: false,
+              signature: "EqoB",
+              family: "anthropic",
+            },
+            {
+              kind: "reasoning",
+              text: "",
+              summary: false,
+              signature: "redacted:EmwK",
+              family: "anthropic",
+            },
             text("u"),
             { kind: "tool_call", id: "toolu_1", name: "f", arguments: '{"x":1}', cache: null },
           ],
@@ -129,7 +184,13 @@ describe("a body in canon", () => {
       tools: [{ name: "f", description: "d", parameters: { type: "object" }, strict: true, cache }],
       toolChoice: { mode: "auto" },
       parallelToolCalls: false,
-      format: { kind: "json_schema", name: null, description: null, schema: { type: "object" }, strict: null },
+      format: {
+        kind: "json_schema",
+        name: null,
+        description: null,
+        schema: { type: "object" },
+        strict: null,
+      },
       maxOutputTokens: 9_000,
       temperature: 0.5,
       topP: 0.9,
@@ -150,8 +211,12 @@ describe("a body in canon", () => {
   /** Where everything below travels whole or not at all. */
   const FREE = new Set(["input_schema", "schema", "input", "metadata", "provider"]);
 
-  function positions(value: JsonValue, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
-    if (Array.isArray(value)) return value.flatMap((item: JsonValue, index) => positions(item, [...path, index]));
+  function positions(
+    value: JsonValue,
+    path: readonly (string | number)[] = [],
+  ): (readonly (string | number)[])[] {
+    if (Array.isArray(value))
+      return value.flatMap((item: JsonValue, index) => positions(item, [...path, index]));
     if (!isJsonObject(value)) return [];
     const inner = Object.entries(value).flatMap(([name, member]) =>
       FREE.has(name) || member === undefined ? [] : positions(member, [...path, name]),
@@ -170,7 +235,8 @@ describe("a body in canon", () => {
       const request = messagesSurface.parse(value, 100, NO_HEADERS);
       if ("code" in request) continue;
       const where = path.join(".");
-      // Only an endpoint of this protocol can get it; were it translated all the same, it would be refused by name.
+      // Only an endpoint of this protocol can get it; were it translated all the same, it would be
+      // refused by name.
       if (path.length > 0) expect(request.shape.features, where).toContain("native_messages");
       const code = path.length > 0 ? "feature_not_supported" : "unknown_field";
       for (const mode of ["reject", "forward"] as const) {
@@ -197,8 +263,14 @@ describe("a body in canon", () => {
       request: { hints: { serviceTier: "default" } },
       dropped: ["cache_mark_dropped", "citations_dropped", "hint_dropped", "service_tier_changed"],
     });
-    const stripped = toCanon(read(hints), "reject", { maxOutputTokens: null, stripFields: ["service_tier"] });
-    expect(stripped).toMatchObject({ request: { hints: { serviceTier: null } }, stripped: ["service_tier"] });
+    const stripped = toCanon(read(hints), "reject", {
+      maxOutputTokens: null,
+      stripFields: ["service_tier"],
+    });
+    expect(stripped).toMatchObject({
+      request: { hints: { serviceTier: null } },
+      stripped: ["service_tier"],
+    });
   });
 
   it.each([
@@ -208,8 +280,14 @@ describe("a body in canon", () => {
       { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "max" } },
       { effort: "max", adaptive: false, display: "summarized" },
     ],
-    [{ output_config: { effort: "low" } }, { effort: "low", budget: null, adaptive: false, display: null }],
-    [{ thinking: { type: "enabled", budget_tokens: 1_024 } }, { effort: "unspecified", budget: 1_024 }],
+    [
+      { output_config: { effort: "low" } },
+      { effort: "low", budget: null, adaptive: false, display: null },
+    ],
+    [
+      { thinking: { type: "enabled", budget_tokens: 1_024 } },
+      { effort: "unspecified", budget: 1_024 },
+    ],
   ])("reasoning %j", (members, reasoning) => {
     expect(canon(body({ max_tokens: 9_000, ...members })).reasoning).toMatchObject(reasoning);
   });
@@ -217,7 +295,9 @@ describe("a body in canon", () => {
   it("a policy's cap holds, and the budget shrinks with it", () => {
     const value = body({ max_tokens: 8_000, thinking: { type: "enabled", budget_tokens: 5_000 } });
     const made = toCanon(read(value), "reject", { maxOutputTokens: 4_000, stripFields: [] });
-    expect(made).toMatchObject({ request: { maxOutputTokens: 4_000, reasoning: { budget: 3_999 } } });
+    expect(made).toMatchObject({
+      request: { maxOutputTokens: 4_000, reasoning: { budget: 3_999 } },
+    });
     expect(canon(value)).toMatchObject({ maxOutputTokens: 8_000, reasoning: { budget: 5_000 } });
   });
 
@@ -240,11 +320,18 @@ describe("a body in canon", () => {
     const { turns } = canon({
       messages: [
         { role: "assistant", content: [call("a"), call("b"), call("c")] },
-        { role: "user", content: [result("a"), result("b"), { type: "text", text: "x" }, result("c")] },
+        {
+          role: "user",
+          content: [result("a"), result("b"), { type: "text", text: "x" }, result("c")],
+        },
       ],
     });
     expect(
-      turns.slice(1).map((turn) => (turn.role === "tool" ? turn.results.map(({ callId }) => callId) : turn.role)),
+      turns
+        .slice(1)
+        .map((turn) =>
+          turn.role === "tool" ? turn.results.map(({ callId }) => callId) : turn.role,
+        ),
     ).toEqual([["a", "b"], "user", ["c"]]);
   });
 
@@ -273,24 +360,38 @@ describe("a body in canon", () => {
       ),
     );
     const value = parseJsonBytes(bytes) as JsonObject;
-    expect(canon(value).turns[1]).toMatchObject({ content: [{ arguments: '{"n":9007199254740993}' }] });
+    expect(canon(value).turns[1]).toMatchObject({
+      content: [{ arguments: '{"n":9007199254740993}' }],
+    });
   });
 
   it("plain text files keep every character", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (data) => {
-        const { turns } = canon(saying({ type: "document", source: { type: "text", media_type: "text/plain", data } }));
+        const { turns } = canon(
+          saying({ type: "document", source: { type: "text", media_type: "text/plain", data } }),
+        );
         const [turn] = turns;
         const part = turn?.role === "user" ? turn.content[0] : undefined;
         const source = part?.kind === "file" ? part.source : undefined;
-        expect(source?.kind === "base64" ? Buffer.from(source.data, "base64").toString() : null).toBe(data);
+        expect(
+          source?.kind === "base64" ? Buffer.from(source.data, "base64").toString() : null,
+        ).toBe(data);
       }),
     );
   });
 
   it("a count is one", () => {
-    const request = canon({ model: "r", system: "s", messages: hello["messages"] ?? [] }, countTokensSurface);
-    expect(request).toMatchObject({ purpose: "count", maxOutputTokens: null, stream: false, stop: [] });
+    const request = canon(
+      { model: "r", system: "s", messages: hello["messages"] ?? [] },
+      countTokensSurface,
+    );
+    expect(request).toMatchObject({
+      purpose: "count",
+      maxOutputTokens: null,
+      stream: false,
+      stop: [],
+    });
     const capped = countTokensSurface.translation.toCanon(
       read({ model: "r", messages: hello["messages"] ?? [] }, NO_HEADERS, countTokensSurface),
       "reject",

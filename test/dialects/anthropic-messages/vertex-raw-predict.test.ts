@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { countTokensSurface, messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import {
+  countTokensSurface,
+  messagesSurface,
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { joined } from "../laws/arbitrary/wire.ts";
@@ -24,7 +27,11 @@ describe("a request to Vertex AI's rawPredict", () => {
     expect(sentBy(exchange)).toEqual({
       path: "/models/claude-sonnet-4-5@20250929:rawPredict",
       headers: ["anthropic-beta", "a-1,c-3"],
-      body: { anthropic_version: "vertex-2023-10-16", max_tokens: 100, messages: hello["messages"] },
+      body: {
+        anthropic_version: "vertex-2023-10-16",
+        max_tokens: 100,
+        messages: hello["messages"],
+      },
       stripped: ["metadata", "anthropic-beta"],
     });
     expect(exchange.streamType).toBe("text/event-stream");
@@ -32,13 +39,22 @@ describe("a request to Vertex AI's rawPredict", () => {
 
   it("says twice that it streams", () => {
     const { path, headers, body: sent } = sentBy(relayed(body({ stream: true })));
-    expect([path, headers, sent["stream"]]).toEqual(["/models/claude-sonnet-4-5@20250929:streamRawPredict", [], true]);
+    expect([path, headers, sent["stream"]]).toEqual([
+      "/models/claude-sonnet-4-5@20250929:streamRawPredict",
+      [],
+      true,
+    ]);
     const { path: whole, body: requested } = sentBy(relayed(body({ stream: false })));
-    expect([whole, requested["stream"]]).toEqual(["/models/claude-sonnet-4-5@20250929:rawPredict", false]);
+    expect([whole, requested["stream"]]).toEqual([
+      "/models/claude-sonnet-4-5@20250929:rawPredict",
+      false,
+    ]);
   });
 
   it("cannot leave its segment of the path", () => {
-    expect(relayed(hello, { upstreamModel: "../a?b#c" }).path).toBe("/models/..%2Fa%3Fb%23c:rawPredict");
+    expect(relayed(hello, { upstreamModel: "../a?b#c" }).path).toBe(
+      "/models/..%2Fa%3Fb%23c:rawPredict",
+    );
   });
 
   it("omits what only the protocol's own provider takes, and what is not the caller's to say", () => {
@@ -53,7 +69,9 @@ describe("a request to Vertex AI's rawPredict", () => {
   });
 
   it("is the same when it came in another protocol", () => {
-    expect(sentBy(exchangeTo(FLAG, chatSurface, { ...CHAT, stream: true }, { upstreamModel }))).toEqual({
+    expect(
+      sentBy(exchangeTo(FLAG, chatSurface, { ...CHAT, stream: true }, { upstreamModel })),
+    ).toEqual({
       path: "/models/claude-sonnet-4-5@20250929:streamRawPredict",
       headers: [],
       body: {
@@ -81,7 +99,10 @@ describe("a request to Vertex AI's rawPredict", () => {
   });
 
   it("names no images and documents by their address", () => {
-    expect(DIALECTS["anthropic-messages"].flags.vertex_raw_predict.withdraws).toEqual(["image_url", "file_url"]);
+    expect(DIALECTS["anthropic-messages"].flags.vertex_raw_predict.withdraws).toEqual([
+      "image_url",
+      "file_url",
+    ]);
   });
 });
 
@@ -118,8 +139,18 @@ describe("an answer of Vertex AI", () => {
       "rate_limited",
       "rate_limit_exceeded",
     ],
-    [403, [{ error: { code: 403, message: "secret text", status: "PERMISSION_DENIED" } }], "auth", "permission_denied"],
-    [404, { error: { code: 404, message: "secret text", status: "NOT_FOUND" } }, "not_found", "model_not_found"],
+    [
+      403,
+      [{ error: { code: 403, message: "secret text", status: "PERMISSION_DENIED" } }],
+      "auth",
+      "permission_denied",
+    ],
+    [
+      404,
+      { error: { code: 404, message: "secret text", status: "NOT_FOUND" } },
+      "not_found",
+      "model_not_found",
+    ],
     [500, "secret text", "server_error", null],
   ])("an error is read in either shape: %i %j", (status, error, kind, code) => {
     const failure = relayed().readError(status, encoder.encode(JSON.stringify(error)));

@@ -9,9 +9,18 @@ const MESSAGES = "/api/v1/messages";
 const CHAT = "/v1/chat/completions";
 
 const input = (...items: readonly JsonValue[]): JsonObject => ({ model: "r", input: items });
-const tools = (...list: readonly JsonValue[]): JsonObject => ({ model: "r", input: "a", tools: list });
-const messages = (...list: readonly JsonValue[]): JsonObject => ({ model: "r", max_tokens: 9, messages: list });
-const said = (role: string, ...content: readonly JsonValue[]): JsonObject => messages({ role, content });
+const tools = (...list: readonly JsonValue[]): JsonObject => ({
+  model: "r",
+  input: "a",
+  tools: list,
+});
+const messages = (...list: readonly JsonValue[]): JsonObject => ({
+  model: "r",
+  max_tokens: 9,
+  messages: list,
+});
+const said = (role: string, ...content: readonly JsonValue[]): JsonObject =>
+  messages({ role, content });
 const answered = (...content: readonly JsonValue[]): JsonObject =>
   messages({ role: "assistant", content }, { role: "user", content: "a" });
 
@@ -20,7 +29,10 @@ const HOSTED: readonly (readonly [Capability, JsonObject])[] = [
   ["web_search", { type: "web_search_preview_2025_03_11" }],
   ["code_execution", { type: "shell" }],
   ["code_execution", { type: "code_interpreter", container: { type: "auto" } }],
-  ["computer_use", { type: "computer_use_preview", display_width: 1, display_height: 1, environment: "linux" }],
+  [
+    "computer_use",
+    { type: "computer_use_preview", display_width: 1, display_height: 1, environment: "linux" },
+  ],
   ["image_output", { type: "image_generation" }],
   ["file_search", { type: "file_search", vector_store_ids: [] }],
   ["custom_tools", { type: "custom", name: "a" }],
@@ -30,9 +42,15 @@ const HOSTED: readonly (readonly [Capability, JsonObject])[] = [
 const IN_RESPONSES: readonly (readonly [string, (tool: JsonObject) => JsonObject])[] = [
   ["tools", (tool) => tools(tool)],
   ["a namespace", (tool) => tools({ type: "namespace", name: "a", tools: [tool] })],
-  ["additional_tools", (tool) => input({ type: "additional_tools", role: "developer", tools: [tool] })],
+  [
+    "additional_tools",
+    (tool) => input({ type: "additional_tools", role: "developer", tools: [tool] }),
+  ],
   ["tool_search_output", (tool) => input({ type: "tool_search_output", tools: [tool] })],
-  ["a position of tomorrow", (tool) => input({ type: "tool_search_call", later: { deeper: [{ tools: [tool] }] } })],
+  [
+    "a position of tomorrow",
+    (tool) => input({ type: "tool_search_call", later: { deeper: [{ tools: [tool] }] } }),
+  ],
 ];
 
 const ON_SERVERS: readonly (readonly [Capability, JsonObject])[] = [
@@ -51,7 +69,10 @@ const addition = (definition: JsonObject): JsonObject => ({
 const IN_MESSAGES: readonly (readonly [string, (tool: JsonObject) => JsonObject])[] = [
   ["tools", (tool) => ({ ...messages({ role: "user", content: "a" }), tools: [tool] })],
   ["tool_addition", (tool) => said("system", addition(tool))],
-  ["compaction", (tool) => answered({ type: "compaction", content: "a", tool_changes: [addition(tool)] })],
+  [
+    "compaction",
+    (tool) => answered({ type: "compaction", content: "a", tool_changes: [addition(tool)] }),
+  ],
 ];
 
 /** What the evidence records as needed; all capabilities are approved. */
@@ -62,31 +83,40 @@ function needsOf(surface: string, body: JsonObject): readonly Capability[] {
 }
 
 describe("a hosted tool needs its own approval", () => {
-  it.each(IN_RESPONSES.flatMap(([name, at]) => HOSTED.map(([needs, tool]) => [name, needs, at(tool)] as const)))(
-    "of responses in %s: %s",
-    (_name, needs, body) => {
-      expect(passes(RESPONSES, body, ["tools"])).toBe(false);
-      expect(passes(RESPONSES, body, ["tools", needs])).toBe(true);
-      expect(needsOf(RESPONSES, body)).toContain(needs);
-    },
-  );
+  it.each(
+    IN_RESPONSES.flatMap(([name, at]) =>
+      HOSTED.map(([needs, tool]) => [name, needs, at(tool)] as const),
+    ),
+  )("of responses in %s: %s", (_name, needs, body) => {
+    expect(passes(RESPONSES, body, ["tools"])).toBe(false);
+    expect(passes(RESPONSES, body, ["tools", needs])).toBe(true);
+    expect(needsOf(RESPONSES, body)).toContain(needs);
+  });
 
-  it.each(IN_MESSAGES.flatMap(([name, at]) => ON_SERVERS.map(([needs, tool]) => [name, needs, at(tool)] as const)))(
-    "of messages in %s: %s",
-    (_name, needs, body) => {
-      expect(passes(MESSAGES, body, ["tools"])).toBe(false);
-      expect(passes(MESSAGES, body, ["tools", needs])).toBe(true);
-      expect(needsOf(MESSAGES, body)).toContain(needs);
-    },
-  );
+  it.each(
+    IN_MESSAGES.flatMap(([name, at]) =>
+      ON_SERVERS.map(([needs, tool]) => [name, needs, at(tool)] as const),
+    ),
+  )("of messages in %s: %s", (_name, needs, body) => {
+    expect(passes(MESSAGES, body, ["tools"])).toBe(false);
+    expect(passes(MESSAGES, body, ["tools", needs])).toBe(true);
+    expect(needsOf(MESSAGES, body)).toContain(needs);
+  });
 });
 
 it.each<[string, string, JsonObject]>([
-  ["tool changes of a compaction", "tools", answered({ type: "compaction", tool_changes: [{ type: "tool_removal" }] })],
+  [
+    "tool changes of a compaction",
+    "tools",
+    answered({ type: "compaction", tool_changes: [{ type: "tool_removal" }] }),
+  ],
   [
     "an effort of a system message in the list",
     "reasoning",
-    messages({ role: "user", content: "a" }, { role: "system", content: "b", output_config: { effort: "low" } }),
+    messages(
+      { role: "user", content: "a" },
+      { role: "system", content: "b", output_config: { effort: "low" } },
+    ),
   ],
 ])("messages: %s needs %s", (_name, needs, body) => {
   expect(passes(MESSAGES, body, [])).toBe(false);
@@ -135,13 +165,22 @@ describe.each(Object.entries(PLAIN))("%s: a member of other vendors", (surface, 
     ["later.background", { later: { background: true } }],
     ["deferred", { deferred: true }],
     ["later.tools[0].type", { later: { tools: [{ type: "hologram" }] } }],
-  ])("that names %s is refused where the route forwards it, and stripped elsewhere", (param, more) => {
-    expect(answerTo(surface, { ...body, ...more }, CAPABILITY_NAMES, "forward")).toMatchObject({ param });
-    expect(passes(surface, { ...body, ...more }, [], "strip")).toBe(true);
-  });
+  ])(
+    "that names %s is refused where the route forwards it, and stripped elsewhere",
+    (param, more) => {
+      expect(answerTo(surface, { ...body, ...more }, CAPABILITY_NAMES, "forward")).toMatchObject({
+        param,
+      });
+      expect(passes(surface, { ...body, ...more }, [], "strip")).toBe(true);
+    },
+  );
 
   it("passes where its value turns it off", () => {
-    const off = { enable_search: false, thinking_budget: 0, later: { enable_thinking: false, store: false } };
+    const off = {
+      enable_search: false,
+      thinking_budget: 0,
+      later: { enable_thinking: false, store: false },
+    };
     expect(passes(surface, { ...body, ...off, models: [], plugins: [] }, [], "forward")).toBe(true);
   });
 });
@@ -176,34 +215,60 @@ it.each<[string, JsonObject]>([
 it.each(["store", "conversation", "background", "deferred", "previous_response_id"])(
   "messages: %s, which requests that a provider stores something, is refused where the route forwards it",
   (param) => {
-    const answer = answerTo(MESSAGES, { ...messages(user), [param]: true }, CAPABILITY_NAMES, "forward");
+    const answer = answerTo(
+      MESSAGES,
+      { ...messages(user), [param]: true },
+      CAPABILITY_NAMES,
+      "forward",
+    );
     expect(answer).toMatchObject({ code: "unsupported_stateful_feature", param });
   },
 );
 
 it("moderations: a file that a provider stores is refused in a part of the input", () => {
-  const image = { type: "image_url", image_url: { url: "https://example.com/a.png", file_id: "a" } };
-  expect(answerTo("/v1/moderations", { model: "r", input: [image] }, CAPABILITY_NAMES, "forward")).toMatchObject({
+  const image = {
+    type: "image_url",
+    image_url: { url: "https://example.com/a.png", file_id: "a" },
+  };
+  expect(
+    answerTo("/v1/moderations", { model: "r", input: [image] }, CAPABILITY_NAMES, "forward"),
+  ).toMatchObject({
     code: "unsupported_stateful_feature",
     param: "input[0].image_url.file_id",
   });
 });
 
 it("responses: the look of an image's background is no request to store an answer", () => {
-  expect(passes(RESPONSES, tools({ type: "image_generation", background: "transparent" }), ["image_output"])).toBe(
-    true,
-  );
+  expect(
+    passes(RESPONSES, tools({ type: "image_generation", background: "transparent" }), [
+      "image_output",
+    ]),
+  ).toBe(true);
 });
 
-it.each(["only", "except"])("messages: sources of a web fetch that name tools need web_search (%s)", (type) => {
-  const client_tool_results = { type, tools: [{ type: "tool_reference", name: "a" }] };
-  const fetch = { type: "web_fetch_20260318", name: "web_fetch", url_sources: { client_tool_results } };
-  expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["web_search"])).toBe(false);
-  expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["tools", "web_search"])).toBe(true);
-});
+it.each(["only", "except"])(
+  "messages: sources of a web fetch that name tools need web_search (%s)",
+  (type) => {
+    const client_tool_results = { type, tools: [{ type: "tool_reference", name: "a" }] };
+    const fetch = {
+      type: "web_fetch_20260318",
+      name: "web_fetch",
+      url_sources: { client_tool_results },
+    };
+    expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["web_search"])).toBe(false);
+    expect(passes(MESSAGES, { ...messages(user), tools: [fetch] }, ["tools", "web_search"])).toBe(
+      true,
+    );
+  },
+);
 
 it("responses: tools that an MCP server listed in an earlier answer have no type", () => {
-  const listed = { type: "mcp_list_tools", id: "a", server_label: "a", tools: [{ name: "f", input_schema: {} }] };
+  const listed = {
+    type: "mcp_list_tools",
+    id: "a",
+    server_label: "a",
+    tools: [{ name: "f", input_schema: {} }],
+  };
   expect(passes(RESPONSES, input(listed, user), ["mcp"])).toBe(true);
 });
 
@@ -225,8 +290,13 @@ it("chat: a hosted search of OpenRouter needs web_search; its advisor is another
   const search = { ...messages(user), tools: [{ type: "openrouter:web_search" }] };
   expect(passes(CHAT, search, ["tools"])).toBe(false);
   expect(passes(CHAT, search, ["web_search"])).toBe(true);
-  const advisor = { ...messages(user), tools: [{ type: "openrouter:advisor", parameters: { model: "other" } }] };
-  expect(answerTo(CHAT, advisor, CAPABILITY_NAMES)).toMatchObject({ code: "unsupported_routing_field" });
+  const advisor = {
+    ...messages(user),
+    tools: [{ type: "openrouter:advisor", parameters: { model: "other" } }],
+  };
+  expect(answerTo(CHAT, advisor, CAPABILITY_NAMES)).toMatchObject({
+    code: "unsupported_routing_field",
+  });
 });
 
 it("responses: an effort of a tool's own model needs reasoning", () => {
@@ -239,7 +309,10 @@ describe("stored state is refused with everything approved", () => {
   const image = { type: "input_image", file_id: "a" };
   it.each<[string, JsonObject]>([
     ["tools[0].container", tools({ type: "code_interpreter", container: "cntr_a" })],
-    ["tools[0].container.file_ids", tools({ type: "code_interpreter", container: { type: "auto", file_ids: ["a"] } })],
+    [
+      "tools[0].container.file_ids",
+      tools({ type: "code_interpreter", container: { type: "auto", file_ids: ["a"] } }),
+    ],
     [
       "tools[0].environment.container_id",
       tools({ type: "shell", environment: { type: "container_reference", container_id: "a" } }),
@@ -250,26 +323,48 @@ describe("stored state is refused with everything approved", () => {
     ],
     [
       "tools[0].environment.skills[0].skill_id",
-      tools({ type: "shell", environment: { type: "local", skills: [{ type: "skill_reference", skill_id: "a" }] } }),
+      tools({
+        type: "shell",
+        environment: { type: "local", skills: [{ type: "skill_reference", skill_id: "a" }] },
+      }),
     ],
     [
       "prompt_cache_options.comparison_response_id",
       { ...tools(), prompt_cache_options: { comparison_response_id: "a" } },
     ],
-    ["tools[0].container.id", tools({ type: "code_interpreter", container: { type: "auto", id: "a" } })],
+    [
+      "tools[0].container.id",
+      tools({ type: "code_interpreter", container: { type: "auto", id: "a" } }),
+    ],
     ["tools[0].vector_store_ids", tools({ type: "file_search", vector_store_ids: ["a"] })],
-    ["tools[0].input_image_mask.file_id", tools({ type: "image_generation", input_image_mask: { file_id: "a" } })],
-    ["input[0].output[0].file_id", input({ type: "custom_tool_call_output", call_id: "a", output: [image] })],
+    [
+      "tools[0].input_image_mask.file_id",
+      tools({ type: "image_generation", input_image_mask: { file_id: "a" } }),
+    ],
+    [
+      "input[0].output[0].file_id",
+      input({ type: "custom_tool_call_output", call_id: "a", output: [image] }),
+    ],
     [
       "input[0].output.file_id",
-      input({ type: "computer_call_output", call_id: "a", output: { type: "computer_screenshot", file_id: "a" } }),
+      input({
+        type: "computer_call_output",
+        call_id: "a",
+        output: { type: "computer_screenshot", file_id: "a" },
+      }),
     ],
     [
       "input[0].tools[0].container",
-      input({ type: "tool_search_output", tools: [{ type: "code_interpreter", container: "cntr_a" }] }),
+      input({
+        type: "tool_search_output",
+        tools: [{ type: "code_interpreter", container: "cntr_a" }],
+      }),
     ],
   ])("%s", (param, body) => {
-    expect(answerTo(RESPONSES, body, CAPABILITY_NAMES)).toMatchObject({ code: "unsupported_stateful_feature", param });
+    expect(answerTo(RESPONSES, body, CAPABILITY_NAMES)).toMatchObject({
+      code: "unsupported_stateful_feature",
+      param,
+    });
     expect(answerTo(RESPONSES, body, CAPABILITY_NAMES, "forward")).toMatchObject({ param });
   });
 });
@@ -289,7 +384,10 @@ it.each<[string, string, JsonObject]>([
     said("system", addition({ type: "advisor_20260301", name: "advisor", model: "other" })),
   ],
 ])("%s: another model in %s is refused with everything approved", (surface, param, body) => {
-  expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({ code: "unsupported_routing_field", param });
+  expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({
+    code: "unsupported_routing_field",
+    param,
+  });
 });
 
 it.each(["omni-moderation-latest", "omni-moderation-2024-09-26"])(
@@ -314,20 +412,38 @@ describe("an object of a type that the protocol does not have", () => {
       "input[0].action.type",
       input({ type: "computer_call", call_id: "a", action: { type: "hologram" } }),
     ],
-    [MESSAGES, "unknown_content_part", "messages[0].content[0].type", answered({ type: "hologram" })],
-    [MESSAGES, "unknown_content_part", "messages[0].content[0].type", said("user", { type: "hologram" })],
+    [
+      MESSAGES,
+      "unknown_content_part",
+      "messages[0].content[0].type",
+      answered({ type: "hologram" }),
+    ],
+    [
+      MESSAGES,
+      "unknown_content_part",
+      "messages[0].content[0].type",
+      said("user", { type: "hologram" }),
+    ],
     [
       MESSAGES,
       "unknown_content_part",
       "messages[0].content[0].content[0].type",
       answered({ type: "mcp_tool_result", tool_use_id: "a", content: [{ type: "hologram" }] }),
     ],
-    [CHAT, "unknown_content_part", "messages[0].content[0].type", said("user", { type: "hologram" })],
-  ])("%s: %s at %s is refused, and relayed where the route forwards", (surface, code, param, body) => {
-    expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({ status: 400, code, param });
-    expect(answerTo(surface, body, CAPABILITY_NAMES, "strip")).toMatchObject({ code, param });
-    expect(passes(surface, body, CAPABILITY_NAMES, "forward")).toBe(true);
-  });
+    [
+      CHAT,
+      "unknown_content_part",
+      "messages[0].content[0].type",
+      said("user", { type: "hologram" }),
+    ],
+  ])(
+    "%s: %s at %s is refused, and relayed where the route forwards",
+    (surface, code, param, body) => {
+      expect(answerTo(surface, body, CAPABILITY_NAMES)).toMatchObject({ status: 400, code, param });
+      expect(answerTo(surface, body, CAPABILITY_NAMES, "strip")).toMatchObject({ code, param });
+      expect(passes(surface, body, CAPABILITY_NAMES, "forward")).toBe(true);
+    },
+  );
 
   it("is refused as a tool on every route, because its approval is not known", () => {
     const body = input({ type: "tool_search_output", tools: [{ type: "hologram" }] });
@@ -338,13 +454,25 @@ describe("an object of a type that the protocol does not have", () => {
   });
 
   it("is the caller's own where it stands in a schema, in arguments or in a call's input", () => {
-    const own = { type: "hologram", file_id: "a", model: "b", effort: "c", tools: [{ type: "mcp" }] };
+    const own = {
+      type: "hologram",
+      file_id: "a",
+      model: "b",
+      effort: "c",
+      tools: [{ type: "mcp" }],
+    };
     const call = { type: "tool_use", id: "a", name: "f", input: own };
-    const tool = { name: "f", input_schema: { type: "object", properties: { mcp: own } }, defer_loading: true };
+    const tool = {
+      name: "f",
+      input_schema: { type: "object", properties: { mcp: own } },
+      defer_loading: true,
+    };
     expect(passes(MESSAGES, { ...answered(call), tools: [tool] }, ["tools"])).toBe(true);
     const format = { type: "json_schema", json_schema: own };
     expect(
-      passes(CHAT, { ...messages({ role: "user", content: "a" }), response_format: format }, ["json_schema"]),
+      passes(CHAT, { ...messages({ role: "user", content: "a" }), response_format: format }, [
+        "json_schema",
+      ]),
     ).toBe(true);
     const search = { type: "tool_search_call", arguments: own };
     expect(passes(RESPONSES, input(search, { role: "user", content: "a" }), ["tools"])).toBe(true);

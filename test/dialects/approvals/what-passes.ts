@@ -22,7 +22,8 @@ import { NO_HEADERS } from "../laws/target.ts";
 /**
  * The route `r` to one native endpoint of a surface.
  *
- * @param approved capabilities that the workspace approves; the model has them all. @param more members of the provider.
+ * @param approved capabilities that the workspace approves; the model has them all. @param more
+ * members of the provider.
  */
 export function routeOf(
   { kind, dialect }: Pick<(typeof INFERENCE_ENDPOINTS)[number]["surface"], "kind" | "dialect">,
@@ -31,7 +32,8 @@ export function routeOf(
   more: Partial<ProviderRow> = {},
 ): RoutingTable {
   const capabilities = CAPABILITY_NAMES.toSorted();
-  const operations = kind === "generate" ? (["generate"] as const) : (["embed", "rerank", "moderate"] as const);
+  const operations =
+    kind === "generate" ? (["generate"] as const) : (["embed", "rerank", "moderate"] as const);
   return table({
     providers: [provider("p", { dialect, ...more })],
     models: [
@@ -45,15 +47,18 @@ export function routeOf(
     ],
     endpoints: [endpoint("e", { dialect, capabilities })],
     routes: [routeRow("r", "e", [], { unknownFields, operations: [...operations] })],
-    workspaces: [workspace("w", { capabilities: [...approved], dimensions: [1], contextWindow: 1_000_000 })],
+    workspaces: [
+      workspace("w", { capabilities: [...approved], dimensions: [1], contextWindow: 1_000_000 }),
+    ],
   });
 }
 
 /**
- * What the server does with a body before it calls a provider: its schema, its parser, the approvals of the route's native endpoint, and the members that
- * the route does not take.
+ * What the server does with a body before it calls a provider: its schema, its parser, the
+ * approvals of the route's native endpoint, and the members that the route does not take.
  *
- * @param surface path of the surface's endpoint. @param approved capabilities that the workspace approves; the model has them all.
+ * @param surface path of the surface's endpoint. @param approved capabilities that the workspace
+ * approves; the model has them all.
  * @returns the refusal, or the decision with the capabilities that the evidence records.
  */
 export function answerTo(
@@ -63,7 +68,8 @@ export function answerTo(
   unknownFields: UnknownFields = "reject",
 ): ServiceError | { readonly decision: Decision; readonly needs: readonly Capability[] } {
   const row = INFERENCE_ENDPOINTS.find(({ path }) => path === surface);
-  if (row?.body === undefined || row.body === null || !isJsonObject(body)) throw new Error(`no body of ${surface}`);
+  if (row?.body === undefined || row.body === null || !isJsonObject(body))
+    throw new Error(`no body of ${surface}`);
   const invalid = bodyValidator(row.body)(body);
   if (invalid !== null) return invalid;
   const request = row.surface.parse(body, 100, NO_HEADERS);
@@ -72,7 +78,10 @@ export function answerTo(
   const decision = decide(rows, fakePolicies(), identity, request, 0);
   const { needs } = request.shape;
   const route = rows.routes[decision.route];
-  return refusedKind(request, route) ?? row.surface.refuseUnknown(body, unknownFields) ?? { decision, needs };
+  return (
+    refusedKind(request, route) ??
+    row.surface.refuseUnknown(body, unknownFields) ?? { decision, needs }
+  );
 }
 
 /** Whether a body goes to the provider. */

@@ -34,7 +34,9 @@ const TELLING: Telling = {
 function asReported(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
   return events.map((event) => {
     if (event.type === "start") return { ...event, model: null };
-    return event.type === "citation" ? { ...event, citation: { ...event.citation, start: null, end: null } } : event;
+    return event.type === "citation"
+      ? { ...event, citation: { ...event.citation, start: null, end: null } }
+      : event;
   });
 }
 
@@ -46,7 +48,12 @@ function written(events: readonly InferenceEvent[]): readonly Event[] {
     if (event.type === "usage") usage = event.usage;
     else made.push(...writtenOne(event));
   }
-  return [...made, { metadata: { metrics: { latencyMs: 1 }, ...(usage === null ? {} : { usage: counts(usage) }) } }];
+  return [
+    ...made,
+    {
+      metadata: { metrics: { latencyMs: 1 }, ...(usage === null ? {} : { usage: counts(usage) }) },
+    },
+  ];
 }
 
 function counts({ input, output, cacheRead, cacheWrite }: TokenUsage): Event {
@@ -76,7 +83,9 @@ function writtenOne(event: InferenceEvent): readonly Event[] {
       return delta(event.index, { toolUse: { input: event.json } });
     case "citation": {
       const { url, title } = event.citation;
-      return delta(event.index, { citation: { ...(title === null ? {} : { title }), location: { web: { url } } } });
+      return delta(event.index, {
+        citation: { ...(title === null ? {} : { title }), location: { web: { url } } },
+      });
     }
     case "close":
       return [{ contentBlockStop: { contentBlockIndex: event.index } }];
@@ -93,7 +102,12 @@ function writtenOne(event: InferenceEvent): readonly Event[] {
 function opening(index: number, block: OpenBlock): readonly Event[] {
   if (block.kind !== "tool_call") return [];
   return [
-    { contentBlockStart: { contentBlockIndex: index, start: { toolUse: { toolUseId: block.id, name: block.name } } } },
+    {
+      contentBlockStart: {
+        contentBlockIndex: index,
+        start: { toolUse: { toolUseId: block.id, name: block.name } },
+      },
+    },
   ];
 }
 
@@ -103,7 +117,10 @@ describe("an answer in frames", () => {
   it("says what was meant, however the bytes are cut", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
-        const reported = parseEvents(pieces(joined(frames(written(events))), cuts), { ...withTools, stop: ["END"] });
+        const reported = parseEvents(pieces(joined(frames(written(events))), cuts), {
+          ...withTools,
+          stop: ["END"],
+        });
         expect(brokenLaws(reported)).toEqual([]);
         const none = new Set<never>();
         expect(normalAnswer(collectAnswer(reported), TELLING, none)).toEqual(
@@ -124,7 +141,9 @@ describe("an answer in frames", () => {
         for (let kept = 0; kept < bytes.length; kept += 1) {
           const reported = parseEvents([bytes.subarray(0, kept)]);
           expect(brokenLaws(reported), `cut after ${kept} bytes`).toEqual([]);
-          expect(reported.at(-1)?.type, `cut after ${kept} bytes`).toBe(kept < stopped ? "failure" : "finish");
+          expect(reported.at(-1)?.type, `cut after ${kept} bytes`).toBe(
+            kept < stopped ? "failure" : "finish",
+          );
         }
       }),
       { numRuns: 15 },
@@ -143,14 +162,21 @@ describe("an answer in frames", () => {
 
   it("with one damaged bit is malformed, wherever the bit is", () => {
     fc.assert(
-      fc.property(arbitrary, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (events, at) => {
-        const bytes = joined(frames(written(events)));
-        const bit = Math.floor(at * bytes.length * 8);
-        bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-        const reported = parseEvents([bytes]);
-        expect(brokenLaws(reported)).toEqual([]);
-        expect(reported.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
-      }),
+      fc.property(
+        arbitrary,
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (events, at) => {
+          const bytes = joined(frames(written(events)));
+          const bit = Math.floor(at * bytes.length * 8);
+          bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+          const reported = parseEvents([bytes]);
+          expect(brokenLaws(reported)).toEqual([]);
+          expect(reported.at(-1)).toMatchObject({
+            type: "failure",
+            failure: { kind: "malformed" },
+          });
+        },
+      ),
     );
   });
 });

@@ -2,7 +2,11 @@ import { Int64, type EventStreamCodec } from "@smithy/eventstream-codec";
 import fc from "fast-check";
 import { crc32 as nodeCrc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { crc32, type Frame, FrameReader } from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
+import {
+  crc32,
+  type Frame,
+  FrameReader,
+} from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { codec } from "./wire.ts";
 
@@ -19,7 +23,9 @@ const value: fc.Arbitrary<Value> = fc.oneof(
   { weight: 4, arbitrary: someText.map((text): Value => ({ type: "string", value: text })) },
   fc.boolean().map((flag): Value => ({ type: "boolean", value: flag })),
   fc.integer({ min: -128, max: 127 }).map((number): Value => ({ type: "byte", value: number })),
-  fc.integer({ min: -32_768, max: 32_767 }).map((number): Value => ({ type: "short", value: number })),
+  fc
+    .integer({ min: -32_768, max: 32_767 })
+    .map((number): Value => ({ type: "short", value: number })),
   fc.integer().map((number): Value => ({ type: "integer", value: number })),
   fc.nat().map((number): Value => ({ type: "long", value: Int64.fromNumber(number) })),
   bytes(40).map((binary): Value => ({ type: "binary", value: binary })),
@@ -28,17 +34,24 @@ const value: fc.Arbitrary<Value> = fc.oneof(
 );
 
 const message: fc.Arbitrary<Message> = fc.record({
-  headers: fc.dictionary(fc.string({ minLength: 1, maxLength: 20 }).filter(isShort), value, { maxKeys: 5 }),
+  headers: fc.dictionary(fc.string({ minLength: 1, maxLength: 20 }).filter(isShort), value, {
+    maxKeys: 5,
+  }),
   body: bytes(200),
 });
 
 function textHeaders({ headers }: Message): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, header]) => (header.type === "string" ? [[name, header.value]] : [])),
+    Object.entries(headers).flatMap(([name, header]) =>
+      header.type === "string" ? [[name, header.value]] : [],
+    ),
   );
 }
 
-const reported = ({ headers, payload }: Frame) => ({ headers: Object.fromEntries(headers), payload: [...payload] });
+const reported = ({ headers, payload }: Frame) => ({
+  headers: Object.fromEntries(headers),
+  payload: [...payload],
+});
 
 describe("frames of an event stream", () => {
   it("have the checksum that everybody computes", () => {
@@ -64,7 +77,10 @@ describe("frames of an event stream", () => {
   });
 
   it("do not change when the socket's buffer is used again", () => {
-    const written = codec.encode({ headers: { a: { type: "string", value: "b" } }, body: new Uint8Array([1, 2, 3]) });
+    const written = codec.encode({
+      headers: { a: { type: "string", value: "b" } },
+      body: new Uint8Array([1, 2, 3]),
+    });
     const [frame] = new FrameReader(LIMIT).push(written);
     written.fill(0);
     expect([...(frame?.payload ?? [])]).toEqual([1, 2, 3]);
@@ -82,7 +98,9 @@ describe("frames of an event stream", () => {
           const bit = Math.floor(at * damaged.length * 8);
           damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
           const reader = new FrameReader(LIMIT);
-          const read = singleBytes(joined([sound, damaged, sound])).flatMap((byte) => reader.push(byte));
+          const read = singleBytes(joined([sound, damaged, sound])).flatMap((byte) =>
+            reader.push(byte),
+          );
           expect(read).toHaveLength(1);
           expect(reader.fault).toBe("malformed");
         },
@@ -115,7 +133,9 @@ describe("frames of an event stream", () => {
   ])("%s is no frame, whatever its checksums say", (_name, lengths, headers) => {
     const start = [...lengths, ...bigEndian(nodeCrc32(new Uint8Array(lengths))), ...headers];
     const reader = new FrameReader(LIMIT);
-    expect(reader.push(new Uint8Array([...start, ...bigEndian(nodeCrc32(new Uint8Array(start)))]))).toEqual([]);
+    expect(
+      reader.push(new Uint8Array([...start, ...bigEndian(nodeCrc32(new Uint8Array(start)))])),
+    ).toEqual([]);
     expect(reader.fault).toBe("malformed");
   });
 });

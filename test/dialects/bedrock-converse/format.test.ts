@@ -1,15 +1,32 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, FilePart, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  ReasoningRequest,
+} from "../../../src/canon/generate/generate-request.ts";
+import type {
+  AssistantPart,
+  FilePart,
+  Turn,
+  UserTurn,
+} from "../../../src/canon/generate/message.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { hello, targetWith, text, tool } from "./target.ts";
 
 const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
-const assistant = (...content: AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+const assistant = (...content: AssistantPart[]): Turn => ({
+  role: "assistant",
+  name: null,
+  content,
+});
 const call = (id: string) =>
   ({ kind: "tool_call", id, name: "f", arguments: '{"n":9007199254740993}', cache: null }) as const;
-const result = (callId: string, value = "ok") => ({ callId, content: [text(value)], isError: null, cache: null });
+const result = (callId: string, value = "ok") => ({
+  callId,
+  content: [text(value)],
+  isError: null,
+  cache: null,
+});
 const file = (name: string | null, mediaType = "application/pdf"): FilePart => ({
   kind: "file",
   source: { kind: "base64", mediaType, data: "aGk=" },
@@ -17,13 +34,21 @@ const file = (name: string | null, mediaType = "application/pdf"): FilePart => (
   cache: null,
 });
 
-function format(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}, provider: Partial<ProviderRow> = {}) {
+function format(
+  more: Partial<GenerateRequest>,
+  model: Partial<ModelRow> = {},
+  provider: Partial<ProviderRow> = {},
+) {
   const formatted = converseUpstream.format({ ...hello, ...more }, targetWith(model, provider));
   if ("code" in formatted) throw new Error(formatted.message);
   return { ...formatted, body: JSON.parse(JSON.stringify(formatted.body)) };
 }
 
-function refusal(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}, provider: Partial<ProviderRow> = {}) {
+function refusal(
+  more: Partial<GenerateRequest>,
+  model: Partial<ModelRow> = {},
+  provider: Partial<ProviderRow> = {},
+) {
   return converseUpstream.format({ ...hello, ...more }, targetWith(model, provider));
 }
 
@@ -36,7 +61,9 @@ describe("a request for Converse", () => {
       dropped: [],
     });
     expect(format({ stream: true }).path).toBe("/model/eu.vendor.model-v1%3A0/converse-stream");
-    expect(format({ stream: true, purpose: "count" }).path).toBe("/model/eu.vendor.model-v1%3A0/count-tokens");
+    expect(format({ stream: true, purpose: "count" }).path).toBe(
+      "/model/eu.vendor.model-v1%3A0/count-tokens",
+    );
   });
 
   it("joins leading system text, and refuses system text that comes later", () => {
@@ -45,7 +72,9 @@ describe("a request for Converse", () => {
       authority,
       content: [{ ...text(value), cache: { ttl: "1h" } }],
     });
-    const { body, dropped } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
+    const { body, dropped } = format({
+      turns: [system("system", "a"), system("developer", "b"), user(text("x"))],
+    });
     expect(body.system).toEqual([
       { text: "a" },
       { cachePoint: { type: "default", ttl: "1h" } },
@@ -53,7 +82,9 @@ describe("a request for Converse", () => {
       { cachePoint: { type: "default", ttl: "1h" } },
     ]);
     expect(dropped).toEqual(["system_joined", "developer_as_system"]);
-    expect(refusal({ turns: [user(text("x")), system("system", "late"), user(text("y"))] })).toMatchObject({
+    expect(
+      refusal({ turns: [user(text("x")), system("system", "late"), user(text("y"))] }),
+    ).toMatchObject({
       status: 400,
       code: "feature_not_supported",
     });
@@ -87,7 +118,9 @@ describe("a request for Converse", () => {
       ],
     });
     expect(dropped).toEqual([]);
-    const merged = format({ turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))] });
+    const merged = format({
+      turns: [user(text("a")), user(text("b")), assistant(text("c")), assistant(text("d"))],
+    });
     expect(merged.body.messages).toEqual([
       { role: "user", content: [{ text: "a" }, { text: "b" }] },
       { role: "assistant", content: [{ text: "c" }, { text: "d" }] },
@@ -107,7 +140,10 @@ describe("a request for Converse", () => {
 
   it("keeps the numbers of arguments and of schemas", () => {
     const big: unknown = JSON.rawJSON("9007199254740993");
-    const schema = { type: "object", properties: { n: { const: big } } } as GenerateRequest["logitBias"] & object;
+    const schema = {
+      type: "object",
+      properties: { n: { const: big } },
+    } as GenerateRequest["logitBias"] & object;
     const formatted = converseUpstream.format(
       {
         ...hello,
@@ -163,7 +199,9 @@ describe("a request for Converse", () => {
     ]);
     expect(dropped).toEqual(["empty_text_dropped", "cache_mark_dropped"]);
     // There is nothing else to send, so the provider may judge it.
-    expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([{ role: "user", content: [{ text: " " }] }]);
+    expect(format({ turns: [user(text(" "))] }).body.messages).toEqual([
+      { role: "user", content: [{ text: " " }] },
+    ]);
   });
 
   it("reasoning goes back as its provider wrote it, or not at all", () => {
@@ -177,7 +215,12 @@ describe("a request for Converse", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
-        assistant(reasoning("x", "EqoB"), reasoning("", "redacted:EmwK"), reasoning("y", null), text("b")),
+        assistant(
+          reasoning("x", "EqoB"),
+          reasoning("", "redacted:EmwK"),
+          reasoning("y", null),
+          text("b"),
+        ),
         { role: "user", name: "ann", content: [text("c")] },
         assistant({ kind: "refusal", text: "no" }),
       ],
@@ -188,7 +231,11 @@ describe("a request for Converse", () => {
       { text: "b" },
     ]);
     expect(body.messages[3].content).toEqual([{ text: "no" }]);
-    expect(dropped).toEqual(["unsigned_reasoning_dropped", "participant_name_dropped", "refusal_as_text"]);
+    expect(dropped).toEqual([
+      "unsigned_reasoning_dropped",
+      "participant_name_dropped",
+      "refusal_as_text",
+    ]);
   });
 });
 
@@ -201,7 +248,13 @@ describe("images, documents and sounds", () => {
       cache: { ttl: "5m" },
     } as const;
     const { body, dropped } = format({
-      turns: [user(image, file("facts", "text/plain; charset=utf-8"), { kind: "audio", format: "wav", data: "aGk=" })],
+      turns: [
+        user(image, file("facts", "text/plain; charset=utf-8"), {
+          kind: "audio",
+          format: "wav",
+          data: "aGk=",
+        }),
+      ],
     });
     expect(body.messages[0].content).toEqual([
       { image: { format: "jpeg", source: { bytes: "aGk=" } } },
@@ -233,7 +286,10 @@ describe("images, documents and sounds", () => {
       ],
       tools: [tool("f")],
     });
-    const documents = [...body.messages[0].content, ...body.messages[2].content[0].toolResult.content];
+    const documents = [
+      ...body.messages[0].content,
+      ...body.messages[2].content[0].toolResult.content,
+    ];
     expect(documents.map(({ document }) => document.name)).toEqual([
       "Q3 report (final)-pdf",
       "a b",
@@ -255,30 +311,50 @@ describe("images, documents and sounds", () => {
     ["text/markdown", "md"],
     ["text/csv", "csv"],
   ])("%s is %s", (mediaType, expected) => {
-    expect(format({ turns: [user(file("a", mediaType))] }).body.messages[0].content[0].document.format).toBe(expected);
+    expect(
+      format({ turns: [user(file("a", mediaType))] }).body.messages[0].content[0].document.format,
+    ).toBe(expected);
   });
 
   it.each<[string, UserTurn["content"][number], string]>([
     [
       "an image",
-      { kind: "image", source: { kind: "base64", mediaType: "image/tiff", data: "" }, detail: null, cache: null },
+      {
+        kind: "image",
+        source: { kind: "base64", mediaType: "image/tiff", data: "" },
+        detail: null,
+        cache: null,
+      },
       "unsupported_image_type",
     ],
     ["a file", file("a", "application/zip"), "unsupported_file_type"],
     ["a sound", { kind: "audio", format: "midi", data: "" }, "unsupported_audio_type"],
     [
       "an image by URL",
-      { kind: "image", source: { kind: "url", url: "https://a.example" }, detail: null, cache: null },
+      {
+        kind: "image",
+        source: { kind: "url", url: "https://a.example" },
+        detail: null,
+        cache: null,
+      },
       "feature_not_supported",
     ],
-    ["a file by URL", { ...file("a"), source: { kind: "url", url: "https://a.example" } }, "feature_not_supported"],
+    [
+      "a file by URL",
+      { ...file("a"), source: { kind: "url", url: "https://a.example" } },
+      "feature_not_supported",
+    ],
   ])("%s of another kind is refused by name", (_name, part, code) => {
     expect(refusal({ turns: [user(part)] })).toMatchObject({ status: 400, code });
   });
 });
 
 describe("tools", () => {
-  const history: readonly Turn[] = [user(text("a")), assistant(call("1")), { role: "tool", results: [result("1")] }];
+  const history: readonly Turn[] = [
+    user(text("a")),
+    assistant(call("1")),
+    { role: "tool", results: [result("1")] },
+  ];
   const placeholder = {
     toolSpec: expect.objectContaining({
       name: "unavailable",
@@ -287,7 +363,11 @@ describe("tools", () => {
   };
 
   it("are sent with their whole schema, strictness where it is requested, and marks", () => {
-    const parameters = { $defs: { x: {} }, properties: { a: { $ref: "#/$defs/x" } }, additionalProperties: false };
+    const parameters = {
+      $defs: { x: {} },
+      properties: { a: { $ref: "#/$defs/x" } },
+      additionalProperties: false,
+    };
     const { body } = format({
       tools: [
         { ...tool("f"), description: "d", parameters, strict: true, cache: { ttl: null } },
@@ -324,7 +404,11 @@ describe("tools", () => {
       { type: "tool", name: "g", disable_parallel_tool_use: true },
     ],
   ] as const)("choice %j, parallel %j", (toolChoice, parallelToolCalls, expected, additional) => {
-    const { body, dropped } = format({ tools: [tool("f"), tool("g")], toolChoice, parallelToolCalls });
+    const { body, dropped } = format({
+      tools: [tool("f"), tool("g")],
+      toolChoice,
+      parallelToolCalls,
+    });
     expect(body.toolConfig.toolChoice).toEqual(expected);
     expect(body.additionalModelRequestFields?.tool_choice).toEqual(additional);
     expect(dropped).toEqual([]);
@@ -333,17 +417,32 @@ describe("tools", () => {
   it("only the allowed ones are sent", () => {
     const tools = [tool("f"), tool("g")];
     const some = format({ tools, toolChoice: { mode: "allowed", names: ["g"], required: true } });
-    expect(some.body.toolConfig.tools.map(({ toolSpec }: { toolSpec: { name: string } }) => toolSpec.name)).toEqual([
-      "g",
+    expect(
+      some.body.toolConfig.tools.map(
+        ({ toolSpec }: { toolSpec: { name: string } }) => toolSpec.name,
+      ),
+    ).toEqual(["g"]);
+    expect([some.body.toolConfig.toolChoice, some.dropped]).toEqual([
+      { any: {} },
+      ["allowed_tools_filtered"],
     ]);
-    expect([some.body.toolConfig.toolChoice, some.dropped]).toEqual([{ any: {} }, ["allowed_tools_filtered"]]);
-    const all = format({ tools, toolChoice: { mode: "allowed", names: ["g", "f"], required: false } });
+    const all = format({
+      tools,
+      toolChoice: { mode: "allowed", names: ["g", "f"], required: false },
+    });
     expect([all.body.toolConfig.toolChoice, all.dropped]).toEqual([undefined, []]);
   });
 
   it("the choice `none` offers none; where the history has calls, one that stands for nothing is there", () => {
-    const without = format({ tools: [tool("f")], toolChoice: { mode: "none" }, parallelToolCalls: false });
-    expect([without.body.toolConfig, without.body.additionalModelRequestFields]).toEqual([undefined, undefined]);
+    const without = format({
+      tools: [tool("f")],
+      toolChoice: { mode: "none" },
+      parallelToolCalls: false,
+    });
+    expect([without.body.toolConfig, without.body.additionalModelRequestFields]).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect(without.dropped).toEqual(["tools_withheld"]);
     const within = format({ turns: history, tools: [tool("f")], toolChoice: { mode: "none" } });
     expect(within.body.toolConfig).toEqual({ tools: [placeholder] });
@@ -357,8 +456,19 @@ describe("tools", () => {
 
 describe("what the answer should be like", () => {
   it("limits and sampling are the configuration of the inference", () => {
-    const { body } = format({ maxOutputTokens: 5, temperature: 0, topP: 0.5, stop: ["a", "b"], topK: 40 });
-    expect(body.inferenceConfig).toEqual({ maxTokens: 5, temperature: 0, topP: 0.5, stopSequences: ["a", "b"] });
+    const { body } = format({
+      maxOutputTokens: 5,
+      temperature: 0,
+      topP: 0.5,
+      stop: ["a", "b"],
+      topK: 40,
+    });
+    expect(body.inferenceConfig).toEqual({
+      maxTokens: 5,
+      temperature: 0,
+      topP: 0.5,
+      stopSequences: ["a", "b"],
+    });
     expect(body.additionalModelRequestFields).toEqual({ top_k: 40 });
     const { body: other } = format({ topK: 40 }, {}, { flags: ["reasoning_config_field"] });
     expect(other.additionalModelRequestFields).toEqual({ inferenceConfig: { topK: 40 } });
@@ -387,14 +497,17 @@ describe("what the answer should be like", () => {
     ["auto", undefined, ["service_tier_changed"]],
     ["constructor", undefined, ["service_tier_changed"]],
   ])("the tier %s", (serviceTier, expected, dropped) => {
-    const made = format({ hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null } });
+    const made = format({
+      hints: { serviceTier, promptCacheKey: null, promptCacheRetention: null },
+    });
     expect([made.body.serviceTier, made.dropped]).toEqual([expected, dropped]);
   });
 
   it("hints about caches are omitted", () => {
-    expect(format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } }).dropped).toEqual([
-      "cache_hint_dropped",
-    ]);
+    expect(
+      format({ hints: { serviceTier: null, promptCacheKey: "k", promptCacheRetention: null } })
+        .dropped,
+    ).toEqual(["cache_hint_dropped"]);
   });
 
   it.each<Partial<GenerateRequest>>([
@@ -422,9 +535,21 @@ describe("how much to think", () => {
 
   it.each<[string, Partial<ReasoningRequest>, ModelRow["reasoning"], object, readonly string[]]>([
     ["no effort", { effort: "none" }, null, { fields: { thinking: { type: "disabled" } } }, []],
-    ["a level", { effort: "max" }, null, { fields: { thinking: { type: "adaptive" } }, effort: "max" }, []],
+    [
+      "a level",
+      { effort: "max" },
+      null,
+      { fields: { thinking: { type: "adaptive" } }, effort: "max" },
+      [],
+    ],
     ["adaptive", { adaptive: true }, null, { fields: { thinking: { type: "adaptive" } } }, []],
-    ["a budget", { budget: 2_000 }, null, { fields: { thinking: { type: "enabled", budget_tokens: 2_000 } } }, []],
+    [
+      "a budget",
+      { budget: 2_000 },
+      null,
+      { fields: { thinking: { type: "enabled", budget_tokens: 2_000 } } },
+      [],
+    ],
     [
       "a level of the table",
       { effort: "low" },
@@ -448,7 +573,10 @@ describe("how much to think", () => {
     ],
     ["nothing", {}, null, {}, []],
   ])("%s", (_name, reasoning, model, expected, dropped) => {
-    const { body, dropped: lost } = format({ reasoning: requested(reasoning) }, { reasoning: model });
+    const { body, dropped: lost } = format(
+      { reasoning: requested(reasoning) },
+      { reasoning: model },
+    );
     const { additionalModelRequestFields: fields, outputConfig } = body;
     expect(JSON.parse(JSON.stringify({ fields, effort: outputConfig?.effort }))).toEqual(expected);
     expect(lost).toEqual(dropped);
@@ -464,26 +592,51 @@ describe("how much to think", () => {
     ["reasoning_config_field", { effort: "none" }, { reasoningConfig: { type: "disabled" } }, []],
     ["reasoning_config_field", { adaptive: true }, undefined, ["hint_dropped"]],
     ["reasoning_effort_field", { effort: "minimal" }, { reasoning_effort: "minimal" }, []],
-    ["reasoning_effort_field", { budget: 10_000 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
-    ["reasoning_effort_field", { budget: 1_100 }, { reasoning_effort: "high" }, ["budget_as_effort"]],
+    [
+      "reasoning_effort_field",
+      { budget: 10_000 },
+      { reasoning_effort: "high" },
+      ["budget_as_effort"],
+    ],
+    [
+      "reasoning_effort_field",
+      { budget: 1_100 },
+      { reasoning_effort: "high" },
+      ["budget_as_effort"],
+    ],
   ])("with %s, %j", (flag, reasoning, fields, dropped) => {
-    const made = format({ reasoning: requested(reasoning) }, { reasoning: table }, { flags: [flag] });
+    const made = format(
+      { reasoning: requested(reasoning) },
+      { reasoning: table },
+      { flags: [flag] },
+    );
     expect(made.body.additionalModelRequestFields).toEqual(fields);
     expect([made.body.outputConfig, made.dropped]).toEqual([undefined, dropped]);
   });
 
   it("a budget that matches no level is refused", () => {
-    const refused = refusal({ reasoning: requested({ budget: 2_000 }) }, {}, { flags: ["reasoning_effort_field"] });
+    const refused = refusal(
+      { reasoning: requested({ budget: 2_000 }) },
+      {},
+      { flags: ["reasoning_effort_field"] },
+    );
     expect(refused).toMatchObject({ status: 400, code: "invalid_reasoning_budget" });
   });
 
   it("a budget must fit: not below the least, and below the caller's limit", () => {
-    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({ code: "invalid_reasoning_budget" });
-    expect(refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 })).toMatchObject({
+    expect(refusal({ reasoning: requested({ budget: 1_023 }) })).toMatchObject({
+      code: "invalid_reasoning_budget",
+    });
+    expect(
+      refusal({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_000 }),
+    ).toMatchObject({
       code: "invalid_reasoning_budget",
       message: expect.not.stringMatching(/\d/),
     });
-    expect(format({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_001 }).body.inferenceConfig).toEqual({
+    expect(
+      format({ reasoning: requested({ budget: 2_000 }), maxOutputTokens: 2_001 }).body
+        .inferenceConfig,
+    ).toEqual({
       maxTokens: 2_001,
     });
   });
@@ -500,7 +653,10 @@ describe("how much to think", () => {
       input: {
         converse: {
           messages: [{ role: "user", content: [{ text: "hello" }] }],
-          additionalModelRequestFields: { thinking: { type: "adaptive" }, output_config: { effort: "high" } },
+          additionalModelRequestFields: {
+            thinking: { type: "adaptive" },
+            output_config: { effort: "high" },
+          },
         },
       },
     });
@@ -523,13 +679,21 @@ describe("a budget for thinking in the middle of an answer", () => {
 
   it.each<[string, readonly Turn[], object]>([
     ["that began without thinking is omitted", [assistant(call("c1")), answered], off],
-    ["whose thinking is unsigned is omitted", [assistant(thought(null), call("c1")), answered], off],
+    [
+      "whose thinking is unsigned is omitted",
+      [assistant(thought(null), call("c1")), answered],
+      off,
+    ],
     [
       "that began without thinking is omitted after several calls",
       [assistant(call("c1")), answered, assistant(thought("sig"), call("c2")), more],
       off,
     ],
-    ["is omitted where a user adds to the results", [assistant(call("c1")), answered, user(text("and?"))], off],
+    [
+      "is omitted where a user adds to the results",
+      [assistant(call("c1")), answered, user(text("and?"))],
+      off,
+    ],
     ["that began with thinking stays", [assistant(thought("sig"), call("c1")), answered], on],
     [
       "that began with thinking stays after several calls",

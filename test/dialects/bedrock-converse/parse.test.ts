@@ -16,13 +16,26 @@ const opened = (contentBlockIndex: number, toolUse: JsonValue): Event => ({
 });
 const close = (contentBlockIndex: number): Event => ({ contentBlockStop: { contentBlockIndex } });
 const stop = (stopReason: string): Event => ({ messageStop: { stopReason } });
-const counts = { inputTokens: 5, outputTokens: 9, totalTokens: 21, cacheReadInputTokens: 3, cacheWriteInputTokens: 4 };
+const counts = {
+  inputTokens: 5,
+  outputTokens: 9,
+  totalTokens: 21,
+  cacheReadInputTokens: 3,
+  cacheWriteInputTokens: 4,
+};
 const metadata: Event = { metadata: { usage: counts, metrics: { latencyMs: 1 } } };
 const usage = { input: 12, output: 9, cacheRead: 3, cacheWrite: 4, reasoning: null };
 
 const said = (...events: readonly Event[]) => parseEvents(frames([start, ...events]));
-const whole = (answer: JsonValue, request: GenerateRequest = withTools): readonly InferenceEvent[] =>
-  converseUpstream.parseAnswer(new TextEncoder().encode(JSON.stringify(answer)), request, targetWith());
+const whole = (
+  answer: JsonValue,
+  request: GenerateRequest = withTools,
+): readonly InferenceEvent[] =>
+  converseUpstream.parseAnswer(
+    new TextEncoder().encode(JSON.stringify(answer)),
+    request,
+    targetWith(),
+  );
 const answer = (content: readonly JsonValue[], stopReason = "end_turn") => ({
   output: { message: { role: "assistant", content } },
   stopReason,
@@ -41,8 +54,18 @@ describe("a stream", () => {
       delta(1, { reasoningContent: { redactedContent: "Yg==" } }),
       close(1),
       delta(2, { text: "" }),
-      delta(2, { citation: { title: "t", location: { web: { url: "https://a.example", domain: "a.example" } } } }),
-      delta(2, { citation: { title: "facts", location: { documentChar: { documentIndex: 0, start: 0, end: 3 } } } }),
+      delta(2, {
+        citation: {
+          title: "t",
+          location: { web: { url: "https://a.example", domain: "a.example" } },
+        },
+      }),
+      delta(2, {
+        citation: {
+          title: "facts",
+          location: { documentChar: { documentIndex: 0, start: 0, end: 3 } },
+        },
+      }),
       delta(2, { text: "see" }),
       delta(2, { novelty: {} }),
       close(2),
@@ -71,7 +94,11 @@ describe("a stream", () => {
       { type: "open", index: 2, block: { kind: "text" } },
       { type: "text", index: 2, text: "see", logprobs: [] },
       { type: "dropped", field: "unknown_content_dropped" },
-      { type: "citation", index: 2, citation: { url: "https://a.example", title: "t", start: null, end: null } },
+      {
+        type: "citation",
+        index: 2,
+        citation: { url: "https://a.example", title: "t", start: null, end: null },
+      },
       { type: "close", index: 2 },
       { type: "open", index: 3, block: { kind: "tool_call", id: "tooluse_1", name: "f" } },
       { type: "arguments", index: 3, json: '{"a"' },
@@ -94,14 +121,22 @@ describe("a stream", () => {
     expect(collectAnswer(early).usage).toEqual(usage);
     // Half of the counts have arrived: nothing that was said is missing.
     const [cut = new Uint8Array()] = frames([metadata]);
-    const half = parseEvents([...frames([start, delta(0, { text: "a" }), stop("end_turn")]), cut.subarray(0, 30)]);
+    const half = parseEvents([
+      ...frames([start, delta(0, { text: "a" }), stop("end_turn")]),
+      cut.subarray(0, 30),
+    ]);
     expect(half.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
   });
 
   it("without a stop is cut, whatever else it said", () => {
     for (const events of [[], [delta(0, { text: "a" }), close(0), metadata]])
-      expect(said(...events).at(-1)).toMatchObject({ type: "failure", failure: { kind: "truncated" } });
-    expect(parseEvents([])).toEqual([{ type: "failure", failure: expect.objectContaining({ kind: "truncated" }) }]);
+      expect(said(...events).at(-1)).toMatchObject({
+        type: "failure",
+        failure: { kind: "truncated" },
+      });
+    expect(parseEvents([])).toEqual([
+      { type: "failure", failure: expect.objectContaining({ kind: "truncated" }) },
+    ]);
   });
 
   it.each([
@@ -113,8 +148,16 @@ describe("a stream", () => {
     ["guardrail_intervened", "content_filter"],
     ["content_filtered", "content_filter"],
   ])("%s is %s", (stopReason, reason) => {
-    expect(said(stop(stopReason), metadata).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
-    expect(whole(answer([], stopReason)).at(-1)).toEqual({ type: "finish", reason, stopSequence: null });
+    expect(said(stop(stopReason), metadata).at(-1)).toEqual({
+      type: "finish",
+      reason,
+      stopSequence: null,
+    });
+    expect(whole(answer([], stopReason)).at(-1)).toEqual({
+      type: "finish",
+      reason,
+      stopSequence: null,
+    });
   });
 
   it.each([
@@ -125,26 +168,35 @@ describe("a stream", () => {
       said(delta(0, { text: "a" }), stop(stopReason), metadata),
       whole(answer([{ text: "a" }], stopReason)),
     ]) {
-      expect(events.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed", code } });
+      expect(events.at(-1)).toMatchObject({
+        type: "failure",
+        failure: { kind: "malformed", code },
+      });
       expect(events).toContainEqual(expect.objectContaining({ type: "usage" }));
     }
   });
 
-  it.each(["pause_turn", "constructor", "a_new_one"])("%s after output is an answer cut short, on record", (reason) => {
-    for (const events of [
-      said(delta(0, { text: "a" }), stop(reason), metadata),
-      whole(answer([{ text: "a" }], reason)),
-    ]) {
-      expect(events).toContainEqual({ type: "dropped", field: "finish_reason_unknown" });
-      expect(events.at(-1)).toEqual({ type: "finish", reason: "other", stopSequence: null });
-    }
-    const failure = { kind: "malformed", code: "unknown_finish_reason" };
-    expect(said(stop(reason), metadata).at(-1)).toMatchObject({ type: "failure", failure });
-  });
+  it.each(["pause_turn", "constructor", "a_new_one"])(
+    "%s after output is an answer cut short, on record",
+    (reason) => {
+      for (const events of [
+        said(delta(0, { text: "a" }), stop(reason), metadata),
+        whole(answer([{ text: "a" }], reason)),
+      ]) {
+        expect(events).toContainEqual({ type: "dropped", field: "finish_reason_unknown" });
+        expect(events.at(-1)).toEqual({ type: "finish", reason: "other", stopSequence: null });
+      }
+      const failure = { kind: "malformed", code: "unknown_finish_reason" };
+      expect(said(stop(reason), metadata).at(-1)).toMatchObject({ type: "failure", failure });
+    },
+  );
 
   it("names the stop sequence where there can be only one", () => {
     const ended = (sequences: readonly string[]) =>
-      parseEvents(frames([start, stop("stop_sequence"), metadata]), { ...hello, stop: sequences }).at(-1);
+      parseEvents(frames([start, stop("stop_sequence"), metadata]), {
+        ...hello,
+        stop: sequences,
+      }).at(-1);
     expect(ended(["END"])).toMatchObject({ stopSequence: "END" });
     expect(ended(["END", "STOP"])).toMatchObject({ stopSequence: null });
   });
@@ -160,7 +212,11 @@ describe("a stream", () => {
     const headers = { ":message-type": "exception", ":exception-type": type };
     const exception = encodeFrame(headers, { message: "canary", originalStatusCode: 500 });
     for (const before of [[], [start, delta(0, { text: "a" })], [start, stop("end_turn")]]) {
-      const events = parseEvents([...frames(before), exception, ...frames([stop("end_turn"), metadata])]);
+      const events = parseEvents([
+        ...frames(before),
+        exception,
+        ...frames([stop("end_turn"), metadata]),
+      ]);
       expect(events.at(-1)).toEqual({
         type: "failure",
         failure: { kind: "error_frame", status: null, retryAfter: null, code },
@@ -170,9 +226,16 @@ describe("a stream", () => {
   });
 
   it("an error of the connection's own is one, too", () => {
-    const headers = { ":message-type": "error", ":error-code": "InternalServerException", ":error-message": "canary" };
+    const headers = {
+      ":message-type": "error",
+      ":error-code": "InternalServerException",
+      ":error-message": "canary",
+    };
     expect(parseEvents([encodeFrame(headers, {})])).toEqual([
-      { type: "failure", failure: { kind: "error_frame", status: null, retryAfter: null, code: "server_error" } },
+      {
+        type: "failure",
+        failure: { kind: "error_frame", status: null, retryAfter: null, code: "server_error" },
+      },
     ]);
   });
 
@@ -184,7 +247,10 @@ describe("a stream", () => {
       "arguments of a call that is over",
       [opened(0, { toolUseId: "a", name: "f" }), close(0), delta(0, { toolUse: { input: "1" } })],
     ],
-    ["arguments of another call", [opened(0, { toolUseId: "a", name: "f" }), delta(1, { toolUse: { input: "1" } })]],
+    [
+      "arguments of another call",
+      [opened(0, { toolUseId: "a", name: "f" }), delta(1, { toolUse: { input: "1" } })],
+    ],
     ["a text after the stop", [stop("end_turn"), delta(0, { text: "a" })]],
     ["a second stop", [stop("end_turn"), stop("end_turn")]],
     [
@@ -196,17 +262,31 @@ describe("a stream", () => {
       ],
     ],
   ])("%s is malformed", (_name, events) => {
-    expect(said(...events).at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
+    expect(said(...events).at(-1)).toMatchObject({
+      type: "failure",
+      failure: { kind: "malformed" },
+    });
   });
 
   it.each<[string, Event]>([
-    ["a tool that the provider runs", opened(0, { toolUseId: "a", name: "n", type: "server_tool_use" })],
-    ["its result", { contentBlockStart: { contentBlockIndex: 0, start: { toolResult: { toolUseId: "a" } } } }],
+    [
+      "a tool that the provider runs",
+      opened(0, { toolUseId: "a", name: "n", type: "server_tool_use" }),
+    ],
+    [
+      "its result",
+      { contentBlockStart: { contentBlockIndex: 0, start: { toolResult: { toolUseId: "a" } } } },
+    ],
     ["a piece of it", delta(0, { toolResult: [{ text: "a" }] })],
-    ["an image", { contentBlockStart: { contentBlockIndex: 0, start: { image: { format: "png" } } } }],
+    [
+      "an image",
+      { contentBlockStart: { contentBlockIndex: 0, start: { image: { format: "png" } } } },
+    ],
     ["a piece of it", delta(0, { image: { source: {} } })],
   ])("%s was not requested", (_name, event) => {
-    expect(said(event).at(-1)).toMatchObject({ failure: { kind: "malformed", code: "unexpected_output_item" } });
+    expect(said(event).at(-1)).toMatchObject({
+      failure: { kind: "malformed", code: "unexpected_output_item" },
+    });
   });
 
   it("frames that are damaged, of no JSON or without a type fail it", () => {
@@ -216,9 +296,19 @@ describe("a stream", () => {
     const header = { type: "string", value: "contentBlockDelta" } as const;
     const event = { type: "string", value: "event" } as const;
     const body = new TextEncoder().encode("{");
-    const noJson = codec.encode({ headers: { ":event-type": header, ":message-type": event }, body });
-    for (const frame of [broken, noJson, encodeFrame({ ":message-type": "event" }, {}), encodeFrame({}, {})]) {
-      expect(parseEvents([...sound, frame, ...frames([stop("end_turn"), metadata])]).at(-1)).toMatchObject({
+    const noJson = codec.encode({
+      headers: { ":event-type": header, ":message-type": event },
+      body,
+    });
+    for (const frame of [
+      broken,
+      noJson,
+      encodeFrame({ ":message-type": "event" }, {}),
+      encodeFrame({}, {}),
+    ]) {
+      expect(
+        parseEvents([...sound, frame, ...frames([stop("end_turn"), metadata])]).at(-1),
+      ).toMatchObject({
         failure: { kind: "malformed", code: null },
       });
     }
@@ -233,7 +323,9 @@ describe("a stream", () => {
 
   it("a frame beyond the limit is not waited for", () => {
     const huge = codec.encode({ headers: {}, body: new Uint8Array(16 * 1024 * 1024) });
-    expect(parseEvents([huge.subarray(0, 12)]).at(-1)).toMatchObject({ failure: { kind: "too_large" } });
+    expect(parseEvents([huge.subarray(0, 12)]).at(-1)).toMatchObject({
+      failure: { kind: "too_large" },
+    });
   });
 
   it("a signature that cannot be read back is omitted, and that is said once", () => {
@@ -251,7 +343,9 @@ describe("a stream", () => {
       hello,
       targetWith({ signatureFamily: null }),
     );
-    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "signature_dropped" }]);
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([
+      { type: "dropped", field: "signature_dropped" },
+    ]);
     expect(events.some(({ type }) => type === "signature")).toBe(false);
   });
 
@@ -281,7 +375,9 @@ describe("a block that was not closed before the end", () => {
   });
 
   it("does not go on after it", () => {
-    expect(parseEvents(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({ type: "failure" });
+    expect(parseEvents(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({
+      type: "failure",
+    });
   });
 });
 
@@ -300,7 +396,10 @@ describe("a call where no tool was offered", () => {
 
   it("is a failure, streamed and whole: the provider has not said that the text is all", () => {
     const failure = { kind: "malformed", code: "unexpected_output_item" };
-    expect(parseEvents(frames(calling), request).at(-1)).toMatchObject({ type: "failure", failure });
+    expect(parseEvents(frames(calling), request).at(-1)).toMatchObject({
+      type: "failure",
+      failure,
+    });
     const read = whole(
       answer([{ text: "b" }, { toolUse: { toolUseId: "a", name: "f", input: {} } }], "tool_use"),
       request,
@@ -352,7 +451,11 @@ describe("a whole answer", () => {
   it("keeps the numbers of arguments", () => {
     const body =
       '{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a","name":"f","input":{"n":9007199254740993}}}]}},"stopReason":"tool_use"}';
-    const events = converseUpstream.parseAnswer(new TextEncoder().encode(body), withTools, targetWith());
+    const events = converseUpstream.parseAnswer(
+      new TextEncoder().encode(body),
+      withTools,
+      targetWith(),
+    );
     expect(events).toContainEqual({ type: "arguments", index: 0, json: '{"n":9007199254740993}' });
     expect(events.at(-1)).toMatchObject({ type: "finish" });
   });
@@ -369,7 +472,10 @@ describe("a whole answer", () => {
     ],
     ["no reason to stop", { output: { message: { content: [] } } }, "unknown_finish_reason"],
   ])("with %s is malformed", (_name, body, code) => {
-    expect(whole(body).at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed", code } });
+    expect(whole(body).at(-1)).toMatchObject({
+      type: "failure",
+      failure: { kind: "malformed", code },
+    });
   });
 
   it("of a count is a number", () => {
@@ -378,7 +484,9 @@ describe("a whole answer", () => {
       usage: { input: 375, output: null },
       finish: { reason: "stop" },
     });
-    expect(whole({ inputTokens: "375" }, counting)).toMatchObject([{ failure: { kind: "malformed" } }]);
+    expect(whole({ inputTokens: "375" }, counting)).toMatchObject([
+      { failure: { kind: "malformed" } },
+    ]);
   });
 });
 
@@ -390,9 +498,19 @@ describe("an error answer", () => {
       "rejected",
       "context_length_exceeded",
     ],
-    [400, { message: "Input is too long for requested model." }, "rejected", "context_length_exceeded"],
+    [
+      400,
+      { message: "Input is too long for requested model." },
+      "rejected",
+      "context_length_exceeded",
+    ],
     [400, { message: "canary" }, "rejected", null],
-    [400, { message: "canary", __type: "com.amazon.coral.service#ValidationException" }, "rejected", "invalid_request"],
+    [
+      400,
+      { message: "canary", __type: "com.amazon.coral.service#ValidationException" },
+      "rejected",
+      "invalid_request",
+    ],
     [403, { message: "The security token included in the request is invalid." }, "auth", null],
     [404, { __type: "ResourceNotFoundException" }, "not_found", "model_not_found"],
     [408, {}, "timeout_first_byte", null],
@@ -401,11 +519,16 @@ describe("an error answer", () => {
     [500, {}, "server_error", null],
     [503, {}, "overloaded", null],
   ] as const)("%i %j is %s", (status, body, kind, code) => {
-    const failure = converseUpstream.readError(status, new TextEncoder().encode(JSON.stringify(body)));
+    const failure = converseUpstream.readError(
+      status,
+      new TextEncoder().encode(JSON.stringify(body)),
+    );
     expect(failure).toEqual({ kind, status, retryAfter: null, code });
   });
 
   it("need not be JSON", () => {
-    expect(converseUpstream.readError(502, new TextEncoder().encode("<html>")).kind).toBe("server_error");
+    expect(converseUpstream.readError(502, new TextEncoder().encode("<html>")).kind).toBe(
+      "server_error",
+    );
   });
 });

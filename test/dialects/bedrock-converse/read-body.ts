@@ -57,7 +57,8 @@ class Members {
 
   close(): void {
     const rest = Object.keys(this.#object);
-    if (rest.length > 0) throw new Error(`not understood: ${rest.join(", ")} of ${JSON.stringify(this.#object)}`);
+    if (rest.length > 0)
+      throw new Error(`not understood: ${rest.join(", ")} of ${JSON.stringify(this.#object)}`);
   }
 }
 
@@ -66,7 +67,8 @@ type Marked<Part> = Part & { readonly cache: CacheMark | null };
 /** Reads what was printed as a provider would. `family`: who reads the signatures there. */
 export function readBody({ path, body }: FormattedRequest, family: string | null): GenerateRequest {
   const [, id = "", operation = ""] = /^\/model\/([^/]+)\/([a-z-]+)$/.exec(path) ?? [];
-  if (decodeURIComponent(id) !== "eu.vendor.model-v1:0") throw new Error(`a path of another model: ${path}`);
+  if (decodeURIComponent(id) !== "eu.vendor.model-v1:0")
+    throw new Error(`a path of another model: ${path}`);
   const counts = operation === "count-tokens";
   // As it goes over the wire.
   const parsed: JsonValue = JSON.parse(JSON.stringify(body));
@@ -125,7 +127,10 @@ function readMarked<Part extends object>(
 }
 
 function readSystem(list: readonly JsonValue[]): readonly SystemTurn[] {
-  const content = readMarked(list, (members) => ({ kind: "text" as const, text: members.text("text") }));
+  const content = readMarked(list, (members) => ({
+    kind: "text" as const,
+    text: members.text("text"),
+  }));
   return content.length === 0 ? [] : [{ role: "system", authority: "system", content }];
 }
 
@@ -136,16 +141,26 @@ function readMessage(value: JsonValue, family: string | null): readonly Turn[] {
   const list = message.list("content");
   message.close();
   if (role === "assistant")
-    return [{ role, name: null, content: readMarked(list, (members) => readSaid(members, family)).map(unmarked) }];
+    return [
+      {
+        role,
+        name: null,
+        content: readMarked(list, (members) => readSaid(members, family)).map(unmarked),
+      },
+    ];
   if (role !== "user") throw new Error(`a message of ${role}`);
   const turns: Turn[] = [];
-  for (const part of readMarked<{ readonly input: InputPart } | { readonly result: ToolResult }>(list, readUserBlock)) {
+  for (const part of readMarked<{ readonly input: InputPart } | { readonly result: ToolResult }>(
+    list,
+    readUserBlock,
+  )) {
     const last = turns.at(-1);
     if ("result" in part) {
       turns.push({ role: "tool", results: [{ ...part.result, cache: part.cache }] });
     } else {
       const input = part.input.kind === "audio" ? part.input : { ...part.input, cache: part.cache };
-      if (last?.role === "user") turns[turns.length - 1] = { ...last, content: [...last.content, input] };
+      if (last?.role === "user")
+        turns[turns.length - 1] = { ...last, content: [...last.content, input] };
       else turns.push({ role: "user", name: null, content: [input] });
     }
   }
@@ -160,7 +175,9 @@ function unmarked(part: Marked<AssistantPart>): AssistantPart {
   return reasoning;
 }
 
-function readUserBlock(members: Members): { readonly input: InputPart } | { readonly result: ToolResult } {
+function readUserBlock(
+  members: Members,
+): { readonly input: InputPart } | { readonly result: ToolResult } {
   const result = members.any("toolResult");
   if (result === undefined) return { input: readInput(members) };
   const inner = new Members(result);
@@ -202,7 +219,12 @@ function readInput(members: Members): InputPart {
     source.close();
     if (kind === "audio") return { kind, format, data };
     if (kind === "image")
-      return { kind, source: { kind: "base64", mediaType: `image/${format}`, data }, detail: null, cache: null };
+      return {
+        kind,
+        source: { kind: "base64", mediaType: `image/${format}`, data },
+        detail: null,
+        cache: null,
+      };
     return {
       kind: "file",
       source: { kind: "base64", mediaType: MEDIA_TYPES[format] ?? format, data },
@@ -228,7 +250,13 @@ function readSaid(members: Members, family: string | null): AssistantPart {
   const inner = new Members(thought);
   const redacted = inner.textOrNull("redactedContent");
   if (redacted !== null)
-    return { kind: "reasoning", text: "", summary: false, signature: `redacted:${redacted}`, family };
+    return {
+      kind: "reasoning",
+      text: "",
+      summary: false,
+      signature: `redacted:${redacted}`,
+      family,
+    };
   const said = inner.at("reasoningText");
   const read = {
     kind: "reasoning",
@@ -242,7 +270,10 @@ function readSaid(members: Members, family: string | null): AssistantPart {
   return read;
 }
 
-function readTools(config: Members): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice | null } {
+function readTools(config: Members): {
+  readonly tools: readonly Tool[];
+  readonly toolChoice: ToolChoice | null;
+} {
   const tools = readMarked(config.list("tools"), (members) => {
     const specification = members.at("toolSpec");
     const schema = specification.at("inputSchema");
@@ -259,15 +290,22 @@ function readTools(config: Members): { readonly tools: readonly Tool[]; readonly
   });
   const choice = config.any("toolChoice");
   config.close();
-  return { tools: tools.filter(({ name }) => name !== "unavailable"), toolChoice: readChoice(choice) };
+  return {
+    tools: tools.filter(({ name }) => name !== "unavailable"),
+    toolChoice: readChoice(choice),
+  };
 }
 
 function readChoice(value: JsonValue | undefined): ToolChoice | null {
   if (value === undefined) return null;
-  const [[choice, more] = ["", {}], ...rest] = Object.entries(new Object(value)) as readonly [string, JsonObject][];
+  const [[choice, more] = ["", {}], ...rest] = Object.entries(new Object(value)) as readonly [
+    string,
+    JsonObject,
+  ][];
   if (rest.length === 0 && choice === "auto") return null;
   if (rest.length === 0 && choice === "any") return { mode: "required" };
-  if (rest.length === 0 && choice === "tool") return { mode: "named", name: new Members(more).text("name") };
+  if (rest.length === 0 && choice === "tool")
+    return { mode: "named", name: new Members(more).text("name") };
   throw new Error(`an unknown choice of tools: ${choice}`);
 }
 
@@ -289,8 +327,13 @@ function readFormat(output: Members): GenerateRequest["format"] {
   const structure = format.at("structure");
   const inner = structure.at("jsonSchema");
   const schema: JsonValue = JSON.parse(inner.text("schema"));
-  const read = { name: inner.textOrNull("name"), description: inner.textOrNull("description"), strict: null };
-  if (format.text("type") !== "json_schema" || !isJsonObject(schema)) throw new Error("an answer of no form");
+  const read = {
+    name: inner.textOrNull("name"),
+    description: inner.textOrNull("description"),
+    strict: null,
+  };
+  if (format.text("type") !== "json_schema" || !isJsonObject(schema))
+    throw new Error("an answer of no form");
   for (const each of [inner, structure, format]) each.close();
   return { kind: "json_schema", schema, ...read };
 }

@@ -14,7 +14,10 @@ import { encodeFrame } from "./wire.ts";
 export const CONVERSE: DialectFacts = BEDROCK_CONVERSE;
 
 /** A target that speaks the protocol; its model has everything that any model has. */
-export function targetWith(modelRow: Partial<ModelRow> = {}, providerRow: Partial<ProviderRow> = {}): Target {
+export function targetWith(
+  modelRow: Partial<ModelRow> = {},
+  providerRow: Partial<ProviderRow> = {},
+): Target {
   const row = model("m", { signatureFamily: "family", accepts: CONVERSE.optional, ...modelRow });
   const source = provider("p", { dialect: "bedrock-converse", ...providerRow });
   const features = endpointFeatures(CONVERSE, row, source);
@@ -60,7 +63,10 @@ export const tool = (name: string) =>
   ({ name, description: null, parameters: null, strict: null, cache: null }) as const;
 
 /** The request of an answer that may call tools. */
-export const withTools: GenerateRequest = { ...hello, tools: [tool("look_up"), tool("send"), tool("f"), tool("g")] };
+export const withTools: GenerateRequest = {
+  ...hello,
+  tools: [tool("look_up"), tool("send"), tool("f"), tool("g")],
+};
 
 /** One event, with one member, its type. */
 export type Event = JsonObject;

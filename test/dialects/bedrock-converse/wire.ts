@@ -11,7 +11,10 @@ export const codec = new EventStreamCodec(
 );
 
 /** A frame with headers of text and a payload of JSON. */
-export function encodeFrame(headers: Readonly<Record<string, string>>, payload: JsonValue): Uint8Array {
+export function encodeFrame(
+  headers: Readonly<Record<string, string>>,
+  payload: JsonValue,
+): Uint8Array {
   return codec.encode({
     headers: Object.fromEntries(
       Object.entries({ ...headers, ":content-type": "application/json" }).map(([name, value]) => [

@@ -35,7 +35,10 @@ const call = (index: number, id: string, name: string): Uint8Array =>
     ...inMessage({ tool_calls: { id, type: "function", function: { name, arguments: "" } } }),
   });
 const json = (index: number, fragment: string): Uint8Array =>
-  event("tool-call-delta", { index, ...inMessage({ tool_calls: { function: { arguments: fragment } } }) });
+  event("tool-call-delta", {
+    index,
+    ...inMessage({ tool_calls: { function: { arguments: fragment } } }),
+  });
 const called = (index: number): Uint8Array => event("tool-call-end", { index });
 const cite = (citation: JsonObject): Uint8Array =>
   event("citation-start", { index: 0, ...inMessage({ citations: citation }) });
@@ -54,7 +57,10 @@ function reported(...bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
   return reportedOf(request, bytes);
 }
 
-function reportedOf(requested: typeof request, bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
+function reportedOf(
+  requested: typeof request,
+  bytes: readonly Uint8Array[],
+): readonly InferenceEvent[] {
   const parser = cohereChatUpstream.parseStream(requested, target);
   const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
@@ -62,7 +68,11 @@ function reportedOf(requested: typeof request, bytes: readonly Uint8Array[]): re
 }
 
 function whole(answer: unknown, requested = request): readonly InferenceEvent[] {
-  const events = cohereChatUpstream.parseAnswer(encoder.encode(JSON.stringify(answer)), requested, target);
+  const events = cohereChatUpstream.parseAnswer(
+    encoder.encode(JSON.stringify(answer)),
+    requested,
+    target,
+  );
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
@@ -137,7 +147,9 @@ describe("a stream", () => {
         called(0),
         end("TOOL_CALL"),
       );
-      expect(answerOf(events).blocks).toEqual([{ kind: "tool_call", id: "a", name: "look_up", arguments: "{}" }]);
+      expect(answerOf(events).blocks).toEqual([
+        { kind: "tool_call", id: "a", name: "look_up", arguments: "{}" },
+      ]);
     }
   });
 
@@ -153,7 +165,10 @@ describe("a stream", () => {
       called(0),
       end("TOOL_CALL"),
     );
-    expect(answerOf(events).blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"b":2}' }]);
+    expect(answerOf(events).blocks).toMatchObject([
+      { arguments: '{"a":1}' },
+      { arguments: '{"b":2}' },
+    ]);
   });
 
   it.each([
@@ -162,7 +177,9 @@ describe("a stream", () => {
     ["MAX_TOKENS", "length"],
     ["TOOL_CALL", "tool_calls"],
   ])("that ends with %s ends with %s", (given, reason) => {
-    expect(answerOf(reported(start, open(0, "text"), text(0, "a"), end(given))).finish?.reason).toBe(reason);
+    expect(
+      answerOf(reported(start, open(0, "text"), text(0, "a"), end(given))).finish?.reason,
+    ).toBe(reason);
   });
 
   it("that calls ends in calls whatever it says, unless it was cut", () => {
@@ -173,38 +190,71 @@ describe("a stream", () => {
 
   it.each<[string, JsonObject, string, string | null]>([
     ["ERROR", {}, "error_frame", null],
-    ["ERROR", { error: "secret text", error_type: "INVALID_TOOL_GENERATION" }, "error_frame", "tool_use_failed"],
+    [
+      "ERROR",
+      { error: "secret text", error_type: "INVALID_TOOL_GENERATION" },
+      "error_frame",
+      "tool_use_failed",
+    ],
     ["ERROR", { error: "secret text", error_type: "secret" }, "error_frame", null],
     ["TIMEOUT", {}, "error_frame", "generation_timeout"],
     ["ERROR_TOXIC", {}, "error_frame", null],
     ["", {}, "truncated", null],
   ])("that ends with %j and %j is a failure, never a stop", (reason, more, kind, code) => {
-    const events = reported(start, open(0, "text"), text(0, "half an"), end(reason, { usage, ...more }), done);
-    expect(events.at(-1)).toEqual({ type: "failure", failure: { kind, code, status: null, retryAfter: null } });
+    const events = reported(
+      start,
+      open(0, "text"),
+      text(0, "half an"),
+      end(reason, { usage, ...more }),
+      done,
+    );
+    expect(events.at(-1)).toEqual({
+      type: "failure",
+      failure: { kind, code, status: null, retryAfter: null },
+    });
     expect(answerOf(events).usage).toEqual(counts);
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it.each(["constructor", "SOMETHING_NEW"])("that ends with %j after output is cut short, on record", (reason) => {
-    const events = reported(start, open(0, "text"), text(0, "half an"), end(reason, { usage }), done);
-    expect(events.slice(-2)).toEqual([
-      { type: "dropped", field: "finish_reason_unknown" },
-      { type: "finish", reason: "other", stopSequence: null },
-    ]);
-    expect(answerOf(events).usage).toEqual(counts);
-    expect(failureOf(reported(start, end(reason), done))).toMatchObject({ code: "unknown_finish_reason" });
-  });
+  it.each(["constructor", "SOMETHING_NEW"])(
+    "that ends with %j after output is cut short, on record",
+    (reason) => {
+      const events = reported(
+        start,
+        open(0, "text"),
+        text(0, "half an"),
+        end(reason, { usage }),
+        done,
+      );
+      expect(events.slice(-2)).toEqual([
+        { type: "dropped", field: "finish_reason_unknown" },
+        { type: "finish", reason: "other", stopSequence: null },
+      ]);
+      expect(answerOf(events).usage).toEqual(counts);
+      expect(failureOf(reported(start, end(reason), done))).toMatchObject({
+        code: "unknown_finish_reason",
+      });
+    },
+  );
 
   it("records a piece of an unknown kind as dropped, and is no answer where nothing else came", () => {
     const novel = event("novel-delta", { index: 0, ...inMessage({ novel: "a" }) });
     const events = reported(start, novel, open(0, "text"), text(0, "a"), end("COMPLETE"), done);
     expect(events).toContainEqual({ type: "dropped", field: "unknown_content_dropped" });
     expect(answerOf(events).finish?.reason).toBe("stop");
-    expect(failureOf(reported(start, novel, end("COMPLETE"), done))).toMatchObject({ code: "unexpected_output_item" });
+    expect(failureOf(reported(start, novel, end("COMPLETE"), done))).toMatchObject({
+      code: "unexpected_output_item",
+    });
   });
 
   it("is malformed where a piece follows for a call that was whole", () => {
-    const torn = [call(0, "a", "f"), json(0, '{"x":1}'), call(1, "b", "g"), json(1, "{}"), json(0, ',"y":2}')];
+    const torn = [
+      call(0, "a", "f"),
+      json(0, '{"x":1}'),
+      call(1, "b", "g"),
+      json(1, "{}"),
+      json(0, ',"y":2}'),
+    ];
     const events = reported(start, ...torn, called(0), called(1), end("TOOL_CALL"), done);
     expect(failureOf(events)).toMatchObject({ kind: "malformed", code: "torn_tool_call" });
   });
@@ -230,7 +280,12 @@ describe("a stream", () => {
       "error_frame",
       "context_length_exceeded",
     ],
-    ["an error without a name", [encoder.encode('data: {"message":"secret"}\n\n')], "error_frame", null],
+    [
+      "an error without a name",
+      [encoder.encode('data: {"message":"secret"}\n\n')],
+      "error_frame",
+      null,
+    ],
     ["an object that is nothing", [encoder.encode("data: {}\n\n")], "malformed", null],
   ])("with %s is a failure", (_name, bytes, kind, code) => {
     const events = reported(...bytes);
@@ -255,7 +310,11 @@ describe("a stream", () => {
     const parser = cohereChatUpstream.parseStream(request, target);
     parser.push(start);
     expect(parser.push(end("COMPLETE")).at(-1)).toMatchObject({ type: "finish" });
-    expect([...parser.push(text(0, "more")), ...parser.push(end("ERROR")), ...parser.end()]).toEqual([]);
+    expect([
+      ...parser.push(text(0, "more")),
+      ...parser.push(end("ERROR")),
+      ...parser.end(),
+    ]).toEqual([]);
   });
 
   it("is too large where an event has no end", () => {
@@ -265,19 +324,28 @@ describe("a stream", () => {
   });
 
   it("gives no counts that the provider did not give", () => {
-    for (const nothing of [undefined, {}, { billed_units: usage.billed_units }, { tokens: { input_tokens: -1 } }]) {
+    for (const nothing of [
+      undefined,
+      {},
+      { billed_units: usage.billed_units },
+      { tokens: { input_tokens: -1 } },
+    ]) {
       expect(
-        answerOf(reported(start, end("COMPLETE", nothing === undefined ? {} : { usage: nothing }))).usage,
+        answerOf(reported(start, end("COMPLETE", nothing === undefined ? {} : { usage: nothing })))
+          .usage,
       ).toBeNull();
     }
   });
 
-  it.each(Object.entries(DISGUISES))("says the same with %s, cut at every byte", (_name, disguise) => {
-    for (const stream of [thinking, calling]) {
-      const bytes = encoder.encode(disguise(new TextDecoder().decode(joined(stream))));
-      expect(reported(...singleBytes(bytes))).toEqual(reported(...stream));
-    }
-  });
+  it.each(Object.entries(DISGUISES))(
+    "says the same with %s, cut at every byte",
+    (_name, disguise) => {
+      for (const stream of [thinking, calling]) {
+        const bytes = encoder.encode(disguise(new TextDecoder().decode(joined(stream))));
+        expect(reported(...singleBytes(bytes))).toEqual(reported(...stream));
+      }
+    },
+  );
 
   it("says the same however it is cut, and broken off before its end it is a failure", () => {
     fc.assert(
@@ -303,7 +371,12 @@ describe("a stream", () => {
 const source = (url: string | null, title?: string): JsonObject => ({
   type: "document",
   id: "doc:0",
-  document: { id: "doc:0", text: "…", ...(url === null ? {} : { url }), ...(title === undefined ? {} : { title }) },
+  document: {
+    id: "doc:0",
+    text: "…",
+    ...(url === null ? {} : { url }),
+    ...(title === undefined ? {} : { title }),
+  },
 });
 
 describe("citations", () => {
@@ -350,9 +423,20 @@ describe("citations", () => {
     ["a plan", cited({ type: "PLAN" }, source("https://a.example"))],
     ["another part", cited({ content_index: 7 }, source("https://a.example"))],
   ])("of %s are reported as dropped, once", (_name, citation) => {
-    const events = reported(start, open(0, "text"), text(0, "abcd"), cite(citation), cite(citation), end("COMPLETE"));
-    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "citations_dropped" }]);
-    expect(answerOf(events).blocks).toEqual([{ kind: "text", text: "abcd", logprobs: [], citations: [] }]);
+    const events = reported(
+      start,
+      open(0, "text"),
+      text(0, "abcd"),
+      cite(citation),
+      cite(citation),
+      end("COMPLETE"),
+    );
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([
+      { type: "dropped", field: "citations_dropped" },
+    ]);
+    expect(answerOf(events).blocks).toEqual([
+      { kind: "text", text: "abcd", logprobs: [], citations: [] },
+    ]);
   });
 
   it("are the same in a whole answer, and count from the part that they stand in", () => {
@@ -362,7 +446,11 @@ describe("citations", () => {
       { type: "text", text: "abcd" },
       { type: "text", text: "efgh" },
     ];
-    const message = { role: "assistant", content, citations: [{ ...citation, content_index: 2 }, citation] };
+    const message = {
+      role: "assistant",
+      content,
+      citations: [{ ...citation, content_index: 2 }, citation],
+    };
     const { blocks } = answerOf(whole({ id: "1", message, finish_reason: "COMPLETE" }));
     expect(blocks).toMatchObject([
       { kind: "reasoning" },
@@ -398,7 +486,9 @@ describe("log probabilities", () => {
         ],
       },
     ]);
-    expect(events.filter(({ type }) => type === "dropped")).toEqual([{ type: "dropped", field: "logprobs_coarser" }]);
+    expect(events.filter(({ type }) => type === "dropped")).toEqual([
+      { type: "dropped", field: "logprobs_coarser" },
+    ]);
     expect(answerOf(reported(...bytes)).blocks).toMatchObject([{ logprobs: [] }]);
   });
 
@@ -418,7 +508,9 @@ describe("log probabilities", () => {
         { token: "b", logprob: -2 },
       ],
     });
-    expect(answerOf(whole({ ...answer, logprobs: [entry("x", -1)] }, requested)).blocks[1]).toMatchObject({
+    expect(
+      answerOf(whole({ ...answer, logprobs: [entry("x", -1)] }, requested)).blocks[1],
+    ).toMatchObject({
       logprobs: [],
     });
   });
@@ -441,9 +533,9 @@ describe("a whole answer", () => {
       { type: "thinking", thinking: "hm" },
       { type: "text", text: "Grüße 🚦" },
     ];
-    expect(answerOf(whole({ id: "1", message: { content }, finish_reason: "COMPLETE", usage }))).toEqual(
-      answerOf(reported(...thinking)),
-    );
+    expect(
+      answerOf(whole({ id: "1", message: { content }, finish_reason: "COMPLETE", usage })),
+    ).toEqual(answerOf(reported(...thinking)));
   });
 
   it.each<[string, unknown, string, string | null]>([
@@ -456,7 +548,12 @@ describe("a whole answer", () => {
       "max_tokens_exceeded",
     ],
     ["no reason", { message: { content: [] } }, "truncated", null],
-    ["a reason of failure", { message: { content: [] }, finish_reason: "ERROR" }, "error_frame", null],
+    [
+      "a reason of failure",
+      { message: { content: [] }, finish_reason: "ERROR" },
+      "error_frame",
+      null,
+    ],
     [
       "a part that is nothing",
       { message: { content: ["a"] }, finish_reason: "COMPLETE" },
@@ -476,7 +573,9 @@ describe("a whole answer", () => {
   });
 
   it("may be empty", () => {
-    expect(answerOf(whole({ message: { role: "assistant" }, finish_reason: "COMPLETE" }))).toMatchObject({
+    expect(
+      answerOf(whole({ message: { role: "assistant" }, finish_reason: "COMPLETE" })),
+    ).toMatchObject({
       blocks: [],
       finish: { reason: "stop" },
     });
@@ -487,7 +586,10 @@ describe("an error status", () => {
   it.each([
     [
       400,
-      { message: "too many tokens: total number of tokens in the prompt cannot exceed 4081 - secret" },
+      {
+        message:
+          "too many tokens: total number of tokens in the prompt cannot exceed 4081 - secret",
+      },
       "rejected",
       "context_length_exceeded",
     ],

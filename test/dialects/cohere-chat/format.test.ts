@@ -87,13 +87,16 @@ describe("a request", () => {
     ["frequency_penalty", { frequencyPenalty: -0.1 }],
     ["presence_penalty", { presencePenalty: 1.1 }],
     ["stop", { stop: ["a", "b", "c", "d", "e", "f"] }],
-  ])("is refused with a %s that the protocol does not take, and the value is never moved", (param, more) => {
-    expect(cohereChatUpstream.format(asking(more), target)).toMatchObject({
-      status: 400,
-      code: "unsupported_value",
-      param,
-    });
-  });
+  ])(
+    "is refused with a %s that the protocol does not take, and the value is never moved",
+    (param, more) => {
+      expect(cohereChatUpstream.format(asking(more), target)).toMatchObject({
+        status: 400,
+        code: "unsupported_value",
+        param,
+      });
+    },
+  );
 
   it("says nothing where nothing was meant: penalties of 0, and a top_p without limit as far as it goes", () => {
     const { body, dropped } = printed({ topP: 1, frequencyPenalty: 0, presencePenalty: 0 });
@@ -154,8 +157,18 @@ describe("messages", () => {
 
   it("carry images by value and by name, and how closely to look", () => {
     const content = [
-      { kind: "image", source: { kind: "base64", mediaType: "image/png", data: "AAAA" }, detail: null, cache: null },
-      { kind: "image", source: { kind: "url", url: "https://i.example/a.png" }, detail: "low", cache: null },
+      {
+        kind: "image",
+        source: { kind: "base64", mediaType: "image/png", data: "AAAA" },
+        detail: null,
+        cache: null,
+      },
+      {
+        kind: "image",
+        source: { kind: "url", url: "https://i.example/a.png" },
+        detail: "low",
+        cache: null,
+      },
     ] as const;
     expect(messagesOf({ turns: [{ role: "user", name: null, content }] })).toEqual([
       {
@@ -174,7 +187,11 @@ describe("messages", () => {
         role: "assistant",
         tool_plan: "I will look it up.",
         tool_calls: [
-          { id: "a:1/b", type: "function", function: { name: "look_up", arguments: '{"n":12345678901234567890}' } },
+          {
+            id: "a:1/b",
+            type: "function",
+            function: { name: "look_up", arguments: '{"n":12345678901234567890}' },
+          },
         ],
       },
       {},
@@ -194,7 +211,13 @@ describe("messages", () => {
   });
 
   it("give unsigned thoughts back to models that think, and record it where they do not", () => {
-    const thought: AssistantPart = { kind: "reasoning", text: "hm", summary: false, signature: null, family: null };
+    const thought: AssistantPart = {
+      kind: "reasoning",
+      text: "hm",
+      summary: false,
+      signature: null,
+      family: null,
+    };
     expect(messagesOf(answered(thought, say("yes")))).toMatchObject([
       {
         content: [
@@ -204,7 +227,9 @@ describe("messages", () => {
       },
       {},
     ]);
-    expect(printed(answered({ ...thought, summary: true }, say("yes"))).dropped).toEqual(["reasoning_display_dropped"]);
+    expect(printed(answered({ ...thought, summary: true }, say("yes"))).dropped).toEqual([
+      "reasoning_display_dropped",
+    ]);
     const thoughtless = targetWith({}, ["tools"]);
     const { body, dropped } = printed(answered(thought, say("yes")), thoughtless);
     expect(body["messages"]).toMatchObject([{ content: "yes" }, {}]);
@@ -245,10 +270,20 @@ describe("messages", () => {
       {
         role: "user",
         name: null,
-        content: [{ kind: "file", source: { kind: "url", url: "https://f.example" }, name: null, cache: null }],
+        content: [
+          {
+            kind: "file",
+            source: { kind: "url", url: "https://f.example" },
+            name: null,
+            cache: null,
+          },
+        ],
       },
     ],
-    ["audio", { role: "user", name: null, content: [{ kind: "audio", format: "wav", data: "AAAA" }] }],
+    [
+      "audio",
+      { role: "user", name: null, content: [{ kind: "audio", format: "wav", data: "AAAA" }] },
+    ],
     [
       "signed reasoning",
       {
@@ -271,10 +306,17 @@ describe("tools", () => {
 
   it("carry whole schemas, and an object without members where there is none", () => {
     expect(printed({ tools }).body["tools"]).toEqual([
-      { type: "function", function: { name: "look_up", parameters: { type: "object", properties: {} } } },
       {
         type: "function",
-        function: { name: "send", description: "Sends.", parameters: { type: "object", properties: {} } },
+        function: { name: "look_up", parameters: { type: "object", properties: {} } },
+      },
+      {
+        type: "function",
+        function: {
+          name: "send",
+          description: "Sends.",
+          parameters: { type: "object", properties: {} },
+        },
       },
     ]);
   });
@@ -289,7 +331,10 @@ describe("tools", () => {
   });
 
   it.each([true, false])("send only those that are allowed (required: %s)", (required) => {
-    const { body, dropped } = printed({ tools, toolChoice: { mode: "allowed", names: ["send"], required } });
+    const { body, dropped } = printed({
+      tools,
+      toolChoice: { mode: "allowed", names: ["send"], required },
+    });
     expect(body).toMatchObject({ tools: [{ function: { name: "send" } }] });
     expect(body["tool_choice"]).toBe(required ? "REQUIRED" : undefined);
     expect(dropped).toEqual(["allowed_tools_filtered"]);
@@ -300,19 +345,28 @@ describe("tools", () => {
     ["all are strict", [true, true], true, []],
     ["some are strict", [true, false], true, ["tool_strictness_widened"]],
   ])("are strict all or none: %s", (_name, strict, sent, lost) => {
-    const { body, dropped } = printed({ tools: strict.map((value, index) => tool(`t${index}`, { strict: value })) });
+    const { body, dropped } = printed({
+      tools: strict.map((value, index) => tool(`t${index}`, { strict: value })),
+    });
     expect(body["strict_tools"]).toBe(sent);
     expect(dropped).toEqual(lost);
   });
 
   it("cannot be named, nor kept from being called side by side", () => {
-    for (const more of [{ toolChoice: { mode: "named", name: "send" } as const }, { parallelToolCalls: false }]) {
+    for (const more of [
+      { toolChoice: { mode: "named", name: "send" } as const },
+      { parallelToolCalls: false },
+    ]) {
       expect(cohereChatUpstream.format(asking({ tools, ...more }), target)).toMatchObject({
         code: "feature_not_supported",
       });
     }
     // No call is made, so none are made side by side.
-    expect(printed({ tools, toolChoice: { mode: "none" }, parallelToolCalls: false }).body["tool_choice"]).toBe("NONE");
+    expect(
+      printed({ tools, toolChoice: { mode: "none" }, parallelToolCalls: false }).body[
+        "tool_choice"
+      ],
+    ).toBe("NONE");
   });
 
   it("that are not there cannot be chosen", () => {
@@ -326,7 +380,9 @@ describe("the form of the answer", () => {
   const schema = { type: "object", properties: { a: { const: 1 } } };
 
   it("is an object, of a kind where a schema says which", () => {
-    expect(printed({ format: { kind: "json_object" } }).body["response_format"]).toEqual({ type: "json_object" });
+    expect(printed({ format: { kind: "json_object" } }).body["response_format"]).toEqual({
+      type: "json_object",
+    });
     const { body, dropped } = printed({
       format: { kind: "json_schema", name: "a", description: null, schema, strict: true },
     });
@@ -336,13 +392,18 @@ describe("the form of the answer", () => {
 
   it("cannot be requested together with tools", () => {
     const request = asking({ tools: [tool("look_up")], format: { kind: "json_object" } });
-    expect(cohereChatUpstream.format(request, target)).toMatchObject({ status: 400, code: "unsupported_combination" });
+    expect(cohereChatUpstream.format(request, target)).toMatchObject({
+      status: 400,
+      code: "unsupported_combination",
+    });
   });
 });
 
 describe("reasoning", () => {
   const nothing = { effort: "unspecified", budget: null, adaptive: false, display: null } as const;
-  const tabled = targetWith({ reasoning: { efforts: ["none"], budgets: { low: 1_000, high: 9_000 } } });
+  const tabled = targetWith({
+    reasoning: { efforts: ["none"], budgets: { low: 1_000, high: 9_000 } },
+  });
 
   it.each<[string, GenerateRequest["reasoning"], unknown, readonly string[]]>([
     ["off", { ...nothing, effort: "none" }, { type: "disabled" }, []],
@@ -354,7 +415,12 @@ describe("reasoning", () => {
       { type: "enabled", token_budget: 9_000 },
       ["effort_as_budget"],
     ],
-    ["how it is shown", { ...nothing, display: "concise" }, undefined, ["reasoning_display_dropped"]],
+    [
+      "how it is shown",
+      { ...nothing, display: "concise" },
+      undefined,
+      ["reasoning_display_dropped"],
+    ],
   ])("is recorded: %s", (_name, reasoning, thinking, lost) => {
     const { body, dropped } = printed({ reasoning }, tabled);
     expect(body["thinking"]).toEqual(thinking);
@@ -363,14 +429,20 @@ describe("reasoning", () => {
 
   it("has no levels: an effort without a budget is refused, and the decision knows it", () => {
     const reasoning = { ...nothing, effort: "medium" } as const;
-    expect(cohereChatUpstream.format(asking({ reasoning }), tabled)).toMatchObject({ code: "feature_not_supported" });
-    expect(tabled.endpoint.features).toEqual(expect.arrayContaining(["effort_low", "effort_high", "reasoning_budget"]));
+    expect(cohereChatUpstream.format(asking({ reasoning }), tabled)).toMatchObject({
+      code: "feature_not_supported",
+    });
+    expect(tabled.endpoint.features).toEqual(
+      expect.arrayContaining(["effort_low", "effort_high", "reasoning_budget"]),
+    );
     expect(tabled.endpoint.features).not.toContain("effort_medium");
     expect(FACTS.features).not.toContain("effort_high");
   });
 
   it("needs a budget of something", () => {
     const request = asking({ reasoning: { ...nothing, budget: 0 } });
-    expect(cohereChatUpstream.format(request, target)).toMatchObject({ code: "invalid_reasoning_budget" });
+    expect(cohereChatUpstream.format(request, target)).toMatchObject({
+      code: "invalid_reasoning_budget",
+    });
   });
 });

@@ -1,17 +1,29 @@
-import type { GenerateRequest, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, InputPart, TextPart, Tool, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  ReasoningRequest,
+} from "../../../src/canon/generate/generate-request.ts";
+import type {
+  AssistantPart,
+  InputPart,
+  TextPart,
+  Tool,
+  Turn,
+} from "../../../src/canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { readDataUrl } from "../../../src/dialects/data-url.ts";
 
 /**
- * Reads a body of the protocol into canon, as the provider would understand it. No surface of ours speaks the protocol, so this is written
- * from its published description and from recorded requests, not from our printer. Throws for every member that it does not know.
+ * Reads a body of the protocol into canon, as the provider would understand it. No surface of ours
+ * speaks the protocol, so this is written from its published description and from recorded
+ * requests, not from our printer. Throws for every member that it does not know.
  */
 export function readBody(body: JsonObject): GenerateRequest {
   const members = new Members(body, "");
   const request: GenerateRequest = {
     purpose: "generate",
-    turns: joinResults(listOf(members.take("messages")).map((message) => readMessage(objectOf(message)))),
+    turns: joinResults(
+      listOf(members.take("messages")).map((message) => readMessage(objectOf(message))),
+    ),
     ...readTools(members),
     parallelToolCalls: null,
     format: readFormat(members.take("response_format")),
@@ -52,7 +64,8 @@ class Members {
 
   close(): void {
     const unknown = Object.keys(this.#object).filter((name) => !this.#taken.has(name));
-    if (unknown.length > 0) throw new Error(`unknown members of ${this.#path || "the body"}: ${unknown.join(", ")}`);
+    if (unknown.length > 0)
+      throw new Error(`unknown members of ${this.#path || "the body"}: ${unknown.join(", ")}`);
   }
 }
 
@@ -72,7 +85,8 @@ function textOf(value: JsonValue | undefined): string {
 }
 
 function numberOr(value: JsonValue | undefined): number | null {
-  if (value !== undefined && typeof value !== "number") throw new Error(`no number: ${JSON.stringify(value)}`);
+  if (value !== undefined && typeof value !== "number")
+    throw new Error(`no number: ${JSON.stringify(value)}`);
   return value ?? null;
 }
 
@@ -95,7 +109,10 @@ function readTurn(role: string, content: JsonValue | undefined, members: Members
       return { role, name: null, content: readParts(content) };
     case "tool": {
       const callId = textOf(members.take("tool_call_id"));
-      return { role, results: [{ callId, content: readTexts(content), isError: null, cache: null }] };
+      return {
+        role,
+        results: [{ callId, content: readTexts(content), isError: null, cache: null }],
+      };
     }
     case "assistant":
       return { role, name: null, content: readSaid(content, members) };
@@ -127,7 +144,8 @@ function readParts(content: JsonValue | undefined): readonly InputPart[] {
     const detail = image.take("detail") ?? null;
     image.close();
     members.close();
-    if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") throw new Error("detail");
+    if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high")
+      throw new Error("detail");
     const data = readDataUrl(url);
     return {
       kind: "image",
@@ -146,7 +164,14 @@ function readSaid(content: JsonValue | undefined, members: Members): readonly As
       const { type, text, thinking, ...rest } = objectOf(part);
       if (Object.keys(rest).length > 0) throw new Error("unknown members of a part");
       if (type === "text") said.push(say(textOf(text)));
-      else said.push({ kind: "reasoning", text: textOf(thinking), summary: false, signature: null, family: null });
+      else
+        said.push({
+          kind: "reasoning",
+          text: textOf(thinking),
+          summary: false,
+          signature: null,
+          family: null,
+        });
     }
   }
   const plan = members.take("tool_plan");
@@ -154,8 +179,15 @@ function readSaid(content: JsonValue | undefined, members: Members): readonly As
   for (const call of listOf(members.take("tool_calls") ?? [])) {
     const { id, type, function: called, ...rest } = objectOf(call);
     const { name, arguments: json, ...more } = objectOf(called);
-    if (type !== "function" || Object.keys({ ...rest, ...more }).length > 0) throw new Error("unknown call");
-    said.push({ kind: "tool_call", id: textOf(id), name: textOf(name), arguments: textOf(json), cache: null });
+    if (type !== "function" || Object.keys({ ...rest, ...more }).length > 0)
+      throw new Error("unknown call");
+    said.push({
+      kind: "tool_call",
+      id: textOf(id),
+      name: textOf(name),
+      arguments: textOf(json),
+      cache: null,
+    });
   }
   return said;
 }
@@ -178,7 +210,8 @@ function readTools(members: Members): Pick<GenerateRequest, "tools" | "toolChoic
   const tools = listOf(members.take("tools") ?? []).map((value): Tool => {
     const { type, function: called, ...rest } = objectOf(value);
     const { name, description, parameters, ...more } = objectOf(called);
-    if (type !== "function" || Object.keys({ ...rest, ...more }).length > 0) throw new Error("unknown tool");
+    if (type !== "function" || Object.keys({ ...rest, ...more }).length > 0)
+      throw new Error("unknown tool");
     if (strict !== null && typeof strict !== "boolean") throw new Error("strict_tools");
     return {
       name: textOf(name),
@@ -189,16 +222,24 @@ function readTools(members: Members): Pick<GenerateRequest, "tools" | "toolChoic
     };
   });
   if (choice === undefined) return { tools, toolChoice: null };
-  if (choice !== "REQUIRED" && choice !== "NONE") throw new Error(`unknown tool_choice ${JSON.stringify(choice)}`);
+  if (choice !== "REQUIRED" && choice !== "NONE")
+    throw new Error(`unknown tool_choice ${JSON.stringify(choice)}`);
   return { tools, toolChoice: { mode: choice === "NONE" ? "none" : "required" } };
 }
 
 function readFormat(value: JsonValue | undefined): GenerateRequest["format"] {
   if (value === undefined) return null;
   const { type, json_schema: schema, ...rest } = objectOf(value);
-  if (type !== "json_object" || Object.keys(rest).length > 0) throw new Error("unknown response_format");
+  if (type !== "json_object" || Object.keys(rest).length > 0)
+    throw new Error("unknown response_format");
   if (schema === undefined) return { kind: "json_object" };
-  return { kind: "json_schema", name: null, description: null, schema: objectOf(schema), strict: null };
+  return {
+    kind: "json_schema",
+    name: null,
+    description: null,
+    schema: objectOf(schema),
+    strict: null,
+  };
 }
 
 function readThinking(value: JsonValue | undefined): ReasoningRequest | null {
@@ -207,5 +248,10 @@ function readThinking(value: JsonValue | undefined): ReasoningRequest | null {
   if (Object.keys(rest).length > 0) throw new Error("unknown thinking");
   if (type === "disabled") return { effort: "none", budget: null, adaptive: false, display: null };
   if (type !== "enabled") throw new Error("unknown thinking");
-  return { effort: "unspecified", budget: numberOr(budget), adaptive: budget === undefined, display: null };
+  return {
+    effort: "unspecified",
+    budget: numberOr(budget),
+    adaptive: budget === undefined,
+    display: null,
+  };
 }

@@ -12,9 +12,13 @@ import { readBody } from "./read-body.ts";
 
 const RUNS = 400;
 
-/** Values that the protocol's ranges exclude, and combinations that it refuses, are the matter of format.test.ts. */
+/**
+ * Values that the protocol's ranges exclude, and combinations that it refuses, are the matter of
+ * format.test.ts.
+ */
 function within(request: GenerateRequest): GenerateRequest {
-  const unit = (value: number | null): number | null => (value === null ? null : Math.min(Math.abs(value), 1));
+  const unit = (value: number | null): number | null =>
+    value === null ? null : Math.min(Math.abs(value), 1);
   return {
     ...request,
     frequencyPenalty: unit(request.frequencyPenalty),
@@ -26,7 +30,9 @@ function within(request: GenerateRequest): GenerateRequest {
 
 const arbitrary = requestFor(allowedAt(target)).map(within);
 
-/** The normal form of this protocol: `normalRequest`, without what its own dropped fields remove. */
+/**
+ * The normal form of this protocol: `normalRequest`, without what its own dropped fields remove.
+ */
 function meaning(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): unknown {
   const { logprobs, topP, tools, toolChoice } = request;
   return normalRequest(
@@ -35,7 +41,9 @@ function meaning(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): 
       turns: request.turns.map((turn) => plainTurn(turn, dropped)),
       topP: dropped.has("top_p_limited") && topP === 1 ? 0.99 : topP,
       logprobs: dropped.has("logprobs_coarser") && logprobs !== null ? 0 : logprobs,
-      tools: dropped.has("tool_strictness_widened") ? tools.map((tool) => ({ ...tool, strict: true })) : tools,
+      tools: dropped.has("tool_strictness_widened")
+        ? tools.map((tool) => ({ ...tool, strict: true }))
+        : tools,
       toolChoice: dropped.has("hint_dropped") && tools.length === 0 ? null : toolChoice,
       // A penalty of 0 has no effect.
       frequencyPenalty: request.frequencyPenalty === 0 ? null : request.frequencyPenalty,
@@ -49,13 +57,16 @@ function plainTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
   if (turn.role !== "assistant" || !dropped.has("reasoning_display_dropped")) return turn;
   return {
     ...turn,
-    content: turn.content.map((part) => (part.kind === "reasoning" ? { ...part, summary: false } : part)),
+    content: turn.content.map((part) =>
+      part.kind === "reasoning" ? { ...part, summary: false } : part,
+    ),
   };
 }
 
 function printed(request: GenerateRequest) {
   const formatted = cohereChatUpstream.format(request, target);
-  if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.param} ${formatted.message}`);
+  if ("code" in formatted)
+    throw new Error(`${formatted.code} ${formatted.param} ${formatted.message}`);
   return formatted;
 }
 

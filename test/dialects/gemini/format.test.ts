@@ -3,7 +3,18 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-parts.ts";
-import { answered, assistant, call, format, hello, result, signed, targetWith, text, user } from "./target.ts";
+import {
+  answered,
+  assistant,
+  call,
+  format,
+  hello,
+  result,
+  signed,
+  targetWith,
+  text,
+  user,
+} from "./target.ts";
 
 const tool = (name: string, strict: boolean | null = null): Tool => ({
   name,
@@ -32,7 +43,8 @@ describe("a request", () => {
   });
 
   it("names models as they are, and other resources by their names", () => {
-    const pathOf = (upstreamModel: string): string => format({}, targetWith({}, {}, { upstreamModel })).path;
+    const pathOf = (upstreamModel: string): string =>
+      format({}, targetWith({}, {}, { upstreamModel })).path;
     expect(pathOf("gemini-x+cut=after-2")).toBe("/models/gemini-x%2Bcut%3Dafter-2:generateContent");
     expect(pathOf("tunedModels/mine?")).toBe("/tunedModels/mine%3F:generateContent");
   });
@@ -59,14 +71,22 @@ describe("a request", () => {
   });
 
   it("joins leading system text", () => {
-    const { body, dropped } = format({ turns: [system("system", "a"), system("developer", "b"), user(text("x"))] });
+    const { body, dropped } = format({
+      turns: [system("system", "a"), system("developer", "b"), user(text("x"))],
+    });
     expect(body.systemInstruction).toEqual({ parts: [{ text: "a" }, { text: "b" }] });
     expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
   it("leaves turns of the user apart, joins those of the model, and drops what is empty", () => {
     const { body, dropped } = format({
-      turns: [user(text("a")), user(text(""), text("b")), assistant(text("c")), assistant(text("d")), user(text(""))],
+      turns: [
+        user(text("a")),
+        user(text(""), text("b")),
+        assistant(text("c")),
+        assistant(text("d")),
+        user(text("")),
+      ],
     });
     expect(body.contents).toEqual([
       { role: "user", parts: [{ text: "a" }] },
@@ -74,11 +94,15 @@ describe("a request", () => {
       { role: "model", parts: [{ text: "c" }, { text: "d" }] },
     ]);
     expect(dropped).toEqual(["empty_text_dropped", "turns_merged", "prefill_as_turn"]);
-    expect(format({ turns: [user(text(""))] }).body.contents).toEqual([{ role: "user", parts: [{ text: "" }] }]);
+    expect(format({ turns: [user(text(""))] }).body.contents).toEqual([
+      { role: "user", parts: [{ text: "" }] },
+    ]);
   });
 
   it("says that the beginning of an answer is only a turn", () => {
-    expect(format({ turns: [user(text("a")), assistant(text("b"))] }).dropped).toEqual(["prefill_as_turn"]);
+    expect(format({ turns: [user(text("a")), assistant(text("b"))] }).dropped).toEqual([
+      "prefill_as_turn",
+    ]);
   });
 
   it("carries data by its media type", () => {
@@ -88,7 +112,12 @@ describe("a request", () => {
         user(
           { kind: "file", source, name: "a.pdf", cache: { ttl: null } },
           { kind: "audio", format: "mp3", data: "AA==" },
-          { kind: "image", source: { ...source, mediaType: "image/png" }, detail: "auto", cache: null },
+          {
+            kind: "image",
+            source: { ...source, mediaType: "image/png" },
+            detail: "auto",
+            cache: null,
+          },
         ),
       ],
     });
@@ -108,9 +137,14 @@ describe("a request", () => {
     [[null], undefined, []],
   ])("requests one detail for all images: %j", (details, resolution, dropped) => {
     const source = { kind: "base64", mediaType: "image/png", data: "AA==" } as const;
-    const images = details.map((detail) => ({ kind: "image", source, detail, cache: null }) as const);
+    const images = details.map(
+      (detail) => ({ kind: "image", source, detail, cache: null }) as const,
+    );
     const made = format({ turns: [user(...images)] });
-    expect([made.body.generationConfig?.mediaResolution, made.dropped]).toEqual([resolution, dropped]);
+    expect([made.body.generationConfig?.mediaResolution, made.dropped]).toEqual([
+      resolution,
+      dropped,
+    ]);
   });
 });
 
@@ -126,7 +160,12 @@ describe("calls and results", () => {
 
   it("stand in one content each; results have the names of their calls", () => {
     const { body } = format({ turns }, unsigning);
-    expect(body.contents.map(({ role }: { role: string }) => role)).toEqual(["user", "model", "user", "user"]);
+    expect(body.contents.map(({ role }: { role: string }) => role)).toEqual([
+      "user",
+      "model",
+      "user",
+      "user",
+    ]);
     expect(body.contents[2].parts).toEqual([
       { functionResponse: { id: "2", name: "g", response: { output: "ok" } } },
       { functionResponse: { id: "1", name: "f", response: { error: "no" } } },
@@ -137,7 +176,10 @@ describe("calls and results", () => {
   });
 
   it("have the order of the calls where ids are not taken", () => {
-    const { body } = format({ turns }, targetWith({ signatureFamily: null }, { flags: ["no_call_ids"] }));
+    const { body } = format(
+      { turns },
+      targetWith({ signatureFamily: null }, { flags: ["no_call_ids"] }),
+    );
     expect(body.contents[1].parts[1]).toEqual({ functionCall: { name: "g", args: {} } });
     expect(body.contents[2].parts).toEqual([
       { functionResponse: { name: "f", response: { error: "no" } } },
@@ -147,7 +189,9 @@ describe("calls and results", () => {
 
   it("find the last call of an id that came again", () => {
     const again = [...turns.slice(0, 4), assistant(call("1", "h")), answered(result("1"))];
-    expect(format({ turns: again }, unsigning).body.contents.at(-1).parts[0].functionResponse.name).toBe("h");
+    expect(
+      format({ turns: again }, unsigning).body.contents.at(-1).parts[0].functionResponse.name,
+    ).toBe("h");
   });
 
   it("that answer nothing are refused", () => {
@@ -177,7 +221,10 @@ describe("calls and results", () => {
     });
     expect(dropped).toEqual(["result_files_apart"]);
     const nothing = { ...result("1"), content: [] };
-    const empty = format({ turns: [user(text("x")), assistant(call("1")), answered(nothing)] }, unsigning);
+    const empty = format(
+      { turns: [user(text("x")), assistant(call("1")), answered(nothing)] },
+      unsigning,
+    );
     expect(empty.body.contents[2].parts[0].functionResponse.response).toEqual({});
   });
 });
@@ -202,8 +249,13 @@ describe("signatures", () => {
 
   it("on texts, empty texts and thoughts", () => {
     expect(
-      partsOf(signed("thought.TH", "hm"), text("a"), signed("text.TX"), text("b"), signed("empty.EM")).body.contents[1]
-        .parts,
+      partsOf(
+        signed("thought.TH", "hm"),
+        text("a"),
+        signed("text.TX"),
+        text("b"),
+        signed("empty.EM"),
+      ).body.contents[1].parts,
     ).toEqual([
       { text: "hm", thought: true, thoughtSignature: "TH" },
       { text: "a" },
@@ -224,17 +276,24 @@ describe("signatures", () => {
       { text: "a", thoughtSignature: "AA" },
       { text: "", thoughtSignature: "BB" },
     ]);
-    expect(partsOf(signed("call.a.b"), call("1")).body.contents[1].parts[0].thoughtSignature).toBe("a.b");
+    expect(partsOf(signed("call.a.b"), call("1")).body.contents[1].parts[0].thoughtSignature).toBe(
+      "a.b",
+    );
   });
 
   it("that were not given are marked so, on the first of several calls, for models that sign", () => {
-    const turns = [user(text("x")), assistant(call("1"), call("2")), answered(result("1"), result("2"))];
+    const turns = [
+      user(text("x")),
+      assistant(call("1"), call("2")),
+      answered(result("1"), result("2")),
+    ];
     const { body, dropped } = format({ turns });
-    expect(body.contents[1].parts.map((part: { thoughtSignature?: string }) => part.thoughtSignature)).toEqual([
-      UNSIGNED_CALL,
-      undefined,
-    ]);
-    expect(Buffer.from(UNSIGNED_CALL, "base64").toString()).toBe("skip_thought_signature_validator");
+    expect(
+      body.contents[1].parts.map((part: { thoughtSignature?: string }) => part.thoughtSignature),
+    ).toEqual([UNSIGNED_CALL, undefined]);
+    expect(Buffer.from(UNSIGNED_CALL, "base64").toString()).toBe(
+      "skip_thought_signature_validator",
+    );
     expect(dropped).toEqual(["signature_placeholder"]);
     expect(format({ turns }, targetWith({ signatureFamily: null })).dropped).toEqual([]);
   });
@@ -247,7 +306,12 @@ describe("tools", () => {
     [{ mode: "none" }, [true], { mode: "NONE" }, ["hint_dropped"]],
     [{ mode: "required" }, [true], { mode: "ANY" }, ["hint_dropped"]],
     [{ mode: "named", name: "t0" }, [false], { mode: "ANY", allowedFunctionNames: ["t0"] }, []],
-    [{ mode: "allowed", names: ["t0"], required: true }, [false], { mode: "ANY", allowedFunctionNames: ["t0"] }, []],
+    [
+      { mode: "allowed", names: ["t0"], required: true },
+      [false],
+      { mode: "ANY", allowedFunctionNames: ["t0"] },
+      [],
+    ],
     [
       { mode: "allowed", names: ["t0"], required: false },
       [false],
@@ -259,13 +323,22 @@ describe("tools", () => {
     [{ mode: "auto" }, [], undefined, ["hint_dropped"]],
     [{ mode: "none" }, [], undefined, ["hint_dropped"]],
   ])("with the choice %j, strict %j", (toolChoice, strict, config, dropped) => {
-    const made = format({ tools: strict.map((value, index) => tool(`t${index}`, value)), toolChoice });
+    const made = format({
+      tools: strict.map((value, index) => tool(`t${index}`, value)),
+      toolChoice,
+    });
     expect([made.body.toolConfig?.functionCallingConfig, made.dropped]).toEqual([config, dropped]);
   });
 
   it("have their schemas whole", () => {
-    const parameters = { type: "object", properties: { n: { $ref: "#/$defs/n" } }, $defs: { n: { type: "number" } } };
-    const { body } = format({ tools: [{ ...tool("f"), description: "d", parameters, cache: { ttl: "1h" } }] });
+    const parameters = {
+      type: "object",
+      properties: { n: { $ref: "#/$defs/n" } },
+      $defs: { n: { type: "number" } },
+    };
+    const { body } = format({
+      tools: [{ ...tool("f"), description: "d", parameters, cache: { ttl: "1h" } }],
+    });
     expect(body.tools).toEqual([
       { functionDeclarations: [{ name: "f", description: "d", parametersJsonSchema: parameters }] },
     ]);
@@ -284,7 +357,13 @@ describe("how to answer", () => {
       seed: 0,
       stop: ["a", "b", "c", "d", "e"],
       logprobs: 2,
-      format: { kind: "json_schema", name: "n", description: null, schema: { type: "object" }, strict: true },
+      format: {
+        kind: "json_schema",
+        name: "n",
+        description: null,
+        schema: { type: "object" },
+        strict: true,
+      },
       hints: { serviceTier: "default", promptCacheKey: "k", promptCacheRetention: null },
     });
     expect(body.generationConfig).toEqual({
@@ -313,7 +392,10 @@ describe("how to answer", () => {
     });
     expect(format({ logprobs: 0 }).body.generationConfig).toEqual({ responseLogprobs: true });
     const zero = format({ maxOutputTokens: 0 });
-    expect([zero.body.generationConfig, zero.dropped]).toEqual([{ maxOutputTokens: 1 }, ["output_limit_raised"]]);
+    expect([zero.body.generationConfig, zero.dropped]).toEqual([
+      { maxOutputTokens: 1 },
+      ["output_limit_raised"],
+    ]);
   });
 
   it.each([

@@ -11,7 +11,11 @@ import { encoder, frame, hello, targetWith } from "./target.ts";
 const target = targetWith();
 
 /** One piece of an answer. */
-const piece = (parts: readonly JsonObject[], more: JsonObject = {}, outer: JsonObject = {}): JsonObject => ({
+const piece = (
+  parts: readonly JsonObject[],
+  more: JsonObject = {},
+  outer: JsonObject = {},
+): JsonObject => ({
   candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
   modelVersion: "gemini-x-001",
   responseId: "abc",
@@ -25,14 +29,20 @@ function stream(
   position = target,
 ): readonly InferenceEvent[] {
   const parser = geminiUpstream.parseStream({ ...hello, ...request }, position);
-  const reported = pieces.flatMap((item) => parser.push(item instanceof Uint8Array ? item : frame(item)));
+  const reported = pieces.flatMap((item) =>
+    parser.push(item instanceof Uint8Array ? item : frame(item)),
+  );
   const events = [...reported, ...parser.end()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
 
 function whole(answer: unknown, request: Partial<GenerateRequest> = {}): readonly InferenceEvent[] {
-  const events = geminiUpstream.parseAnswer(encoder.encode(JSON.stringify(answer)), { ...hello, ...request }, target);
+  const events = geminiUpstream.parseAnswer(
+    encoder.encode(JSON.stringify(answer)),
+    { ...hello, ...request },
+    target,
+  );
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
@@ -40,12 +50,24 @@ function whole(answer: unknown, request: Partial<GenerateRequest> = {}): readonl
 describe("a stream", () => {
   it("reports thoughts, texts and calls, in their order", () => {
     const events = stream([
-      piece([{ text: "hm", thought: true }], {}, { usageMetadata: { promptTokenCount: 5, thoughtsTokenCount: 2 } }),
+      piece(
+        [{ text: "hm", thought: true }],
+        {},
+        { usageMetadata: { promptTokenCount: 5, thoughtsTokenCount: 2 } },
+      ),
       piece([{ text: "a" }]),
       piece([{ text: "b" }], {}, { usageMetadata: { promptTokenCount: 5, thoughtsTokenCount: 2 } }),
-      piece([{ functionCall: { name: "f", args: { n: 1 } }, thoughtSignature: "AA" }, { functionCall: { name: "g" } }]),
+      piece([
+        { functionCall: { name: "f", args: { n: 1 } }, thoughtSignature: "AA" },
+        { functionCall: { name: "g" } },
+      ]),
       piece([{ text: "" }], STOP, {
-        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 7, thoughtsTokenCount: 2, totalTokenCount: 14 },
+        usageMetadata: {
+          promptTokenCount: 5,
+          candidatesTokenCount: 7,
+          thoughtsTokenCount: 2,
+          totalTokenCount: 14,
+        },
       }),
       piece([{ text: "late" }], STOP),
     ]);
@@ -139,7 +161,10 @@ describe("a stream", () => {
       targetWith({ signatureFamily: null }),
     );
     expect(events.filter(({ type }) => type === "dropped")).toHaveLength(2);
-    expect(collectAnswer(events).blocks.map(({ kind }) => kind)).toEqual(["tool_call", "reasoning"]);
+    expect(collectAnswer(events).blocks.map(({ kind }) => kind)).toEqual([
+      "tool_call",
+      "reasoning",
+    ]);
   });
 
   it("keeps the provider's ids, makes none twice, and keeps the digits of numbers", () => {
@@ -156,7 +181,10 @@ describe("a stream", () => {
   it("has log probabilities where they were requested", () => {
     const token = { token: "a", logProbability: -0.5, tokenId: 7 };
     const result = {
-      logprobsResult: { chosenCandidates: [token], topCandidates: [{ candidates: [token, { token: "b" }] }] },
+      logprobsResult: {
+        chosenCandidates: [token],
+        topCandidates: [{ candidates: [token, { token: "b" }] }],
+      },
     };
     const answer = [piece([{ text: "t", thought: true }, { text: "a" }], { ...STOP, ...result })];
     const [, block] = collectAnswer(stream(answer, { logprobs: 2 })).blocks;
@@ -180,23 +208,40 @@ describe("a stream", () => {
     const cite = (parts: readonly JsonObject[], more: JsonObject) => {
       const events = stream([piece(parts, { ...STOP, ...more })]);
       const [block] = collectAnswer(events).blocks;
-      return [block?.kind === "text" ? block.citations : [], events.some(({ type }) => type === "dropped")];
+      return [
+        block?.kind === "text" ? block.citations : [],
+        events.some(({ type }) => type === "dropped"),
+      ];
     };
     const citation = { url: "https://a.example", title: null, start: null, end: null };
     const sources = [{ startIndex: 1, uri: "https://a.example" }];
-    expect(cite([{ text: "a" }], { citationMetadata: { citationSources: sources } })).toEqual([[citation], false]);
-    expect(cite([{ text: "a" }], { citationMetadata: { citations: [...sources, {}] } })).toEqual([[citation], true]);
-    expect(cite([{ functionCall: { name: "f" } }], { citationMetadata: { citations: sources } })).toEqual([[], true]);
-    expect(cite([{ text: "a" }], { groundingMetadata: { webSearchQueries: ["q"] } })).toEqual([[], true]);
+    expect(cite([{ text: "a" }], { citationMetadata: { citationSources: sources } })).toEqual([
+      [citation],
+      false,
+    ]);
+    expect(cite([{ text: "a" }], { citationMetadata: { citations: [...sources, {}] } })).toEqual([
+      [citation],
+      true,
+    ]);
+    expect(
+      cite([{ functionCall: { name: "f" } }], { citationMetadata: { citations: sources } }),
+    ).toEqual([[], true]);
+    expect(cite([{ text: "a" }], { groundingMetadata: { webSearchQueries: ["q"] } })).toEqual([
+      [],
+      true,
+    ]);
   });
 
   it("that ends without a reason is cut off; what is not JSON, or too large, is no answer", () => {
-    const failureOf = (pieces: readonly (JsonObject | Uint8Array)[]) => collectAnswer(stream(pieces)).failure;
+    const failureOf = (pieces: readonly (JsonObject | Uint8Array)[]) =>
+      collectAnswer(stream(pieces)).failure;
     expect(failureOf([])).toMatchObject({ kind: "truncated" });
     expect(failureOf([piece([{ text: "a" }])])).toMatchObject({ kind: "truncated" });
     expect(failureOf([encoder.encode("data: {\n\n")])).toMatchObject({ kind: "malformed" });
     expect(failureOf([encoder.encode("data: [1]\n\n")])).toMatchObject({ kind: "malformed" });
-    expect(failureOf([new Uint8Array(MAXIMUM_EVENT_BYTES + 1).fill(97)])).toMatchObject({ kind: "too_large" });
+    expect(failureOf([new Uint8Array(MAXIMUM_EVENT_BYTES + 1).fill(97)])).toMatchObject({
+      kind: "too_large",
+    });
     const cut = frame(piece([{ text: "a" }], STOP)).subarray(0, -4);
     expect(collectAnswer(stream([cut])).finish?.reason).toBe("stop");
   });
@@ -282,14 +327,20 @@ describe("an answer", () => {
     ["text", null],
     [[piece([{ text: "a" }], STOP)], null],
     [piece([{ executableCode: { code: "1" } }], STOP), "unexpected_output_item"],
-    [piece([{ inlineData: { mimeType: "image/png", data: "AA==" } }], STOP), "unexpected_output_item"],
+    [
+      piece([{ inlineData: { mimeType: "image/png", data: "AA==" } }], STOP),
+      "unexpected_output_item",
+    ],
     [piece([{ functionCall: { name: "f", willContinue: true } }], STOP), "unexpected_output_item"],
     [piece([{ functionCall: { name: "" } }], STOP), null],
     [piece([{ functionCall: { name: "f", args: [] } }], STOP), null],
     [{ candidates: [{ ...STOP }, { ...STOP, index: 1 }] }, "unexpected_output_item"],
     [{ candidates: [{ ...STOP, index: 1 }] }, "unexpected_output_item"],
   ])("that is none is a failure: %j", (answer, code) => {
-    expect(whole(answer).at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed", code } });
+    expect(whole(answer).at(-1)).toMatchObject({
+      type: "failure",
+      failure: { kind: "malformed", code },
+    });
   });
 
   it("of nothing is one, too", () => {
@@ -301,7 +352,10 @@ describe("an answer", () => {
 
   it.each([
     [{ promptTokenCount: 5, candidatesTokenCount: 3, thoughtsTokenCount: 2 }, [5, 5, null, 2]],
-    [{ promptTokenCount: 5, toolUsePromptTokenCount: 4, candidatesTokenCount: 3 }, [9, 3, null, null]],
+    [
+      { promptTokenCount: 5, toolUsePromptTokenCount: 4, candidatesTokenCount: 3 },
+      [9, 3, null, null],
+    ],
     [{ promptTokenCount: 5, cachedContentTokenCount: 4, candidatesTokenCount: 3 }, [5, 3, 4, null]],
     [{ promptTokenCount: 5, thoughtsTokenCount: 2, totalTokenCount: 7 }, [5, 2, null, 2]],
     [{ promptTokenCount: 5 }, [5, null, null, null]],
@@ -317,7 +371,9 @@ describe("an answer", () => {
   });
 
   it("that counts nothing says nothing of counts", () => {
-    expect(collectAnswer(whole(piece([], STOP, { usageMetadata: { trafficType: "ON_DEMAND" } }))).usage).toBeNull();
+    expect(
+      collectAnswer(whole(piece([], STOP, { usageMetadata: { trafficType: "ON_DEMAND" } }))).usage,
+    ).toBeNull();
   });
 
   it("to a count is its number", () => {
@@ -325,7 +381,9 @@ describe("an answer", () => {
       usage: { input: 7, output: null },
       finish: { reason: "stop" },
     });
-    expect(whole({}, { purpose: "count" })).toMatchObject([{ type: "failure", failure: { kind: "malformed" } }]);
+    expect(whole({}, { purpose: "count" })).toMatchObject([
+      { type: "failure", failure: { kind: "malformed" } },
+    ]);
   });
 });
 
@@ -355,7 +413,9 @@ describe("an error", () => {
 
   it("about the router's key is not the caller's", () => {
     const details = [{ reason: "API_KEY_INVALID" }];
-    expect(read(400, { error: { status: "INVALID_ARGUMENT", message: "canary", details } })).toEqual({
+    expect(
+      read(400, { error: { status: "INVALID_ARGUMENT", message: "canary", details } }),
+    ).toEqual({
       kind: "auth",
       status: 400,
       retryAfter: null,
@@ -364,17 +424,21 @@ describe("an error", () => {
   });
 
   it("says when to come again", () => {
-    const delayed = (retryDelay: unknown) => read(429, [{ error: { details: [{ retryDelay }] } }]).retryAfter;
-    expect([delayed("33.0405s"), delayed("0s"), delayed("99999999s"), delayed("soon"), delayed(3)]).toEqual([
-      33_041,
-      0,
-      null,
-      null,
-      null,
-    ]);
+    const delayed = (retryDelay: unknown) =>
+      read(429, [{ error: { details: [{ retryDelay }] } }]).retryAfter;
+    expect([
+      delayed("33.0405s"),
+      delayed("0s"),
+      delayed("99999999s"),
+      delayed("soon"),
+      delayed(3),
+    ]).toEqual([33_041, 0, null, null, null]);
   });
 
   it("that is not JSON is one by its status", () => {
-    expect(geminiUpstream.readError(502, encoder.encode("<html>"))).toMatchObject({ kind: "server_error", code: null });
+    expect(geminiUpstream.readError(502, encoder.encode("<html>"))).toMatchObject({
+      kind: "server_error",
+      code: null,
+    });
   });
 });

@@ -1,4 +1,8 @@
-import type { GenerateRequest, OutputFormat, ReasoningRequest } from "../../../src/canon/generate/generate-request.ts";
+import type {
+  GenerateRequest,
+  OutputFormat,
+  ReasoningRequest,
+} from "../../../src/canon/generate/generate-request.ts";
 import type {
   AssistantPart,
   InputPart,
@@ -38,7 +42,10 @@ interface Part {
   readonly functionResponse?: {
     readonly id: string;
     readonly name: string;
-    readonly response: { readonly output?: string | readonly string[]; readonly error?: string | readonly string[] };
+    readonly response: {
+      readonly output?: string | readonly string[];
+      readonly error?: string | readonly string[];
+    };
     readonly parts?: readonly Part[];
   };
 }
@@ -50,7 +57,10 @@ interface Declaration {
 }
 
 interface ToolConfig {
-  readonly functionCallingConfig: { readonly mode: string; readonly allowedFunctionNames?: readonly string[] };
+  readonly functionCallingConfig: {
+    readonly mode: string;
+    readonly allowedFunctionNames?: readonly string[];
+  };
 }
 
 interface Thinking {
@@ -77,14 +87,20 @@ interface Config {
 }
 
 /** Members that are left when all known ones have been taken: there must be none. */
-function take<Known extends object>(object: Known, ...names: readonly (keyof Known & string)[]): Known {
+function take<Known extends object>(
+  object: Known,
+  ...names: readonly (keyof Known & string)[]
+): Known {
   const known: readonly string[] = names;
   const strange = Object.keys(object).filter((name) => !known.includes(name));
   if (strange.length > 0) throw new Error(`the reader does not know ${strange.join(", ")}`);
   return object;
 }
 
-/** Reads a request of this protocol into canon, as a surface of it would: the only proof that nothing disappears on the way out. */
+/**
+ * Reads a request of this protocol into canon, as a surface of it would: the only proof that
+ * nothing disappears on the way out.
+ */
 export function readBack({ path, body }: FormattedRequest): GenerateRequest {
   const printed: Body = JSON.parse(JSON.stringify(body));
   const isCount = path.endsWith(":countTokens");
@@ -141,14 +157,18 @@ export function readBack({ path, body }: FormattedRequest): GenerateRequest {
 
 function readSystem(instruction: Content | undefined): readonly Turn[] {
   if (instruction === undefined) return [];
-  const content = take(instruction, "parts").parts.map((part) => text(take(part, "text").text ?? ""));
+  const content = take(instruction, "parts").parts.map((part) =>
+    text(take(part, "text").text ?? ""),
+  );
   return [{ role: "system", authority: "system", content }];
 }
 
 function readContent(content: Content): readonly Turn[] {
   const { role, parts } = take(content, "role", "parts");
-  if (role === "model") return [{ role: "assistant", name: null, content: parts.flatMap(readSaid) }];
-  if (role !== "user" || parts.length === 0) throw new Error("a turn without a role, or without content");
+  if (role === "model")
+    return [{ role: "assistant", name: null, content: parts.flatMap(readSaid) }];
+  if (role !== "user" || parts.length === 0)
+    throw new Error("a turn without a role, or without content");
   if (parts.every(({ functionResponse }) => functionResponse !== undefined)) {
     return [{ role: "tool", results: parts.map(readResult) }];
   }
@@ -161,11 +181,14 @@ function readInput(part: Part): InputPart {
   const { mimeType, data } = take(inlineData, "mimeType", "data");
   const source = { kind: "base64", mediaType: mimeType, data } as const;
   if (mimeType.startsWith("image/")) return { kind: "image", source, detail: null, cache: null };
-  if (mimeType.startsWith("audio/")) return { kind: "audio", format: mimeType.slice("audio/".length), data };
+  if (mimeType.startsWith("audio/"))
+    return { kind: "audio", format: mimeType.slice("audio/".length), data };
   return { kind: "file", source, name: null, cache: null };
 }
 
-/** A signature on a part is reasoning without text before it; one on a thought is that thought's. */
+/**
+ * A signature on a part is reasoning without text before it; one on a thought is that thought's.
+ */
 function readSaid(part: Part): readonly AssistantPart[] {
   const {
     text: value,
@@ -173,12 +196,15 @@ function readSaid(part: Part): readonly AssistantPart[] {
     thoughtSignature,
     functionCall,
   } = take(part, "text", "thought", "thoughtSignature", "functionCall");
-  const signature = thoughtSignature === undefined || thoughtSignature === UNSIGNED_CALL ? null : thoughtSignature;
+  const signature =
+    thoughtSignature === undefined || thoughtSignature === UNSIGNED_CALL ? null : thoughtSignature;
   const family = signature === null ? null : "gemini";
-  const reasoning = (said: string) => ({ kind: "reasoning", text: said, summary: true, signature, family }) as const;
+  const reasoning = (said: string) =>
+    ({ kind: "reasoning", text: said, summary: true, signature, family }) as const;
   if (thought === true) return [reasoning(value ?? "")];
   const before = signature === null ? [] : [reasoning("")];
-  if (functionCall === undefined) return value === undefined || value === "" ? before : [...before, text(value)];
+  if (functionCall === undefined)
+    return value === undefined || value === "" ? before : [...before, text(value)];
   const { id, name, args } = take(functionCall, "id", "name", "args");
   return [...before, { kind: "tool_call", id, name, arguments: JSON.stringify(args), cache: null }];
 }
@@ -206,8 +232,19 @@ function readFile(part: Part): Exclude<InputPart, { kind: "audio" }> {
 function readTools(tools: Body["tools"], strict: boolean): readonly Tool[] {
   return (tools ?? []).flatMap((tool) =>
     take(tool, "functionDeclarations").functionDeclarations.map((declared): Tool => {
-      const { name, description, parametersJsonSchema } = take(declared, "name", "description", "parametersJsonSchema");
-      return { name, description: description ?? null, parameters: parametersJsonSchema ?? null, strict, cache: null };
+      const { name, description, parametersJsonSchema } = take(
+        declared,
+        "name",
+        "description",
+        "parametersJsonSchema",
+      );
+      return {
+        name,
+        description: description ?? null,
+        parameters: parametersJsonSchema ?? null,
+        strict,
+        cache: null,
+      };
     }),
   );
 }
@@ -229,7 +266,10 @@ function readChoice(toolConfig: ToolConfig | undefined): {
     case "NONE":
       return { choice: { mode: "none" }, strict: false };
     case "ANY":
-      return { choice: allowed === null ? { mode: "required" } : { ...allowed, required: true }, strict: false };
+      return {
+        choice: allowed === null ? { mode: "required" } : { ...allowed, required: true },
+        strict: false,
+      };
     case "VALIDATED":
       return allowed === null
         ? { choice: null, strict: true }
@@ -258,5 +298,10 @@ function readReasoning(config: Thinking | undefined): ReasoningRequest | null {
   );
   const display = includeThoughts === true ? "summarized" : "omitted";
   if (thinkingBudget === 0) return { effort: "none", budget: null, adaptive: false, display };
-  return { effort: thinkingLevel ?? "unspecified", budget: thinkingBudget ?? null, adaptive: false, display };
+  return {
+    effort: thinkingLevel ?? "unspecified",
+    budget: thinkingBudget ?? null,
+    adaptive: false,
+    display,
+  };
 }

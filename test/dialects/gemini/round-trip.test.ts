@@ -18,12 +18,14 @@ const TARGETS = {
 };
 
 /**
- * What only this protocol can say, before the rules of all protocols: thoughts are always summaries, and are shown unless a request
- * turns them off; calls that are forced, limited to names or forbidden keep to their schemas by themselves; one named function is a list of one.
+ * What only this protocol can say, before the rules of all protocols: thoughts are always
+ * summaries, and are shown unless a request turns them off; calls that are forced, limited to names
+ * or forbidden keep to their schemas by themselves; one named function is a list of one.
  */
 function own(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): GenerateRequest {
   const { reasoning } = request;
-  const display = reasoning?.display === "omitted" || reasoning?.effort === "none" ? "omitted" : "summarized";
+  const display =
+    reasoning?.display === "omitted" || reasoning?.effort === "none" ? "omitted" : "summarized";
   return {
     ...request,
     turns: request.turns.map((turn) => ownTurn(turn, dropped)),
@@ -33,7 +35,10 @@ function own(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): Gene
   };
 }
 
-function ownTools({ tools, toolChoice }: GenerateRequest, dropped: ReadonlySet<DroppedField>): readonly Tool[] {
+function ownTools(
+  { tools, toolChoice }: GenerateRequest,
+  dropped: ReadonlySet<DroppedField>,
+): readonly Tool[] {
   const isImplied = toolChoice !== null && toolChoice.mode !== "auto";
   return tools.map((tool) => ({
     ...tool,
@@ -42,7 +47,9 @@ function ownTools({ tools, toolChoice }: GenerateRequest, dropped: ReadonlySet<D
 }
 
 function ownChoice(choice: ToolChoice | null): ToolChoice | null {
-  return choice?.mode === "named" ? { mode: "allowed", names: [choice.name], required: true } : choice;
+  return choice?.mode === "named"
+    ? { mode: "allowed", names: [choice.name], required: true }
+    : choice;
 }
 
 function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
@@ -56,7 +63,9 @@ function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
     case "assistant":
       return {
         ...turn,
-        content: turn.content.map((part) => (part.kind === "reasoning" ? { ...part, summary: true } : part)),
+        content: turn.content.map((part) =>
+          part.kind === "reasoning" ? { ...part, summary: true } : part,
+        ),
       };
     case "tool":
       return {
@@ -65,7 +74,10 @@ function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
           const content = result.content.map(undetailed);
           if (!dropped.has("result_files_apart")) return { ...result, content };
           const texts = content.filter(({ kind }) => kind === "text");
-          return { ...result, content: [...texts, ...content.filter(({ kind }) => kind !== "text")] };
+          return {
+            ...result,
+            content: [...texts, ...content.filter(({ kind }) => kind !== "text")],
+          };
         }),
       };
   }
@@ -83,7 +95,9 @@ describe.each(Object.entries(TARGETS))("a request for %s", (_name, target) => {
         const dropped = new Set(formatted.dropped);
         for (const field of dropped) seen.add(field);
         const again = own(readBack(formatted), dropped);
-        expect(normalRequest(again, dropped)).toEqual(normalRequest(own(request, dropped), dropped));
+        expect(normalRequest(again, dropped)).toEqual(
+          normalRequest(own(request, dropped), dropped),
+        );
       }),
       { numRuns: 1_000 },
     );
@@ -104,7 +118,8 @@ describe.each(Object.entries(TARGETS))("a request for %s", (_name, target) => {
       fc.property(arbitrary, (request) => {
         const generate = geminiUpstream.format(request, target);
         const count = geminiUpstream.format({ ...request, purpose: "count" }, target);
-        if ("code" in generate || "code" in count) throw new Error("a request that the target can take is refused");
+        if ("code" in generate || "code" in count)
+          throw new Error("a request that the target can take is refused");
         const counted = readBack(count);
         const meant = readBack(generate);
         expect(counted.turns).toEqual(meant.turns);

@@ -1,6 +1,11 @@
 import { GEMINI as FACTS_OF_GEMINI } from "../../../src/dialects/gemini/facts.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, ToolTurn, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
+import type {
+  AssistantPart,
+  ToolTurn,
+  Turn,
+  UserTurn,
+} from "../../../src/canon/generate/message.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
@@ -12,7 +17,10 @@ import { endpoint, model, provider } from "../../support/table.ts";
 /** What the dialect's row says. */
 export const GEMINI: DialectFacts = FACTS_OF_GEMINI;
 
-/** A target that speaks the dialect; what its endpoint can do follows from the rows, as the compiler does it. */
+/**
+ * A target that speaks the dialect; what its endpoint can do follows from the rows, as the compiler
+ * does it.
+ */
 export function targetWith(
   modelRow: Partial<ModelRow> = {},
   providerRow: Partial<ProviderRow> = {},
@@ -36,8 +44,16 @@ export function targetWith(
 }
 
 export const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;
-export const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
-export const assistant = (...content: AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+export const user = (...content: UserTurn["content"]): Turn => ({
+  role: "user",
+  name: null,
+  content,
+});
+export const assistant = (...content: AssistantPart[]): Turn => ({
+  role: "assistant",
+  name: null,
+  content,
+});
 export const call = (id: string, name = "f", json = "{}") =>
   ({ kind: "tool_call", id, name, arguments: json, cache: null }) as const;
 export const signed = (signature: string | null, value = "") =>

@@ -76,7 +76,11 @@ const CLIENTS: Readonly<Record<string, Client>> = {
         .map(({ id }) => ({ type: "tool_result", tool_use_id: id, content: "sun" }));
       return {
         ...this.first,
-        messages: [question, { role: "assistant", content: blocks }, { role: "user", content: results }],
+        messages: [
+          question,
+          { role: "assistant", content: blocks },
+          { role: "user", content: results },
+        ],
       };
     },
   },
@@ -91,8 +95,16 @@ function objectOf(value: JsonValue | undefined): JsonObject {
   return value;
 }
 
-/** One request through the surface and the dialect to the simulated provider, and its answer back. */
-async function ask(server: MockServer, surface: Surface, body: JsonObject, upstreamModel: string, stream: boolean) {
+/**
+ * One request through the surface and the dialect to the simulated provider, and its answer back.
+ */
+async function ask(
+  server: MockServer,
+  surface: Surface,
+  body: JsonObject,
+  upstreamModel: string,
+  stream: boolean,
+) {
   const target = targetWith({}, {}, { upstreamModel });
   const request = surface.parse({ ...body, stream }, 100, NO_HEADERS);
   if ("code" in request) throw new Error(`${request.code} ${request.param}`);
@@ -126,22 +138,32 @@ async function ask(server: MockServer, surface: Surface, body: JsonObject, upstr
   };
 }
 
-/** The second round is answered only where every signature stands on the part that it was made for. */
+/**
+ * The second round is answered only where every signature stands on the part that it was made for.
+ */
 describe.each(Object.entries(CLIENTS))("a tool loop of a %s client", (_name, client) => {
-  it.each([false, true])("brings signatures back to their calls and texts (stream: %s)", async (stream) => {
-    const server = await mockForTest();
-    const model = "gemini-3-x+tool-calls=2+times=1+reasoning";
-    const first = await ask(server, client.surface, client.first, model, stream);
-    expect(first.answer.failure).toBeNull();
-    expect(first.answer.finish?.reason).toBe("tool_calls");
-    expect(first.answer.blocks.map(({ kind }) => kind)).toEqual(["reasoning", "reasoning", "tool_call", "tool_call"]);
-    const second = await ask(server, client.surface, client.second(first.body), model, stream);
-    expect(second.answer.finish?.reason).toBe("stop");
-    expect(second.formatted.dropped).not.toContain("signature_placeholder");
-    const sent = JSON.stringify(second.formatted.body);
-    expect(sent.match(/"thoughtSignature"/g)).toHaveLength(1);
-    expect(sent.match(/"functionResponse"/g)).toHaveLength(2);
-  });
+  it.each([false, true])(
+    "brings signatures back to their calls and texts (stream: %s)",
+    async (stream) => {
+      const server = await mockForTest();
+      const model = "gemini-3-x+tool-calls=2+times=1+reasoning";
+      const first = await ask(server, client.surface, client.first, model, stream);
+      expect(first.answer.failure).toBeNull();
+      expect(first.answer.finish?.reason).toBe("tool_calls");
+      expect(first.answer.blocks.map(({ kind }) => kind)).toEqual([
+        "reasoning",
+        "reasoning",
+        "tool_call",
+        "tool_call",
+      ]);
+      const second = await ask(server, client.surface, client.second(first.body), model, stream);
+      expect(second.answer.finish?.reason).toBe("stop");
+      expect(second.formatted.dropped).not.toContain("signature_placeholder");
+      const sent = JSON.stringify(second.formatted.body);
+      expect(sent.match(/"thoughtSignature"/g)).toHaveLength(1);
+      expect(sent.match(/"functionResponse"/g)).toHaveLength(2);
+    },
+  );
 
   it("goes on where the client has lost the signature, and that is recorded", async () => {
     const server = await mockForTest();

@@ -45,7 +45,10 @@ function read(
   return events;
 }
 
-/** What only one of the two ways of telling an answer loses: a stream keeps an order that one message cannot express, and may have no member for counts. */
+/**
+ * What only one of the two ways of telling an answer loses: a stream keeps an order that one
+ * message cannot express, and may have no member for counts.
+ */
 const BY_MANNER: ReadonlySet<DroppedField> = new Set(["parts_reordered", "usage_hidden"]);
 
 function onceWhole(dropped: ReadonlySet<DroppedField>): ReadonlySet<DroppedField> {
@@ -53,7 +56,9 @@ function onceWhole(dropped: ReadonlySet<DroppedField>): ReadonlySet<DroppedField
 }
 
 describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
-  const arbitrary = answerEvents(protocol.signing.model.signatureFamily).map((events) => answerable(protocol, events));
+  const arbitrary = answerEvents(protocol.signing.model.signatureFamily).map((events) =>
+    answerable(protocol, events),
+  );
   const request = requestFor(protocol);
   const { telling } = protocol;
 
@@ -62,7 +67,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       fc.property(arbitrary, (events) => {
         const { body, ending, dropped } = print(protocol, events);
         const again = collectAnswer(read(protocol, request, [...body, ...ending]));
-        expect(normalAnswer(again, telling, dropped)).toEqual(normalAnswer(collectAnswer(events), telling, dropped));
+        expect(normalAnswer(again, telling, dropped)).toEqual(
+          normalAnswer(collectAnswer(events), telling, dropped),
+        );
       }),
       { numRuns: RUNS },
     );
@@ -72,12 +79,17 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const answer = collectAnswer(events);
-        const { body, dropped } = protocol.spoken.surface.translation.renderAnswer(answer, contextFor(protocol));
+        const { body, dropped } = protocol.spoken.surface.translation.renderAnswer(
+          answer,
+          contextFor(protocol),
+        );
         const bytes = encoder.encode(JSON.stringify(body));
         const reported = protocol.upstream.parseAnswer(bytes, request, protocol.signing);
         expect(brokenLaws(reported)).toEqual([]);
         const lost = new Set(dropped);
-        expect(normalAnswer(collectAnswer(reported), telling, lost)).toEqual(normalAnswer(answer, telling, lost));
+        expect(normalAnswer(collectAnswer(reported), telling, lost)).toEqual(
+          normalAnswer(answer, telling, lost),
+        );
         const streamed = print(protocol, events);
         expect(onceWhole(lost)).toEqual(onceWhole(streamed.dropped));
       }),
@@ -116,7 +128,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       fc.property(arbitrary, fc.constantFrom(...Object.values(DISGUISES)), (events, disguise) => {
         const { body, ending } = print(protocol, events);
         const bytes = encoder.encode(disguise(decoder.decode(joined([...body, ...ending]))));
-        expect(read(protocol, request, singleBytes(bytes))).toEqual(read(protocol, request, [bytes]));
+        expect(read(protocol, request, singleBytes(bytes))).toEqual(
+          read(protocol, request, [bytes]),
+        );
       }),
       { numRuns: RUNS / 10 },
     );
@@ -128,7 +142,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
         const { body } = print(protocol, events);
         for (let kept = 0; kept <= body.length; kept += 1) {
           const reported = read(protocol, request, body.slice(0, kept));
-          expect(reported.at(-1), `cut after ${kept} of ${body.length}`).toMatchObject({ type: "failure" });
+          expect(reported.at(-1), `cut after ${kept} of ${body.length}`).toMatchObject({
+            type: "failure",
+          });
         }
       }),
       { numRuns: RUNS / 2 },
@@ -137,18 +153,23 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
 
   it("cut at any byte, a stream has failed or is reported whole", () => {
     fc.assert(
-      fc.property(arbitrary, fc.double({ min: 0, max: 1, noNaN: true }), someCuts, (events, share, cuts) => {
-        const { body, ending } = print(protocol, events);
-        const bytes = joined([...body, ...ending]);
-        const kept = bytes.subarray(0, Math.floor(share * bytes.length));
-        const reported = read(protocol, request, pieces(kept, cuts));
-        const whole = collectAnswer(read(protocol, request, [bytes]));
-        const answer = collectAnswer(reported);
-        if (answer.finish === null) return;
-        expect(kept.length).toBeGreaterThan(joined(body).length);
-        // Counts may come after the reason, and a cut may take them; it must take nothing else.
-        expect({ ...answer, usage: null }).toEqual({ ...whole, usage: null });
-      }),
+      fc.property(
+        arbitrary,
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        someCuts,
+        (events, share, cuts) => {
+          const { body, ending } = print(protocol, events);
+          const bytes = joined([...body, ...ending]);
+          const kept = bytes.subarray(0, Math.floor(share * bytes.length));
+          const reported = read(protocol, request, pieces(kept, cuts));
+          const whole = collectAnswer(read(protocol, request, [bytes]));
+          const answer = collectAnswer(reported);
+          if (answer.finish === null) return;
+          expect(kept.length).toBeGreaterThan(joined(body).length);
+          // Counts may come after the reason, and a cut may take them; it must take nothing else.
+          expect({ ...answer, usage: null }).toEqual({ ...whole, usage: null });
+        },
+      ),
       { numRuns: RUNS },
     );
   });
@@ -167,7 +188,9 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     fc.assert(
       fc.property(arbitrary, fc.nat(40), (events, count) => {
         const renderer = protocol.spoken.surface.translation.renderStream(contextFor(protocol));
-        const sent = events.slice(0, Math.min(count, events.length - 1)).flatMap((event) => renderer.push(event));
+        const sent = events
+          .slice(0, Math.min(count, events.length - 1))
+          .flatMap((event) => renderer.push(event));
         const reported = read(protocol, request, [...sent, renderer.fail(error)]);
         expect(reported.at(-1)).toMatchObject({ type: "failure" });
       }),
@@ -176,7 +199,10 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
   });
 });
 
-/** How a body requests the probabilities of the answer's tokens; protocols that are not here have no member for them. */
+/**
+ * How a body requests the probabilities of the answer's tokens; protocols that are not here have no
+ * member for them.
+ */
 const LOGPROBS_BODIES: Readonly<Record<string, JsonObject>> = {
   "openai-chat": { logprobs: true, top_logprobs: 2 },
   "openai-responses": { include: ["message.output_text.logprobs"], top_logprobs: 2 },
@@ -184,9 +210,9 @@ const LOGPROBS_BODIES: Readonly<Record<string, JsonObject>> = {
 
 describe("probabilities of tokens", () => {
   it("are reported by every protocol whose dialect has them", () => {
-    const names = PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("token_logprobs")).map(
-      ({ name }) => name,
-    );
+    const names = PROTOCOLS.filter(({ target }) =>
+      target.endpoint.features.includes("token_logprobs"),
+    ).map(({ name }) => name);
     expect(names).toEqual(Object.keys(LOGPROBS_BODIES));
   });
 
@@ -229,7 +255,10 @@ describe("probabilities of tokens", () => {
             ),
           );
           expect(streamed.blocks).toEqual(collectAnswer(events).blocks);
-          const { body } = translation.renderAnswer(collectAnswer(events), contextFor(protocol, withLogprobs));
+          const { body } = translation.renderAnswer(
+            collectAnswer(events),
+            contextFor(protocol, withLogprobs),
+          );
           const whole = protocol.upstream.parseAnswer(
             encoder.encode(JSON.stringify(body)),
             requestFor(protocol, withLogprobs),

@@ -9,7 +9,10 @@ import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, provider } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS } from "./target.ts";
 
-/** Members of requests that a flag or a rule of a relay acts on, with values that the surfaces' schemas take. */
+/**
+ * Members of requests that a flag or a rule of a relay acts on, with values that the surfaces'
+ * schemas take.
+ */
 const MEMBERS: Readonly<Record<string, JsonObject>> = {
   "openai-chat": {
     user: "u",
@@ -40,7 +43,13 @@ const MEMBERS: Readonly<Record<string, JsonObject>> = {
       { role: "user", content: [{ type: "text", text: "one" }] },
     ],
   },
-  "openai-completions": { user: "u", seed: null, logit_bias: null, max_tokens: 500, stream_options: null },
+  "openai-completions": {
+    user: "u",
+    seed: null,
+    logit_bias: null,
+    max_tokens: 500,
+    stream_options: null,
+  },
   "openai-responses": {
     user: "u",
     metadata: { a: "b" },
@@ -65,15 +74,20 @@ const MEMBERS: Readonly<Record<string, JsonObject>> = {
 
 const surfaces = INFERENCE_ENDPOINTS.flatMap(({ id, operation, surface }) => {
   const [example] = Object.values(EXAMPLES[id]?.requests ?? {});
-  if (surface.kind !== "generate" || example === undefined || !isGenerateDialect(surface.dialect)) return [];
+  if (surface.kind !== "generate" || example === undefined || !isGenerateDialect(surface.dialect))
+    return [];
   const facts: DialectFacts = GENERATE_DIALECTS[surface.dialect];
   const flags = [[], ...Object.keys(facts.flags).map((flag) => [flag])];
   return flags.map((flagged) => ({ operation, surface, example, flags: flagged }));
 });
 
-/** Members whose value is not the caller's; a member that the provider is sent as `undefined` is not sent. */
+/**
+ * Members whose value is not the caller's; a member that the provider is sent as `undefined` is not
+ * sent.
+ */
 function changedMembers(before: JsonObject, after: JsonObject): readonly string[] {
-  const shown = (value: JsonValue | undefined): string => (value === undefined ? "" : canonicalJson(value));
+  const shown = (value: JsonValue | undefined): string =>
+    value === undefined ? "" : canonicalJson(value);
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (name) => shown(before[name]) !== shown(after[name]),
   );
@@ -92,10 +106,17 @@ const BY_MEMBER: Readonly<Record<string, Edit>> = {
 
 describe("every change of a relayed request is named:", () => {
   it.each(surfaces)("$operation with the flags $flags", ({ surface, example, flags }) => {
-    for (const [name, value] of [["", null] as const, ...Object.entries(MEMBERS[surface.dialect] ?? {})]) {
+    for (const [name, value] of [
+      ["", null] as const,
+      ...Object.entries(MEMBERS[surface.dialect] ?? {}),
+    ]) {
       for (const cap of [null, 100]) {
         for (const stream of [false, true]) {
-          const body = { ...example, ...(name !== "" && { [name]: value }), ...(stream && { stream }) };
+          const body = {
+            ...example,
+            ...(name !== "" && { [name]: value }),
+            ...(stream && { stream }),
+          };
           const request = surface.parse(body, 100, NO_HEADERS);
           if ("code" in request) {
             // Counting has no output limit and no identity but one.
@@ -124,7 +145,8 @@ describe("every change of a relayed request is named:", () => {
           // And nothing is named that did not happen.
           const idle = Object.entries(BY_MEMBER).filter(
             ([member, edit]) =>
-              named.includes(edit) && !changedMembers(body, sent).some((one) => BY_MEMBER[one] === BY_MEMBER[member]),
+              named.includes(edit) &&
+              !changedMembers(body, sent).some((one) => BY_MEMBER[one] === BY_MEMBER[member]),
           );
           expect(idle).toEqual([]);
         }

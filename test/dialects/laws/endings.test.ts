@@ -3,7 +3,11 @@ import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import type { Ending, Surface } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
-import { type ExchangePlan, planExchange, upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+import {
+  type ExchangePlan,
+  planExchange,
+  upstreamFor,
+} from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../bedrock-converse/wire.ts";
 import { route } from "../../support/table.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "./target.ts";
@@ -31,7 +35,10 @@ const typed = (event: JsonObject & { readonly type: string }): Uint8Array =>
 function chat(message: JsonObject, finish: string | null): Wire {
   return {
     whole: { id: "", choices: [{ index: 0, message, finish_reason: finish }] },
-    stream: [data({ id: "", choices: [{ index: 0, delta: message, finish_reason: finish }] }), DONE],
+    stream: [
+      data({ id: "", choices: [{ index: 0, delta: message, finish_reason: finish }] }),
+      DONE,
+    ],
   };
 }
 
@@ -46,7 +53,10 @@ function responses(item: JsonObject, status: string): Wire {
   return {
     whole: response,
     stream: [
-      typed({ type: "response.created", response: { ...response, status: "in_progress", output: [] } }),
+      typed({
+        type: "response.created",
+        response: { ...response, status: "in_progress", output: [] },
+      }),
       typed({ type: "response.output_item.added", output_index: 0, item }),
       typed({ type: "response.output_item.done", output_index: 0, item }),
       ...end,
@@ -69,7 +79,11 @@ function messages(block: JsonObject, reason: string | null): Wire {
 }
 
 function gemini(part: JsonObject, reason: string | null): Wire {
-  const piece = { candidates: [{ content: { parts: [part] }, ...(reason === null ? {} : { finishReason: reason }) }] };
+  const piece = {
+    candidates: [
+      { content: { parts: [part] }, ...(reason === null ? {} : { finishReason: reason }) },
+    ],
+  };
   return { whole: piece, stream: [data(piece)] };
 }
 
@@ -78,12 +92,26 @@ function converse(block: JsonObject, reason: string | null): Wire {
     encodeFrame({ ":message-type": "event", ":event-type": type }, payload);
   const stop = reason === null ? {} : { stopReason: reason };
   const { toolUse } = block;
-  const begin = toolUse === undefined ? [] : [frame("contentBlockStart", { contentBlockIndex: 0, start: { toolUse } })];
-  const delta = toolUse === undefined ? [frame("contentBlockDelta", { contentBlockIndex: 0, delta: block })] : [];
-  const said = "reasoningContent" in block ? { reasoningContent: { reasoningText: block["reasoningContent"] } } : block;
+  const begin =
+    toolUse === undefined
+      ? []
+      : [frame("contentBlockStart", { contentBlockIndex: 0, start: { toolUse } })];
+  const delta =
+    toolUse === undefined
+      ? [frame("contentBlockDelta", { contentBlockIndex: 0, delta: block })]
+      : [];
+  const said =
+    "reasoningContent" in block
+      ? { reasoningContent: { reasoningText: block["reasoningContent"] } }
+      : block;
   return {
     whole: { output: { message: { role: "assistant", content: [said] } }, ...stop },
-    stream: [...begin, ...delta, frame("contentBlockStop", { contentBlockIndex: 0 }), frame("messageStop", stop)],
+    stream: [
+      ...begin,
+      ...delta,
+      frame("contentBlockStop", { contentBlockIndex: 0 }),
+      frame("messageStop", stop),
+    ],
   };
 }
 
@@ -108,19 +136,35 @@ const content = (part: JsonObject): readonly JsonObject[] => [
 /** A dialect without a row does not compile. */
 const WIRES: Readonly<Record<GenerateDialect, Wires>> = {
   "openai-chat": {
-    call: chat({ tool_calls: [{ index: 0, type: "function", function: called.function }] }, "tool_calls"),
+    call: chat(
+      { tool_calls: [{ index: 0, type: "function", function: called.function }] },
+      "tool_calls",
+    ),
     thought: chat({ reasoning_content: "hm" }, "stop"),
     unfinished: chat({ content: "a" }, null),
   },
   "openai-completions": { call: null, thought: null, unfinished: completion("a", null) },
   "openai-responses": {
-    call: responses({ type: "function_call", id: "fc", call_id: "c1", name: "f", arguments: "{}" }, "completed"),
+    call: responses(
+      { type: "function_call", id: "fc", call_id: "c1", name: "f", arguments: "{}" },
+      "completed",
+    ),
     thought: responses(
-      { type: "reasoning", id: "rs", summary: [], content: [{ type: "reasoning_text", text: "hm" }] },
+      {
+        type: "reasoning",
+        id: "rs",
+        summary: [],
+        content: [{ type: "reasoning_text", text: "hm" }],
+      },
       "completed",
     ),
     unfinished: responses(
-      { type: "message", id: "m", role: "assistant", content: [{ type: "output_text", text: "a" }] },
+      {
+        type: "message",
+        id: "m",
+        role: "assistant",
+        content: [{ type: "output_text", text: "a" }],
+      },
       "in_progress",
     ),
   },
@@ -142,7 +186,10 @@ const WIRES: Readonly<Record<GenerateDialect, Wires>> = {
   "cohere-chat": {
     call: cohere(
       { tool_calls: [called] },
-      [{ type: "tool-call-start", delta: { message: { tool_calls: called } } }, { type: "tool-call-end" }],
+      [
+        { type: "tool-call-start", delta: { message: { tool_calls: called } } },
+        { type: "tool-call-end" },
+      ],
       "TOOL_CALL",
     ),
     thought: cohere(
@@ -150,7 +197,11 @@ const WIRES: Readonly<Record<GenerateDialect, Wires>> = {
       content({ type: "thinking", thinking: "hm" }),
       "COMPLETE",
     ),
-    unfinished: cohere({ content: [{ type: "text", text: "a" }] }, content({ type: "text", text: "a" }), null),
+    unfinished: cohere(
+      { content: [{ type: "text", text: "a" }] },
+      content({ type: "text", text: "a" }),
+      null,
+    ),
   },
 };
 
@@ -158,11 +209,22 @@ const WIRES: Readonly<Record<GenerateDialect, Wires>> = {
 const NAMELESS_CALLS: readonly GenerateDialect[] = ["openai-chat", "gemini"];
 
 const PAIRS = PROTOCOLS.flatMap((to) =>
-  DIALECT_NAMES.filter((from) => from !== to.name).map((from) => ({ from, to, names: `${from} on ${to.name}` })),
+  DIALECT_NAMES.filter((from) => from !== to.name).map((from) => ({
+    from,
+    to,
+    names: `${from} on ${to.name}`,
+  })),
 );
 
-/** The way to an endpoint of the dialect for the surface's smallest request, which offers no tools. */
-function exchangeFrom(from: GenerateDialect, surface: Surface, stream: boolean, answerId = "law"): ExchangePlan {
+/**
+ * The way to an endpoint of the dialect for the surface's smallest request, which offers no tools.
+ */
+function exchangeFrom(
+  from: GenerateDialect,
+  surface: Surface,
+  stream: boolean,
+  answerId = "law",
+): ExchangePlan {
   const { spoken } = PROTOCOLS.find(({ spoken: known }) => known.surface === surface) ?? {};
   if (spoken === undefined) throw new Error("no such surface");
   const request = spoken.read({ ...spoken.body, stream });
@@ -171,7 +233,13 @@ function exchangeFrom(from: GenerateDialect, surface: Surface, stream: boolean, 
   if ("code" in canonical) throw new Error(canonical.message);
   const row = route("r", "e", []);
   const target = targetOf(from);
-  const prepared = prepareTranslation(canonical, row, request.shape, target, upstreamFor("generate", from));
+  const prepared = prepareTranslation(
+    canonical,
+    row,
+    request.shape,
+    target,
+    upstreamFor("generate", from),
+  );
   if ("code" in prepared) throw new Error(prepared.message);
   const context = { ...contextOf(request), answerId };
   return planExchange(
@@ -182,12 +250,21 @@ function exchangeFrom(from: GenerateDialect, surface: Surface, stream: boolean, 
 }
 
 /** How the answer ends on the surface, whole and streamed, and what the client gets of it. */
-function endings(from: GenerateDialect, surface: Surface, wire: NonNullable<Wire>, answerId?: string) {
-  const whole = exchangeFrom(from, surface, false, answerId).answer(encoder.encode(JSON.stringify(wire.whole)));
+function endings(
+  from: GenerateDialect,
+  surface: Surface,
+  wire: NonNullable<Wire>,
+  answerId?: string,
+) {
+  const whole = exchangeFrom(from, surface, false, answerId).answer(
+    encoder.encode(JSON.stringify(wire.whole)),
+  );
   const stream = exchangeFrom(from, surface, true, answerId).stream();
   const sent = wire.stream.flatMap((bytes) => stream.push(bytes));
   const { ending, events } = stream.end();
-  const texts = [whole.bytes, Buffer.concat([...sent, ...events])].map((bytes) => Buffer.from(bytes).toString());
+  const texts = [whole.bytes, Buffer.concat([...sent, ...events])].map((bytes) =>
+    Buffer.from(bytes).toString(),
+  );
   const described: readonly (readonly [Ending, string])[] = [
     [whole.ending, texts[0] ?? ""],
     [ending, texts[1] ?? ""],
@@ -207,7 +284,11 @@ describe.each(PAIRS)("endings of $names", ({ from, to }) => {
       if (wire === null) continue;
       for (const [ending, text] of endings(from, surface, wire)) {
         if (text.includes(`"${said}"`)) expect(ending).toMatchObject({ failure: null });
-        else expect(ending).toMatchObject({ failure: { code: "unexpected_output_item" }, finish: null });
+        else
+          expect(ending).toMatchObject({
+            failure: { code: "unexpected_output_item" },
+            finish: null,
+          });
       }
     }
   });
@@ -221,11 +302,17 @@ describe.each(PAIRS)("endings of $names", ({ from, to }) => {
   });
 
   it("calls of two answers have different ids", () => {
-    if (!NAMELESS_CALLS.includes(from) || surface.translation.unsaid?.includes("tool_call") === true) return;
+    if (
+      !NAMELESS_CALLS.includes(from) ||
+      surface.translation.unsaid?.includes("tool_call") === true
+    )
+      return;
     const { call } = wires;
     if (call === null) return;
     const ids = ["one", "two"].flatMap((answerId) =>
-      endings(from, surface, call, answerId).map(([, text]) => /call_(?:one|two)_\d/.exec(text)?.[0]),
+      endings(from, surface, call, answerId).map(
+        ([, text]) => /call_(?:one|two)_\d/.exec(text)?.[0],
+      ),
     );
     expect(ids).toEqual(["call_one_0", "call_one_0", "call_two_0", "call_two_0"]);
   });

@@ -43,9 +43,13 @@ export const GLANCE: Readonly<Partial<Record<Operation, Bodies>>> = {
     "`json_schema`": {
       response_format: { type: "json_schema", json_schema: { name: "weather", schema: SCHEMA } },
     },
-    "an image": { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: image } }] }] },
+    "an image": {
+      messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: image } }] }],
+    },
     "a PDF": {
-      messages: [{ role: "user", content: [{ type: "file", file: { filename: "a.pdf", file_data: pdf } }] }],
+      messages: [
+        { role: "user", content: [{ type: "file", file: { filename: "a.pdf", file_data: pdf } }] },
+      ],
     },
     reasoning: { reasoning_effort: "high" },
     streaming: { stream: true },
@@ -57,14 +61,21 @@ export const GLANCE: Readonly<Partial<Record<Operation, Bodies>>> = {
       tools: [{ type: "function", ...functionTool, strict: false }],
       input: [
         { role: "user", content: "Both?" },
-        ...["c1", "c2"].map((id) => ({ type: "function_call", call_id: id, name: "look_up", arguments: json })),
+        ...["c1", "c2"].map((id) => ({
+          type: "function_call",
+          call_id: id,
+          name: "look_up",
+          arguments: json,
+        })),
         ...["c1", "c2"].map((id) => ({ type: "function_call_output", call_id: id, output: "dry" })),
       ],
     },
     "`json_schema`": { text: { format: { type: "json_schema", name: "weather", schema: SCHEMA } } },
     "an image": { input: [{ role: "user", content: [{ type: "input_image", image_url: image }] }] },
     "a PDF": {
-      input: [{ role: "user", content: [{ type: "input_file", filename: "a.pdf", file_data: pdf }] }],
+      input: [
+        { role: "user", content: [{ type: "input_file", filename: "a.pdf", file_data: pdf }] },
+      ],
     },
     reasoning: { reasoning: { effort: "high" } },
     streaming: { stream: true },
@@ -77,9 +88,21 @@ export const GLANCE: Readonly<Partial<Record<Operation, Bodies>>> = {
         { role: "user", content: "Both?" },
         {
           role: "assistant",
-          content: ["c1", "c2"].map((id) => ({ type: "tool_use", id, name: "look_up", input: { city: "Ghent" } })),
+          content: ["c1", "c2"].map((id) => ({
+            type: "tool_use",
+            id,
+            name: "look_up",
+            input: { city: "Ghent" },
+          })),
         },
-        { role: "user", content: ["c1", "c2"].map((id) => ({ type: "tool_result", tool_use_id: id, content: "dry" })) },
+        {
+          role: "user",
+          content: ["c1", "c2"].map((id) => ({
+            type: "tool_result",
+            tool_use_id: id,
+            content: "dry",
+          })),
+        },
       ],
     },
     "`json_schema`": { output_config: { format: { type: "json_schema", schema: SCHEMA } } },
@@ -87,7 +110,9 @@ export const GLANCE: Readonly<Partial<Record<Operation, Bodies>>> = {
       messages: [
         {
           role: "user",
-          content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: PIXELS } }],
+          content: [
+            { type: "image", source: { type: "base64", media_type: "image/png", data: PIXELS } },
+          ],
         },
       ],
     },
@@ -95,7 +120,12 @@ export const GLANCE: Readonly<Partial<Record<Operation, Bodies>>> = {
       messages: [
         {
           role: "user",
-          content: [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: PDF } }],
+          content: [
+            {
+              type: "document",
+              source: { type: "base64", media_type: "application/pdf", data: PDF },
+            },
+          ],
         },
       ],
     },

@@ -28,21 +28,25 @@ test.each(SURFACES)("no two rows of $operation are called the same", (spoken) =>
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
 
-test.each(SURFACES)("every row of $operation is a body that can be distinguished from the smallest one", (spoken) => {
-  for (const { says, body, headers } of probesOf(spoken)) {
-    const outcomes = DIALECT_NAMES.map((name) =>
-      outcomeOf(spoken, { body: { ...spoken.body, ...body }, headers }, targetOf(name)),
-    );
-    expect(outcomes, says).not.toEqual([]);
-    // A probe that the schema refuses says nothing of the member: it has the wrong type.
-    for (const outcome of outcomes) {
-      if (outcome.kind === "refused")
-        expect(["invalid_body", "invalid_type", "missing_field"], `${spoken.operation}, ${says}`).not.toContain(
-          outcome.code,
-        );
+test.each(SURFACES)(
+  "every row of $operation is a body that can be distinguished from the smallest one",
+  (spoken) => {
+    for (const { says, body, headers } of probesOf(spoken)) {
+      const outcomes = DIALECT_NAMES.map((name) =>
+        outcomeOf(spoken, { body: { ...spoken.body, ...body }, headers }, targetOf(name)),
+      );
+      expect(outcomes, says).not.toEqual([]);
+      // A probe that the schema refuses says nothing of the member: it has the wrong type.
+      for (const outcome of outcomes) {
+        if (outcome.kind === "refused")
+          expect(
+            ["invalid_body", "invalid_type", "missing_field"],
+            `${spoken.operation}, ${says}`,
+          ).not.toContain(outcome.code);
+      }
     }
-  }
-});
+  },
+);
 
 test("every dropped field has a sentence, and every sentence ends without a full stop", () => {
   for (const sentence of Object.values(DROPPED_FIELDS)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);

@@ -33,11 +33,28 @@ export function probesOf({ operation }: Spoken): readonly Probe[] {
 /** What a target makes of a body. */
 export type Outcome =
   /** The door, or the surface's parser, says no: no target gets the body. */
-  | { readonly kind: "refused"; readonly by: "surface"; readonly code: string; readonly param: string | null }
+  | {
+      readonly kind: "refused";
+      readonly by: "surface";
+      readonly code: string;
+      readonly param: string | null;
+    }
   /** The decision says no: the target lacks the feature, capability or signature family. */
-  | { readonly kind: "refused"; readonly by: "decision"; readonly code: string; readonly param: string | null }
-  /** The translation says no, although the decision said yes: only for values that cannot be sent. */
-  | { readonly kind: "refused"; readonly by: "translation"; readonly code: string; readonly param: string | null }
+  | {
+      readonly kind: "refused";
+      readonly by: "decision";
+      readonly code: string;
+      readonly param: string | null;
+    }
+  /**
+   * The translation says no, although the decision said yes: only for values that cannot be sent.
+   */
+  | {
+      readonly kind: "refused";
+      readonly by: "translation";
+      readonly code: string;
+      readonly param: string | null;
+    }
   | {
       readonly kind: "sent";
       readonly path: string;
@@ -45,14 +62,24 @@ export type Outcome =
       readonly headers: readonly string[];
       readonly stripped: readonly string[];
       readonly dropped: readonly DroppedField[];
-      /** What the router itself makes use of: the route, the preferences, how the answer is to be given. */
+      /**
+       * What the router itself makes use of: the route, the preferences, how the answer is to be
+       * given.
+       */
       readonly ours: readonly unknown[];
     };
 
 const ROUTE = route("r", "a", []);
 
-/** Runs a body the way of a request: the door, the decision's comparison, and then the relay or the translation. */
-export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">, target: Target): Outcome {
+/**
+ * Runs a body the way of a request: the door, the decision's comparison, and then the relay or the
+ * translation.
+ */
+export function outcomeOf(
+  spoken: Spoken,
+  probe: Pick<Probe, "body" | "headers">,
+  target: Target,
+): Outcome {
   const request = spoken.read(probe.body, probe.headers ?? undefined);
   if ("code" in request) return refused("surface", request);
   if (request.unknownKind) return refused("surface", request.unknownKind);
@@ -63,14 +90,34 @@ export function outcomeOf(spoken: Spoken, probe: Pick<Probe, "body" | "headers">
   }
   const ours = [request.model, request.preferences, request.includeUsage];
   const { surface } = spoken;
-  if (target.endpoint.dialect === surface.dialect && !needsTranslation(ROUTE, request.shape, target.endpoint)) {
-    const edited = surface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
-    return { kind: "sent", path: surface.relay.path(target.endpoint), ...edited, dropped: [], ours };
+  if (
+    target.endpoint.dialect === surface.dialect &&
+    !needsTranslation(ROUTE, request.shape, target.endpoint)
+  ) {
+    const edited = surface.relay.edit(
+      request,
+      target.endpoint,
+      target.provider,
+      "reject",
+      NO_EDITS,
+    );
+    return {
+      kind: "sent",
+      path: surface.relay.path(target.endpoint),
+      ...edited,
+      dropped: [],
+      ours,
+    };
   }
   return translated(spoken, request, target, ours);
 }
 
-function translated({ surface }: Spoken, request: InferenceRequest, target: Target, ours: readonly unknown[]): Outcome {
+function translated(
+  { surface }: Spoken,
+  request: InferenceRequest,
+  target: Target,
+  ours: readonly unknown[],
+): Outcome {
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) return refused("translation", canonical);
   const prepared = prepareTranslation(canonical, ROUTE, request.shape, target, upstreamOf(target));
@@ -85,11 +132,17 @@ function upstreamOf({ endpoint }: Target) {
   return upstreamFor("generate", name);
 }
 
-function refused(by: "surface" | "translation", { code, param }: Pick<ServiceError, "code" | "param">): Outcome {
+function refused(
+  by: "surface" | "translation",
+  { code, param }: Pick<ServiceError, "code" | "param">,
+): Outcome {
   return { kind: "refused", by, code, param };
 }
 
-/** A model that takes all that some models of its dialect take, and whose row maps efforts to budgets. */
+/**
+ * A model that takes all that some models of its dialect take, and whose row maps efforts to
+ * budgets.
+ */
 const GENEROUS_BUDGETS = { low: 1_024, medium: 4_096, high: 16_384, max: 32_768 } as const;
 
 export function generousModel(dialect: GenerateDialect): ModelRow {
@@ -100,8 +153,16 @@ export function generousModel(dialect: GenerateDialect): ModelRow {
   };
 }
 
-/** What one probe's cell says. `usual`: what even the smallest body loses on the way; it stands once, above the table. */
-function cell(spoken: Spoken, probe: Probe, dialect: GenerateDialect, usual: ReadonlySet<string>): string {
+/**
+ * What one probe's cell says. `usual`: what even the smallest body loses on the way; it stands
+ * once, above the table.
+ */
+function cell(
+  spoken: Spoken,
+  probe: Probe,
+  dialect: GenerateDialect,
+  usual: ReadonlySet<string>,
+): string {
   const full: Probe = { ...probe, body: { ...spoken.body, ...probe.body } };
   const plain = outcomeOf(spoken, full, targetOf(dialect));
   if (plain.kind === "refused" && plain.by === "decision") {
@@ -109,12 +170,16 @@ function cell(spoken: Spoken, probe: Probe, dialect: GenerateDialect, usual: Rea
     if (generous.kind === "sent") return `${sentCell(generous, usual)} ¹`;
   }
   if (plain.kind === "sent") return sentCell(plain, usual);
-  // Where the surface says no, the row says what of; a translation's refusal names what it looked at.
+  // Where the surface says no, the row says what of; a translation's refusal names what it looked
+  // at.
   const where = plain.by === "translation" && plain.param !== null ? ` (\`${plain.param}\`)` : "";
   return `✗ \`${plain.code}\`${where}`;
 }
 
-function sentCell({ stripped, dropped }: Extract<Outcome, { kind: "sent" }>, usual: ReadonlySet<string>): string {
+function sentCell(
+  { stripped, dropped }: Extract<Outcome, { kind: "sent" }>,
+  usual: ReadonlySet<string>,
+): string {
   const lost = dropped.filter((field) => !usual.has(field)).map((field) => `\`${field}\``);
   if (lost.length > 0) return `~ ${lost.join(", ")}`;
   return stripped.length > 0 ? "stripped" : "=";
@@ -126,16 +191,24 @@ function usuallyDropped(spoken: Spoken, dialect: GenerateDialect): readonly Drop
 }
 
 function section(spoken: Spoken): string {
-  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]));
+  const usual = new Map(
+    DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]),
+  );
   const always = [...usual]
     .filter(([, dropped]) => dropped.size > 0)
-    .map(([dialect, dropped]) => `- \`${dialect}\`: ${[...dropped].map((field) => `\`${field}\``).join(", ")}`);
+    .map(
+      ([dialect, dropped]) =>
+        `- \`${dialect}\`: ${[...dropped].map((field) => `\`${field}\``).join(", ")}`,
+    );
   const rows = probesOf(spoken).map((probe) => [
     probe.says,
-    ...DIALECT_NAMES.map((dialect) => cell(spoken, probe, dialect, usual.get(dialect) ?? new Set())),
+    ...DIALECT_NAMES.map((dialect) =>
+      cell(spoken, probe, dialect, usual.get(dialect) ?? new Set()),
+    ),
   ]);
   const heading = `## Surface \`${spoken.operation}\` (\`${spoken.surface.dialect}\`)`;
-  const note = always.length === 0 ? "" : `Lost by every request on the way to\n\n${always.join("\n")}\n\n`;
+  const note =
+    always.length === 0 ? "" : `Lost by every request on the way to\n\n${always.join("\n")}\n\n`;
   return `${heading}\n\n${note}${table(["The request says", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
 }
 
@@ -143,7 +216,9 @@ function section(spoken: Spoken): string {
 function glance(spoken: Spoken): string {
   const bodies = GLANCE[spoken.operation];
   if (bodies === undefined) return "";
-  const usual = new Map(DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]));
+  const usual = new Map(
+    DIALECT_NAMES.map((dialect) => [dialect, new Set<string>(usuallyDropped(spoken, dialect))]),
+  );
   const rows = ASPECTS.map((aspect) => {
     const body = bodies[aspect];
     const probe = { says: aspect, of: [], body: body ?? {}, headers: null };
@@ -155,9 +230,15 @@ function glance(spoken: Spoken): string {
   return `### \`${spoken.operation}\`\n\n${table(["", ...DIALECT_NAMES.map((name) => `\`${name}\``)], rows)}`;
 }
 
-/** docs/translation-matrix.md: what every member of every surface becomes in every dialect, found out by running the code. */
+/**
+ * docs/translation-matrix.md: what every member of every surface becomes in every dialect, found
+ * out by running the code.
+ */
 export function translationMatrix(): string {
-  const dropped = Object.entries(DROPPED_FIELDS).map(([field, meaning]) => [`\`${field}\``, meaning]);
+  const dropped = Object.entries(DROPPED_FIELDS).map(([field, meaning]) => [
+    `\`${field}\``,
+    meaning,
+  ]);
   return `# Translation matrix
 
 Written by \`npm run generate\`; do not edit. Each cell was found by running one request
@@ -193,9 +274,13 @@ ${table(["Name", "What was done"], dropped)}
 /** Padded as the formatter of the repository pads. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const escaped = [head, ...rows].map((row) => row.map((text) => text.replaceAll("|", "\\|")));
-  const widths = head.map((_text, column) => Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)));
+  const widths = head.map((_text, column) =>
+    Math.max(3, ...escaped.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (cells: readonly string[]) =>
     `| ${cells.map((text, column) => text.padEnd(widths[column] ?? 0)).join(" | ")} |`;
   const [first = [], ...others] = escaped;
-  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join("\n");
+  return [line(first), line(widths.map((width) => "-".repeat(width))), ...others.map(line)].join(
+    "\n",
+  );
 }

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, InputPart, ToolResult, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  AssistantPart,
+  InputPart,
+  ToolResult,
+  Turn,
+} from "../../../src/canon/generate/message.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 import type { RequestRules } from "../../../src/dialects/fit-request.ts";
@@ -55,14 +60,21 @@ function chatSent(body: JsonObject): Sent {
   };
 }
 
-const READERS: Readonly<Record<Exclude<GenerateDialect, "openai-completions">, (body: JsonObject) => Sent>> = {
+const READERS: Readonly<
+  Record<Exclude<GenerateDialect, "openai-completions">, (body: JsonObject) => Sent>
+> = {
   "openai-chat": chatSent,
   "cohere-chat": chatSent,
   "openai-responses": ({ tools, input }) => ({
     names: texts([...list(tools), ...list(input)].map(({ name }) => name)),
     schemas: list(tools).flatMap(({ parameters }) => parameters ?? []),
     messages: list(input).map(({ role, content, type, call_id }) => ({
-      role: type === "function_call" ? "assistant" : type === "function_call_output" ? "tool" : textOf(role),
+      role:
+        type === "function_call"
+          ? "assistant"
+          : type === "function_call_output"
+            ? "tool"
+            : textOf(role),
       calls: type === "function_call" ? texts([call_id]) : [],
       results: type === "function_call_output" ? texts([call_id]) : [],
       texts: said(content),
@@ -83,8 +95,12 @@ const READERS: Readonly<Record<Exclude<GenerateDialect, "openai-completions">, (
   }),
   gemini: ({ tools, contents }) => ({
     names: texts([
-      ...list(tools).flatMap(({ functionDeclarations }) => list(functionDeclarations).map(({ name }) => name)),
-      ...list(contents).flatMap(({ parts }) => list(parts).map(({ functionCall }) => object(functionCall)["name"])),
+      ...list(tools).flatMap(({ functionDeclarations }) =>
+        list(functionDeclarations).map(({ name }) => name),
+      ),
+      ...list(contents).flatMap(({ parts }) =>
+        list(parts).map(({ functionCall }) => object(functionCall)["name"]),
+      ),
     ]),
     schemas: list(tools).flatMap(({ functionDeclarations }) =>
       list(functionDeclarations).flatMap(({ parametersJsonSchema }) => parametersJsonSchema ?? []),
@@ -99,7 +115,9 @@ const READERS: Readonly<Record<Exclude<GenerateDialect, "openai-completions">, (
   "bedrock-converse": ({ toolConfig, messages }) => ({
     names: texts([
       ...list(object(toolConfig)["tools"]).map(({ toolSpec }) => object(toolSpec)["name"]),
-      ...list(messages).flatMap(({ content }) => list(content).map(({ toolUse }) => object(toolUse)["name"])),
+      ...list(messages).flatMap(({ content }) =>
+        list(content).map(({ toolUse }) => object(toolUse)["name"]),
+      ),
     ]),
     schemas: list(object(toolConfig)["tools"]).flatMap(
       ({ toolSpec }) => object(object(toolSpec)["inputSchema"])["json"] ?? [],
@@ -113,29 +131,56 @@ const READERS: Readonly<Record<Exclude<GenerateDialect, "openai-completions">, (
   }),
 };
 
-const NAMES = ["look_up", "mcp.files/read", "9 lives", "", "a".repeat(70), `${"a".repeat(69)}b`, "x-y", "über"];
+const NAMES = [
+  "look_up",
+  "mcp.files/read",
+  "9 lives",
+  "",
+  "a".repeat(70),
+  `${"a".repeat(69)}b`,
+  "x-y",
+  "über",
+];
 const IDS = ["c", "call:1/2", "", "d".repeat(90)];
 const name = fc.constantFrom(...NAMES);
 const someText = fc.constantFrom("a", "", " \n", "b ");
 
 const textPart = someText.map((text) => ({ kind: "text", text, cache: null }) as const);
 const imagePart = fc
-  .tuple(fc.constantFrom("image/jpg", "IMAGE/PNG", "image/webp"), fc.constantFrom("iVBO\nRw0K", "iVBORw0K"))
+  .tuple(
+    fc.constantFrom("image/jpg", "IMAGE/PNG", "image/webp"),
+    fc.constantFrom("iVBO\nRw0K", "iVBORw0K"),
+  )
   .map(
     ([mediaType, data]) =>
-      ({ kind: "image", source: { kind: "base64", mediaType, data }, detail: null, cache: null }) as const,
+      ({
+        kind: "image",
+        source: { kind: "base64", mediaType, data },
+        detail: null,
+        cache: null,
+      }) as const,
   );
-const input: fc.Arbitrary<readonly InputPart[]> = fc.array(fc.oneof(textPart, imagePart), { maxLength: 2 });
+const input: fc.Arbitrary<readonly InputPart[]> = fc.array(fc.oneof(textPart, imagePart), {
+  maxLength: 2,
+});
 
 const thought = fc
   .constantFrom("t", "")
-  .map((text) => ({ kind: "reasoning", text, summary: false, signature: null, family: null }) as const);
+  .map(
+    (text) => ({ kind: "reasoning", text, summary: false, signature: null, family: null }) as const,
+  );
 const calls = fc
   .tuple(fc.constantFrom(...IDS), name)
-  .map(([id, called]) => ({ kind: "tool_call", id, name: called, arguments: "{}", cache: null }) as const);
+  .map(
+    ([id, called]) =>
+      ({ kind: "tool_call", id, name: called, arguments: "{}", cache: null }) as const,
+  );
 const assistant = fc.array(fc.oneof(textPart, thought, calls), { maxLength: 4 });
 
-type Step = { readonly user: readonly InputPart[] } | { readonly said: readonly AssistantPart[] } | "results";
+type Step =
+  | { readonly user: readonly InputPart[] }
+  | { readonly said: readonly AssistantPart[] }
+  | "results";
 
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
@@ -146,7 +191,10 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-/** A conversation in any order in which every result has its call before it; at its end no call is left without one. */
+/**
+ * A conversation in any order in which every result has its call before it; at its end no call is
+ * left without one.
+ */
 function conversation(taken: readonly Step[], file: InputPart): readonly Turn[] {
   const turns: Turn[] = [];
   let open: ToolResult[] = [];
@@ -167,12 +215,22 @@ function conversation(taken: readonly Step[], file: InputPart): readonly Turn[] 
     }
   }
   answer();
-  return [...turns, { role: "user", name: null, content: [{ kind: "text", text: "go on", cache: null }] }];
+  return [
+    ...turns,
+    { role: "user", name: null, content: [{ kind: "text", text: "go on", cache: null }] },
+  ];
 }
 
 const SCHEMAS: readonly JsonObject[] = [
   { type: "object" },
-  { type: "object", properties: { a: { type: "object" }, b: { type: "array" }, c: { type: "string", minLength: 1 } } },
+  {
+    type: "object",
+    properties: {
+      a: { type: "object" },
+      b: { type: "array" },
+      c: { type: "string", minLength: 1 },
+    },
+  },
   {},
   { properties: { a: { anyOf: [{ type: "array" }, { type: "null" }] } }, required: ["a"] },
 ];
@@ -184,13 +242,22 @@ const requests: fc.Arbitrary<GenerateRequest> = fc
     tools: fc.uniqueArray(name, { maxLength: 4 }),
     schema: fc.constantFrom(...SCHEMAS),
     strict: fc.constantFrom(null, true),
-    numbers: fc.record({ temperature: fc.constantFrom(null, 0.2, 1), topP: fc.constantFrom(null, 0.5, 0.99) }),
+    numbers: fc.record({
+      temperature: fc.constantFrom(null, 0.2, 1),
+      topP: fc.constantFrom(null, 0.5, 0.99),
+    }),
   })
   .map(({ steps: taken, file, tools, schema, strict, numbers }) =>
     canon({
       ...numbers,
       turns: conversation(taken, file),
-      tools: tools.map((one) => ({ name: one, description: null, parameters: schema, strict, cache: null })),
+      tools: tools.map((one) => ({
+        name: one,
+        description: null,
+        parameters: schema,
+        strict,
+        cache: null,
+      })),
       toolChoice: tools.length > 0 ? null : { mode: "auto" },
       maxOutputTokens: 50,
     }),
@@ -201,11 +268,14 @@ function incomplete(schema: JsonValue | undefined): readonly JsonValue[] {
   if (Array.isArray(schema)) return schema.flatMap((one: JsonValue) => incomplete(one));
   if (!isJsonObject(schema)) return [];
   const { type, properties, items } = schema;
-  const lacks = (type === "object" && properties === undefined) || (type === "array" && items === undefined);
+  const lacks =
+    (type === "object" && properties === undefined) || (type === "array" && items === undefined);
   return [...(lacks ? [schema] : []), ...Object.values(schema).flatMap((one) => incomplete(one))];
 }
 
-const DIALECTS = Object.keys(READERS).filter((one): one is keyof typeof READERS => Object.hasOwn(READERS, one));
+const DIALECTS = Object.keys(READERS).filter((one): one is keyof typeof READERS =>
+  Object.hasOwn(READERS, one),
+);
 
 describe.each(DIALECTS)("a request for %s, whatever the caller's conversation,", (dialect) => {
   const rules: RequestRules = GENERATE_DIALECTS[dialect].requires;
@@ -248,7 +318,8 @@ describe.each(DIALECTS)("a request for %s, whatever the caller's conversation,",
         }
         if (results.length > 0) isAnswering = true;
         // While calls wait, nothing but the assistant's calls and their results may stand.
-        else if (open.size > 0) expect(role, `between a call and its result: ${spoken.join()}`).toBe("assistant");
+        else if (open.size > 0)
+          expect(role, `between a call and its result: ${spoken.join()}`).toBe("assistant");
         for (const id of called) open.add(id);
       }
       expect([...open]).toEqual([]);
@@ -262,7 +333,9 @@ describe.each(DIALECTS)("a request for %s, whatever the caller's conversation,",
       const refused = messages
         .flatMap((message) => message.texts)
         .filter((text) =>
-          rules.refusedText === "blank" ? text.trim() === "" : rules.refusedText === "empty" && text === "",
+          rules.refusedText === "blank"
+            ? text.trim() === ""
+            : rules.refusedText === "empty" && text === "",
         );
       expect(refused).toEqual([]);
     });

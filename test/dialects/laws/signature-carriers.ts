@@ -13,7 +13,9 @@ export interface Carrier {
   /** A provider's whole answer that carries the signature. */
   readonly answer: (signature: string) => JsonObject;
   /** The same as a stream's events: the name, where the protocol has names, and the data. */
-  readonly events: (signature: string) => readonly (readonly [name: string | null, data: JsonObject | string])[];
+  readonly events: (
+    signature: string,
+  ) => readonly (readonly [name: string | null, data: JsonObject | string])[];
   /** The answer as a client puts it together of a stream's events. */
   readonly joined: (events: readonly JsonObject[]) => JsonObject;
   /** The second request, made of the answer to the first one. */
@@ -22,7 +24,11 @@ export interface Carrier {
 
 const user = { role: "user", content: "hi" };
 
-function messagesCarrier(name: string, block: (signature: string) => JsonObject, inDelta: boolean): Carrier {
+function messagesCarrier(
+  name: string,
+  block: (signature: string) => JsonObject,
+  inDelta: boolean,
+): Carrier {
   const message = { id: "msg_1", type: "message", role: "assistant", model: "m" };
   const usage = { input_tokens: 1, output_tokens: 1 };
   const text = { type: "text", text: "hello" };
@@ -47,7 +53,11 @@ function messagesCarrier(name: string, block: (signature: string) => JsonObject,
         ? [
             [
               "content_block_delta",
-              { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature } },
+              {
+                type: "content_block_delta",
+                index: 0,
+                delta: { type: "signature_delta", signature },
+              },
             ] as const,
           ]
         : []),
@@ -77,8 +87,20 @@ function messagesCarrier(name: string, block: (signature: string) => JsonObject,
 
 function responsesCarrier(name: string, item: (encrypted_content: string) => JsonObject): Carrier {
   const said = { type: "output_text", text: "hello", annotations: [], logprobs: [] };
-  const message = { type: "message", id: "msg_1", status: "completed", role: "assistant", content: [said] };
-  const resource = { id: "resp_1", object: "response", model: "m", error: null, incomplete_details: null };
+  const message = {
+    type: "message",
+    id: "msg_1",
+    status: "completed",
+    role: "assistant",
+    content: [said],
+  };
+  const resource = {
+    id: "resp_1",
+    object: "response",
+    model: "m",
+    error: null,
+    incomplete_details: null,
+  };
   const response = (signature: string): JsonObject => ({
     ...resource,
     status: "completed",
@@ -95,17 +117,30 @@ function responsesCarrier(name: string, item: (encrypted_content: string) => Jso
         ["response.created", { type: "response.created", sequence_number: 0, response: started }],
         [
           "response.output_item.added",
-          { type: "response.output_item.added", sequence_number: 1, output_index: 0, item: item(signature) },
+          {
+            type: "response.output_item.added",
+            sequence_number: 1,
+            output_index: 0,
+            item: item(signature),
+          },
         ],
         [
           "response.output_item.done",
-          { type: "response.output_item.done", sequence_number: 2, output_index: 0, item: item(signature) },
+          {
+            type: "response.output_item.done",
+            sequence_number: 2,
+            output_index: 0,
+            item: item(signature),
+          },
         ],
         [
           "response.output_item.done",
           { type: "response.output_item.done", sequence_number: 3, output_index: 1, item: message },
         ],
-        ["response.completed", { type: "response.completed", sequence_number: 4, response: response(signature) }],
+        [
+          "response.completed",
+          { type: "response.completed", sequence_number: 4, response: response(signature) },
+        ],
       ];
     },
     joined: (events) => {
@@ -115,10 +150,14 @@ function responsesCarrier(name: string, item: (encrypted_content: string) => Jso
       const last = events.at(-1)?.["response"];
       const output = isJsonObject(last) ? last["output"] : null;
       // Clients read either; both have to be the same.
-      if (JSON.stringify(items) !== JSON.stringify(output)) throw new Error("items and resource differ");
+      if (JSON.stringify(items) !== JSON.stringify(output))
+        throw new Error("items and resource differ");
       return { output: items };
     },
-    next: ({ output }) => ({ model: "r", input: [user, ...(Array.isArray(output) ? output : []), user] }),
+    next: ({ output }) => ({
+      model: "r",
+      input: [user, ...(Array.isArray(output) ? output : []), user],
+    }),
   };
 }
 
@@ -136,7 +175,11 @@ function chatCarrier(name: string, members: (signature: string) => JsonObject): 
       id: "c",
       object: "chat.completion",
       choices: [
-        { index: 0, message: { role: "assistant", content: "hello", ...members(signature) }, finish_reason: "stop" },
+        {
+          index: 0,
+          message: { role: "assistant", content: "hello", ...members(signature) },
+          finish_reason: "stop",
+        },
       ],
     }),
     events: (signature) => [
@@ -168,8 +211,16 @@ const call = { index: 0, id: "call_1", type: "function", function: { name: "f", 
 
 /** Every member in which answers of any surface carry signatures. */
 export const CARRIERS: readonly Carrier[] = [
-  messagesCarrier("thinking", (signature) => ({ type: "thinking", thinking: "t", signature }), true),
-  messagesCarrier("thinking, signed at once", (signature) => ({ type: "thinking", thinking: "t", signature }), false),
+  messagesCarrier(
+    "thinking",
+    (signature) => ({ type: "thinking", thinking: "t", signature }),
+    true,
+  ),
+  messagesCarrier(
+    "thinking, signed at once",
+    (signature) => ({ type: "thinking", thinking: "t", signature }),
+    false,
+  ),
   messagesCarrier("redacted_thinking", (data) => ({ type: "redacted_thinking", data }), false),
   responsesCarrier("reasoning", (encrypted_content) => ({
     type: "reasoning",
@@ -177,11 +228,17 @@ export const CARRIERS: readonly Carrier[] = [
     summary: [],
     encrypted_content,
   })),
-  responsesCarrier("compaction", (encrypted_content) => ({ type: "compaction", id: "cmp_1", encrypted_content })),
+  responsesCarrier("compaction", (encrypted_content) => ({
+    type: "compaction",
+    id: "cmp_1",
+    encrypted_content,
+  })),
   chatCarrier("reasoning.text", (signature) => ({
     reasoning_details: [{ type: "reasoning.text", text: "t", signature }],
   })),
-  chatCarrier("reasoning.encrypted", (data) => ({ reasoning_details: [{ type: "reasoning.encrypted", data }] })),
+  chatCarrier("reasoning.encrypted", (data) => ({
+    reasoning_details: [{ type: "reasoning.encrypted", data }],
+  })),
   chatCarrier("reasoning.encrypted with members of a vendor", (data) => ({
     reasoning_details: [{ type: "reasoning.encrypted", data, format: "vendor-v1", index: 0 }],
   })),

@@ -9,12 +9,33 @@ import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/t
 import { planExchange, upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { contextOf } from "../../support/dialects.ts";
-import { endpoint, fakePolicies, identity, model, provider, route, table, workspace } from "../../support/table.ts";
+import {
+  endpoint,
+  fakePolicies,
+  identity,
+  model,
+  provider,
+  route,
+  table,
+  workspace,
+} from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS } from "./target.ts";
 import { CARRIERS, type Carrier } from "./signature-carriers.ts";
 
-/** Families as routes.yaml may name them, `null` where it names none; some are names that our own marks use too. */
-const FAMILIES = ["anthropic", "openai", "anthropic-bedrock", "xai", "summary", "unsigned", "sbx1", null] as const;
+/**
+ * Families as routes.yaml may name them, `null` where it names none; some are names that our own
+ * marks use too.
+ */
+const FAMILIES = [
+  "anthropic",
+  "openai",
+  "anthropic-bedrock",
+  "xai",
+  "summary",
+  "unsigned",
+  "sbx1",
+  null,
+] as const;
 type Family = (typeof FAMILIES)[number];
 
 /** A router of the same kind upstream has tagged what it relays. */
@@ -23,7 +44,11 @@ const SIGNATURES = ["EqQBCkYIBBgC", "sbx1.elsewhere.EqQBCkYIBBgC"] as const;
 const capabilities = ["reasoning", "tools"] as const;
 
 function modelRow(family: Family): ModelRow {
-  return model(`m-${family}`, { capabilities, signatureFamily: family, defaultMaxOutputTokens: 4_096 });
+  return model(`m-${family}`, {
+    capabilities,
+    signatureFamily: family,
+    defaultMaxOutputTokens: 4_096,
+  });
 }
 
 /** An endpoint as the compiler makes it of the rows. */
@@ -33,7 +58,13 @@ function targetOf(dialect: string, family: Family): Target {
   if (!isKnown(dialect)) throw new Error("no dialect");
   const features = endpointFeatures(GENERATE_DIALECTS[dialect], row, serving);
   const id = `e-${family}`;
-  const more = { dialect, model: row.id, capabilities, features: features.translated, nativeFeatures: features.native };
+  const more = {
+    dialect,
+    model: row.id,
+    capabilities,
+    features: features.translated,
+    nativeFeatures: features.native,
+  };
   return { endpoint: endpoint(id, more), model: row, provider: serving };
 }
 
@@ -50,15 +81,29 @@ function parse({ surface }: Carrier, body: JsonObject): InferenceRequest {
 const encoder = new TextEncoder();
 
 /** What a client has of a provider's answer after a native relay. */
-function relayed(carrier: Carrier, family: Family, signature: string, streamed: boolean): JsonObject {
+function relayed(
+  carrier: Carrier,
+  family: Family,
+  signature: string,
+  streamed: boolean,
+): JsonObject {
   const target = targetOf(carrier.surface.dialect, family);
   const request = parse(carrier, { ...carrier.first, stream: streamed });
   const context = contextOf(request, family);
   const row = route("r", target.endpoint.id, []);
-  const options = { surface: carrier.surface, request, prepared: null, route: row, edits: NO_EDITS, context };
+  const options = {
+    surface: carrier.surface,
+    request,
+    prepared: null,
+    route: row,
+    edits: NO_EDITS,
+    context,
+  };
   const exchange = planExchange(options, target, upstreamOf(target.endpoint.dialect));
   if (!streamed) {
-    const { ending, bytes } = exchange.answer(encoder.encode(JSON.stringify(carrier.answer(signature))));
+    const { ending, bytes } = exchange.answer(
+      encoder.encode(JSON.stringify(carrier.answer(signature))),
+    );
     expect(ending.failure).toBeNull();
     return JSON.parse(new TextDecoder().decode(bytes));
   }
@@ -79,12 +124,17 @@ function upstreamOf(dialect: string) {
 }
 
 function dataOf(events: readonly Uint8Array[]): readonly JsonObject[] {
-  const lines = events.flatMap((event) => /^data: (\{.*)$/m.exec(new TextDecoder().decode(event))?.[1] ?? []);
+  const lines = events.flatMap(
+    (event) => /^data: (\{.*)$/m.exec(new TextDecoder().decode(event))?.[1] ?? [],
+  );
   return lines.map((line) => JSON.parse(line));
 }
 
 /** Families of the endpoints that may get the request, in their order. */
-function eligible(request: InferenceRequest, targets: readonly Target[]): readonly (string | null)[] {
+function eligible(
+  request: InferenceRequest,
+  targets: readonly Target[],
+): readonly (string | null)[] {
   const [first, ...rest] = targets.map((target) => target.endpoint.id);
   const rows = table({
     providers: [provider("p")],
@@ -100,33 +150,49 @@ function eligible(request: InferenceRequest, targets: readonly Target[]): readon
   }
   return decision.plan.map(
     (candidate) =>
-      targets.find((target) => target.endpoint.id === candidate.endpoint.id)?.model.signatureFamily ?? null,
+      targets.find((target) => target.endpoint.id === candidate.endpoint.id)?.model
+        .signatureFamily ?? null,
   );
 }
 
 describe.each(CARRIERS)("an answer of a native relay with $name", (carrier) => {
   describe.each([false, true])("streamed: %s", (streamed) => {
-    it.each(FAMILIES)("signed by %s is accepted by endpoints of that family and by no other", (family) => {
-      const targets = FAMILIES.map((other) => targetOf(carrier.surface.dialect, other));
-      for (const signature of SIGNATURES) {
-        const answer = relayed(carrier, family, signature, streamed);
-        const request = parse(carrier, carrier.next(answer));
-        for (const target of targets) {
-          const isOwn = target.model.signatureFamily === family;
-          expect(eligible(request, [target])).toEqual(isOwn ? [family] : []);
-          if (!isOwn) expect(eligible(request, [target, targetOf(carrier.surface.dialect, family)])).toEqual([family]);
+    it.each(FAMILIES)(
+      "signed by %s is accepted by endpoints of that family and by no other",
+      (family) => {
+        const targets = FAMILIES.map((other) => targetOf(carrier.surface.dialect, other));
+        for (const signature of SIGNATURES) {
+          const answer = relayed(carrier, family, signature, streamed);
+          const request = parse(carrier, carrier.next(answer));
+          for (const target of targets) {
+            const isOwn = target.model.signatureFamily === family;
+            expect(eligible(request, [target])).toEqual(isOwn ? [family] : []);
+            if (!isOwn)
+              expect(
+                eligible(request, [target, targetOf(carrier.surface.dialect, family)]),
+              ).toEqual([family]);
+          }
+          // The provider gets what it had signed.
+          const target = targetOf(carrier.surface.dialect, family);
+          const { body } = carrier.surface.relay.edit(
+            request,
+            target.endpoint,
+            target.provider,
+            "reject",
+            NO_EDITS,
+          );
+          expect(JSON.stringify(body)).toContain(`"${signature}"`);
         }
-        // The provider gets what it had signed.
-        const target = targetOf(carrier.surface.dialect, family);
-        const { body } = carrier.surface.relay.edit(request, target.endpoint, target.provider, "reject", NO_EDITS);
-        expect(JSON.stringify(body)).toContain(`"${signature}"`);
-      }
-    });
+      },
+    );
   });
 
   it("whose signatures are of the protocol's own family passes byte for byte", () => {
     const native = { "anthropic-messages": "anthropic", "openai-responses": "openai" } as const;
-    const family = carrier.surface.dialect in native ? contextOf(parse(carrier, carrier.first)).signatureFamily : null;
+    const family =
+      carrier.surface.dialect in native
+        ? contextOf(parse(carrier, carrier.first)).signatureFamily
+        : null;
     const [signature] = SIGNATURES;
     const request = parse(carrier, carrier.first);
     const stream = carrier.surface.relay.observe(contextOf(request, family));

@@ -79,14 +79,19 @@ export function targetOf(dialect: GenerateDialect, model: ModelRow = MODEL): Tar
   return { endpoint, model, provider };
 }
 
-/** What a request requires that the target does not have, as the decision compares it; `null` where it has all. */
+/**
+ * What a request requires that the target does not have, as the decision compares it; `null` where
+ * it has all.
+ */
 export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target): string | null {
   const isNative = SURFACE_DIALECT_OF[shape.operation] === endpoint.dialect;
   const features = isNative ? endpoint.nativeFeatures : endpoint.features;
   const isForeign = shape.signatureFamilies.some((family) => family !== model.signatureFamily);
   return (
     shape.needs.find((capability) => !endpoint.capabilities.includes(capability)) ??
-    shape.features.find((feature) => !features.includes(feature) && !ROUTER_FEATURES.has(feature)) ??
+    shape.features.find(
+      (feature) => !features.includes(feature) && !ROUTER_FEATURES.has(feature),
+    ) ??
     (isForeign ? "signature_family" : null)
   );
 }
@@ -94,5 +99,12 @@ export function lacking({ shape }: InferenceRequest, { endpoint, model }: Target
 export function contextOf(request: InferenceRequest): AnswerContext {
   const signatureFamily = nativeFamilyOf(request);
   const model = "public-model";
-  return { request, requestId: "req_law", answerId: "law", model, signatureFamily, now: () => 1_700_000_000 };
+  return {
+    request,
+    requestId: "req_law",
+    answerId: "law",
+    model,
+    signatureFamily,
+    now: () => 1_700_000_000,
+  };
 }

@@ -3,8 +3,9 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { DataSource, Turn } from "../../../src/canon/generate/message.ts";
 
 /**
- * What a request in canon uses of a wire protocol, read off the canon itself. Surfaces find the same names in their bodies before there is
- * any canon; this is the other way to the same answer, so that neither can forget one.
+ * What a request in canon uses of a wire protocol, read off the canon itself. Surfaces find the
+ * same names in their bodies before there is any canon; this is the other way to the same answer,
+ * so that neither can forget one.
  */
 export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   const used = new Set<Feature>();
@@ -19,7 +20,9 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
   use(request.topK !== null, "top_k");
   use(request.frequencyPenalty !== null || request.presencePenalty !== null, "penalties");
   use(
-    [request.frequencyPenalty ?? 0, request.presencePenalty ?? 0].some((penalty) => penalty < 0 || penalty > 1),
+    [request.frequencyPenalty ?? 0, request.presencePenalty ?? 0].some(
+      (penalty) => penalty < 0 || penalty > 1,
+    ),
     "penalties_outside_0_1",
   );
   use(request.logitBias !== null, "logit_bias");
@@ -37,10 +40,18 @@ export function featuresUsed(request: GenerateRequest): readonly Feature[] {
     "tool_strict",
   );
   const isOneTool = request.tools.length === 1;
-  use(request.parallelToolCalls === false, isOneTool ? "one_tool_called_once" : "parallel_tool_calls_off");
+  use(
+    request.parallelToolCalls === false,
+    isOneTool ? "one_tool_called_once" : "parallel_tool_calls_off",
+  );
   if (toolChoice !== null && toolChoice.mode !== "auto" && toolChoice.mode !== "none")
-    used.add(isOneTool && toolChoice.mode === "named" ? "tool_choice_required" : `tool_choice_${toolChoice.mode}`);
-  if (reasoning !== null && reasoning.effort !== "unspecified") used.add(`effort_${reasoning.effort}`);
+    used.add(
+      isOneTool && toolChoice.mode === "named"
+        ? "tool_choice_required"
+        : `tool_choice_${toolChoice.mode}`,
+    );
+  if (reasoning !== null && reasoning.effort !== "unspecified")
+    used.add(`effort_${reasoning.effort}`);
   use(reasoning !== null && reasoning.budget !== null, "reasoning_budget");
   const reasons = reasoning !== null && reasoning.effort !== "none";
   use(reasons && isForced(request), "forced_tool_with_reasoning");
@@ -78,14 +89,20 @@ function useOfTurn(turn: Turn, use: (when: boolean, feature: Feature) => void): 
     );
   const inResults = turn.role === "tool";
   const parts =
-    turn.role === "tool" ? turn.results.flatMap(({ content }) => content) : turn.role === "user" ? turn.content : [];
+    turn.role === "tool"
+      ? turn.results.flatMap(({ content }) => content)
+      : turn.role === "user"
+        ? turn.content
+        : [];
   for (const part of parts) {
     if (part.kind !== "image" && part.kind !== "file") continue;
     use(inResults, "tool_result_files");
     use(isNamed(part.source), part.kind === "image" ? "image_url" : "file_url");
     use(part.kind === "image" && (part.detail === "low" || part.detail === "high"), "image_detail");
     use(
-      part.kind === "file" && part.source.kind === "base64" && !COMMON_FILES.has(part.source.mediaType),
+      part.kind === "file" &&
+        part.source.kind === "base64" &&
+        !COMMON_FILES.has(part.source.mediaType),
       "file_of_other_type",
     );
   }

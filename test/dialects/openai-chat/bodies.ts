@@ -28,7 +28,11 @@ export function content(part: JsonObject, role = "user"): JsonObject {
   return { messages: role === "user" ? messages : [user, ...messages, user] };
 }
 
-export function toCanon(more: JsonObject, edits = NO_EDITS, mode: UnknownFields = "reject"): CanonicalRequest {
+export function toCanon(
+  more: JsonObject,
+  edits = NO_EDITS,
+  mode: UnknownFields = "reject",
+): CanonicalRequest {
   const canonical = chatSurface.translation.toCanon(parse(more), mode, edits);
   if ("code" in canonical) throw new Error(`${canonical.code} ${canonical.message}`);
   return canonical;

@@ -15,7 +15,8 @@ export function brokenLaws(events: readonly InferenceEvent[]): readonly string[]
   };
   for (const [position, event] of events.entries()) {
     const isLast = position === events.length - 1;
-    if ((event.type === "finish" || event.type === "failure") !== isLast) broken.push(`${event.type} at ${position}`);
+    if ((event.type === "finish" || event.type === "failure") !== isLast)
+      broken.push(`${event.type} at ${position}`);
     if ((event.type === "start") !== (position === 0) && event.type !== "failure")
       broken.push(`${event.type} at ${position}`);
     if (event.type === "open") {
@@ -23,7 +24,8 @@ export function brokenLaws(events: readonly InferenceEvent[]): readonly string[]
       open = event.block.kind;
       next += 1;
     } else if (event.type === "close") {
-      if (open === null || event.index !== next - 1) broken.push(`close ${event.index} at ${position}`);
+      if (open === null || event.index !== next - 1)
+        broken.push(`close ${event.index} at ${position}`);
       open = null;
     } else if ("index" in event && (event.index !== next - 1 || open !== kinds[event.type])) {
       broken.push(`${event.type} in ${open ?? "nothing"} at ${position}`);

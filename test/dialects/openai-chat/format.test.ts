@@ -13,7 +13,10 @@ function format(
   reasoning: ModelReasoning | null = null,
 ) {
   const target = targetOf("openai-chat", { ...MODEL, reasoning });
-  const formatted = chatUpstream.format(canon(more), { ...target, provider: { ...target.provider, flags } });
+  const formatted = chatUpstream.format(canon(more), {
+    ...target,
+    provider: { ...target.provider, flags },
+  });
   if ("code" in formatted) throw new Error(formatted.message);
   return formatted;
 }
@@ -23,7 +26,11 @@ function messagesOf(...turns: readonly Turn[]) {
   return { messages: body["messages"], dropped };
 }
 
-const assistant = (...content: readonly AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+const assistant = (...content: readonly AssistantPart[]): Turn => ({
+  role: "assistant",
+  name: null,
+  content,
+});
 const call = { kind: "tool_call", id: "c", name: "f", arguments: "{}", cache: null } as const;
 const tools = [{ name: "f", description: null, parameters: null, strict: null, cache: null }];
 const minimal = { model: "upstream-model", messages: [{ role: "user", content: "hi" }] };
@@ -56,8 +63,12 @@ describe("a request for a chat provider", () => {
     const signed = (signature: string) =>
       ({ kind: "reasoning", text: "", summary: false, signature, family: "family" }) as const;
     const second = { ...call, id: "d" };
-    const { messages } = messagesOf(assistant(signed("text.T"), text("a"), signed("call.C"), call, second));
-    const extra = (thought_signature: string) => ({ extra_content: { google: { thought_signature } } });
+    const { messages } = messagesOf(
+      assistant(signed("text.T"), text("a"), signed("call.C"), call, second),
+    );
+    const extra = (thought_signature: string) => ({
+      extra_content: { google: { thought_signature } },
+    });
     expect(messages).toMatchObject([
       { content: "a", ...extra("T"), tool_calls: [{ id: "c", ...extra("C") }, { id: "d" }] },
     ]);
@@ -65,7 +76,11 @@ describe("a request for a chat provider", () => {
   });
 
   it.each<[Partial<GenerateRequest>, JsonObject, readonly string[]]>([
-    [{ maxOutputTokens: 5, temperature: 0, topP: 1 }, { max_completion_tokens: 5, temperature: 0, top_p: 1 }, []],
+    [
+      { maxOutputTokens: 5, temperature: 0, topP: 1 },
+      { max_completion_tokens: 5, temperature: 0, top_p: 1 },
+      [],
+    ],
     [
       { frequencyPenalty: 1, presencePenalty: -1, seed: 3 },
       { frequency_penalty: 1, presence_penalty: -1, seed: 3 },
@@ -77,12 +92,29 @@ describe("a request for a chat provider", () => {
     [{ verbosity: "low" }, { verbosity: "low" }, []],
     [{ format: { kind: "json_object" } }, { response_format: { type: "json_object" } }, []],
     [
-      { format: { kind: "json_schema", name: null, description: null, schema: { a: 1 }, strict: null } },
-      { response_format: { type: "json_schema", json_schema: { name: "response", schema: { a: 1 } } } },
+      {
+        format: {
+          kind: "json_schema",
+          name: null,
+          description: null,
+          schema: { a: 1 },
+          strict: null,
+        },
+      },
+      {
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "response", schema: { a: 1 } },
+        },
+      },
       ["schema_name_made"],
     ],
     [{ hints: { ...hints, serviceTier: "flex" } }, { service_tier: "flex" }, []],
-    [{ hints: { ...hints, serviceTier: "standard_only" } }, { service_tier: "default" }, ["service_tier_changed"]],
+    [
+      { hints: { ...hints, serviceTier: "standard_only" } },
+      { service_tier: "default" },
+      ["service_tier_changed"],
+    ],
     [{ hints: { ...hints, serviceTier: "gold" } }, {}, ["service_tier_changed"]],
     [
       { hints: { ...hints, promptCacheKey: "k", promptCacheRetention: "24h" } },
@@ -118,15 +150,27 @@ describe("a request for a chat provider", () => {
     expect(formatted.dropped).toEqual(dropped);
   });
 
-  const reasoning = { effort: "unspecified", budget: null, adaptive: false, display: null } as const;
+  const reasoning = {
+    effort: "unspecified",
+    budget: null,
+    adaptive: false,
+    display: null,
+  } as const;
   const budgets = { efforts: null, budgets: { low: 1_000, medium: 5_000, high: 20_000 } } as const;
-  it.each<[GenerateRequest["reasoning"], ModelReasoning | null, string | undefined, readonly string[]]>([
+  it.each<
+    [GenerateRequest["reasoning"], ModelReasoning | null, string | undefined, readonly string[]]
+  >([
     [{ ...reasoning, effort: "none" }, null, "none", []],
     [{ ...reasoning, effort: "max" }, null, "max", []],
     [{ ...reasoning, budget: 5_000 }, budgets, "medium", ["budget_as_effort"]],
     [{ ...reasoning, budget: 19_999 }, budgets, "medium", ["budget_as_effort"]],
     [{ ...reasoning, budget: 10 }, budgets, "low", ["budget_as_effort"]],
-    [{ ...reasoning, budget: 6_000 }, { ...budgets, efforts: ["low", "high"] }, "low", ["budget_as_effort"]],
+    [
+      { ...reasoning, budget: 6_000 },
+      { ...budgets, efforts: ["low", "high"] },
+      "low",
+      ["budget_as_effort"],
+    ],
     [
       { ...reasoning, adaptive: true, display: "summarized" },
       null,
@@ -144,7 +188,14 @@ describe("a request for a chat provider", () => {
     [{ purpose: "count" }],
     [
       {
-        turns: [userTurn({ kind: "file", source: { kind: "url", url: "https://x.example" }, name: null, cache: null })],
+        turns: [
+          userTurn({
+            kind: "file",
+            source: { kind: "url", url: "https://x.example" },
+            name: null,
+            cache: null,
+          }),
+        ],
       },
     ],
   ])("refuses what it cannot say even if no earlier check did: %j", (more) => {
@@ -161,10 +212,22 @@ describe("turns as messages", () => {
     const { messages, dropped } = messagesOf(
       { role: "system", authority: "system", content: [text("s")] },
       { role: "system", authority: "developer", content: [text("d"), text("e")] },
-      { role: "user", name: "n", content: [text("t"), { kind: "image", source: png, detail: "low", cache: null }] },
+      {
+        role: "user",
+        name: "n",
+        content: [text("t"), { kind: "image", source: png, detail: "low", cache: null }],
+      },
       assistant(text("a"), call),
-      { role: "tool", results: [{ callId: "c", content: [text("1")], isError: null, cache: null }] },
-      userTurn({ kind: "file", source: { ...png, mediaType: "application/pdf" }, name: "a.pdf", cache: null }),
+      {
+        role: "tool",
+        results: [{ callId: "c", content: [text("1")], isError: null, cache: null }],
+      },
+      userTurn({
+        kind: "file",
+        source: { ...png, mediaType: "application/pdf" },
+        name: "a.pdf",
+        cache: null,
+      }),
       userTurn({ kind: "audio", format: "wav", data: "QQ==" }),
     );
     expect(dropped).toEqual([]);
@@ -193,18 +256,35 @@ describe("turns as messages", () => {
       { role: "tool", tool_call_id: "c", content: "1" },
       {
         role: "user",
-        content: [{ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,QQ==" } }],
+        content: [
+          {
+            type: "file",
+            file: { filename: "a.pdf", file_data: "data:application/pdf;base64,QQ==" },
+          },
+        ],
       },
-      { role: "user", content: [{ type: "input_audio", input_audio: { data: "QQ==", format: "wav" } }] },
+      {
+        role: "user",
+        content: [{ type: "input_audio", input_audio: { data: "QQ==", format: "wav" } }],
+      },
     ]);
   });
 
-  const thought = { kind: "reasoning", text: "t", summary: false, signature: "sig", family: "family" } as const;
+  const thought = {
+    kind: "reasoning",
+    text: "t",
+    summary: false,
+    signature: "sig",
+    family: "family",
+  } as const;
   it.each<[string, readonly AssistantPart[], JsonObject, readonly string[]]>([
     [
       "a call alone",
       [call],
-      { content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
+      {
+        content: null,
+        tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+      },
       [],
     ],
     ["a refusal", [{ kind: "refusal", text: "r" }], { content: null, refusal: "r" }, []],
@@ -222,7 +302,10 @@ describe("turns as messages", () => {
     [
       "signed reasoning",
       [thought, text("a")],
-      { content: "a", reasoning_details: [{ type: "reasoning.text", text: "t", signature: "sig" }] },
+      {
+        content: "a",
+        reasoning_details: [{ type: "reasoning.text", text: "t", signature: "sig" }],
+      },
       [],
     ],
     [
@@ -258,7 +341,10 @@ describe("turns as messages", () => {
     [
       "text after a call",
       [call, text("a")],
-      { content: "a", tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
+      {
+        content: "a",
+        tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+      },
       ["parts_reordered"],
     ],
   ])("an assistant's turn of %s", (_, content, more, dropped) => {
@@ -272,13 +358,20 @@ describe("turns as messages", () => {
     const file = { kind: "base64", mediaType: "text/plain", data: "QQ==" } as const;
     const marked = { ...text("a"), cache };
     expect(messagesOf(userTurn(marked)).dropped).toEqual(["cache_mark_dropped"]);
-    expect(messagesOf(userTurn({ kind: "file", source: file, name: null, cache: null }))).toMatchObject({
+    expect(
+      messagesOf(userTurn({ kind: "file", source: file, name: null, cache: null })),
+    ).toMatchObject({
       dropped: ["file_name_made"],
       messages: [{ content: [{ file: { filename: "file.txt" } }] }],
     });
     const results = [{ callId: "c", content: [text("x")], isError: true, cache: null }];
     expect(messagesOf({ role: "tool", results }).dropped).toEqual(["tool_error_flag_dropped"]);
-    expect(messagesOf({ role: "tool", results: [{ callId: "c", content: [], isError: false, cache: null }] })).toEqual({
+    expect(
+      messagesOf({
+        role: "tool",
+        results: [{ callId: "c", content: [], isError: false, cache: null }],
+      }),
+    ).toEqual({
       dropped: [],
       messages: [{ role: "tool", tool_call_id: "c", content: "" }],
     });

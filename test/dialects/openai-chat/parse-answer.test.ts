@@ -11,7 +11,11 @@ import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
 
 const target = targetOf("openai-chat");
-const chunk = (delta: JsonObject | null, finish: string | null = null, more: JsonObject = {}): JsonObject => ({
+const chunk = (
+  delta: JsonObject | null,
+  finish: string | null = null,
+  more: JsonObject = {},
+): JsonObject => ({
   id: "chatcmpl-1",
   model: "m",
   choices: delta === null ? [] : [{ index: 0, delta, finish_reason: finish }],
@@ -26,7 +30,9 @@ const usage = {
 };
 
 function bytesOf(lines: readonly (JsonObject | string)[]): Uint8Array {
-  return Buffer.concat(lines.map((line) => formatSseEvent(typeof line === "string" ? line : JSON.stringify(line))));
+  return Buffer.concat(
+    lines.map((line) => formatSseEvent(typeof line === "string" ? line : JSON.stringify(line))),
+  );
 }
 
 function stream(
@@ -46,7 +52,11 @@ function stream(
   return events;
 }
 
-function whole(body: unknown, more: Partial<GenerateRequest> = {}, at = target): readonly InferenceEvent[] {
+function whole(
+  body: unknown,
+  more: Partial<GenerateRequest> = {},
+  at = target,
+): readonly InferenceEvent[] {
   const bytes = new TextEncoder().encode(JSON.stringify(body));
   const events = chatUpstream.parseAnswer(bytes, canon(more), at);
   expect(brokenLaws(events)).toEqual([]);
@@ -55,7 +65,9 @@ function whole(body: unknown, more: Partial<GenerateRequest> = {}, at = target):
 
 const shortOf = (answer: Answer): readonly string[] =>
   answer.blocks.map((block) =>
-    block.kind === "tool_call" ? `${block.id} ${block.name}(${block.arguments})` : `${block.kind}: ${block.text}`,
+    block.kind === "tool_call"
+      ? `${block.id} ${block.name}(${block.arguments})`
+      : `${block.kind}: ${block.text}`,
   );
 const droppedBy = (events: readonly InferenceEvent[]) =>
   events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
@@ -65,7 +77,12 @@ const failureOf = (events: readonly InferenceEvent[]) => collectAnswer(events).f
 describe("a stream of a chat provider", () => {
   it("is reported as it comes", () => {
     expect(
-      stream([chunk({ role: "assistant", content: "" }), chunk({ content: "a" }), chunk({}, "stop"), done]),
+      stream([
+        chunk({ role: "assistant", content: "" }),
+        chunk({ content: "a" }),
+        chunk({}, "stop"),
+        done,
+      ]),
     ).toEqual([
       { type: "start", model: "m" },
       { type: "open", index: 0, block: { kind: "text" } },
@@ -77,10 +94,16 @@ describe("a stream of a chat provider", () => {
 
   it.each<[string, readonly (JsonObject | string)[]]>([
     ["beside the finish reason", [chunk({ content: "a" }), chunk({}, "stop", { usage }), done]],
-    ["in a chunk of its own", [chunk({ content: "a" }, "stop"), chunk(null, null, { usage }), done]],
+    [
+      "in a chunk of its own",
+      [chunk({ content: "a" }, "stop"), chunk(null, null, { usage }), done],
+    ],
     [
       "in every chunk",
-      [chunk({ content: "a" }, null, { usage: { ...usage, completion_tokens: 1 } }), chunk({}, "stop", { usage })],
+      [
+        chunk({ content: "a" }, null, { usage: { ...usage, completion_tokens: 1 } }),
+        chunk({}, "stop", { usage }),
+      ],
     ],
     ["where Groq puts it", [chunk({ content: "a" }, "stop", { x_groq: { usage } }), done]],
     ["before anything else", [chunk(null, null, { usage }), chunk({ content: "a" }, "stop"), done]],
@@ -96,7 +119,12 @@ describe("a stream of a chat provider", () => {
 
   it.each<[string, readonly (JsonObject | string)[], readonly string[], string]>([
     ["no [DONE]", [chunk({ content: "a" }, "stop")], ["text: a"], "stop"],
-    ["several finish chunks", [chunk({ content: "a" }, "stop"), chunk({}, "stop"), done], ["text: a"], "stop"],
+    [
+      "several finish chunks",
+      [chunk({ content: "a" }, "stop"), chunk({}, "stop"), done],
+      ["text: a"],
+      "stop",
+    ],
     [
       "Azure's first chunk",
       [chunk(null, null, { id: "", model: "" }), chunk({ content: "a" }, "stop"), done],
@@ -108,11 +136,20 @@ describe("a stream of a chat provider", () => {
       [
         {
           model: "m",
-          choices: [{ index: 0, delta: { content: "a" }, message: { content: "a" }, finish_reason: null }],
+          choices: [
+            { index: 0, delta: { content: "a" }, message: { content: "a" }, finish_reason: null },
+          ],
         },
         {
           model: "m",
-          choices: [{ index: 0, delta: { content: "b" }, message: { content: "ab" }, finish_reason: "stop" }],
+          choices: [
+            {
+              index: 0,
+              delta: { content: "b" },
+              message: { content: "ab" },
+              finish_reason: "stop",
+            },
+          ],
         },
       ],
       ["text: ab"],
@@ -223,7 +260,12 @@ describe("a stream of a chat provider", () => {
     ],
     [
       "arguments as an object",
-      [chunk(tool({ index: 0, id: "c", function: { name: "f", arguments: { a: 1 } } }), "tool_calls")],
+      [
+        chunk(
+          tool({ index: 0, id: "c", function: { name: "f", arguments: { a: 1 } } }),
+          "tool_calls",
+        ),
+      ],
       ['c f({"a":1})'],
       "tool_calls",
     ],
@@ -268,20 +310,44 @@ describe("a stream of a chat provider", () => {
   it.each<[string, readonly (JsonObject | string)[], string, string | null]>([
     ["nothing", [], "truncated", null],
     ["[DONE] alone", [done], "truncated", null],
-    ["[DONE] after a role", [chunk({ role: "assistant", content: "" }), done], "malformed", "missing_finish_reason"],
+    [
+      "[DONE] after a role",
+      [chunk({ role: "assistant", content: "" }), done],
+      "malformed",
+      "missing_finish_reason",
+    ],
     ["[DONE] after a text", [chunk({ content: "a" }), done], "malformed", "missing_finish_reason"],
-    ["[DONE] after an empty reason", [chunk({ content: "a" }, ""), done], "malformed", "missing_finish_reason"],
+    [
+      "[DONE] after an empty reason",
+      [chunk({ content: "a" }, ""), done],
+      "malformed",
+      "missing_finish_reason",
+    ],
     ["[DONE] after counts", [chunk(null, null, { usage }), done], "truncated", null],
     ["a cut", [chunk({ content: "a" })], "truncated", null],
     [
       "an error object",
-      [chunk({ content: "a" }), { error: { code: "rate_limit_exceeded", message: "secret" } }, done],
+      [
+        chunk({ content: "a" }),
+        { error: { code: "rate_limit_exceeded", message: "secret" } },
+        done,
+      ],
       "error_frame",
       "rate_limit_exceeded",
     ],
     ["the finish reason error", [chunk({ content: "a" }, "error"), done], "error_frame", null],
-    ["a lack of resources", [chunk({ content: "a" }, "insufficient_system_resource"), done], "overloaded", null],
-    ["an unknown finish reason", [chunk({ content: "" }, "novelty"), done], "malformed", "unknown_finish_reason"],
+    [
+      "a lack of resources",
+      [chunk({ content: "a" }, "insufficient_system_resource"), done],
+      "overloaded",
+      null,
+    ],
+    [
+      "an unknown finish reason",
+      [chunk({ content: "" }, "novelty"), done],
+      "malformed",
+      "unknown_finish_reason",
+    ],
     ["a network error", [chunk({ content: "a" }, "network_error"), done], "error_frame", null],
     [
       "a failure that a gateway calls a stop",
@@ -331,7 +397,12 @@ describe("a stream of a chat provider", () => {
       "malformed",
       "unexpected_output_item",
     ],
-    ["a part that is a picture", [chunk({ content: [{ type: "image_url" }] })], "malformed", "unexpected_output_item"],
+    [
+      "a part that is a picture",
+      [chunk({ content: [{ type: "image_url" }] })],
+      "malformed",
+      "unexpected_output_item",
+    ],
     ["pictures", [chunk({ images: [{}] })], "malformed", "unexpected_output_item"],
     [
       "a call without a name",
@@ -384,17 +455,31 @@ describe("a stream of a chat provider", () => {
       ],
     ],
   ])("reads a call %s", (_, fragments) => {
-    const named = (name: string) => ({ name, description: null, parameters: null, strict: null, cache: null });
-    const tools = [named("get"), named("get_weather")];
-    const events = stream([...fragments.map((fragment) => chunk(tool(fragment))), chunk({}, "tool_calls"), done], {
-      tools,
+    const named = (name: string) => ({
+      name,
+      description: null,
+      parameters: null,
+      strict: null,
+      cache: null,
     });
+    const tools = [named("get"), named("get_weather")];
+    const events = stream(
+      [...fragments.map((fragment) => chunk(tool(fragment))), chunk({}, "tool_calls"), done],
+      {
+        tools,
+      },
+    );
     expect(shortOf(collectAnswer(events))).toEqual(["c get_weather({})"]);
   });
 
   it("ignores entries of the list of calls that are empty", () => {
     const empty = [null, {}].map((entry) => chunk({ tool_calls: [entry] }));
-    const events = stream([...empty, chunk({ content: "a" }), chunk({ tool_calls: null }, "stop"), done]);
+    const events = stream([
+      ...empty,
+      chunk({ content: "a" }),
+      chunk({ tool_calls: null }, "stop"),
+      done,
+    ]);
     expect([shortOf(collectAnswer(events)), finishOf(events)]).toEqual([["text: a"], "stop"]);
   });
 
@@ -413,8 +498,12 @@ describe("a stream of a chat provider", () => {
 
   it("names the stop sequence that the provider names", () => {
     const ended = (stop_reason: string | number) =>
-      collectAnswer(stream([{ choices: [{ delta: { content: "a" }, finish_reason: "stop", stop_reason }] }, done]))
-        .finish;
+      collectAnswer(
+        stream([
+          { choices: [{ delta: { content: "a" }, finish_reason: "stop", stop_reason }] },
+          done,
+        ]),
+      ).finish;
     expect(ended("END")).toEqual({ reason: "stop_sequence", stopSequence: "END" });
     expect(ended("end_turn")).toEqual({ reason: "stop", stopSequence: null });
     expect(ended(128_001)).toEqual({ reason: "stop", stopSequence: null });
@@ -423,7 +512,12 @@ describe("a stream of a chat provider", () => {
   it("puts the signature of a call or a text before it, or drops it on record where no family reads it", () => {
     const extra_content = { google: { thought_signature: "c2ln" } };
     const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" }, extra_content };
-    const lines = [chunk({ content: "a", extra_content }), chunk(tool(call)), chunk({}, "tool_calls"), done];
+    const lines = [
+      chunk({ content: "a", extra_content }),
+      chunk(tool(call)),
+      chunk({}, "tool_calls"),
+      done,
+    ];
     expect(collectAnswer(stream(lines)).blocks).toMatchObject([
       { kind: "reasoning", signature: "text.c2ln", family: "family" },
       { kind: "text", text: "a" },
@@ -437,9 +531,12 @@ describe("a stream of a chat provider", () => {
   it("ignores events of blank data", () => {
     const blank = new TextEncoder().encode("data:\n\ndata:  \n\n");
     const parser = chatUpstream.parseStream(canon(), target);
-    const events = [blank, bytesOf([chunk({ content: "a" }, "stop")]), blank, bytesOf([done])].flatMap((bytes) => [
-      ...parser.push(bytes),
-    ]);
+    const events = [
+      blank,
+      bytesOf([chunk({ content: "a" }, "stop")]),
+      blank,
+      bytesOf([done]),
+    ].flatMap((bytes) => [...parser.push(bytes)]);
     expect(finishOf([...events, ...parser.end()])).toBe("stop");
   });
 
@@ -451,21 +548,35 @@ describe("a stream of a chat provider", () => {
 
   it("fails with an event that does not end", () => {
     const parser = chatUpstream.parseStream(canon(), target);
-    expect(failureOf(parser.push(new Uint8Array(MAXIMUM_EVENT_BYTES + 1).fill(65)))?.kind).toBe("too_large");
+    expect(failureOf(parser.push(new Uint8Array(MAXIMUM_EVENT_BYTES + 1).fill(65)))?.kind).toBe(
+      "too_large",
+    );
   });
 
   it("reads CRLF, comments, missing spaces and a missing last blank line", () => {
     const text = `: hello\r\n\r\ndata:${JSON.stringify(chunk({ content: "a" }))}\r\n\r\ndata:${JSON.stringify(chunk({}, "stop"))}\r\n`;
     const parser = chatUpstream.parseStream(canon(), target);
-    expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe("stop");
+    expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe(
+      "stop",
+    );
   });
 
   it("reports log probabilities where they were requested, and only there", () => {
     const entry = { token: "a", logprob: -0.5, bytes: [97], top_logprobs: [{ token: "b" }] };
     const lines = [
-      { choices: [{ index: 0, delta: { content: "a" }, logprobs: { content: [entry, {}] }, finish_reason: "stop" }] },
+      {
+        choices: [
+          {
+            index: 0,
+            delta: { content: "a" },
+            logprobs: { content: [entry, {}] },
+            finish_reason: "stop",
+          },
+        ],
+      },
     ];
-    const reported = (logprobs: number | null) => collectAnswer(stream(lines, { logprobs })).blocks[0];
+    const reported = (logprobs: number | null) =>
+      collectAnswer(stream(lines, { logprobs })).blocks[0];
     expect(reported(1)).toMatchObject({
       logprobs: [{ token: "a", logprob: -0.5, bytes: [97], top: [{ token: "b" }] }],
     });
@@ -487,7 +598,9 @@ describe("a stream of a chat provider", () => {
 describe("positions of citations", () => {
   it("count from their block, where the message's text is in several", () => {
     const cited = (start_index: number, end_index: number) => ({
-      annotations: [{ type: "url_citation", url_citation: { url: "u", title: "t", start_index, end_index } }],
+      annotations: [
+        { type: "url_citation", url_citation: { url: "u", title: "t", start_index, end_index } },
+      ],
     });
     const events = stream([
       chunk({ content: "🙂b" }),
@@ -529,8 +642,15 @@ describe("signed reasoning", () => {
   ];
 
   it("that is hidden stands for itself after unsigned text", () => {
-    const hidden = [...detailed({ type: "reasoning.text", text: "a" }, { type: "reasoning.encrypted", data: "two" })];
-    const [first, second] = collectAnswer(stream([...hidden, chunk({ content: "x" }, "stop")])).blocks;
+    const hidden = [
+      ...detailed(
+        { type: "reasoning.text", text: "a" },
+        { type: "reasoning.encrypted", data: "two" },
+      ),
+    ];
+    const [first, second] = collectAnswer(
+      stream([...hidden, chunk({ content: "x" }, "stop")]),
+    ).blocks;
     expect([first, second]).toMatchObject([
       { text: "a", signature: null },
       { text: "", signature: "two" },
@@ -538,7 +658,9 @@ describe("signed reasoning", () => {
   });
 
   it("is reported with the model's family, a signature to a block", () => {
-    const reasoning = collectAnswer(stream(lines)).blocks.filter(({ kind }) => kind === "reasoning");
+    const reasoning = collectAnswer(stream(lines)).blocks.filter(
+      ({ kind }) => kind === "reasoning",
+    );
     expect(reasoning).toEqual([
       { kind: "reasoning", text: "ab", summary: false, signature: "one", family: "family" },
       { kind: "reasoning", text: "", summary: false, signature: "two", family: "family" },
@@ -564,7 +686,11 @@ describe("signed reasoning", () => {
 });
 
 describe("a whole answer of a chat provider", () => {
-  const answer = (message: JsonObject, finish_reason: string | null = "stop", more: JsonObject = {}) => ({
+  const answer = (
+    message: JsonObject,
+    finish_reason: string | null = "stop",
+    more: JsonObject = {},
+  ) => ({
     id: "chatcmpl-1",
     model: "m",
     choices: [{ index: 0, message, finish_reason }],
@@ -574,9 +700,18 @@ describe("a whole answer of a chat provider", () => {
   it("is reported as the stream that it could have been", () => {
     const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
     const events = whole(
-      answer({ content: "a", reasoning: "r", tool_calls: [call, { ...call, id: "d" }] }, "tool_calls", { usage }),
+      answer(
+        { content: "a", reasoning: "r", tool_calls: [call, { ...call, id: "d" }] },
+        "tool_calls",
+        { usage },
+      ),
     );
-    expect(shortOf(collectAnswer(events))).toEqual(["reasoning: r", "text: a", "c f({})", "d f({})"]);
+    expect(shortOf(collectAnswer(events))).toEqual([
+      "reasoning: r",
+      "text: a",
+      "c f({})",
+      "d f({})",
+    ]);
     expect(collectAnswer(events)).toMatchObject({
       model: "m",
       usage: { input: 3, output: 4 },
@@ -585,7 +720,9 @@ describe("a whole answer of a chat provider", () => {
   });
 
   it("reads the message where an empty delta stands beside it", () => {
-    const body = { choices: [{ index: 0, delta: {}, message: { content: "a" }, finish_reason: "stop" }] };
+    const body = {
+      choices: [{ index: 0, delta: {}, message: { content: "a" }, finish_reason: "stop" }],
+    };
     expect(shortOf(collectAnswer(whole(body)))).toEqual(["text: a"]);
   });
 
@@ -615,17 +752,34 @@ describe("a whole answer of a chat provider", () => {
       },
       { input: 5, output: 302 },
     ],
-    [{ prompt_tokens: 5, completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 300 } }, { output: 302 }],
+    [
+      {
+        prompt_tokens: 5,
+        completion_tokens: 2,
+        completion_tokens_details: { reasoning_tokens: 300 },
+      },
+      { output: 302 },
+    ],
     [
       { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 },
       { input: 35, output: 74 },
     ],
     [
-      { prompt_tokens: 9, completion_tokens: 201, total_tokens: 585, prompt_tokens_details: { audio_tokens: 375 } },
+      {
+        prompt_tokens: 9,
+        completion_tokens: 201,
+        total_tokens: 585,
+        prompt_tokens_details: { audio_tokens: 375 },
+      },
       { input: 384, output: 201 },
     ],
     [
-      { prompt_tokens: 100, completion_tokens: 2, prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 },
+      {
+        prompt_tokens: 100,
+        completion_tokens: 2,
+        prompt_cache_hit_tokens: 64,
+        prompt_cache_miss_tokens: 36,
+      },
       { input: 100, cacheRead: 64 },
     ],
     [
@@ -633,17 +787,27 @@ describe("a whole answer of a chat provider", () => {
       { input: 100, cacheRead: 64 },
     ],
     [
-      { prompt_tokens: 10, completion_tokens: 2, total_tokens: 200, prompt_tokens_details: { cached_tokens: 188 } },
+      {
+        prompt_tokens: 10,
+        completion_tokens: 2,
+        total_tokens: 200,
+        prompt_tokens_details: { cached_tokens: 188 },
+      },
       { input: 198, output: 2 },
     ],
   ])("counts %j as %j", (given, counts) => {
-    expect(collectAnswer(whole({ ...answer({ content: "a" }), usage: given })).usage).toMatchObject(counts);
+    expect(collectAnswer(whole({ ...answer({ content: "a" }), usage: given })).usage).toMatchObject(
+      counts,
+    );
     const inChoice = { index: 0, delta: { content: "a" }, finish_reason: "stop", usage: given };
     expect(collectAnswer(stream([{ choices: [inChoice] }, done])).usage).toMatchObject(counts);
   });
 
   it("may be empty", () => {
-    expect(whole(answer({ content: "" }))).toMatchObject([{ type: "start" }, { type: "finish", reason: "stop" }]);
+    expect(whole(answer({ content: "" }))).toMatchObject([
+      { type: "start" },
+      { type: "finish", reason: "stop" },
+    ]);
   });
 
   it.each<[unknown, string, string | null]>([

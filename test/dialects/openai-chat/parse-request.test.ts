@@ -7,19 +7,39 @@ import { content, parse, refusal, user } from "./bodies.ts";
 describe("what a request needs", () => {
   it.each<[string, JsonObject, readonly string[]]>([
     ["plain text", {}, []],
-    ["nulls and empty lists", { tools: [], response_format: null, logprobs: false, n: 1, functions: null }, []],
+    [
+      "nulls and empty lists",
+      { tools: [], response_format: null, logprobs: false, n: 1, functions: null },
+      [],
+    ],
     ["tools", { tools: [{ type: "function", function: { name: "f" } }] }, ["tools"]],
-    ["tool results in the history", { messages: [user, { role: "tool", tool_call_id: "1", content: "x" }] }, ["tools"]],
-    ["calls in the history", { messages: [user, { role: "assistant", tool_calls: [{ id: "1" }] }] }, ["tools"]],
+    [
+      "tool results in the history",
+      { messages: [user, { role: "tool", tool_call_id: "1", content: "x" }] },
+      ["tools"],
+    ],
+    [
+      "calls in the history",
+      { messages: [user, { role: "assistant", tool_calls: [{ id: "1" }] }] },
+      ["tools"],
+    ],
     ["custom tools", { tools: [{ type: "custom", custom: { name: "f" } }] }, ["custom_tools"]],
     ["hosted search as a tool", { tools: [{ type: "web_search" }] }, ["web_search"]],
     ["hosted search as an option", { web_search_options: {} }, ["web_search"]],
     ["an MCP server", { tools: [{ type: "mcp", server_url: "https://x.example" }] }, ["mcp"]],
-    ["json_schema", { response_format: { type: "json_schema", json_schema: { name: "s" } } }, ["json_schema"]],
+    [
+      "json_schema",
+      { response_format: { type: "json_schema", json_schema: { name: "s" } } },
+      ["json_schema"],
+    ],
     ["json_object", { response_format: { type: "json_object" } }, ["json_object"]],
     ["text format", { response_format: { type: "text" } }, []],
     ["images", content({ type: "image_url", image_url: { url: "data:," } }), ["image_input"]],
-    ["audio", content({ type: "input_audio", input_audio: { data: "", format: "wav" } }), ["audio_input"]],
+    [
+      "audio",
+      content({ type: "input_audio", input_audio: { data: "", format: "wav" } }),
+      ["audio_input"],
+    ],
     ["files", content({ type: "file", file: { file_data: "data:," } }), ["file_input"]],
     ["video", content({ type: "video_url" }), ["video_input"]],
     ["audio out", { modalities: ["text", "audio"], audio: { voice: "x" } }, ["audio_output"]],
@@ -50,7 +70,11 @@ describe("what a request needs", () => {
       "prompt_cache_options.comparison_response_id",
     ],
     [{ background: true }, "unsupported_stateful_feature", "background"],
-    [content({ type: "file", file_id: "f-1" }), "unsupported_stateful_feature", "messages[0].content[0].file_id"],
+    [
+      content({ type: "file", file_id: "f-1" }),
+      "unsupported_stateful_feature",
+      "messages[0].content[0].file_id",
+    ],
     [
       content({ type: "image_url", image_url: { url: "", file_id: "f-1" } }),
       "unsupported_stateful_feature",
@@ -65,14 +89,23 @@ describe("what a request needs", () => {
   });
 
   it("lets members pass that request no memory", () => {
-    const nothing = { store: false, background: false, previous_response_id: null, conversation: null };
-    expect(parse({ ...nothing, ...content({ type: "file", file_id: null, file: { file_data: "x" } }) }).model).toBe(
-      "r",
-    );
+    const nothing = {
+      store: false,
+      background: false,
+      previous_response_id: null,
+      conversation: null,
+    };
+    expect(
+      parse({ ...nothing, ...content({ type: "file", file_id: null, file: { file_data: "x" } }) })
+        .model,
+    ).toBe("r");
   });
 
   it("sees sizes as buckets", () => {
-    expect(parse({ max_completion_tokens: 5_000 }).shape).toMatchObject({ context: "to_1k", maxOutput: "to_16k" });
+    expect(parse({ max_completion_tokens: 5_000 }).shape).toMatchObject({
+      context: "to_1k",
+      maxOutput: "to_16k",
+    });
     expect(parse().shape.maxOutput).toBe("unspecified");
   });
 });
@@ -81,7 +114,11 @@ describe("unknown fields", () => {
   it.each([
     [{ temprature: 1 }, "Unknown field temprature; did you mean temperature?", "temprature"],
     [{ zzzzzz: 1 }, "Unknown field zzzzzz", "zzzzzz"],
-    [{ "my secret sentence": 1 }, "The request has a member that chat completions requests do not have", null],
+    [
+      { "my secret sentence": 1 },
+      "The request has a member that chat completions requests do not have",
+      null,
+    ],
   ])("%j", (more, message, param) => {
     expect(chatSurface.refuseUnknown({ model: "r", ...more }, "reject")).toMatchObject({
       message,
@@ -92,10 +129,13 @@ describe("unknown fields", () => {
   });
 });
 
-const assistant = (more: JsonObject): JsonObject => ({ messages: [user, { role: "assistant", ...more }, user] });
+const assistant = (more: JsonObject): JsonObject => ({
+  messages: [user, { role: "assistant", ...more }, user],
+});
 const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
 const tool = { type: "function", function: { name: "f" } };
-const image = (url: string, detail: string | null = null) => content({ type: "image_url", image_url: { url, detail } });
+const image = (url: string, detail: string | null = null) =>
+  content({ type: "image_url", image_url: { url, detail } });
 const file = (mediaType: string) =>
   content({ type: "file", file: { file_data: `data:${mediaType};base64,QQ==`, filename: "x" } });
 const other = { type: "function", function: { name: "g" } };
@@ -106,22 +146,42 @@ describe("what a request requires of a wire protocol", () => {
   it.each<[string, JsonObject, Readonly<Record<string, string>>]>([
     ["one user's text", {}, {}],
     ["one text part", content({ type: "text", text: "x" }), {}],
-    ["the protocol's defaults", { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, stop: [] }, {}],
-    ["defaults as values", { modalities: ["text"], logprobs: false, store: false, parallel_tool_calls: true }, {}],
+    [
+      "the protocol's defaults",
+      { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, stop: [] },
+      {},
+    ],
+    [
+      "defaults as values",
+      { modalities: ["text"], logprobs: false, store: false, parallel_tool_calls: true },
+      {},
+    ],
     ["a temperature", { temperature: 1 }, { sampling: "temperature" }],
-    ["a hot temperature", { temperature: 1.5 }, { sampling: "temperature", temperature_above_1: "temperature" }],
+    [
+      "a hot temperature",
+      { temperature: 1.5 },
+      { sampling: "temperature", temperature_above_1: "temperature" },
+    ],
     ["top_p", { top_p: 0 }, { sampling: "top_p" }],
     ["a penalty", { presence_penalty: 0.1 }, { penalties: "presence_penalty" }],
     ["a bias", { logit_bias: { "1": 1 } }, { logit_bias: "logit_bias" }],
     ["a seed", { seed: 0 }, { seed: "seed" }],
     ["a stop", { stop: "x" }, { stop_sequences: "stop" }],
-    ["five stops", { stop: ["a", "b", "c", "d", "e"] }, { stop_sequences: "stop", native_chat: "stop" }],
+    [
+      "five stops",
+      { stop: ["a", "b", "c", "d", "e"] },
+      { stop_sequences: "stop", native_chat: "stop" },
+    ],
     ["log probabilities", { logprobs: true, top_logprobs: 2 }, { token_logprobs: "logprobs" }],
     ["alternatives without them", { top_logprobs: 2 }, { native_chat: "top_logprobs" }],
     ["verbosity", { verbosity: "low" }, { verbosity: "verbosity" }],
     ["an effort", { reasoning_effort: "xhigh" }, { effort_xhigh: "reasoning_effort" }],
     ["no effort", { reasoning_effort: "none" }, { effort_none: "reasoning_effort" }],
-    ["another vendor's effort", { reasoning_effort: "default" }, { native_chat: "reasoning_effort" }],
+    [
+      "another vendor's effort",
+      { reasoning_effort: "default" },
+      { native_chat: "reasoning_effort" },
+    ],
     ["a limit of nothing", { max_tokens: 0 }, { native_chat: "max_tokens" }],
     ["two limits", { max_tokens: 1, max_completion_tokens: 1 }, { native_chat: "max_tokens" }],
     ["choices", { n: 2 }, { native_chat: "n" }],
@@ -129,9 +189,17 @@ describe("what a request requires of a wire protocol", () => {
     ["a prediction", { prediction: { type: "content" } }, { native_chat: "prediction" }],
     ["hosted search", { web_search_options: {} }, { native_chat: "web_search_options" }],
     ["legacy functions", { functions: [{ name: "f" }] }, { native_chat: "functions" }],
-    ["an unknown stream option", { stream: true, stream_options: { x: 1 } }, { native_chat: "stream_options.x" }],
+    [
+      "an unknown stream option",
+      { stream: true, stream_options: { x: 1 } },
+      { native_chat: "stream_options.x" },
+    ],
     ["several turns", { messages: [user, user] }, { conversation: "messages[1]" }],
-    ["system text", { messages: [{ role: "system", content: "s" }, user] }, { conversation: "messages[1]" }],
+    [
+      "system text",
+      { messages: [{ role: "system", content: "s" }, user] },
+      { conversation: "messages[1]" },
+    ],
     [
       "system text alone",
       { messages: [{ role: "system", content: "s" }] },
@@ -174,7 +242,11 @@ describe("what a request requires of a wire protocol", () => {
       content({ type: "text", text: "x", cache_control: { type: "ephemeral", scope: "s" } }),
       { native_chat: "messages[0].content[0].cache_control" },
     ],
-    ["a cache mark", content({ type: "text", text: "x", cache_control: { type: "ephemeral" } }), {}],
+    [
+      "a cache mark",
+      content({ type: "text", text: "x", cache_control: { type: "ephemeral" } }),
+      {},
+    ],
     [
       "another vendor's part",
       content({ type: "video_url" }),
@@ -182,10 +254,19 @@ describe("what a request requires of a wire protocol", () => {
     ],
     [
       "a picture as a tool's result",
-      { messages: [user, { role: "tool", tool_call_id: "c", content: [{ type: "image_url", image_url: "x" }] }] },
+      {
+        messages: [
+          user,
+          { role: "tool", tool_call_id: "c", content: [{ type: "image_url", image_url: "x" }] },
+        ],
+      },
       { conversation: "messages[1]", native_chat: "messages[1].content[0]" },
     ],
-    ["calls in the history", assistant({ tool_calls: [{ ...call, index: 0 }] }), { conversation: "messages[1]" }],
+    [
+      "calls in the history",
+      assistant({ tool_calls: [{ ...call, index: 0 }] }),
+      { conversation: "messages[1]" },
+    ],
     [
       "custom calls in the history",
       assistant({ tool_calls: [{ id: "c", type: "custom", custom: { name: "f", input: "" } }] }),
@@ -207,7 +288,11 @@ describe("what a request requires of a wire protocol", () => {
       { tools: [{ type: "function", function: { name: "f", strict: true } }] },
       { conversation: "tools", tool_strict: "tools[0].function.strict" },
     ],
-    ["a custom tool", { tools: [{ type: "custom" }] }, { conversation: "tools", native_chat: "tools[0].type" }],
+    [
+      "a custom tool",
+      { tools: [{ type: "custom" }] },
+      { conversation: "tools", native_chat: "tools[0].type" },
+    ],
     [
       "another vendor's member of a tool",
       { tools: [{ ...tool, other: 1 }] },
@@ -252,7 +337,10 @@ describe("what a request requires of a wire protocol", () => {
     ],
     [
       "a selection of tools",
-      { ...tools, tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [tool] } } },
+      {
+        ...tools,
+        tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [tool] } },
+      },
       { conversation: "tools", tool_choice_allowed: "tool_choice" },
     ],
     [
@@ -266,7 +354,11 @@ describe("what a request requires of a wire protocol", () => {
       },
     ],
     ["a schema", schema, {}],
-    ["a schema without a schema", { response_format: { type: "json_schema" } }, { native_chat: "response_format" }],
+    [
+      "a schema without a schema",
+      { response_format: { type: "json_schema" } },
+      { native_chat: "response_format" },
+    ],
     [
       "a schema with reasoning",
       { ...schema, reasoning_effort: "low" },
@@ -282,14 +374,24 @@ describe("what a request requires of a wire protocol", () => {
         tool_choice_required: "tool_choice",
       },
     ],
-    ["a schema without reasoning", { ...schema, reasoning_effort: "none" }, { effort_none: "reasoning_effort" }],
+    [
+      "a schema without reasoning",
+      { ...schema, reasoning_effort: "none" },
+      { effort_none: "reasoning_effort" },
+    ],
   ])("%s", (_, more, features) => {
     const { shape, paths } = parse(more);
-    expect(Object.fromEntries(shape.features.map((feature) => [feature, paths.get(feature)]))).toEqual(features);
+    expect(
+      Object.fromEntries(shape.features.map((feature) => [feature, paths.get(feature)])),
+    ).toEqual(features);
   });
 
   it("says where each need comes from", () => {
-    const { paths } = parse({ ...tools, logprobs: true, ...content({ type: "file", file: { file_data: "x" } }) });
+    const { paths } = parse({
+      ...tools,
+      logprobs: true,
+      ...content({ type: "file", file: { file_data: "x" } }),
+    });
     expect([paths.get("tools"), paths.get("logprobs"), paths.get("file_input")]).toEqual([
       "tools[0]",
       "logprobs",
@@ -299,7 +401,8 @@ describe("what a request requires of a wire protocol", () => {
 });
 
 describe("signed reasoning in the history", () => {
-  const signed = (...details: readonly JsonObject[]) => parse(assistant({ content: "a", reasoning_details: details }));
+  const signed = (...details: readonly JsonObject[]) =>
+    parse(assistant({ content: "a", reasoning_details: details }));
 
   it("names the families that our tags name, each once", () => {
     const request = signed(

@@ -117,8 +117,16 @@ describe("the request on its way upstream", () => {
   });
 
   it("takes out what a policy says, once, and says so", () => {
-    const edits: RequestEdits = { ...NO_EDITS, stripFields: ["prompt_cache_key", "service_tier", "user"] };
-    const { body, stripped } = edit({ prompt_cache_key: "k", user: "u", seed: 1 }, [], "reject", edits);
+    const edits: RequestEdits = {
+      ...NO_EDITS,
+      stripFields: ["prompt_cache_key", "service_tier", "user"],
+    };
+    const { body, stripped } = edit(
+      { prompt_cache_key: "k", user: "u", seed: 1 },
+      [],
+      "reject",
+      edits,
+    );
     expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "seed", "store"]);
     expect(stripped.toSorted()).toEqual(["prompt_cache_key", "user"]);
   });
@@ -134,9 +142,13 @@ describe("the request on its way upstream", () => {
 const chunk = (value: unknown): Uint8Array => formatSseEvent(JSON.stringify(value));
 const delta = (text: string, finish: string | null = null, index = 0) =>
   chunk({ choices: [{ index, delta: { content: text }, finish_reason: finish }] });
-const usage = chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } });
+const usage = chunk({
+  choices: [],
+  usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+});
 const done = formatSseEvent("[DONE]");
-const text = (events: readonly Uint8Array[]): string => events.map((event) => new TextDecoder().decode(event)).join("");
+const text = (events: readonly Uint8Array[]): string =>
+  events.map((event) => new TextDecoder().decode(event)).join("");
 
 function observe(events: readonly Uint8Array[], more: JsonObject = { stream: true }) {
   const observer = chatSurface.relay.observe(contextOf(parse(more)));
@@ -148,18 +160,29 @@ function observe(events: readonly Uint8Array[], more: JsonObject = { stream: tru
 describe("a relayed stream", () => {
   it("succeeds by finish reason and [DONE], and reads usage", () => {
     const seen = observe([delta("a"), delta("", "stop"), usage, done]);
-    expect(seen).toMatchObject({ failure: null, finish: "stop", usage: { input: 3, output: 4 }, closing: "" });
+    expect(seen).toMatchObject({
+      failure: null,
+      finish: "stop",
+      usage: { input: 3, output: 4 },
+      closing: "",
+    });
   });
 
   it("keeps the usage chunk to itself when the caller did not request it", () => {
     expect(observe([delta("a", "stop"), usage, done]).relayed).not.toContain("prompt_tokens");
     const requested = { stream: true, stream_options: { include_usage: true } };
-    expect(observe([delta("a", "stop"), usage, done], requested).relayed).toContain("prompt_tokens");
+    expect(observe([delta("a", "stop"), usage, done], requested).relayed).toContain(
+      "prompt_tokens",
+    );
   });
 
   it.each([
     ["no [DONE] but every choice finished", [delta("a", "stop")], {}],
-    ["two choices, both finished", [delta("a"), delta("b", "stop", 1), delta("", "length")], { n: 2 }],
+    [
+      "two choices, both finished",
+      [delta("a"), delta("b", "stop", 1), delta("", "length")],
+      { n: 2 },
+    ],
   ])("succeeds with %s, and ends with [DONE]", (_, events, more) => {
     const seen = observe(events, { stream: true, ...more });
     expect(seen.failure).toBeNull();
@@ -181,10 +204,20 @@ describe("a relayed stream", () => {
       { n: 2 },
       "malformed",
     ],
-    ["an error object", [delta("a"), chunk({ error: { message: "secret" } }), done], {}, "error_frame"],
+    [
+      "an error object",
+      [delta("a"), chunk({ error: { message: "secret" } }), done],
+      {},
+      "error_frame",
+    ],
     ["an error event", [delta("a"), formatSseEvent("{}", "error"), done], {}, "error_frame"],
     ["the finish reason error", [delta("a", "error"), done], {}, "error_frame"],
-    ["a provider that ran out of resources", [delta("a", "insufficient_system_resource"), done], {}, "overloaded"],
+    [
+      "a provider that ran out of resources",
+      [delta("a", "insufficient_system_resource"), done],
+      {},
+      "overloaded",
+    ],
     ["text that is not JSON", [delta("a"), formatSseEvent("<html>"), done], {}, "malformed"],
     ["JSON that is not an object", [formatSseEvent("[1]"), done], {}, "malformed"],
     ["half an event at the end", [delta("a"), delta("b", "stop").subarray(0, 30)], {}, "malformed"],
@@ -198,7 +231,9 @@ describe("a relayed stream", () => {
   it.each([undefined, ""])(
     "passes on an answer whose provider gives %j for a reason, and is not completed",
     (given) => {
-      const silent = chunk({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: given }] });
+      const silent = chunk({
+        choices: [{ index: 0, delta: { content: "a" }, finish_reason: given }],
+      });
       const seen = observe([silent, done]);
       expect(seen).toMatchObject({ failure: null, finish: "other" });
       expect(seen.relayed).toBe(text([silent, done]));
@@ -255,7 +290,10 @@ describe("a relayed stream", () => {
     expect(seen.relayed).toContain(`"finish_reason":${printed}`);
     const isMapped = !printed.includes(given);
     expect(seen.edits).toBe(isMapped ? editSet("finish_reason_mapped") : UNCHANGED);
-    const answer = { choices: [{ index: 0, message: { content: "a" }, finish_reason: given }], n: 1 };
+    const answer = {
+      choices: [{ index: 0, message: { content: "a" }, finish_reason: given }],
+      n: 1,
+    };
     const bytes = new TextEncoder().encode(JSON.stringify(answer));
     const whole = chatSurface.relay.readAnswer(bytes, contextOf(parse()));
     expect(text([whole.bytes])).toContain(`"finish_reason":${printed}`);
@@ -263,9 +301,18 @@ describe("a relayed stream", () => {
 
   it("drops events of blank data, and fails where a gateway hides a failure", () => {
     const blank = new TextEncoder().encode("data: \n\n");
-    expect(observe([blank, delta("a", "stop"), blank, done]).relayed).toBe(text([delta("a", "stop"), done]));
+    expect(observe([blank, delta("a", "stop"), blank, done]).relayed).toBe(
+      text([delta("a", "stop"), done]),
+    );
     const hidden = chunk({
-      choices: [{ index: 0, delta: { content: "" }, finish_reason: "stop", native_finish_reason: "network_error" }],
+      choices: [
+        {
+          index: 0,
+          delta: { content: "" },
+          finish_reason: "stop",
+          native_finish_reason: "network_error",
+        },
+      ],
     });
     expect(observe([hidden, done]).failure).toMatchObject({ kind: "error_frame" });
   });
@@ -276,21 +323,33 @@ describe("a relayed stream", () => {
       const stream = chatSurface.relay.observe(contextOf(parse({ stream: true })));
       for (const event of before) stream.push(event);
       const said = new TextDecoder().decode(stream.fail(error));
-      expect(said).toMatch(/^data: \{"error":\{"message":"ours \(request id req_law\)"[^\n]*\n\ndata: \[DONE\]\n\n$/);
+      expect(said).toMatch(
+        /^data: \{"error":\{"message":"ours \(request id req_law\)"[^\n]*\n\ndata: \[DONE\]\n\n$/,
+      );
     }
   });
 
   it.each([
-    ["last", '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":null}'],
-    ["first", '{"usage": null,"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}'],
+    [
+      "last",
+      '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":null}',
+    ],
+    [
+      "first",
+      '{"usage": null,"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}',
+    ],
     [
       "with spaces",
       '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}], "usage" : null }',
     ],
   ])("passes on `usage: null` only to callers that requested usage: %s", (_where, data) => {
     const event = new TextEncoder().encode(`data: ${data}\n\n`);
-    const unasked = '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}';
-    expect(observe([event, done])).toMatchObject({ failure: null, relayed: `data: ${unasked}\n\ndata: [DONE]\n\n` });
+    const unasked =
+      '{"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}';
+    expect(observe([event, done])).toMatchObject({
+      failure: null,
+      relayed: `data: ${unasked}\n\ndata: [DONE]\n\n`,
+    });
     const requested = { stream: true, stream_options: { include_usage: true } };
     expect(observe([event, done], requested).relayed).toContain(data);
   });
@@ -320,7 +379,10 @@ describe("a relayed stream", () => {
 
 describe("a whole answer", () => {
   const read = (value: unknown) =>
-    chatSurface.relay.readAnswer(new TextEncoder().encode(JSON.stringify(value)), contextOf(parse())).ending;
+    chatSurface.relay.readAnswer(
+      new TextEncoder().encode(JSON.stringify(value)),
+      contextOf(parse()),
+    ).ending;
   it.each([
     [{ choices: [{ finish_reason: "stop" }], usage: { prompt_tokens: 1 } }, null],
     [{ choices: [{ finish_reason: "" }] }, null],
@@ -340,16 +402,23 @@ describe("a whole answer", () => {
   });
 
   it("of one choice where two were requested has failed, as its stream has", () => {
-    const bytes = new TextEncoder().encode(JSON.stringify({ choices: [{ message: {}, finish_reason: "stop" }] }));
+    const bytes = new TextEncoder().encode(
+      JSON.stringify({ choices: [{ message: {}, finish_reason: "stop" }] }),
+    );
     const { ending } = chatSurface.relay.readAnswer(bytes, contextOf(parse({ n: 2 })));
     expect(ending.failure).toMatchObject({ kind: "malformed", code: "missing_finish_reason" });
   });
 
-  it.each([undefined, ""])("whose provider gives %j for a reason is passed on, and is not completed", (given) => {
-    const answer = { choices: [{ message: { content: "a" }, finish_reason: given }] };
-    expect(read(answer)).toMatchObject({ failure: null, finish: "other" });
-    expect(read({ choices: [{ message: {}, finish_reason: "stop" }, ...answer.choices] }).finish).toBe("other");
-  });
+  it.each([undefined, ""])(
+    "whose provider gives %j for a reason is passed on, and is not completed",
+    (given) => {
+      const answer = { choices: [{ message: { content: "a" }, finish_reason: given }] };
+      expect(read(answer)).toMatchObject({ failure: null, finish: "other" });
+      expect(
+        read({ choices: [{ message: {}, finish_reason: "stop" }, ...answer.choices] }).finish,
+      ).toBe("other");
+    },
+  );
 
   it("is malformed when it is not JSON, and quotes nothing", () => {
     const ending = chatSurface.relay.readAnswer(
@@ -383,10 +452,12 @@ describe("an error answer", () => {
 
   it("keeps a machine code from the closed list and nothing else", () => {
     const body = (error: unknown) => new TextEncoder().encode(JSON.stringify({ error }));
-    expect(chatUpstream.readError(400, body({ code: "context_length_exceeded", message: "m" })).code).toBe(
-      "context_length_exceeded",
-    );
+    expect(
+      chatUpstream.readError(400, body({ code: "context_length_exceeded", message: "m" })).code,
+    ).toBe("context_length_exceeded");
     expect(chatUpstream.readError(400, body({ code: "sk-secret", message: "m" })).code).toBeNull();
-    expect(chatUpstream.readError(400, body({ code: 400, type: "unsupported_value" })).code).toBe("unsupported_value");
+    expect(chatUpstream.readError(400, body({ code: 400, type: "unsupported_value" })).code).toBe(
+      "unsupported_value",
+    );
   });
 });

@@ -21,7 +21,9 @@ const usage: InferenceEvent = {
 };
 
 /** Blocks with their deltas, opened and closed. */
-function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])])[]): readonly InferenceEvent[] {
+function story(
+  ...blocks: readonly (readonly [OpenBlock, ...(readonly string[])])[]
+): readonly InferenceEvent[] {
   const reported = blocks.flatMap(([block, ...deltas], index): readonly InferenceEvent[] => [
     { type: "open", index, block },
     ...deltas.map((content): InferenceEvent => {
@@ -36,14 +38,17 @@ function story(...blocks: readonly (readonly [OpenBlock, ...(readonly string[])]
 }
 
 function render(events: readonly InferenceEvent[], more: JsonObject = {}) {
-  const renderer = chatSurface.translation.renderStream(contextOf(parse({ stream: true, ...more })));
+  const renderer = chatSurface.translation.renderStream(
+    contextOf(parse({ stream: true, ...more })),
+  );
   const sent = events.flatMap((event) => [...renderer.push(event)]);
   return { sent, ...chunksOf(sent), dropped: renderer.dropped };
 }
 
 const answerOf = (events: readonly InferenceEvent[], more: JsonObject = {}) =>
   chatSurface.translation.renderAnswer(collectAnswer(events), contextOf(parse(more)));
-const choiceOf = (chunk: JsonObject | undefined) => ((chunk?.["choices"] ?? []) as readonly JsonObject[])[0] ?? {};
+const choiceOf = (chunk: JsonObject | undefined) =>
+  ((chunk?.["choices"] ?? []) as readonly JsonObject[])[0] ?? {};
 const text: OpenBlock = { kind: "text" };
 const reasoning: OpenBlock = { kind: "reasoning", summary: false };
 const call = (id: string): OpenBlock => ({ kind: "tool_call", id, name: "f" });
@@ -51,7 +56,12 @@ const included = { stream_options: { include_usage: true } };
 
 describe("a rendered stream", () => {
   it("is chunks of one id: role first, deltas, one finish, [DONE]", () => {
-    const common = { id: "chatcmpl-law", object: "chat.completion.chunk", created: 1_700_000_000, model: "m" };
+    const common = {
+      id: "chatcmpl-law",
+      object: "chat.completion.chunk",
+      created: 1_700_000_000,
+      model: "m",
+    };
     const choice = { index: 0, logprobs: null, finish_reason: null };
     expect(render([...story([text, "a", "b"]), usage, finish("stop")])).toMatchObject({
       done: true,
@@ -80,12 +90,19 @@ describe("a rendered stream", () => {
       },
     ]);
     expect(chunks.at(-1)?.["choices"]).toEqual([]);
-    expect(render([...story([text, "a"]), usage, finish("stop")]).chunks.some((chunk) => "usage" in chunk)).toBe(false);
+    expect(
+      render([...story([text, "a"]), usage, finish("stop")]).chunks.some(
+        (chunk) => "usage" in chunk,
+      ),
+    ).toBe(false);
     expect(render([...story([text, "a"]), finish("stop")], included).chunks).toHaveLength(3);
   });
 
   it("names a call on its first fragment only, each with the call's number", () => {
-    const { chunks } = render([...story([call("c"), "{", "}"], [call("d"), "{}"]), finish("tool_calls")]);
+    const { chunks } = render([
+      ...story([call("c"), "{", "}"], [call("d"), "{}"]),
+      finish("tool_calls"),
+    ]);
     const calls = chunks.flatMap(
       (chunk) => (choiceOf(chunk)["delta"] as { tool_calls?: JsonObject[] }).tool_calls ?? [],
     );
@@ -128,8 +145,13 @@ describe("a rendered stream", () => {
     const logprobs = [{ token: "a", logprob: -1, bytes: null, top: [] }];
     const [start, open, , close] = story([text, "a"]);
     const said: InferenceEvent = { type: "text", index: 0, text: "a", logprobs };
-    const events = [start, open, said, close, finish("stop")].filter((event) => event !== undefined);
-    const printed = { content: [{ token: "a", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+    const events = [start, open, said, close, finish("stop")].filter(
+      (event) => event !== undefined,
+    );
+    const printed = {
+      content: [{ token: "a", logprob: -1, bytes: null, top_logprobs: [] }],
+      refusal: null,
+    };
     expect(choiceOf(render(events, { logprobs: true }).chunks[1])["logprobs"]).toEqual(printed);
     expect(choiceOf(render(events).chunks[1])["logprobs"]).toBeNull();
     expect(choiceOf(answerOf(events, { logprobs: true }).body)["logprobs"]).toEqual(printed);
@@ -173,7 +195,9 @@ describe("a rendered stream", () => {
       citation: { url: null, title: "t", start: 0, end: 1 },
     };
     const [start, open, said, close] = story([text, "a"]);
-    const events = [start, open, said, nowhere, close, finish("stop")].filter((event) => event !== undefined);
+    const events = [start, open, said, nowhere, close, finish("stop")].filter(
+      (event) => event !== undefined,
+    );
     expect(render(events).dropped).toEqual(["citations_dropped"]);
     expect(answerOf(events).dropped).toEqual(["citations_dropped"]);
   });
@@ -183,14 +207,25 @@ describe("a rendered stream", () => {
     for (const events of [[], story([text, "a"])]) {
       const renderer = chatSurface.translation.renderStream(contextOf(parse({ stream: true })));
       for (const event of events) renderer.push(event);
-      expect(new TextDecoder().decode(renderer.fail(error))).toMatch(/^data: \{"error":.*\n\ndata: \[DONE\]\n\n$/);
+      expect(new TextDecoder().decode(renderer.fail(error))).toMatch(
+        /^data: \{"error":.*\n\ndata: \[DONE\]\n\n$/,
+      );
     }
   });
 });
 
 describe("reasoning on the way out", () => {
-  const signature = (index: number): InferenceEvent => ({ type: "signature", index, signature: "c2ln", family: "f" });
-  const reported = story([reasoning, "a", "b"], [{ kind: "reasoning", summary: true }, "s"], [text, "x"]);
+  const signature = (index: number): InferenceEvent => ({
+    type: "signature",
+    index,
+    signature: "c2ln",
+    family: "f",
+  });
+  const reported = story(
+    [reasoning, "a", "b"],
+    [{ kind: "reasoning", summary: true }, "s"],
+    [text, "x"],
+  );
   const events = [
     ...reported.slice(0, 4),
     signature(0),
@@ -204,14 +239,24 @@ describe("reasoning on the way out", () => {
     const message = choiceOf(answerOf(events).body)["message"] as JsonObject;
     const details = message["reasoning_details"] as readonly JsonObject[];
     expect(message).toMatchObject({ content: "x", reasoning_content: "abs" });
-    expect(details.map(({ type }) => type)).toEqual(["reasoning.text", "reasoning.summary", "reasoning.encrypted"]);
-    expect(readSignature(details[0]?.["signature"] as string, "")).toEqual({ family: "f", signature: "c2ln" });
+    expect(details.map(({ type }) => type)).toEqual([
+      "reasoning.text",
+      "reasoning.summary",
+      "reasoning.encrypted",
+    ]);
+    expect(readSignature(details[0]?.["signature"] as string, "")).toEqual({
+      family: "f",
+      signature: "c2ln",
+    });
     const streamed = render(events).chunks.flatMap(
-      (chunk) => (choiceOf(chunk)["delta"] as { reasoning_details?: JsonObject[] }).reasoning_details ?? [],
+      (chunk) =>
+        (choiceOf(chunk)["delta"] as { reasoning_details?: JsonObject[] }).reasoning_details ?? [],
     );
     expect(streamed).toEqual(details.map((detail, index) => ({ ...detail, index })));
 
-    const next = { messages: [{ role: "user", content: "hi" }, message, { role: "user", content: "go on" }] };
+    const next = {
+      messages: [{ role: "user", content: "hi" }, message, { role: "user", content: "go on" }],
+    };
     expect(parse(next).shape).toMatchObject({ signatureFamilies: ["f"] });
     const canonical = chatSurface.translation.toCanon(parse(next), "reject", {
       maxOutputTokens: null,
@@ -256,7 +301,12 @@ describe("a whole answer", () => {
 
   it.each<[string, readonly InferenceEvent[], JsonObject, readonly string[]]>([
     ["nothing", [...story(), finish("stop")], { content: "", refusal: null }, []],
-    ["a refusal", [...story([{ kind: "refusal" }, "no"]), finish("refusal")], { content: null, refusal: "no" }, []],
+    [
+      "a refusal",
+      [...story([{ kind: "refusal" }, "no"]), finish("refusal")],
+      { content: null, refusal: "no" },
+      [],
+    ],
     [
       "calls",
       [...story([call("c"), "{}"]), finish("tool_calls")],
@@ -289,7 +339,11 @@ describe("a whole answer", () => {
 
 const blocks = fc.array(
   fc.oneof(
-    fc.tuple(fc.constant(text), fc.string({ minLength: 1 }), fc.string({ minLength: 1, unit: "grapheme" })),
+    fc.tuple(
+      fc.constant(text),
+      fc.string({ minLength: 1 }),
+      fc.string({ minLength: 1, unit: "grapheme" }),
+    ),
     fc.tuple(fc.constant(reasoning), fc.string({ minLength: 1 })),
     fc.tuple(
       fc.nat(99).map((number) => call(`c${number}`)),
@@ -305,7 +359,8 @@ function joined(events: readonly InferenceEvent[]): readonly string[] {
   let last = "";
   for (const block of collectAnswer(events).blocks) {
     const content = block.kind === "tool_call" ? `${block.id} ${block.arguments}` : block.text;
-    if (block.kind === last && block.kind !== "tool_call") said.push(`${said.pop() ?? ""}${content}`);
+    if (block.kind === last && block.kind !== "tool_call")
+      said.push(`${said.pop() ?? ""}${content}`);
     else said.push(`${block.kind} ${content}`);
     last = block.kind;
   }
@@ -315,21 +370,29 @@ function joined(events: readonly InferenceEvent[]): readonly string[] {
 describe("there and back", () => {
   it("a rendered stream, parsed again, reports the same", () => {
     fc.assert(
-      fc.property(blocks, fc.constantFrom<FinishReason>("stop", "length", "content_filter"), (parts, reason) => {
-        const hasCall = parts.some(([block]) => block.kind === "tool_call");
-        const events = [...story(...parts), usage, finish(hasCall && reason === "stop" ? "tool_calls" : reason)];
-        const { sent } = render(events, included);
-        const parser = chatUpstream.parseStream(canon(), targetOf("openai-chat"));
-        const back = [...sent.flatMap((event) => [...parser.push(event)]), ...parser.end()];
-        // Calls of one id are one call to everybody.
-        const ids = parts.flatMap(([block]) => (block.kind === "tool_call" ? [block.id] : []));
-        fc.pre(new Set(ids).size === ids.length);
-        expect(joined(back)).toEqual(joined(events));
-        expect(collectAnswer(back)).toMatchObject({
-          finish: collectAnswer(events).finish,
-          usage: collectAnswer(events).usage,
-        });
-      }),
+      fc.property(
+        blocks,
+        fc.constantFrom<FinishReason>("stop", "length", "content_filter"),
+        (parts, reason) => {
+          const hasCall = parts.some(([block]) => block.kind === "tool_call");
+          const events = [
+            ...story(...parts),
+            usage,
+            finish(hasCall && reason === "stop" ? "tool_calls" : reason),
+          ];
+          const { sent } = render(events, included);
+          const parser = chatUpstream.parseStream(canon(), targetOf("openai-chat"));
+          const back = [...sent.flatMap((event) => [...parser.push(event)]), ...parser.end()];
+          // Calls of one id are one call to everybody.
+          const ids = parts.flatMap(([block]) => (block.kind === "tool_call" ? [block.id] : []));
+          fc.pre(new Set(ids).size === ids.length);
+          expect(joined(back)).toEqual(joined(events));
+          expect(collectAnswer(back)).toMatchObject({
+            finish: collectAnswer(events).finish,
+            usage: collectAnswer(events).usage,
+          });
+        },
+      ),
     );
   });
 

@@ -7,10 +7,16 @@ import { route } from "../../support/table.ts";
 import { contextOf, NO_EDITS, targetOf } from "../laws/target.ts";
 import { chunksOf, parse } from "./bodies.ts";
 
-const tool = (name: string) => ({ type: "function", function: { name, parameters: { type: "object" } } });
+const tool = (name: string) => ({
+  type: "function",
+  function: { name, parameters: { type: "object" } },
+});
 const question: JsonObject = { tools: [tool("f"), tool("g")], stream: true };
 
-function plan(sent: JsonObject = question, flags: readonly string[] = ["rewritten_answers"]): ExchangePlan {
+function plan(
+  sent: JsonObject = question,
+  flags: readonly string[] = ["rewritten_answers"],
+): ExchangePlan {
   const request = parse(sent);
   const target = targetOf("openai-chat");
   const flagged = { ...target, provider: { ...target.provider, flags } };
@@ -35,18 +41,33 @@ function chunk(choice: JsonObject | null, more: JsonObject = {}): string {
 /** The chunks that the caller gets of a provider's. */
 function received(exchange: ExchangePlan, chunks: readonly string[]) {
   const stream = exchange.stream();
-  const events = [...chunks, "data: [DONE]\n\n"].flatMap((one) => stream.push(new TextEncoder().encode(one)));
+  const events = [...chunks, "data: [DONE]\n\n"].flatMap((one) =>
+    stream.push(new TextEncoder().encode(one)),
+  );
   const { ending, events: last } = stream.end();
   const { chunks: given, done } = chunksOf([...events, ...last]);
-  const choices = given.flatMap(({ choices: all }) => (Array.isArray(all) ? all : [])) as readonly JsonObject[];
+  const choices = given.flatMap(({ choices: all }) =>
+    Array.isArray(all) ? all : [],
+  ) as readonly JsonObject[];
   const calls = choices.flatMap((choice) => {
     const { delta } = choice as { readonly delta: { readonly tool_calls?: readonly JsonObject[] } };
     return delta.tool_calls ?? [];
   });
-  return { ending, calls, done, ids: new Set(given.map(({ id }) => id)), finish: choices.at(-1)?.["finish_reason"] };
+  return {
+    ending,
+    calls,
+    done,
+    ids: new Set(given.map(({ id }) => id)),
+    finish: choices.at(-1)?.["finish_reason"],
+  };
 }
 
-const call = (id: string | null, name: string | null, args: string, more: JsonObject = {}): JsonObject => ({
+const call = (
+  id: string | null,
+  name: string | null,
+  args: string,
+  more: JsonObject = {},
+): JsonObject => ({
   delta: { tool_calls: [{ id, type: "function", function: { name, arguments: args }, ...more }] },
 });
 
@@ -59,7 +80,11 @@ const TWO = [
 
 describe("a server whose answers are written anew", () => {
   it.each<[string, readonly JsonObject[], string]>([
-    ["calls without an index", [call("call_1", "f", '{"a":1}'), call("call_2", "g", '{"b":2}')], "tool_calls"],
+    [
+      "calls without an index",
+      [call("call_1", "f", '{"a":1}'), call("call_2", "g", '{"b":2}')],
+      "tool_calls",
+    ],
     [
       "calls of the same index",
       [call("call_1", "f", '{"a":1}', { index: 0 }), call("call_2", "g", '{"b":2}', { index: 0 })],
@@ -80,7 +105,10 @@ describe("a server whose answers are written anew", () => {
       "tool_calls",
     ],
   ])("%s: the caller gets calls in the protocol's form", (_what, deltas, reason) => {
-    const chunks = [...deltas.map((delta) => chunk(delta)), chunk({ delta: {}, finish_reason: reason })];
+    const chunks = [
+      ...deltas.map((delta) => chunk(delta)),
+      chunk({ delta: {}, finish_reason: reason }),
+    ];
     const { ending, calls, done, finish } = received(plan(), chunks);
     expect(ending).toMatchObject({ failure: null, finish: "tool_calls", dropped: [] });
     expect({ calls, done, finish }).toEqual({ calls: TWO, done: true, finish: "tool_calls" });
@@ -88,7 +116,11 @@ describe("a server whose answers are written anew", () => {
 
   it("gives every chunk one id, and records members that only the server has", () => {
     const first = chunk(null, { id: "", model: "", prompt_filter_results: [{ prompt_index: 0 }] });
-    const chunks = [first, chunk({ delta: { content: "Hi" } }), chunk({ delta: {}, finish_reason: "stop" })];
+    const chunks = [
+      first,
+      chunk({ delta: { content: "Hi" } }),
+      chunk({ delta: {}, finish_reason: "stop" }),
+    ];
     const { ending, ids, finish } = received(plan(), chunks);
     expect(ids).toEqual(new Set(["chatcmpl-law"]));
     expect(finish).toBe("stop");
@@ -101,13 +133,27 @@ describe("a server whose answers are written anew", () => {
       content: null,
       tool_calls: [{ id: "c", function: { name: "f", arguments: "{}" } }],
     };
-    const whole = { id: "c1", model: "up", choices: [{ message, finish_reason: "stop", timings: { ms: 5 } }] };
+    const whole = {
+      id: "c1",
+      model: "up",
+      choices: [{ message, finish_reason: "stop", timings: { ms: 5 } }],
+    };
     const exchange = plan({ tools: [tool("f")] });
     const { ending, bytes } = exchange.answer(new TextEncoder().encode(JSON.stringify(whole)));
-    expect(ending).toMatchObject({ failure: null, finish: "tool_calls", dropped: ["answer_members_dropped"] });
+    expect(ending).toMatchObject({
+      failure: null,
+      finish: "tool_calls",
+      dropped: ["answer_members_dropped"],
+    });
     expect(JSON.parse(new TextDecoder().decode(bytes))).toMatchObject({
       object: "chat.completion",
-      choices: [{ index: 0, finish_reason: "tool_calls", message: { tool_calls: [{ type: "function", id: "c" }] } }],
+      choices: [
+        {
+          index: 0,
+          finish_reason: "tool_calls",
+          message: { tool_calls: [{ type: "function", id: "c" }] },
+        },
+      ],
     });
   });
 
@@ -121,7 +167,10 @@ describe("a server whose answers are written anew", () => {
   it.each<[JsonObject, readonly string[]]>([
     [question, []],
     [{ ...question, n: 2 }, ["rewritten_answers"]],
-    [{ ...question, modalities: ["text", "audio"], audio: { voice: "v", format: "mp3" } }, ["rewritten_answers"]],
+    [
+      { ...question, modalities: ["text", "audio"], audio: { voice: "v", format: "mp3" } },
+      ["rewritten_answers"],
+    ],
     [{ functions: [{ name: "f" }] }, ["rewritten_answers"]],
   ])("relays answers of %j with the flags %j", (sent, flags) => {
     expect(editsIn(plan(sent, flags).edits)).not.toContain("answer_rewritten");

@@ -37,7 +37,10 @@ describe("a body in canon", () => {
     [{ max_tokens: 5 }, { maxOutputTokens: 5 }],
     [{ max_completion_tokens: 6 }, { maxOutputTokens: 6 }],
     [{ verbosity: "low" }, { verbosity: "low" }],
-    [{ reasoning_effort: "high" }, { reasoning: { effort: "high", budget: null, adaptive: false, display: null } }],
+    [
+      { reasoning_effort: "high" },
+      { reasoning: { effort: "high", budget: null, adaptive: false, display: null } },
+    ],
     [
       { service_tier: "flex", prompt_cache_key: "k", prompt_cache_retention: "24h" },
       { hints: { serviceTier: "flex", promptCacheKey: "k", promptCacheRetention: "24h" } },
@@ -45,13 +48,34 @@ describe("a body in canon", () => {
     [{ response_format: { type: "text" } }, {}],
     [{ response_format: { type: "json_object" } }, { format: { kind: "json_object" } }],
     [
-      { response_format: { type: "json_schema", json_schema: { name: "s", schema: { a: 1 }, strict: true } } },
-      { format: { kind: "json_schema", name: "s", description: null, schema: { a: 1 }, strict: true } },
+      {
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "s", schema: { a: 1 }, strict: true },
+        },
+      },
+      {
+        format: {
+          kind: "json_schema",
+          name: "s",
+          description: null,
+          schema: { a: 1 },
+          strict: true,
+        },
+      },
     ],
     [
       { tools: [tool], tool_choice: "none", parallel_tool_calls: false },
       {
-        tools: [{ name: "f", description: "d", parameters: { type: "object" }, strict: true, cache: null }],
+        tools: [
+          {
+            name: "f",
+            description: "d",
+            parameters: { type: "object" },
+            strict: true,
+            cache: null,
+          },
+        ],
         toolChoice: { mode: "none" },
         parallelToolCalls: false,
       },
@@ -75,11 +99,16 @@ describe("a body in canon", () => {
       { mode: "allowed", names: ["f"], required: true },
     ],
   ])("tool_choice %j", (choice, toolChoice) => {
-    expect(toCanon({ tools: [tool], tool_choice: choice ?? null }).request.toolChoice).toEqual(toolChoice);
+    expect(toCanon({ tools: [tool], tool_choice: choice ?? null }).request.toolChoice).toEqual(
+      toolChoice,
+    );
   });
 
   it("a choice without tools is none; asking for it explicitly is recorded", () => {
-    expect(toCanon({ tool_choice: "none" })).toMatchObject({ request: { toolChoice: null }, dropped: [] });
+    expect(toCanon({ tool_choice: "none" })).toMatchObject({
+      request: { toolChoice: null },
+      dropped: [],
+    });
     expect(toCanon({ tool_choice: "auto" })).toMatchObject({
       request: { toolChoice: null },
       dropped: ["hint_dropped"],
@@ -102,31 +131,58 @@ describe("a body in canon", () => {
   });
 
   it("caps the output: the smaller of requested and allowed, or the cap where nothing was requested", () => {
-    const capped = (body: JsonObject) => toCanon(body, { ...NO_EDITS, maxOutputTokens: 10 }).request.maxOutputTokens;
-    expect([capped({}), capped({ max_tokens: 5 }), capped({ max_completion_tokens: 50 })]).toEqual([10, 5, 10]);
+    const capped = (body: JsonObject) =>
+      toCanon(body, { ...NO_EDITS, maxOutputTokens: 10 }).request.maxOutputTokens;
+    expect([capped({}), capped({ max_tokens: 5 }), capped({ max_completion_tokens: 50 })]).toEqual([
+      10, 5, 10,
+    ]);
   });
 
   it("takes out identity always, and what a policy names, and says so", () => {
-    const body = { user: "u", metadata: {}, safety_identifier: "s", prompt_cache_key: "k", service_tier: "auto" };
-    const { request, stripped } = toCanon(body, { ...NO_EDITS, stripFields: ["prompt_cache_key", "service_tier"] });
-    expect(stripped.toSorted()).toEqual(["metadata", "prompt_cache_key", "safety_identifier", "service_tier", "user"]);
+    const body = {
+      user: "u",
+      metadata: {},
+      safety_identifier: "s",
+      prompt_cache_key: "k",
+      service_tier: "auto",
+    };
+    const { request, stripped } = toCanon(body, {
+      ...NO_EDITS,
+      stripFields: ["prompt_cache_key", "service_tier"],
+    });
+    expect(stripped.toSorted()).toEqual([
+      "metadata",
+      "prompt_cache_key",
+      "safety_identifier",
+      "service_tier",
+      "user",
+    ]);
     expect(request).toEqual(canon());
   });
 
   it("strips unknown members where the route says so, and refuses them by name where it does not", () => {
     expect(toCanon({ top_k: 1 }, NO_EDITS, "strip").stripped).toEqual(["unknown_field"]);
     for (const mode of ["reject", "forward"] as const) {
-      expect(toCanonRefusal({ top_k: 1 }, mode)).toMatchObject({ status: 400, code: "unknown_field", param: "top_k" });
+      expect(toCanonRefusal({ top_k: 1 }, mode)).toMatchObject({
+        status: 400,
+        code: "unknown_field",
+        param: "top_k",
+      });
     }
   });
 
   it("refuses what only this protocol says, by the member's name", () => {
-    expect(toCanonRefusal({ n: 2 })).toMatchObject({ status: 400, code: "feature_not_supported", param: "n" });
+    expect(toCanonRefusal({ n: 2 })).toMatchObject({
+      status: 400,
+      code: "feature_not_supported",
+      param: "n",
+    });
   });
 });
 
 describe("turns", () => {
-  const turnsOf = (...messages: readonly JsonObject[]): readonly Turn[] => toCanon({ messages }).request.turns;
+  const turnsOf = (...messages: readonly JsonObject[]): readonly Turn[] =>
+    toCanon({ messages }).request.turns;
 
   it("keeps every kind of part", () => {
     const parts = [
@@ -143,10 +199,25 @@ describe("turns", () => {
         name: "n",
         content: [
           text("t"),
-          { kind: "image", source: { ...base64, mediaType: "image/png" }, detail: "low", cache: null },
-          { kind: "image", source: { kind: "url", url: "https://x.example/a" }, detail: null, cache: null },
+          {
+            kind: "image",
+            source: { ...base64, mediaType: "image/png" },
+            detail: "low",
+            cache: null,
+          },
+          {
+            kind: "image",
+            source: { kind: "url", url: "https://x.example/a" },
+            detail: null,
+            cache: null,
+          },
           { kind: "audio", format: "wav", data: "QQ==" },
-          { kind: "file", source: { ...base64, mediaType: "application/pdf" }, name: "a.pdf", cache: null },
+          {
+            kind: "file",
+            source: { ...base64, mediaType: "application/pdf" },
+            name: "a.pdf",
+            cache: null,
+          },
         ],
       },
     ]);
@@ -200,7 +271,11 @@ describe("turns", () => {
       { type: "reasoning.encrypted", data: tagged },
       { type: "reasoning.encrypted", data: tagged },
     ];
-    const messages = [user, { role: "assistant", content: null, reasoning_content: "ts", reasoning_details }, user];
+    const messages = [
+      user,
+      { role: "assistant", content: null, reasoning_content: "ts", reasoning_details },
+      user,
+    ];
     const { request, dropped } = toCanon({ messages });
     const signed = { kind: "reasoning", signature: "c2ln", family: "f" } as const;
     expect(request.turns[1]?.role === "assistant" && request.turns[1].content).toEqual([
@@ -212,8 +287,16 @@ describe("turns", () => {
   });
 
   it.each<[string, JsonObject, readonly string[]]>([
-    ["a system message's name", { role: "system", content: "s", name: "n" }, ["participant_name_dropped"]],
-    ["a number of a call", { role: "assistant", tool_calls: [{ ...call, index: 0 }] }, ["item_id_dropped"]],
+    [
+      "a system message's name",
+      { role: "system", content: "s", name: "n" },
+      ["participant_name_dropped"],
+    ],
+    [
+      "a number of a call",
+      { role: "assistant", tool_calls: [{ ...call, index: 0 }] },
+      ["item_id_dropped"],
+    ],
     ["citations", { role: "assistant", content: "a", annotations: [{}] }, ["citations_dropped"]],
     ["no citations", { role: "assistant", content: "a", annotations: [] }, []],
     [
@@ -228,7 +311,8 @@ describe("turns", () => {
     ],
   ])("records %s", (_, message, dropped) => {
     expect(
-      toCanon({ messages: message["role"] === "system" ? [message, user] : [user, message, user] }).dropped,
+      toCanon({ messages: message["role"] === "system" ? [message, user] : [user, message, user] })
+        .dropped,
     ).toEqual(dropped);
   });
 
@@ -236,7 +320,9 @@ describe("turns", () => {
     "refuses arguments that are no object: %s",
     (json) => {
       const broken = { ...call, function: { name: "f", arguments: json } };
-      const refused = toCanonRefusal({ messages: [user, { role: "assistant", tool_calls: [call, broken] }, user] });
+      const refused = toCanonRefusal({
+        messages: [user, { role: "assistant", tool_calls: [call, broken] }, user],
+      });
       expect(refused).toMatchObject({ status: 400, code: "invalid_tool_arguments" });
       expect(refused.param).toBe("messages[1].tool_calls[1].function.arguments");
     },
@@ -258,7 +344,10 @@ const part = fc.oneof(
   }),
   fc.record({
     type: fc.constant("file"),
-    file: fc.record({ file_data: fc.constantFrom("data:text/csv;base64,QQ==", "QQ=="), filename: optional(texts) }),
+    file: fc.record({
+      file_data: fc.constantFrom("data:text/csv;base64,QQ==", "QQ=="),
+      filename: optional(texts),
+    }),
   }),
   fc.record({ type: fc.constant("text"), text: texts, cache_control: optional(fc.constant({})) }),
 );
@@ -278,7 +367,10 @@ const detail = fc.oneof(
     text: texts,
     signature: fc.constantFrom(null, tagSignature("f", "x"), "y"),
   }),
-  fc.record({ type: fc.constant("reasoning.encrypted"), data: fc.constantFrom(tagSignature("f", "x"), "y") }),
+  fc.record({
+    type: fc.constant("reasoning.encrypted"),
+    data: fc.constantFrom(tagSignature("f", "x"), "y"),
+  }),
   fc.record({ type: fc.constant("reasoning.summary"), summary: texts, index: fc.nat(3) }),
 );
 const wildMessage = fc.record(
@@ -303,7 +395,11 @@ const usualPart = fc.constantFrom<JsonObject>(
   { type: "file", file: { file_data: "data:text/csv;base64,QQ==", filename: null } },
 );
 const usualMessage: fc.Arbitrary<JsonObject> = fc.oneof(
-  fc.record({ role: fc.constantFrom("system", "developer"), content: texts, name: optional(texts) }),
+  fc.record({
+    role: fc.constantFrom("system", "developer"),
+    content: texts,
+    name: optional(texts),
+  }),
   fc.record({
     role: fc.constant("user"),
     content: fc.oneof(texts, fc.array(usualPart, { maxLength: 3 })),
@@ -343,7 +439,10 @@ const bodies: fc.Arbitrary<JsonObject> = fc
     {
       model: fc.constant("r"),
       messages: fc.array(message, { maxLength: 4 }),
-      tools: mostly(value([], [tool], [tool, { ...tool, type: undefined }]), fc.array(someTool, { maxLength: 2 })),
+      tools: mostly(
+        value([], [tool], [tool, { ...tool, type: undefined }]),
+        fc.array(someTool, { maxLength: 2 }),
+      ),
       tool_choice: mostly(
         value("auto", "none"),
         value("required", "any", { type: "function", function: { name: "f" } }),
@@ -358,7 +457,11 @@ const bodies: fc.Arbitrary<JsonObject> = fc
       stop: fc.array(texts, { maxLength: 5 }),
       response_format: mostly(
         value({ type: "json_schema", json_schema: { name: "s", schema: {} } }, { type: "text" }),
-        value({ type: "json_schema" }, { type: "json_object", json_schema: {} }, { type: "text", x: 1 }),
+        value(
+          { type: "json_schema" },
+          { type: "json_object", json_schema: {} },
+          { type: "text", x: 1 },
+        ),
       ),
     },
     { requiredKeys: ["model", "messages"] },
@@ -381,7 +484,9 @@ describe("the law of the features", () => {
         translated += 1;
         const again = chatSurface.parse({ ...formatted.body, model: "r" }, 100, NO_HEADERS);
         if ("code" in again) throw new Error(again.code);
-        expect(again.shape.features.filter((feature) => !request.shape.features.includes(feature))).toEqual([]);
+        expect(
+          again.shape.features.filter((feature) => !request.shape.features.includes(feature)),
+        ).toEqual([]);
       }),
       { numRuns: 2_000 },
     );
@@ -409,7 +514,10 @@ describe("the law of the features", () => {
   });
 });
 
-/** Members whose translation changes nothing by design: our own, and what only shapes how the answer is given. */
+/**
+ * Members whose translation changes nothing by design: our own, and what only shapes how the answer
+ * is given.
+ */
 const DEFAULTS: ReadonlySet<string> = new Set(["provider", "modalities"]);
 
 const PROBES: Readonly<Record<string, JsonObject["x"]>> = {

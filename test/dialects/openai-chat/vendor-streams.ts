@@ -3,8 +3,9 @@ import type { FinishReason } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 
 /**
- * Streams and errors of providers that differ from the protocol's own examples (docs/protocols.md#chat-streams-of-providers), written after recorded
- * exchanges, which test/recorded/vendors.test.ts reads where they are available.
+ * Streams and errors of providers that differ from the protocol's own examples
+ * (docs/protocols.md#chat-streams-of-providers), written after recorded exchanges, which
+ * test/recorded/vendors.test.ts reads where they are available.
  */
 interface Oddity {
   readonly name: string;
@@ -20,26 +21,42 @@ interface Oddity {
   readonly code?: string;
 }
 
-function chunk(delta: JsonObject | null, finish: string | null = null, more: JsonObject = {}): JsonObject {
+function chunk(
+  delta: JsonObject | null,
+  finish: string | null = null,
+  more: JsonObject = {},
+): JsonObject {
   const choices = delta === null ? [] : [{ index: 0, delta, finish_reason: finish }];
   return { id: "x-1", object: "chat.completion.chunk", model: "m", choices, ...more };
 }
 
 function sse(...data: readonly (JsonObject | string)[]): string {
-  return data.map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}\n\n`).join("");
+  return data
+    .map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}\n\n`)
+    .join("");
 }
 
 export const DONE = "[DONE]";
 const hello = chunk({ role: "assistant", content: "Hello" });
 const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
 const filters = { hate: { filtered: false, severity: "safe" } };
-const call = { index: 0, id: "D681PevKs", type: "function", function: { name: "f", arguments: "{}" } };
+const call = {
+  index: 0,
+  id: "D681PevKs",
+  type: "function",
+  function: { name: "f", arguments: "{}" },
+};
 
 export const ODDITIES: readonly Oddity[] = [
   {
     name: "Azure: filter results before the first choice and beside the last",
     stream: sse(
-      { id: "", model: "", choices: [], prompt_filter_results: [{ prompt_index: 0, content_filter_results: filters }] },
+      {
+        id: "",
+        model: "",
+        choices: [],
+        prompt_filter_results: [{ prompt_index: 0, content_filter_results: filters }],
+      },
       hello,
       { ...chunk({}, "stop"), content_filter_results: filters },
       chunk(null, null, { usage }),
@@ -75,10 +92,19 @@ export const ODDITIES: readonly Oddity[] = [
     finish: "length",
     input: 7,
   },
-  { name: "Mistral: an answer that failed", stream: sse(hello, chunk({}, "error"), DONE), failure: "error_frame" },
+  {
+    name: "Mistral: an answer that failed",
+    stream: sse(hello, chunk({}, "error"), DONE),
+    failure: "error_frame",
+  },
   {
     name: "Groq: counts in an extension, reasoning apart",
-    stream: sse(chunk({ reasoning: "Hm" }), hello, chunk({}, "stop", { x_groq: { id: "r", usage } }), DONE),
+    stream: sse(
+      chunk({ reasoning: "Hm" }),
+      hello,
+      chunk({}, "stop", { x_groq: { id: "r", usage } }),
+      DONE,
+    ),
     reasoning: "Hm",
     text: "Hello",
     finish: "stop",
@@ -87,7 +113,12 @@ export const ODDITIES: readonly Oddity[] = [
   {
     name: "Groq: an error event in the middle",
     stream: `${sse(hello)}event: error\n${sse({
-      error: { message: "m", type: "invalid_request_error", code: "tool_use_failed", failed_generation: "secret" },
+      error: {
+        message: "m",
+        type: "invalid_request_error",
+        code: "tool_use_failed",
+        failed_generation: "secret",
+      },
     })}${sse(DONE)}`,
     failure: "error_frame",
     code: "tool_use_failed",
@@ -108,7 +139,11 @@ export const ODDITIES: readonly Oddity[] = [
   {
     name: "OpenRouter: processing comments, reasoning reported twice",
     stream: `: OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n${sse(
-      chunk({ content: "", reasoning: "Hm", reasoning_details: [{ type: "reasoning.text", text: "Hm", index: 0 }] }),
+      chunk({
+        content: "",
+        reasoning: "Hm",
+        reasoning_details: [{ type: "reasoning.text", text: "Hm", index: 0 }],
+      }),
       hello,
       chunk({ content: "" }, "stop", { provider: "P" }),
       chunk(null, null, { usage: { ...usage, cost: 0.1 } }),
@@ -146,7 +181,11 @@ export const ODDITIES: readonly Oddity[] = [
   },
   {
     name: "vLLM, older: an error that is no member, and then the end",
-    stream: sse(hello, { object: "error", message: "m", type: "InternalServerError", param: null, code: 500 }, DONE),
+    stream: sse(
+      hello,
+      { object: "error", message: "m", type: "InternalServerError", param: null, code: 500 },
+      DONE,
+    ),
     failure: "error_frame",
   },
   {
@@ -178,7 +217,12 @@ export const ODDITIES: readonly Oddity[] = [
       {
         ...hello,
         choices: [
-          { index: 0, delta: { content: "lo" }, message: { role: "assistant", content: "Hello" }, finish_reason: null },
+          {
+            index: 0,
+            delta: { content: "lo" },
+            message: { role: "assistant", content: "Hello" },
+            finish_reason: null,
+          },
         ],
         usage,
       },
@@ -186,7 +230,12 @@ export const ODDITIES: readonly Oddity[] = [
         ...hello,
         object: "chat.completion.done",
         choices: [
-          { index: 0, delta: { content: "" }, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" },
+          {
+            index: 0,
+            delta: { content: "" },
+            message: { role: "assistant", content: "Hello" },
+            finish_reason: "stop",
+          },
         ],
         usage,
       },
@@ -195,7 +244,12 @@ export const ODDITIES: readonly Oddity[] = [
     finish: "stop",
     input: 7,
   },
-  { name: "GPUStack: no [DONE]", stream: sse(hello, chunk({}, "stop")), text: "Hello", finish: "stop" },
+  {
+    name: "GPUStack: no [DONE]",
+    stream: sse(hello, chunk({}, "stop")),
+    text: "Hello",
+    finish: "stop",
+  },
   {
     name: "a server that died behind a proxy: [DONE] and a reason that is null",
     stream: sse(hello, DONE),

@@ -24,7 +24,9 @@ function relay(stream: string): { readonly ending: Ending; readonly sent: string
 
 function translate(stream: string): Answer {
   const parser = chatUpstream.parseStream(canon({ stream: true }), target);
-  const events = [...encoder.encode(stream)].flatMap((byte) => [...parser.push(Uint8Array.of(byte))]);
+  const events = [...encoder.encode(stream)].flatMap((byte) => [
+    ...parser.push(Uint8Array.of(byte)),
+  ]);
   events.push(...parser.end());
   expect(brokenLaws(events)).toEqual([]);
   return collectAnswer(events);
@@ -50,23 +52,26 @@ describe("streams as vendors send them", () => {
     expect(sent).toBe(closed.replace('"model_length"', '"length"'));
   });
 
-  it.each(ODDITIES)("$name: translated", ({ stream, failure, code, finish, input, text, reasoning, calls }) => {
-    const answer = translate(stream);
-    if (failure !== undefined) {
-      expect(answer.failure).toMatchObject({ kind: failure, code: code ?? null });
-      expect(answer.finish).toBeNull();
-      return;
-    }
-    expect(answer.failure).toBeNull();
-    expect(answer.finish?.reason).toBe(finish);
-    expect(answer.usage?.input).toBe(input);
-    expect(joined(answer, "text")).toBe(text ?? "");
-    expect(joined(answer, "reasoning")).toBe(reasoning ?? "");
-    const made = answer.blocks.flatMap((block) =>
-      block.kind === "tool_call" ? `${block.id} ${block.name} ${block.arguments}` : [],
-    );
-    expect(made).toEqual(calls ?? []);
-  });
+  it.each(ODDITIES)(
+    "$name: translated",
+    ({ stream, failure, code, finish, input, text, reasoning, calls }) => {
+      const answer = translate(stream);
+      if (failure !== undefined) {
+        expect(answer.failure).toMatchObject({ kind: failure, code: code ?? null });
+        expect(answer.finish).toBeNull();
+        return;
+      }
+      expect(answer.failure).toBeNull();
+      expect(answer.finish?.reason).toBe(finish);
+      expect(answer.usage?.input).toBe(input);
+      expect(joined(answer, "text")).toBe(text ?? "");
+      expect(joined(answer, "reasoning")).toBe(reasoning ?? "");
+      const made = answer.blocks.flatMap((block) =>
+        block.kind === "tool_call" ? `${block.id} ${block.name} ${block.arguments}` : [],
+      );
+      expect(made).toEqual(calls ?? []);
+    },
+  );
 
   it.each(ODDITIES.filter(({ failure }) => failure === undefined))(
     "$name: cut before its end is a failure",

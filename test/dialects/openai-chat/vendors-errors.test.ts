@@ -14,7 +14,14 @@ describe("errors as vendors answer them", () => {
     [
       "OpenAI",
       400,
-      { error: { message: "m", type: "invalid_request_error", param: "p", code: "unsupported_value" } },
+      {
+        error: {
+          message: "m",
+          type: "invalid_request_error",
+          param: "p",
+          code: "unsupported_value",
+        },
+      },
       "rejected",
       "unsupported_value",
     ],
@@ -51,14 +58,23 @@ describe("errors as vendors answer them", () => {
     [
       "Groq",
       400,
-      { error: { message: "m", type: "invalid_request_error", code: "tool_use_failed", failed_generation: "secret" } },
+      {
+        error: {
+          message: "m",
+          type: "invalid_request_error",
+          code: "tool_use_failed",
+          failed_generation: "secret",
+        },
+      },
       "rejected",
       "tool_use_failed",
     ],
     [
       "DeepSeek",
       402,
-      { error: { message: "m", type: "unknown_error", param: null, code: "invalid_request_error" } },
+      {
+        error: { message: "m", type: "unknown_error", param: null, code: "invalid_request_error" },
+      },
       "auth",
       null,
     ],

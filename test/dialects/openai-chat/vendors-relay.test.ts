@@ -4,7 +4,17 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/cano
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { MODEL, NO_EDITS } from "../laws/target.ts";
 import { user } from "./bodies.ts";
-import { assistant, called, choice, formatted, targetWith, relayed, result, texts, tool } from "./vendors.ts";
+import {
+  assistant,
+  called,
+  choice,
+  formatted,
+  targetWith,
+  relayed,
+  result,
+  texts,
+  tool,
+} from "./vendors.ts";
 
 describe("a relayed body", () => {
   it("says which members were taken out", () => {
@@ -25,7 +35,9 @@ describe("a relayed body", () => {
   ])("%o: of two limits the lower one stays", (sent, limit) => {
     expect(relayed(sent, ["max_tokens_field"]).body).toMatchObject({ max_tokens: limit });
     expect(relayed(sent, ["max_tokens_field"]).body).not.toHaveProperty("max_completion_tokens");
-    expect(relayed(sent, ["max_completion_tokens_field"]).body).toMatchObject({ max_completion_tokens: limit });
+    expect(relayed(sent, ["max_completion_tokens_field"]).body).toMatchObject({
+      max_completion_tokens: limit,
+    });
   });
 
   it("gets a policy's limit in the member that the provider knows", () => {
@@ -38,10 +50,15 @@ describe("a relayed body", () => {
   });
 
   it("keeps what a caller wrote for the provider itself", () => {
-    const own = relayed({ reasoning: { max_tokens: 5 }, reasoning_effort: "low" }, ["reasoning_object"]);
+    const own = relayed({ reasoning: { max_tokens: 5 }, reasoning_effort: "low" }, [
+      "reasoning_object",
+    ]);
     expect(own.body).toMatchObject({ reasoning: { max_tokens: 5 } });
     expect(own.body).not.toHaveProperty("reasoning_effort");
-    expect(relayed({ random_seed: 1, seed: 2 }, ["random_seed_field"]).body).toMatchObject({ random_seed: 1, seed: 2 });
+    expect(relayed({ random_seed: 1, seed: 2 }, ["random_seed_field"]).body).toMatchObject({
+      random_seed: 1,
+      seed: 2,
+    });
     expect(relayed({ tools: [tool], tool_choice: "any" }, ["no_tool_choice"]).body).toMatchObject({
       tool_choice: "any",
     });
@@ -55,7 +72,11 @@ describe("a relayed body", () => {
       assistant({ reasoning_details: signed }),
       user,
     ]);
-    const unsigned = [user, assistant({ reasoning_details: [{ type: "reasoning.text", text: "t" }] }), user];
+    const unsigned = [
+      user,
+      assistant({ reasoning_details: [{ type: "reasoning.text", text: "t" }] }),
+      user,
+    ];
     expect(relayed({ messages: unsigned }, ["no_reasoning_history"]).body["messages"]).toEqual([
       user,
       assistant({}),
@@ -71,8 +92,15 @@ describe("a relayed body", () => {
       dropped: [],
     });
     const strange = [{ role: "user", content: [{ type: "text", text: "a", other: 1 }] }];
-    expect(relayed({ messages: strange }, ["joined_text_content"]).body["messages"]).toEqual(strange);
-    const marked = [{ role: "user", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] }];
+    expect(relayed({ messages: strange }, ["joined_text_content"]).body["messages"]).toEqual(
+      strange,
+    );
+    const marked = [
+      {
+        role: "user",
+        content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }],
+      },
+    ];
     expect(relayed({ messages: marked }, ["joined_text_content"])).toMatchObject({
       body: { messages: [{ role: "user", content: "a" }] },
       dropped: ["cache_mark_dropped"],
@@ -81,7 +109,10 @@ describe("a relayed body", () => {
 
   it("keeps the name of the legacy role, which names a function", () => {
     const messages = [user, { role: "function", name: "f", content: "r" }];
-    expect(relayed({ messages }, ["no_participant_names"])).toMatchObject({ body: { messages }, dropped: [] });
+    expect(relayed({ messages }, ["no_participant_names"])).toMatchObject({
+      body: { messages },
+      dropped: [],
+    });
   });
 
   it("leaves a choice of tools that are not there to the provider", () => {
@@ -101,7 +132,12 @@ describe("a relayed body", () => {
 });
 
 describe("a provider with a reasoning object", () => {
-  const reasoning = { effort: "unspecified", budget: null, adaptive: false, display: null } as const;
+  const reasoning = {
+    effort: "unspecified",
+    budget: null,
+    adaptive: false,
+    display: null,
+  } as const;
 
   it("takes budgets, and leaves the amount to the model", () => {
     const flags = ["reasoning_object"];
@@ -125,7 +161,13 @@ describe("a provider with a reasoning object", () => {
 });
 
 describe("reasoning of another protocol's history", () => {
-  const thought = { kind: "reasoning", text: "t", summary: false, signature: null, family: null } as const;
+  const thought = {
+    kind: "reasoning",
+    text: "t",
+    summary: false,
+    signature: null,
+    family: null,
+  } as const;
   const turns = [
     { role: "user", name: null, content: [{ kind: "text", text: "q", cache: null }] },
     {
@@ -140,7 +182,10 @@ describe("reasoning of another protocol's history", () => {
       body: {
         messages: [
           { role: "user" },
-          { reasoning_content: "t", reasoning_details: [{ type: "reasoning.text", text: "t", signature: "s" }] },
+          {
+            reasoning_content: "t",
+            reasoning_details: [{ type: "reasoning.text", text: "t", signature: "s" }],
+          },
         ],
       },
       dropped: [],
@@ -151,9 +196,12 @@ describe("reasoning of another protocol's history", () => {
 });
 
 describe("ids of nine letters and digits", () => {
-  const ids = fc.array(fc.oneof(fc.string(), fc.stringMatching(/^[a-zA-Z0-9]{9}$/), fc.constant("call00001")), {
-    maxLength: 8,
-  });
+  const ids = fc.array(
+    fc.oneof(fc.string(), fc.stringMatching(/^[a-zA-Z0-9]{9}$/), fc.constant("call00001")),
+    {
+      maxLength: 8,
+    },
+  );
 
   function historyOf(list: readonly string[]): readonly JsonObject[] {
     return [user, assistant({ tool_calls: list.map(called) }), ...list.map(result)];
@@ -164,16 +212,24 @@ describe("ids of nine letters and digits", () => {
     const all = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
     const calls = all.flatMap(({ tool_calls: list }) => (Array.isArray(list) ? list : []));
     const answered = all.flatMap((message) => message["tool_call_id"] ?? []);
-    return [...calls.map((call: JsonValue) => (isJsonObject(call) ? (call["id"] ?? null) : null)), ...answered];
+    return [
+      ...calls.map((call: JsonValue) => (isJsonObject(call) ? (call["id"] ?? null) : null)),
+      ...answered,
+    ];
   }
 
   it("are given to all calls: equal where they were equal, other where they were other, the same again for a longer history", () => {
     const check = (list: readonly string[], more: readonly string[]): void => {
-      const short = idsOf(relayed({ messages: historyOf(list) }, ["short_call_ids"]).body["messages"]);
+      const short = idsOf(
+        relayed({ messages: historyOf(list) }, ["short_call_ids"]).body["messages"],
+      );
       for (const id of short) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
       expect(short.slice(list.length)).toEqual(short.slice(0, list.length));
       expect(new Set(short).size).toBe(new Set(list).size);
-      const longer = [...historyOf(list), ...historyOf(more.filter((id) => !id.startsWith("call")))];
+      const longer = [
+        ...historyOf(list),
+        ...historyOf(more.filter((id) => !id.startsWith("call"))),
+      ];
       const again = idsOf(relayed({ messages: longer }, ["short_call_ids"]).body["messages"]);
       expect(again.slice(0, list.length)).toEqual(short.slice(0, list.length));
     };

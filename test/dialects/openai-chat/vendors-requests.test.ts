@@ -7,7 +7,18 @@ import { EMBEDDINGS_FLAGS } from "../../../src/dialects/openai-chat/facts.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { lacking } from "../laws/target.ts";
 import { parse, user } from "./bodies.ts";
-import { assistant, called, choice, other, targetWith, relayed, result, texts, tool, translated } from "./vendors.ts";
+import {
+  assistant,
+  called,
+  choice,
+  other,
+  targetWith,
+  relayed,
+  result,
+  texts,
+  tool,
+  translated,
+} from "./vendors.ts";
 
 interface Row {
   readonly flag: string;
@@ -24,7 +35,11 @@ const ROWS: readonly Row[] = [
     sent: { max_completion_tokens: 5 },
     got: { max_tokens: 5, max_completion_tokens: null },
   },
-  { flag: "max_tokens_field", sent: { max_tokens: 5 }, got: { max_tokens: 5, max_completion_tokens: null } },
+  {
+    flag: "max_tokens_field",
+    sent: { max_tokens: 5 },
+    got: { max_tokens: 5, max_completion_tokens: null },
+  },
   {
     flag: "max_completion_tokens_field",
     sent: { max_tokens: 5 },
@@ -114,7 +129,11 @@ const ROWS: readonly Row[] = [
     got: { tools: null, tool_choice: null },
     dropped: ["tools_withheld"],
   },
-  { flag: "no_tool_choice", sent: { tools: [tool], tool_choice: "auto" }, got: { tools: [tool], tool_choice: null } },
+  {
+    flag: "no_tool_choice",
+    sent: { tools: [tool], tool_choice: "auto" },
+    got: { tools: [tool], tool_choice: null },
+  },
   {
     flag: "no_tool_strict",
     sent: { tools: [{ type: "function", function: { name: "f", strict: false } }] },
@@ -139,7 +158,9 @@ const ROWS: readonly Row[] = [
   },
   {
     flag: "no_user_after_tool",
-    sent: { messages: [user, assistant({ content: null, tool_calls: [called("c")] }), result("c"), user] },
+    sent: {
+      messages: [user, assistant({ content: null, tool_calls: [called("c")] }), result("c"), user],
+    },
     got: {
       messages: [
         user,
@@ -179,8 +200,11 @@ describe("a flag means the same on a relay and on a translation", () => {
 
   it("every flag that edits a request has a row", () => {
     const facts: DialectFacts = DIALECTS["openai-chat"];
-    const withdrawing = Object.keys(facts.flags).filter((flag) => (facts.flags[flag]?.withdraws.length ?? 0) > 0);
-    // Those of embeddings have theirs in test/dialects/unary/embed/requests.test.ts, the one of answers in rewritten-answers.test.ts.
+    const withdrawing = Object.keys(facts.flags).filter(
+      (flag) => (facts.flags[flag]?.withdraws.length ?? 0) > 0,
+    );
+    // Those of embeddings have theirs in test/dialects/unary/embed/requests.test.ts, the one of
+    // answers in rewritten-answers.test.ts.
     const others = ["no_store_field", "no_stream_options", "deployment_paths", "rewritten_answers"];
     const elsewhere = [...others, ...Object.keys(EMBEDDINGS_FLAGS)];
     const shown = new Set([...ROWS.map(({ flag }) => flag), ...withdrawing, ...elsewhere]);
@@ -188,7 +212,9 @@ describe("a flag means the same on a relay and on a translation", () => {
   });
 
   it("leaves a body alone that says nothing of what the flags are about", () => {
-    const flags = Object.keys(DIALECTS["openai-chat"].flags).filter((flag) => !flag.startsWith("no_st"));
+    const flags = Object.keys(DIALECTS["openai-chat"].flags).filter(
+      (flag) => !flag.startsWith("no_st"),
+    );
     expect(relayed({ temperature: 0 }, flags)).toEqual({
       body: { model: "upstream-model", messages: [user], temperature: 0, store: false },
       stripped: [],
@@ -205,9 +231,21 @@ describe("what a flag withdraws is refused before anything is sent", () => {
     ["no_logprobs", { logprobs: true }, "token_logprobs"],
     ["no_penalties", { presence_penalty: 0.5 }, "penalties"],
     ["no_verbosity", { verbosity: "low" }, "verbosity"],
-    ["no_tool_strict", { tools: [{ type: "function", function: { name: "f", strict: true } }] }, "tool_strict"],
-    ["no_parallel_tool_calls_field", { tools: [tool], parallel_tool_calls: false }, "one_tool_called_once"],
-    ["no_parallel_tool_calls_field", { tools: [tool, other], parallel_tool_calls: false }, "parallel_tool_calls_off"],
+    [
+      "no_tool_strict",
+      { tools: [{ type: "function", function: { name: "f", strict: true } }] },
+      "tool_strict",
+    ],
+    [
+      "no_parallel_tool_calls_field",
+      { tools: [tool], parallel_tool_calls: false },
+      "one_tool_called_once",
+    ],
+    [
+      "no_parallel_tool_calls_field",
+      { tools: [tool, other], parallel_tool_calls: false },
+      "parallel_tool_calls_off",
+    ],
     ["no_tool_choice", { tools: [tool], tool_choice: "required" }, "tool_choice_required"],
     [
       "no_tool_choice",

@@ -20,7 +20,11 @@ export function targetWith(flags: readonly string[]): Target {
   return {
     ...target,
     provider,
-    endpoint: { ...target.endpoint, features: features.translated, nativeFeatures: features.native },
+    endpoint: {
+      ...target.endpoint,
+      features: features.translated,
+      nativeFeatures: features.native,
+    },
   };
 }
 
@@ -42,13 +46,32 @@ export function formatted(more: Partial<GenerateRequest>, flags: readonly string
   return made;
 }
 
-export const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
-export const other = { type: "function", function: { name: "g", parameters: { type: "object", properties: {} } } };
-export const called = (id: string): JsonObject => ({ id, type: "function", function: { name: "f", arguments: "{}" } });
-export const assistant = (more: JsonObject): JsonObject => ({ role: "assistant", content: "a", ...more });
-export const result = (id: string): JsonObject => ({ role: "tool", tool_call_id: id, content: "r" });
+export const tool = {
+  type: "function",
+  function: { name: "f", parameters: { type: "object", properties: {} } },
+};
+export const other = {
+  type: "function",
+  function: { name: "g", parameters: { type: "object", properties: {} } },
+};
+export const called = (id: string): JsonObject => ({
+  id,
+  type: "function",
+  function: { name: "f", arguments: "{}" },
+});
+export const assistant = (more: JsonObject): JsonObject => ({
+  role: "assistant",
+  content: "a",
+  ...more,
+});
+export const result = (id: string): JsonObject => ({
+  role: "tool",
+  tool_call_id: id,
+  content: "r",
+});
 export const choice = (mode: string, ...names: readonly string[]): JsonObject => ({
   type: "allowed_tools",
   allowed_tools: { mode, tools: names.map((name) => ({ type: "function", function: { name } })) },
 });
-export const texts = (...contents: readonly string[]): JsonValue => contents.map((text) => ({ type: "text", text }));
+export const texts = (...contents: readonly string[]): JsonValue =>
+  contents.map((text) => ({ type: "text", text }));

@@ -4,7 +4,10 @@ import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
-import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
+import {
+  completionsSurface,
+  completionsUpstream,
+} from "../../../src/dialects/openai-completions/dialect.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 
 const encoder = new TextEncoder();
@@ -21,7 +24,8 @@ const canonical = completionsSurface.translation.toCanon(context.request, "rejec
 if ("code" in canonical) throw new Error(canonical.message);
 const { request } = canonical;
 
-const event = (data: unknown): string => `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
+const event = (data: unknown): string =>
+  `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
 const chunk = (text: string | null, finish: string | null = null, more: JsonObject = {}): string =>
   event({
     id: "cmpl-1",
@@ -63,14 +67,21 @@ describe("a provider's stream", () => {
       { type: "open", index: 0, block: { kind: "text" } },
       { type: "text", index: 0, text: "He", logprobs: [] },
       { type: "text", index: 0, text: "llo", logprobs: [] },
-      { type: "usage", usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: null, reasoning: null } },
+      {
+        type: "usage",
+        usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: null, reasoning: null },
+      },
       { type: "close", index: 0 },
       { type: "finish", reason: "length", stopSequence: null },
     ]);
   });
 
   it.each<[string, string, object]>([
-    ["without [DONE], but with a reason, is whole", chunk("a", "stop"), { type: "finish", reason: "stop" }],
+    [
+      "without [DONE], but with a reason, is whole",
+      chunk("a", "stop"),
+      { type: "finish", reason: "stop" },
+    ],
     [
       "whose last event has no blank line is whole",
       `${chunk("a", "stop")}data: [DONE]`,
@@ -86,15 +97,27 @@ describe("a provider's stream", () => {
       `${chunk("a", "content_filter")}${event("[DONE]")}`,
       { type: "finish", reason: "content_filter" },
     ],
-    ["without any text may be whole", `${chunk("", "stop")}${event("[DONE]")}`, { type: "finish", reason: "stop" }],
-    ["that just ends is not whole", chunk("a"), { type: "failure", failure: { kind: "truncated" } }],
+    [
+      "without any text may be whole",
+      `${chunk("", "stop")}${event("[DONE]")}`,
+      { type: "finish", reason: "stop" },
+    ],
+    [
+      "that just ends is not whole",
+      chunk("a"),
+      { type: "failure", failure: { kind: "truncated" } },
+    ],
     [
       "that ends in the middle of its first event is not whole",
       'data: {"cho',
       { type: "failure", failure: { kind: "malformed" } },
     ],
     ["of nothing is not whole", "", { type: "failure", failure: { kind: "truncated" } }],
-    ["of nothing but [DONE] is not whole", event("[DONE]"), { type: "failure", failure: { kind: "truncated" } }],
+    [
+      "of nothing but [DONE] is not whole",
+      event("[DONE]"),
+      { type: "failure", failure: { kind: "truncated" } },
+    ],
     [
       "with an error object has failed",
       `${chunk("a")}${event({ error: { message: "secret", code: "rate_limit_exceeded" } })}${chunk("b", "stop")}`,
@@ -105,7 +128,11 @@ describe("a provider's stream", () => {
       `${chunk("a")}event: error\n${event({ message: "secret" })}`,
       { type: "failure", failure: { kind: "error_frame", code: null } },
     ],
-    ["of something that is not JSON is malformed", event("{oops"), { type: "failure", failure: { kind: "malformed" } }],
+    [
+      "of something that is not JSON is malformed",
+      event("{oops"),
+      { type: "failure", failure: { kind: "malformed" } },
+    ],
     [
       "of chat chunks is malformed",
       event({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: null }] }),
@@ -136,7 +163,11 @@ describe("a provider's stream", () => {
       `${chunk("a")}${event("[DONE]")}`,
       { type: "failure", failure: { kind: "malformed", code: "missing_finish_reason" } },
     ],
-    ["that says error has failed", chunk("a", "error"), { type: "failure", failure: { kind: "error_frame" } }],
+    [
+      "that says error has failed",
+      chunk("a", "error"),
+      { type: "failure", failure: { kind: "error_frame" } },
+    ],
   ])("%s", (_name, stream, terminal) => {
     const events = read(stream);
     expect(last(events)).toMatchObject(terminal);
@@ -155,11 +186,20 @@ describe("a provider's stream", () => {
 
 describe("a provider's whole answer", () => {
   it("becomes the same events as a stream of it", () => {
-    expect(readWhole({ model: "m1", choices: [{ index: 0, text: "hello", finish_reason: "stop" }], usage })).toEqual([
+    expect(
+      readWhole({
+        model: "m1",
+        choices: [{ index: 0, text: "hello", finish_reason: "stop" }],
+        usage,
+      }),
+    ).toEqual([
       { type: "start", model: "m1" },
       { type: "open", index: 0, block: { kind: "text" } },
       { type: "text", index: 0, text: "hello", logprobs: [] },
-      { type: "usage", usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: null, reasoning: null } },
+      {
+        type: "usage",
+        usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: null, reasoning: null },
+      },
       { type: "close", index: 0 },
       { type: "finish", reason: "stop", stopSequence: null },
     ]);
@@ -185,14 +225,19 @@ describe("a provider's whole answer", () => {
   });
 
   it("with an error status is judged by the status, and its text is not kept", () => {
-    const bytes = encoder.encode(JSON.stringify({ error: { message: "secret", code: "context_length_exceeded" } }));
+    const bytes = encoder.encode(
+      JSON.stringify({ error: { message: "secret", code: "context_length_exceeded" } }),
+    );
     expect(completionsUpstream.readError(400, bytes)).toEqual({
       kind: "rejected",
       status: 400,
       retryAfter: null,
       code: "context_length_exceeded",
     });
-    expect(completionsUpstream.readError(401, encoder.encode("secret"))).toMatchObject({ kind: "auth", code: null });
+    expect(completionsUpstream.readError(401, encoder.encode("secret"))).toMatchObject({
+      kind: "auth",
+      code: null,
+    });
   });
 });
 
@@ -206,7 +251,11 @@ const reported: readonly InferenceEvent[] = [
   { type: "open", index: 1, block: { kind: "text" } },
   { type: "text", index: 1, text: "Hé", logprobs: [] },
   { type: "text", index: 1, text: "llo", logprobs: [] },
-  { type: "citation", index: 1, citation: { url: "https://a.example", title: null, start: null, end: null } },
+  {
+    type: "citation",
+    index: 1,
+    citation: { url: "https://a.example", title: null, start: null, end: null },
+  },
   { type: "close", index: 1 },
   { type: "usage", usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: null, reasoning: 2 } },
   { type: "finish", reason: "stop", stopSequence: null },
@@ -218,7 +267,10 @@ function print(
 ): { text: string; dropped: readonly string[] } {
   const renderer = completionsSurface.translation.renderStream(answered);
   const bytes = events.flatMap((item) => renderer.push(item));
-  return { text: bytes.map((item) => new TextDecoder().decode(item)).join(""), dropped: renderer.dropped };
+  return {
+    text: bytes.map((item) => new TextDecoder().decode(item)).join(""),
+    dropped: renderer.dropped,
+  };
 }
 
 const chunksOf = (text: string): readonly JsonObject[] =>
@@ -230,7 +282,12 @@ const chunksOf = (text: string): readonly JsonObject[] =>
 describe("the client's answer", () => {
   it("is a stream of text chunks, one with the reason, and [DONE]", () => {
     const { text, dropped } = print(reported, contextFor({ stream: true }));
-    const envelope = { id: "cmpl-law", object: "text_completion", created: 1_700_000_000, model: "up-1" };
+    const envelope = {
+      id: "cmpl-law",
+      object: "text_completion",
+      created: 1_700_000_000,
+      model: "up-1",
+    };
     expect(chunksOf(text)).toEqual([
       { ...envelope, choices: [{ text: "Hé", index: 0, logprobs: null, finish_reason: null }] },
       { ...envelope, choices: [{ text: "llo", index: 0, logprobs: null, finish_reason: null }] },
@@ -264,7 +321,10 @@ describe("the client's answer", () => {
   });
 
   it("says the same whole", () => {
-    const { body, dropped } = completionsSurface.translation.renderAnswer(collectAnswer(reported), context);
+    const { body, dropped } = completionsSurface.translation.renderAnswer(
+      collectAnswer(reported),
+      context,
+    );
     expect(body).toEqual({
       id: "cmpl-law",
       object: "text_completion",
@@ -279,7 +339,11 @@ describe("the client's answer", () => {
         completion_tokens_details: { reasoning_tokens: 2 },
       },
     });
-    expect(dropped.toSorted()).toEqual(["citations_dropped", "reasoning_dropped", "signature_dropped"]);
+    expect(dropped.toSorted()).toEqual([
+      "citations_dropped",
+      "reasoning_dropped",
+      "signature_dropped",
+    ]);
     const unknown = completionsSurface.translation.renderAnswer(
       { ...collectAnswer(reported), usage: null, model: null },
       context,
@@ -301,7 +365,9 @@ describe("the client's answer", () => {
       { type: "finish", reason, stopSequence },
     ];
     const streamed = print(events, context);
-    expect(chunksOf(streamed.text).at(-1)).toMatchObject({ choices: [{ text: "", finish_reason: finish }] });
+    expect(chunksOf(streamed.text).at(-1)).toMatchObject({
+      choices: [{ text: "", finish_reason: finish }],
+    });
     const whole = completionsSurface.translation.renderAnswer(collectAnswer(events), context);
     expect(whole.body).toMatchObject({ choices: [{ text: "", finish_reason: finish }] });
     expect([streamed.dropped, whole.dropped]).toEqual([expected, expected]);
@@ -324,7 +390,9 @@ describe("the client's answer", () => {
       [{ text: "", finish_reason: "content_filter" }],
     ]);
     const whole = completionsSurface.translation.renderAnswer(collectAnswer(events), context);
-    expect(whole.body).toMatchObject({ choices: [{ text: "I cannot.", finish_reason: "content_filter" }] });
+    expect(whole.body).toMatchObject({
+      choices: [{ text: "I cannot.", finish_reason: "content_filter" }],
+    });
     expect([streamed.dropped, whole.dropped]).toEqual([
       ["refusal_as_text", "tool_call_dropped"],
       ["refusal_as_text", "tool_call_dropped"],
@@ -349,7 +417,10 @@ describe("a relayed stream", () => {
     const observer = completionsSurface.relay.observe(contextFor({ stream: true, ...more }));
     const sent = observer.push(encoder.encode(stream));
     const { ending, events } = observer.end();
-    return { ending, text: [...sent, ...events].map((item) => new TextDecoder().decode(item)).join("") };
+    return {
+      ending,
+      text: [...sent, ...events].map((item) => new TextDecoder().decode(item)).join(""),
+    };
   };
 
   it("goes on as it came, but for the usage that only we requested", () => {
@@ -372,7 +443,9 @@ describe("a relayed stream", () => {
     [{ prompt: [[1], [2]] }, [0], false],
     [{ prompt: [1, 2] }, [0], true],
   ])("of %j is whole only when every choice has ended: %j", (more, ended, whole) => {
-    const stream = ended.map((index) => event({ choices: [{ index, text: "a", finish_reason: "stop" }] })).join("");
+    const stream = ended
+      .map((index) => event({ choices: [{ index, text: "a", finish_reason: "stop" }] }))
+      .join("");
     const { ending } = relayed(more, stream);
     expect(ending.failure?.kind ?? null).toBe(whole ? null : "truncated");
   });
@@ -390,15 +463,21 @@ describe("a relayed stream", () => {
   });
 
   it("is judged the same whole", () => {
-    const judge = (body: unknown) => completionsSurface.relay.readAnswer(encoder.encode(JSON.stringify(body)), context);
+    const judge = (body: unknown) =>
+      completionsSurface.relay.readAnswer(encoder.encode(JSON.stringify(body)), context);
     const body = { choices: [{ index: 0, text: "a", finish_reason: "length" }], usage };
     const answer = judge(body);
     expect(answer.ending).toMatchObject({ failure: null, finish: "length", usage: { input: 10 } });
     expect(JSON.parse(new TextDecoder().decode(answer.bytes))).toEqual(body);
-    expect(judge({ choices: [{ text: "a" }] }).ending).toMatchObject({ failure: null, finish: "other" });
+    expect(judge({ choices: [{ text: "a" }] }).ending).toMatchObject({
+      failure: null,
+      finish: "other",
+    });
     expect(judge({ choices: [{ text: "a", finish_reason: null }] }).ending.failure).toMatchObject({
       code: "missing_finish_reason",
     });
-    expect(judge({ error: { message: "m" } }).ending.failure).toMatchObject({ kind: "error_frame" });
+    expect(judge({ error: { message: "m" } }).ending.failure).toMatchObject({
+      kind: "error_frame",
+    });
   });
 });

@@ -4,7 +4,10 @@ import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
-import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
+import {
+  completionsSurface,
+  completionsUpstream,
+} from "../../../src/dialects/openai-completions/dialect.ts";
 import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
 import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/contract.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
@@ -80,7 +83,9 @@ describe("the schema", () => {
   });
 
   it("and the field registry list the same members", () => {
-    expect(Object.keys(COMPLETIONS_SCHEMA.properties).toSorted()).toEqual(Object.keys(COMPLETIONS_FIELDS).toSorted());
+    expect(Object.keys(COMPLETIONS_SCHEMA.properties).toSorted()).toEqual(
+      Object.keys(COMPLETIONS_FIELDS).toSorted(),
+    );
   });
 });
 
@@ -115,7 +120,12 @@ describe("what a body requires", () => {
     ["a stop sequence", { stop: "." }, [], ["stop_sequences"]],
     ["a blank stop sequence", { stop: "\n" }, [], ["stop_sequences", "stop_sequences_blank"]],
     ["four stop sequences", { stop: ["a", "b", "c", "d"] }, [], ["stop_sequences"]],
-    ["five stop sequences", { stop: ["a", "b", "c", "d", "e"] }, [], ["stop_sequences", "stop_sequences_over_4"]],
+    [
+      "five stop sequences",
+      { stop: ["a", "b", "c", "d", "e"] },
+      [],
+      ["stop_sequences", "stop_sequences_over_4"],
+    ],
     ["an empty list of them nothing", { stop: [] }, [], []],
   ])("%s", (_name, more, needs, features) => {
     const { shape, paths } = parse(more);
@@ -126,8 +136,18 @@ describe("what a body requires", () => {
 
   it.each<[string, JsonObject, string, string]>([
     ["store", { store: true }, "unsupported_stateful_feature", "store"],
-    ["an earlier answer", { previous_response_id: "resp_1" }, "unsupported_stateful_feature", "previous_response_id"],
-    ["stream options without a stream", { stream_options: {} }, "invalid_stream_options", "stream_options"],
+    [
+      "an earlier answer",
+      { previous_response_id: "resp_1" },
+      "unsupported_stateful_feature",
+      "previous_response_id",
+    ],
+    [
+      "stream options without a stream",
+      { stream_options: {} },
+      "invalid_stream_options",
+      "stream_options",
+    ],
     [
       "a bias that is a number of no size",
       parsed('{"logit_bias": 123456789012345678901}'),
@@ -166,12 +186,17 @@ function parsed(text: string): JsonObject {
 
 describe("unknown members", () => {
   it("are refused with the nearest name, and never quoted where they look like text", () => {
-    expect(completionsSurface.refuseUnknown({ ...minimal, temprature: 1 }, "reject")).toMatchObject({
-      code: "unknown_field",
-      param: "temprature",
-      message: "Unknown field temprature; did you mean temperature?",
-    });
-    const secret = completionsSurface.refuseUnknown({ ...minimal, "my secret prompt": 1 }, "reject");
+    expect(completionsSurface.refuseUnknown({ ...minimal, temprature: 1 }, "reject")).toMatchObject(
+      {
+        code: "unknown_field",
+        param: "temprature",
+        message: "Unknown field temprature; did you mean temperature?",
+      },
+    );
+    const secret = completionsSurface.refuseUnknown(
+      { ...minimal, "my secret prompt": 1 },
+      "reject",
+    );
     expect(secret).toMatchObject({ code: "unknown_field", param: null });
     expect(JSON.stringify(secret)).not.toContain("secret");
   });
@@ -183,8 +208,12 @@ describe("unknown members", () => {
 
 describe("the relay's request", () => {
   const { endpoint, provider } = targetOf("openai-completions");
-  const edit = (more: JsonObject, mode: UnknownFields = "reject", edits = NO_EDITS, flags: readonly string[] = []) =>
-    completionsSurface.relay.edit(parse(more), endpoint, { ...provider, flags }, mode, edits);
+  const edit = (
+    more: JsonObject,
+    mode: UnknownFields = "reject",
+    edits = NO_EDITS,
+    flags: readonly string[] = [],
+  ) => completionsSurface.relay.edit(parse(more), endpoint, { ...provider, flags }, mode, edits);
 
   it("differs from the caller's in what the router owns, and in nothing else", () => {
     const more = {
@@ -205,7 +234,10 @@ describe("the relay's request", () => {
 
   it("requests usage on streams, keeping the caller's options, unless the provider refuses them", () => {
     const stream = { stream: true, stream_options: { include_obfuscation: false } };
-    expect(edit(stream).body["stream_options"]).toEqual({ include_obfuscation: false, include_usage: true });
+    expect(edit(stream).body["stream_options"]).toEqual({
+      include_obfuscation: false,
+      include_usage: true,
+    });
     expect(edit({}).body).not.toHaveProperty("stream_options");
     const flagged = edit(stream, "reject", NO_EDITS, ["no_stream_options"]);
     expect(flagged.body).not.toHaveProperty("stream_options");
@@ -217,7 +249,9 @@ describe("the relay's request", () => {
     [{ max_tokens: 500 }, 50],
     [{ max_tokens: 5 }, 5],
   ])("caps the output of %j", (more, sent) => {
-    expect(edit(more, "reject", { maxOutputTokens: 50, stripFields: [] }).body["max_tokens"]).toBe(sent);
+    expect(edit(more, "reject", { maxOutputTokens: 50, stripFields: [] }).body["max_tokens"]).toBe(
+      sent,
+    );
   });
 
   it("forwards, strips, and takes out what a policy says", () => {
@@ -225,7 +259,10 @@ describe("the relay's request", () => {
     const stripped = edit({ top_k: 1, metadata: {} }, "strip");
     expect(stripped.body).not.toHaveProperty("top_k");
     expect(stripped.stripped).toEqual(["unknown_field", "unknown_field"]);
-    const policy = edit({ service_tier: "flex" }, "forward", { maxOutputTokens: null, stripFields: ["service_tier"] });
+    const policy = edit({ service_tier: "flex" }, "forward", {
+      maxOutputTokens: null,
+      stripFields: ["service_tier"],
+    });
     expect(policy.body).not.toHaveProperty("service_tier");
     expect(policy.stripped).toEqual(["service_tier"]);
   });
@@ -236,7 +273,13 @@ describe("a request for another protocol", () => {
     completionsSurface.translation.toCanon(parse(more), mode, edits);
 
   it("is one user turn, with every member mapped", () => {
-    const sampling = { temperature: 0.5, top_p: 0.25, frequency_penalty: 1, presence_penalty: -1, seed: 7 };
+    const sampling = {
+      temperature: 0.5,
+      top_p: 0.25,
+      frequency_penalty: 1,
+      presence_penalty: -1,
+      seed: 7,
+    };
     const more = {
       ...sampling,
       logit_bias: { 1: 2 },
@@ -250,7 +293,13 @@ describe("a request for another protocol", () => {
       dropped: ["prompt_as_message"],
       request: {
         purpose: "generate",
-        turns: [{ role: "user", name: null, content: [{ kind: "text", text: minimal.prompt, cache: null }] }],
+        turns: [
+          {
+            role: "user",
+            name: null,
+            content: [{ kind: "text", text: minimal.prompt, cache: null }],
+          },
+        ],
         tools: [],
         toolChoice: null,
         parallelToolCalls: null,
@@ -274,7 +323,9 @@ describe("a request for another protocol", () => {
   });
 
   it("takes a list of one text for the text", () => {
-    expect(translate({ prompt: ["only"] })).toMatchObject({ request: { turns: [{ content: [{ text: "only" }] }] } });
+    expect(translate({ prompt: ["only"] })).toMatchObject({
+      request: { turns: [{ content: [{ text: "only" }] }] },
+    });
   });
 
   it.each<[JsonObject, string]>([
@@ -312,7 +363,9 @@ describe("a request for another protocol", () => {
       stripped: ["user"],
     });
     expect(translate({}, "reject", edits)).toMatchObject({ request: { maxOutputTokens: 50 } });
-    expect(translate({ max_tokens: 8 }, "reject", edits)).toMatchObject({ request: { maxOutputTokens: 8 } });
+    expect(translate({ max_tokens: 8 }, "reject", edits)).toMatchObject({
+      request: { maxOutputTokens: 8 },
+    });
   });
 });
 
@@ -425,18 +478,29 @@ describe("another protocol's request for an endpoint of this one", () => {
             role: "user",
             name: null,
             content: [
-              { kind: "image", source: { kind: "url", url: "https://a.example/b.png" }, detail: null, cache: null },
+              {
+                kind: "image",
+                source: { kind: "url", url: "https://a.example/b.png" },
+                detail: null,
+                cache: null,
+              },
             ],
           },
         ],
       },
     ],
-    ["tools", { tools: [{ name: "f", description: null, parameters: null, strict: null, cache: null }] }],
+    [
+      "tools",
+      { tools: [{ name: "f", description: null, parameters: null, strict: null, cache: null }] },
+    ],
     ["a format", { format: { kind: "json_object" } }],
     ["top_k", { topK: 1 }],
     ["log probabilities", { logprobs: 0 }],
     ["an effort", { reasoning: { effort: "low", budget: null, adaptive: false, display: null } }],
-    ["a budget", { reasoning: { effort: "unspecified", budget: 2_048, adaptive: false, display: null } }],
+    [
+      "a budget",
+      { reasoning: { effort: "unspecified", budget: 2_048, adaptive: false, display: null } },
+    ],
     ["verbosity", { verbosity: "low" }],
   ])("refuses %s rather than cut it down", (_name, more) => {
     expect(completionsUpstream.format({ ...request, ...more }, target)).toMatchObject({

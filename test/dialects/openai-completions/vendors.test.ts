@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { editSet } from "../../../src/canon/generate/edit.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { completionsSurface, completionsUpstream } from "../../../src/dialects/openai-completions/dialect.ts";
+import {
+  completionsSurface,
+  completionsUpstream,
+} from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { canon } from "../openai-chat/canon.ts";
 
@@ -14,10 +17,20 @@ function targetWith(flags: readonly string[]) {
 
 describe("vendors of legacy completions", () => {
   it("omit members on relays that the provider refuses whatever their value", () => {
-    const request = completionsSurface.parse({ model: "r", prompt: "p", seed: null, logit_bias: {} }, 10, NO_HEADERS);
+    const request = completionsSurface.parse(
+      { model: "r", prompt: "p", seed: null, logit_bias: {} },
+      10,
+      NO_HEADERS,
+    );
     if ("code" in request) throw new Error(request.message);
     const edit = (flags: readonly string[]) =>
-      completionsSurface.relay.edit(request, target.endpoint, targetWith(flags).provider, "reject", NO_EDITS);
+      completionsSurface.relay.edit(
+        request,
+        target.endpoint,
+        targetWith(flags).provider,
+        "reject",
+        NO_EDITS,
+      );
     expect(edit(["no_seed", "no_logit_bias"])).toEqual({
       body: { model: "upstream-model", prompt: "p" },
       edits: editSet("model_replaced"),
@@ -25,7 +38,12 @@ describe("vendors of legacy completions", () => {
       headers: [],
       dropped: [],
     });
-    expect(edit([]).body).toEqual({ model: "upstream-model", prompt: "p", seed: null, logit_bias: {} });
+    expect(edit([]).body).toEqual({
+      model: "upstream-model",
+      prompt: "p",
+      seed: null,
+      logit_bias: {},
+    });
   });
 
   it("omit them on translations too", () => {
@@ -60,7 +78,10 @@ describe("vendors of legacy completions", () => {
       ...parser.push(encoder.encode(`data: ${chunk}\n\ndata: ${error}\n\ndata: [DONE]\n\n`)),
       ...parser.end(),
     ];
-    for (const reported of [events, completionsUpstream.parseAnswer(encoder.encode(error), canon(), target)]) {
+    for (const reported of [
+      events,
+      completionsUpstream.parseAnswer(encoder.encode(error), canon(), target),
+    ]) {
       expect(reported.at(-1)).toMatchObject({ type: "failure", failure: { kind: "error_frame" } });
     }
   });

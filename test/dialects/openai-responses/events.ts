@@ -1,5 +1,10 @@
 import fc from "fast-check";
-import type { Citation, InferenceEvent, OpenBlock, TokenLogprob } from "../../../src/canon/generate/event.ts";
+import type {
+  Citation,
+  InferenceEvent,
+  OpenBlock,
+  TokenLogprob,
+} from "../../../src/canon/generate/event.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 const identifier = fc.stringMatching(/^[a-z_]{1,12}$/);
@@ -12,9 +17,12 @@ const logprob: fc.Arbitrary<TokenLogprob> = fc.record({
   token: identifier,
   logprob: fc.constantFrom(0, -0.5, -3),
   bytes: fc.option(fc.array(fc.nat(255), { minLength: 1, maxLength: 3 })),
-  top: fc.array(fc.record({ token: identifier, logprob: fc.constantFrom(-1, -2), bytes: fc.constant([65]) }), {
-    maxLength: 2,
-  }),
+  top: fc.array(
+    fc.record({ token: identifier, logprob: fc.constantFrom(-1, -2), bytes: fc.constant([65]) }),
+    {
+      maxLength: 2,
+    },
+  ),
 });
 
 const citation: fc.Arbitrary<Citation> = fc.oneof(
@@ -76,11 +84,17 @@ const hiddenBlock: fc.Arbitrary<Block> = identifier.map((signature) => ({
 }));
 
 const callBlock: fc.Arbitrary<Block> = fc
-  .tuple(identifier, identifier, fc.dictionary(identifier, text, { maxKeys: 2 }), fc.integer({ min: 1, max: 5 }))
+  .tuple(
+    identifier,
+    identifier,
+    fc.dictionary(identifier, text, { maxKeys: 2 }),
+    fc.integer({ min: 1, max: 5 }),
+  )
   .map(([id, name, json, size]) => {
     const whole = JSON.stringify(json);
     const parts: string[] = [];
-    for (let start = 0; start < whole.length; start += size) parts.push(whole.slice(start, start + size));
+    for (let start = 0; start < whole.length; start += size)
+      parts.push(whole.slice(start, start + size));
     return {
       block: { kind: "tool_call", id, name },
       deltas: parts.map((part) => ({ type: "arguments", json: part }) as const),
@@ -90,14 +104,18 @@ const callBlock: fc.Arbitrary<Block> = fc
 /** Lawful events of a whole answer, as far as this protocol can express all of it. */
 export const lawfulEvents: fc.Arbitrary<readonly InferenceEvent[]> = fc
   .tuple(
-    fc.array(fc.oneof(textBlock, refusalBlock, reasoningBlock, hiddenBlock, callBlock), { maxLength: 5 }),
+    fc.array(fc.oneof(textBlock, refusalBlock, reasoningBlock, hiddenBlock, callBlock), {
+      maxLength: 5,
+    }),
     fc.constantFrom("stop", "length", "content_filter"),
     fc.boolean(),
   )
   .map(([drawn, ended, counted]) => {
     // Two calls of one id are one call.
     const ids = new Set<string>();
-    const blocks = drawn.filter(({ block }) => block.kind !== "tool_call" || (!ids.has(block.id) && ids.add(block.id)));
+    const blocks = drawn.filter(
+      ({ block }) => block.kind !== "tool_call" || (!ids.has(block.id) && ids.add(block.id)),
+    );
     const calls = blocks.some(({ block }) => block.kind === "tool_call");
     const refused = blocks.some(({ block }) => block.kind === "refusal");
     const reason = ended === "stop" ? (calls ? "tool_calls" : refused ? "refusal" : "stop") : ended;
@@ -108,7 +126,10 @@ export const lawfulEvents: fc.Arbitrary<readonly InferenceEvent[]> = fc
       events.push({ type: "close", index });
     }
     if (counted) {
-      events.push({ type: "usage", usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: 2, reasoning: 1 } });
+      events.push({
+        type: "usage",
+        usage: { input: 10, output: 4, cacheRead: 3, cacheWrite: 2, reasoning: 1 },
+      });
     }
     events.push({ type: "finish", reason, stopSequence: null });
     return events;

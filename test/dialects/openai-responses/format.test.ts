@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { AssistantPart, Turn } from "../../../src/canon/generate/message.ts";
-import { responsesSurface, responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../../src/dialects/openai-responses/dialect.ts";
 import { NO_HEADERS } from "../../support/dialects.ts";
 import { format, generate, TARGET } from "./support.ts";
 
@@ -13,7 +16,11 @@ const system = (value: string, authority: "system" | "developer" = "system"): Tu
   content: [text(value)],
 });
 const user: Turn = { role: "user", name: null, content: [text("hi")] };
-const assistant = (...content: readonly AssistantPart[]): Turn => ({ role: "assistant", name: null, content });
+const assistant = (...content: readonly AssistantPart[]): Turn => ({
+  role: "assistant",
+  name: null,
+  content,
+});
 const call = { kind: "tool_call", id: "c", name: "f", arguments: "{}", cache: null } as const;
 
 describe("a request as a provider takes it", () => {
@@ -35,7 +42,12 @@ describe("a request as a provider takes it", () => {
     ["several", [system("a"), system("b"), user], undefined, ["system", "system", "user"]],
     ["developer text", [system("a", "developer"), user], undefined, ["developer", "user"]],
     ["system text later on", [user, system("a"), user], undefined, ["user", "system", "user"]],
-    ["leading, and later on", [system("a"), user, system("b"), user], "a", ["user", "system", "user"]],
+    [
+      "leading, and later on",
+      [system("a"), user, system("b"), user],
+      "a",
+      ["user", "system", "user"],
+    ],
     ["nothing else", [system("a")], undefined, ["system"]],
     [
       "two texts in one",
@@ -61,7 +73,10 @@ describe("a request as a provider takes it", () => {
           call,
           text("b"),
         ),
-        { role: "tool", results: [{ callId: "c", content: [text("r")], isError: true, cache: null }] },
+        {
+          role: "tool",
+          results: [{ callId: "c", content: [text("r")], isError: true, cache: null }],
+        },
         {
           role: "tool",
           results: [
@@ -70,7 +85,12 @@ describe("a request as a provider takes it", () => {
               callId: "e",
               content: [
                 text("x"),
-                { kind: "image", source: { kind: "url", url: "https://x.example" }, detail: "low", cache: null },
+                {
+                  kind: "image",
+                  source: { kind: "url", url: "https://x.example" },
+                  detail: "low",
+                  cache: null,
+                },
               ],
               isError: false,
               cache: null,
@@ -81,7 +101,11 @@ describe("a request as a provider takes it", () => {
     });
     expect(body["input"]).toEqual([
       { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
-      { type: "reasoning", summary: [{ type: "summary_text", text: "s" }], encrypted_content: "sealed" },
+      {
+        type: "reasoning",
+        summary: [{ type: "summary_text", text: "s" }],
+        encrypted_content: "sealed",
+      },
       {
         type: "message",
         role: "assistant",
@@ -127,7 +151,12 @@ describe("a request as a provider takes it", () => {
               name: null,
               cache: null,
             },
-            { kind: "file", source: { kind: "url", url: "https://x.example/f" }, name: "f", cache: null },
+            {
+              kind: "file",
+              source: { kind: "url", url: "https://x.example/f" },
+              name: "f",
+              cache: null,
+            },
             { kind: "audio", format: "wav", data: "CC" },
           ],
         },
@@ -164,17 +193,29 @@ describe("a request as a provider takes it", () => {
     });
     expect(body["input"]).toMatchObject([{}, { call_id: sent }, { call_id: sent }]);
     expect(dropped).toEqual(["call_ids_rewritten"]);
-    expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).dropped).toEqual([]);
+    expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).dropped).toEqual(
+      [],
+    );
   });
 
   const tool = { name: "f", description: null, parameters: null, strict: null, cache: null };
-  const schema = { kind: "json_schema", name: null, description: null, schema: { a: 1 }, strict: null } as const;
+  const schema = {
+    kind: "json_schema",
+    name: null,
+    description: null,
+    schema: { a: 1 },
+    strict: null,
+  } as const;
   const hints = { serviceTier: null, promptCacheKey: null, promptCacheRetention: null };
   it.each<[string, Partial<GenerateRequest>, object, readonly string[]]>([
     [
       "tools, whole",
       { tools: [tool] },
-      { tools: [{ type: "function", name: "f", description: null, parameters: null, strict: false }] },
+      {
+        tools: [
+          { type: "function", name: "f", description: null, parameters: null, strict: false },
+        ],
+      },
       [],
     ],
     [
@@ -183,7 +224,12 @@ describe("a request as a provider takes it", () => {
       { tools: [{ strict: true }] },
       ["cache_mark_dropped"],
     ],
-    ["a choice", { tools: [tool], toolChoice: { mode: "required" } }, { tool_choice: "required" }, []],
+    [
+      "a choice",
+      { tools: [tool], toolChoice: { mode: "required" } },
+      { tool_choice: "required" },
+      [],
+    ],
     [
       "a named choice",
       { tools: [tool], toolChoice: { mode: "named", name: "f" } },
@@ -193,10 +239,21 @@ describe("a request as a provider takes it", () => {
     [
       "an allowed choice",
       { tools: [tool], toolChoice: { mode: "allowed", names: ["f"], required: false } },
-      { tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] } },
+      {
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "auto",
+          tools: [{ type: "function", name: "f" }],
+        },
+      },
       [],
     ],
-    ["calls one by one", { tools: [tool], parallelToolCalls: false }, { parallel_tool_calls: false }, []],
+    [
+      "calls one by one",
+      { tools: [tool], parallelToolCalls: false },
+      { parallel_tool_calls: false },
+      [],
+    ],
     [
       "a schema without a name",
       { format: schema },
@@ -215,9 +272,19 @@ describe("a request as a provider takes it", () => {
       { temperature: 0, top_p: 1, frequency_penalty: 1, presence_penalty: -1 },
       [],
     ],
-    ["log probabilities", { logprobs: 2 }, { top_logprobs: 2, include: ["message.output_text.logprobs"] }, []],
+    [
+      "log probabilities",
+      { logprobs: 2 },
+      { top_logprobs: 2, include: ["message.output_text.logprobs"] },
+      [],
+    ],
     ["a limit", { maxOutputTokens: 100 }, { max_output_tokens: 100 }, []],
-    ["too small a limit", { maxOutputTokens: 5 }, { max_output_tokens: 16 }, ["output_limit_raised"]],
+    [
+      "too small a limit",
+      { maxOutputTokens: 5 },
+      { max_output_tokens: 16 },
+      ["output_limit_raised"],
+    ],
     ["a stream", { stream: true }, { stream: true }, []],
     [
       "hints",
@@ -253,7 +320,12 @@ describe("a request as a provider takes it", () => {
     ["reasoning as the model likes", { ...none, adaptive: true }, undefined, []],
     ["a budget", { ...none, budget: 9_999 }, { effort: "medium" }, ["budget_as_effort"]],
     ["the very budget", { ...none, budget: 10_000 }, { effort: "high" }, ["budget_as_effort"]],
-    ["a smaller budget than all", { ...none, budget: 1_024 }, { effort: "low" }, ["budget_as_effort"]],
+    [
+      "a smaller budget than all",
+      { ...none, budget: 1_024 },
+      { effort: "low" },
+      ["budget_as_effort"],
+    ],
     ["none", { ...none, effort: "none" }, { effort: "none" }, []],
   ])("reasoning: %s", (_, reasoning, expected, dropped) => {
     const model = { ...TARGET.model, reasoning: { efforts: null, budgets } };
@@ -267,7 +339,12 @@ describe("a request as a provider takes it", () => {
   });
 
   it("counts tokens without generating any", () => {
-    const { path, body } = format({ purpose: "count", maxOutputTokens: 100, tools: [tool], stream: true });
+    const { path, body } = format({
+      purpose: "count",
+      maxOutputTokens: 100,
+      tools: [tool],
+      stream: true,
+    });
     expect(path).toBe("/responses/input_tokens");
     expect(Object.keys(body).toSorted()).toEqual(["input", "model", "tools"]);
   });
@@ -286,11 +363,24 @@ describe("a request as a provider takes it", () => {
       turns: [
         system("rules"),
         user,
-        assistant({ kind: "reasoning", text: "t", summary: false, signature: "s", family: "openai" }, text("a"), call),
-        { role: "tool", results: [{ callId: "c", content: [text("r")], isError: null, cache: null }] },
+        assistant(
+          { kind: "reasoning", text: "t", summary: false, signature: "s", family: "openai" },
+          text("a"),
+          call,
+        ),
+        {
+          role: "tool",
+          results: [{ callId: "c", content: [text("r")], isError: null, cache: null }],
+        },
         user,
       ],
-      tools: [{ ...tool, strict: true, parameters: { type: "object", properties: {}, additionalProperties: false } }],
+      tools: [
+        {
+          ...tool,
+          strict: true,
+          parameters: { type: "object", properties: {}, additionalProperties: false },
+        },
+      ],
       toolChoice: { mode: "required" },
       format: { kind: "json_schema", name: "n", description: "d", schema: {}, strict: true },
       reasoning: { ...none, effort: "low", display: "auto" },
@@ -304,7 +394,10 @@ describe("a request as a provider takes it", () => {
     if ("code" in formatted) throw new Error(formatted.code);
     const parsed = responsesSurface.parse(formatted.body, 10, NO_HEADERS);
     if ("code" in parsed) throw new Error(parsed.code);
-    const again = responsesSurface.translation.toCanon(parsed, "reject", { maxOutputTokens: null, stripFields: [] });
+    const again = responsesSurface.translation.toCanon(parsed, "reject", {
+      maxOutputTokens: null,
+      stripFields: [],
+    });
     expect(again).toEqual({ request, stripped: [], dropped: [] });
   });
 });

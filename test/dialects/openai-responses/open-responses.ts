@@ -3,13 +3,19 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { sharedAtHand } from "../../support/at-hand.ts";
 
-/** Names of the schemas for events that the specification calls by other names than the protocol's own provider. */
+/**
+ * Names of the schemas for events that the specification calls by other names than the protocol's
+ * own provider.
+ */
 const RENAMED: Readonly<Record<string, string>> = {
   "response.reasoning_text.delta": "response.reasoning.delta",
   "response.reasoning_text.done": "response.reasoning.done",
 };
 
-/** Says what of a value is not as the specification of Open Responses wants it; `null` where the specification is absent. */
+/**
+ * Says what of a value is not as the specification of Open Responses wants it; `null` where the
+ * specification is absent.
+ */
 export interface OpenResponses {
   readonly event: (event: JsonObject) => string | null;
   readonly resource: (resource: JsonObject) => string | null;
@@ -18,9 +24,9 @@ export interface OpenResponses {
 export function openResponses(): OpenResponses | null {
   const file = sharedAtHand("reference/open-responses-2026-01.openapi.json");
   if (file === null) return null;
-  const document: { components: { schemas: Record<string, { properties: Record<string, unknown> }> } } = JSON.parse(
-    readFileSync(file, "utf8"),
-  );
+  const document: {
+    components: { schemas: Record<string, { properties: Record<string, unknown> }> };
+  } = JSON.parse(readFileSync(file, "utf8"));
   const { schemas } = document.components;
   // Wrongly typed as null in the document; everybody sends an object.
   const format = schemas["JsonSchemaResponseFormat"];
@@ -35,7 +41,13 @@ export function openResponses(): OpenResponses | null {
   const byType = new Map<string, string>();
   for (const [name, schema] of Object.entries(schemas)) {
     const type: unknown = schema.properties?.["type"];
-    if (!name.endsWith("StreamingEvent") || typeof type !== "object" || type === null || !("enum" in type)) continue;
+    if (
+      !name.endsWith("StreamingEvent") ||
+      typeof type !== "object" ||
+      type === null ||
+      !("enum" in type)
+    )
+      continue;
     byType.set(String(type.enum), name);
   }
   return {

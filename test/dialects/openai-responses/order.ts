@@ -23,8 +23,9 @@ const DONES: Readonly<Record<string, string>> = {
 const TERMINALS = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
 /**
- * Checks the order that the protocol's clients require (docs/protocols.md#order-of-responses-events) and returns the first violation, or `null`. It shares no
- * code with the renderer that it checks.
+ * Checks the order that the protocol's clients require
+ * (docs/protocols.md#order-of-responses-events) and returns the first violation, or `null`. It
+ * shares no code with the renderer that it checks.
  */
 export function breachOfOrder(events: readonly JsonObject[]): string | null {
   const open = new Map<unknown, OpenItem>();
@@ -43,7 +44,11 @@ export function breachOfOrder(events: readonly JsonObject[]): string | null {
       if (response["id"] !== responseId) return "the response's id changed";
       ended = TERMINALS.has(type);
       if (ended && type !== "response.failed" && open.size > 0) return "items left open";
-      if (ended && JSON.stringify(response["output"]) !== JSON.stringify(done) && type !== "response.failed") {
+      if (
+        ended &&
+        JSON.stringify(response["output"]) !== JSON.stringify(done) &&
+        type !== "response.failed"
+      ) {
         return "the output is not what was said";
       }
       continue;
@@ -56,7 +61,8 @@ export function breachOfOrder(events: readonly JsonObject[]): string | null {
     const owner = open.get(index);
     if (owner === undefined) return `${type} of an item that is not open`;
     if (type === "response.output_item.done" && isJsonObject(item)) {
-      if (item["id"] !== owner.id || item["type"] !== owner.type) return "the item's identity changed";
+      if (item["id"] !== owner.id || item["type"] !== owner.type)
+        return "the item's identity changed";
       if (owner.parts.size > 0) return "an item was done before its parts";
       open.delete(index);
       done.push(item);
@@ -80,16 +86,21 @@ function breachInItem(type: string, event: JsonObject, owner: OpenItem): string 
   if (type === "response.content_part.done" || type === "response.reasoning_summary_part.done") {
     const said = owner.parts.get(key);
     const whole = isJsonObject(part) ? (part["text"] ?? part["refusal"]) : undefined;
-    return owner.parts.delete(key) && said === whole ? null : "a part that was not what its deltas said";
+    return owner.parts.delete(key) && said === whole
+      ? null
+      : "a part that was not what its deltas said";
   }
   if (type === "response.function_call_arguments.delta") {
     owner.arguments += shown(event["delta"]);
     return owner.type === "function_call" ? null : "arguments of what is no call";
   }
   if (type === "response.function_call_arguments.done") {
-    return event["arguments"] === owner.arguments ? null : "arguments that were not what their deltas said";
+    return event["arguments"] === owner.arguments
+      ? null
+      : "arguments that were not what their deltas said";
   }
-  if (type === "response.output_text.annotation.added") return owner.parts.has(key) ? null : "an annotation of no part";
+  if (type === "response.output_text.annotation.added")
+    return owner.parts.has(key) ? null : "an annotation of no part";
   if (Object.hasOwn(DELTAS, type)) {
     const said = owner.parts.get(key);
     if (said === undefined) return `${type} of a part that is not open`;
@@ -98,7 +109,9 @@ function breachInItem(type: string, event: JsonObject, owner: OpenItem): string 
   }
   const member = DONES[type];
   if (member === undefined) return `unknown event ${type}`;
-  return owner.parts.get(key) === event[member] ? null : `${type} that was not what its deltas said`;
+  return owner.parts.get(key) === event[member]
+    ? null
+    : `${type} that was not what its deltas said`;
 }
 
 function shown(value: JsonValue | undefined): string {

@@ -12,12 +12,21 @@ const schema = { type: "json_schema", name: "n", schema: { type: "object" } };
 const part = (more: JsonObject): JsonObject => ({ input: [{ role: "user", content: [more] }] });
 const items = (...input: readonly JsonValue[]): JsonObject => ({ input });
 const call = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
-const output = (value: JsonValue): JsonObject => ({ type: "function_call_output", call_id: "c", output: value });
+const output = (value: JsonValue): JsonObject => ({
+  type: "function_call_output",
+  call_id: "c",
+  output: value,
+});
 
 describe("what a request needs and uses", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a prompt", {}, [], []],
-    ["one message of one text", items({ role: "user", content: [{ type: "input_text", text: "x" }] }), [], []],
+    [
+      "one message of one text",
+      items({ role: "user", content: [{ type: "input_text", text: "x" }] }),
+      [],
+      [],
+    ],
     [
       "nulls, defaults and empty lists",
       {
@@ -55,14 +64,24 @@ describe("what a request needs and uses", () => {
       ["conversation", "mid_conversation_system"],
     ],
     ["functions", { tools: [fn] }, ["tools"], ["conversation"]],
-    ["strict functions", { tools: [{ ...fn, strict: true }] }, ["tools"], ["conversation", "tool_strict"]],
+    [
+      "strict functions",
+      { tools: [{ ...fn, strict: true }] },
+      ["tools"],
+      ["conversation", "tool_strict"],
+    ],
     [
       "deferred functions",
       { tools: [{ ...fn, defer_loading: true }] },
       ["tools"],
       ["conversation", "native_responses"],
     ],
-    ["functions that are not deferred", { tools: [{ ...fn, defer_loading: false }] }, ["tools"], ["conversation"]],
+    [
+      "functions that are not deferred",
+      { tools: [{ ...fn, defer_loading: false }] },
+      ["tools"],
+      ["conversation"],
+    ],
     [
       "a namespace with a custom tool",
       { tools: [{ type: "namespace", name: "n", tools: [fn, { type: "custom", name: "c" }] }] },
@@ -126,7 +145,12 @@ describe("what a request needs and uses", () => {
       ["tools"],
       ["conversation", "native_responses"],
     ],
-    ["a direct call", items(user, { ...call, caller: { type: "direct" } }, output("x")), ["tools"], ["conversation"]],
+    [
+      "a direct call",
+      items(user, { ...call, caller: { type: "direct" } }, output("x")),
+      ["tools"],
+      ["conversation"],
+    ],
     [
       "a choice that demands",
       { tools: [fn], tool_choice: "required" },
@@ -159,7 +183,14 @@ describe("what a request needs and uses", () => {
     ],
     [
       "a choice that allows unknown tools",
-      { tools: [fn], tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "g" }] } },
+      {
+        tools: [fn],
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "auto",
+          tools: [{ type: "function", name: "g" }],
+        },
+      },
       ["tools"],
       ["conversation", "native_responses"],
     ],
@@ -179,7 +210,12 @@ describe("what a request needs and uses", () => {
     ["effort", { reasoning: { effort: "xhigh" } }, ["reasoning"], ["effort_xhigh"]],
     ["no effort", { reasoning: { effort: "none", summary: "auto" } }, [], ["effort_none"]],
     ["a summary", { reasoning: { summary: "auto" } }, ["reasoning"], []],
-    ["a summary in the older member", { reasoning: { generate_summary: "concise" } }, ["reasoning"], []],
+    [
+      "a summary in the older member",
+      { reasoning: { generate_summary: "concise" } },
+      ["reasoning"],
+      [],
+    ],
     [
       "reasoning of all turns",
       { reasoning: { effort: "low", context: "all_turns" } },
@@ -195,10 +231,20 @@ describe("what a request needs and uses", () => {
     ["sampling", { temperature: 1, top_p: 0.5 }, [], ["sampling"]],
     ["a high temperature", { temperature: 1.5 }, [], ["sampling", "temperature_above_1"]],
     ["penalties", { presence_penalty: 0.5 }, [], ["penalties"]],
-    ["log probabilities by include", { include: ["message.output_text.logprobs"] }, ["logprobs"], ["token_logprobs"]],
+    [
+      "log probabilities by include",
+      { include: ["message.output_text.logprobs"] },
+      ["logprobs"],
+      ["token_logprobs"],
+    ],
     ["log probabilities by number", { top_logprobs: 2 }, ["logprobs"], ["token_logprobs"]],
     ["sealed reasoning", { include: ["reasoning.encrypted_content"] }, [], []],
-    ["other things included", { include: ["web_search_call.action.sources"] }, [], ["native_responses"]],
+    [
+      "other things included",
+      { include: ["web_search_call.action.sources"] },
+      [],
+      ["native_responses"],
+    ],
     ["verbosity", { text: { verbosity: "low" } }, [], ["verbosity"]],
     ["the default verbosity", { text: { verbosity: "medium" } }, [], []],
     ["a schema", { text: { format: schema } }, ["json_schema"], []],
@@ -216,7 +262,12 @@ describe("what a request needs and uses", () => {
       ["constrained_schema", "effort_low"],
     ],
     ["JSON", { text: { format: { type: "json_object" } } }, ["json_object"], []],
-    ["plain text", { text: { format: { type: "text" } }, response_format: { type: "text" } }, [], []],
+    [
+      "plain text",
+      { text: { format: { type: "text" } }, response_format: { type: "text" } },
+      [],
+      [],
+    ],
     ["truncation", { truncation: "auto" }, [], ["native_responses"]],
     ["few tool calls", { max_tool_calls: 1 }, [], ["native_responses"]],
     [
@@ -279,7 +330,12 @@ describe("what a request needs and uses", () => {
       [],
       ["conversation", "native_responses"].slice(1),
     ],
-    ["cache marks", part({ type: "input_text", text: "x", prompt_cache_breakpoint: { mode: "explicit" } }), [], []],
+    [
+      "cache marks",
+      part({ type: "input_text", text: "x", prompt_cache_breakpoint: { mode: "explicit" } }),
+      [],
+      [],
+    ],
   ])("%s", (_, more, needs, features) => {
     const { shape } = parse(more);
     expect(shape.needs).toEqual(needs);
@@ -293,7 +349,11 @@ describe("what a request needs and uses", () => {
     [{ response_format: schema }, "json_schema", "response_format"],
     [{ text: { format: schema } }, "json_schema", "text.format"],
     [{ include: ["reasoning.encrypted_content", "x"] }, "native_responses", "include[1]"],
-    [part({ type: "input_image", image_url: "https://x.example" }), "image_url", "input[0].content[0].image_url"],
+    [
+      part({ type: "input_image", image_url: "https://x.example" }),
+      "image_url",
+      "input[0].content[0].image_url",
+    ],
   ])("names the member: %j", (more, requested, path) => {
     expect(Object.fromEntries(parse(more).paths)).toMatchObject({ [requested]: path });
   });
@@ -304,7 +364,11 @@ describe("what a request needs and uses", () => {
     [{ previous_response_id: "resp_1" }, "unsupported_stateful_feature", "previous_response_id"],
     [{ conversation: "conv_1" }, "unsupported_stateful_feature", "conversation"],
     [{ prompt: { id: "p" } }, "unsupported_stateful_feature", "prompt"],
-    [{ context_management: [{ type: "compaction" }] }, "unsupported_stateful_feature", "context_management"],
+    [
+      { context_management: [{ type: "compaction" }] },
+      "unsupported_stateful_feature",
+      "context_management",
+    ],
     [
       { prompt_cache_options: { comparison_response_id: "resp_1" } },
       "unsupported_stateful_feature",
@@ -312,7 +376,11 @@ describe("what a request needs and uses", () => {
     ],
     [items({ type: "item_reference", id: "i" }), "unsupported_stateful_feature", "input[0]"],
     [items(user, { id: "i" }), "unsupported_stateful_feature", "input[1]"],
-    [part({ type: "input_file", file_id: "f" }), "unsupported_stateful_feature", "input[0].content[0].file_id"],
+    [
+      part({ type: "input_file", file_id: "f" }),
+      "unsupported_stateful_feature",
+      "input[0].content[0].file_id",
+    ],
     [
       items(user, call, output([{ type: "input_image", file_id: "f" }])),
       "unsupported_stateful_feature",
@@ -326,8 +394,16 @@ describe("what a request needs and uses", () => {
     [items({ role: "tool", content: "x" }), "invalid_value", "input[0].role"],
     [items({ role: "user" }), "missing_field", "input[0].content"],
     [part({ type: "input_image" }), "missing_field", "input[0].content[0].image_url"],
-    [items(user, { type: "function_call", call_id: "c", name: "f" }), "missing_field", "input[1].arguments"],
-    [{ text: { format: schema }, response_format: { type: "json_object" } }, "conflicting_fields", "response_format"],
+    [
+      items(user, { type: "function_call", call_id: "c", name: "f" }),
+      "missing_field",
+      "input[1].arguments",
+    ],
+    [
+      { text: { format: schema }, response_format: { type: "json_object" } },
+      "conflicting_fields",
+      "response_format",
+    ],
     [{ text: { format: { type: "json_schema", name: "n" } } }, "missing_field", "text.format"],
     [{ reasoning: JSON.rawJSON("1e999") }, "invalid_type", "reasoning"],
   ])("refuses %j", (more, code, param) => {
@@ -335,8 +411,13 @@ describe("what a request needs and uses", () => {
   });
 
   it("takes an alias that says the same in another spelling", () => {
-    const nested = { type: "json_schema", json_schema: { name: "n", schema: { type: "object" }, strict: null } };
-    expect(parse({ text: { format: schema }, response_format: nested }).shape.needs).toEqual(["json_schema"]);
+    const nested = {
+      type: "json_schema",
+      json_schema: { name: "n", schema: { type: "object" }, strict: null },
+    };
+    expect(parse({ text: { format: schema }, response_format: nested }).shape.needs).toEqual([
+      "json_schema",
+    ]);
   });
 
   it("knows whose reasoning stands in the history", () => {
@@ -345,12 +426,16 @@ describe("what a request needs and uses", () => {
       summary: [],
       encrypted_content,
     });
-    const { shape } = parse(items(user, reasoning("sbx1.claude.abc"), call, output("x"), reasoning("plain"), user));
+    const { shape } = parse(
+      items(user, reasoning("sbx1.claude.abc"), call, output("x"), reasoning("plain"), user),
+    );
     expect(shape.signatureFamilies).toEqual(["claude", "openai"]);
-    expect(parse(items(user, { type: "reasoning", summary: [] }, user)).shape.signatureFamilies).toEqual([]);
-    expect(parse(items({ type: "compaction", encrypted_content: "x" }, user)).shape.signatureFamilies).toEqual([
-      "openai",
-    ]);
+    expect(
+      parse(items(user, { type: "reasoning", summary: [] }, user)).shape.signatureFamilies,
+    ).toEqual([]);
+    expect(
+      parse(items({ type: "compaction", encrypted_content: "x" }, user)).shape.signatureFamilies,
+    ).toEqual(["openai"]);
   });
 
   it("takes what a coding agent sends", () => {
@@ -403,7 +488,9 @@ describe("the contract", () => {
   });
 
   it("and the registry list the same members", () => {
-    expect(new Set(Object.keys(RESPONSES_SCHEMA.properties))).toEqual(new Set(Object.keys(RESPONSES_FIELDS)));
+    expect(new Set(Object.keys(RESPONSES_SCHEMA.properties))).toEqual(
+      new Set(Object.keys(RESPONSES_FIELDS)),
+    );
   });
 
   it.each([
@@ -411,7 +498,10 @@ describe("the contract", () => {
     [{ stop: ["x"] }, "Unknown field stop; did you mean store?", "stop"],
     [{ "my secret": 1 }, "The request has a member that responses requests do not have", null],
   ])("refuses unknown members: %j", (more, message, param) => {
-    expect(responsesSurface.refuseUnknown({ ...body, ...more }, "reject")).toMatchObject({ message, param });
+    expect(responsesSurface.refuseUnknown({ ...body, ...more }, "reject")).toMatchObject({
+      message,
+      param,
+    });
     expect(responsesSurface.refuseUnknown({ ...body, ...more }, "forward")).toBeNull();
   });
 });

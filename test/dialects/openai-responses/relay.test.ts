@@ -13,23 +13,43 @@ import { sealReasoning } from "../../../src/dialects/openai-responses/sealed-rea
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";
-import { bytesOf, contextOf, FAILURE, NO_EDITS, parse, read, render, TARGET, textOf, wire } from "./support.ts";
+import {
+  bytesOf,
+  contextOf,
+  FAILURE,
+  NO_EDITS,
+  parse,
+  read,
+  render,
+  TARGET,
+  textOf,
+  wire,
+} from "./support.ts";
 
 const { relay } = responsesSurface;
 const specification = openResponses();
 const context = contextOf(parse({ stream: true, temperature: 0.3 }));
 const encoder = new TextEncoder();
 
-/** Of a model that does not reason: its requests get no wish of ours (test/http/callers-mistakes.test.ts). */
+/**
+ * Of a model that does not reason: its requests get no wish of ours
+ * (test/http/callers-mistakes.test.ts).
+ */
 const ENDPOINT = { ...TARGET.endpoint, capabilities: [] };
 
-function edit(more: JsonObject, edits: Partial<RequestEdits> = {}, mode: "reject" | "strip" | "forward" = "reject") {
+function edit(
+  more: JsonObject,
+  edits: Partial<RequestEdits> = {},
+  mode: "reject" | "strip" | "forward" = "reject",
+) {
   return relay.edit(parse(more), ENDPOINT, TARGET.provider, mode, { ...NO_EDITS, ...edits });
 }
 
 describe("the request on its way upstream", () => {
   it("changes the model, forbids storing, and keeps everything else as it came", () => {
-    const input = [{ role: "user", content: [{ type: "input_text", text: "hi", shade: { deep: [1] } }] }];
+    const input = [
+      { role: "user", content: [{ type: "input_text", text: "hi", shade: { deep: [1] } }] },
+    ];
     expect(edit({ input, temperature: 0 })).toEqual({
       body: { model: "upstream-model", input, temperature: 0, store: false },
       stripped: [],
@@ -53,8 +73,13 @@ describe("the request on its way upstream", () => {
   });
 
   it("takes out what a policy requests", () => {
-    const present = Object.fromEntries(STRIPPABLE_FIELDS.map((name) => [name, name === "metadata" ? {} : "x"]));
-    const { body, stripped } = edit({ ...present, prompt_cache_options: {} }, { stripFields: STRIPPABLE_FIELDS });
+    const present = Object.fromEntries(
+      STRIPPABLE_FIELDS.map((name) => [name, name === "metadata" ? {} : "x"]),
+    );
+    const { body, stripped } = edit(
+      { ...present, prompt_cache_options: {} },
+      { stripFields: STRIPPABLE_FIELDS },
+    );
     expect(Object.keys(body).toSorted()).toEqual(["input", "model", "store"]);
     expect(new Set(stripped)).toEqual(new Set(STRIPPABLE_FIELDS));
     for (const name of STRIPPABLE_FIELDS) expect(RESPONSES_FIELDS[name]).toBeDefined();
@@ -85,7 +110,11 @@ describe("the request on its way upstream", () => {
   });
 
   it("bares our signatures and leaves the provider's alone", () => {
-    const item = (encrypted_content: string): JsonObject => ({ type: "reasoning", summary: [], encrypted_content });
+    const item = (encrypted_content: string): JsonObject => ({
+      type: "reasoning",
+      summary: [],
+      encrypted_content,
+    });
     const input = [item("sbx1.openai.abc"), item("def"), { role: "user", content: "x" }];
     const { body } = edit({ input });
     expect(body["input"]).toEqual([item("abc"), item("def"), input[2]]);
@@ -121,7 +150,13 @@ const added = (item: JsonObject, index = 0): JsonObject => ({
   output_index: index,
   item,
 });
-const message = { type: "message", id: "msg_u", status: "in_progress", role: "assistant", content: [] };
+const message = {
+  type: "message",
+  id: "msg_u",
+  status: "in_progress",
+  role: "assistant",
+  content: [],
+};
 const delta = (text: string): JsonObject => ({
   type: "response.output_text.delta",
   sequence_number: 2,
@@ -146,7 +181,12 @@ function observe(stream: string): { text: string; ending: Ending; observer: Answ
 
 describe("a relayed stream", () => {
   it("passes byte for byte but for the request id of its end, with [DONE] behind it", () => {
-    const usage = { input_tokens: 5, output_tokens: 2, total_tokens: 7, input_tokens_details: { cached_tokens: 1 } };
+    const usage = {
+      input_tokens: 5,
+      output_tokens: 2,
+      total_tokens: 7,
+      input_tokens_details: { cached_tokens: 1 },
+    };
     const stream = wire(created, added(message), delta("hi"), terminal("completed", { usage }));
     const odd = `: hello\r\n\r\n${stream.replaceAll("\n", "\r\n")}`;
     for (const sent of [stream, odd, `${stream}data: [DONE]\n\n`]) {
@@ -177,10 +217,16 @@ describe("a relayed stream", () => {
           out.push(...observer.push(bytes.subarray(start, start + size)));
         }
         const { ending, events: closing } = observer.end();
-        // What we print has a tag of ours already; the provider that printed it is to get that back.
-        expect(textOf([...out, ...closing])).toBe(stream.replaceAll('"sbx1.', '"sbx1.openai.sbx1.'));
+        // What we print has a tag of ours already; the provider that printed it is to get that
+        // back.
+        expect(textOf([...out, ...closing])).toBe(
+          stream.replaceAll('"sbx1.', '"sbx1.openai.sbx1.'),
+        );
         const finish = events.at(-1);
-        expect(ending).toMatchObject({ failure: null, finish: finish?.type === "finish" ? finish.reason : null });
+        expect(ending).toMatchObject({
+          failure: null,
+          finish: finish?.type === "finish" ? finish.reason : null,
+        });
       }),
       { numRuns: 60 },
     );
@@ -208,28 +254,51 @@ describe("a relayed stream", () => {
     expect(events[1]).toEqual(delta("hi"));
     for (const event of [events[0], events[2]]) {
       const response = event?.["response"];
-      expect(isJsonObject(response) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name))).toBe(true);
+      expect(
+        isJsonObject(response) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)),
+      ).toBe(true);
       // What the provider said stays; what it omitted is the request's.
-      expect(response).toMatchObject({ id: "resp_u", temperature: null, top_p: 1, store: false, tool_choice: "auto" });
+      expect(response).toMatchObject({
+        id: "resp_u",
+        temperature: null,
+        top_p: 1,
+        store: false,
+        tool_choice: "auto",
+      });
     }
-    expect(events[2]?.["response"]).toMatchObject({ completed_at: 1_700_000_000, temperature: null });
+    expect(events[2]?.["response"]).toMatchObject({
+      completed_at: 1_700_000_000,
+      temperature: null,
+    });
     expect(events[0]).toMatchObject({ sequence_number: 0, response: { completed_at: null } });
   });
 
   it.each<[string, string, JsonObject, string]>([
     ["the limit", "incomplete", { incomplete_details: { reason: "max_output_tokens" } }, "length"],
-    ["the filter", "incomplete", { incomplete_details: { reason: "content_filter" } }, "content_filter"],
+    [
+      "the filter",
+      "incomplete",
+      { incomplete_details: { reason: "content_filter" } },
+      "content_filter",
+    ],
     ["anything else", "incomplete", { incomplete_details: { reason: "steered" } }, "other"],
     ["no reason", "incomplete", {}, "other"],
   ])("finishes by %s", (_, status, more, finish) => {
-    expect(observe(wire(created, delta("x"), terminal(status, more))).ending).toMatchObject({ failure: null, finish });
+    expect(observe(wire(created, delta("x"), terminal(status, more))).ending).toMatchObject({
+      failure: null,
+      finish,
+    });
   });
 
   it("knows calls and refusals", () => {
     const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
-    expect(observe(wire(created, added(call), terminal("completed"))).ending.finish).toBe("tool_calls");
+    expect(observe(wire(created, added(call), terminal("completed"))).ending.finish).toBe(
+      "tool_calls",
+    );
     const refused = { ...delta("no"), type: "response.refusal.delta" };
-    expect(observe(wire(created, added(message), refused, terminal("completed"))).ending.finish).toBe("refusal");
+    expect(
+      observe(wire(created, added(message), refused, terminal("completed"))).ending.finish,
+    ).toBe("refusal");
   });
 
   const secret = "the provider's own text";
@@ -243,7 +312,10 @@ describe("a relayed stream", () => {
     ["no resource", wire({ type: "response.completed", sequence_number: 0 }), "malformed", null],
     [
       "an error event",
-      wire(created, delta("x"), { type: "error", error: { code: "rate_limit_exceeded", message: secret } }),
+      wire(created, delta("x"), {
+        type: "error",
+        error: { code: "rate_limit_exceeded", message: secret },
+      }),
       "error_frame",
       "rate_limit_exceeded",
     ],
@@ -261,7 +333,11 @@ describe("a relayed stream", () => {
     ],
     [
       "a failed answer",
-      wire(created, delta("x"), terminal("failed", { error: { code: "server_error", message: secret } })),
+      wire(
+        created,
+        delta("x"),
+        terminal("failed", { error: { code: "server_error", message: secret } }),
+      ),
       "error_frame",
       "server_error",
     ],
@@ -309,13 +385,17 @@ describe("a relayed stream", () => {
   });
 
   it("keeps the text of an item that broke", () => {
-    const { observer } = observe(wire(created, added(message), delta("ha"), { ...delta("lf"), sequence_number: 8 }));
+    const { observer } = observe(
+      wire(created, added(message), delta("ha"), { ...delta("lf"), sequence_number: 8 }),
+    );
     const [failed] = read(textOf([observer.fail(FAILURE)])).events;
     expect(failed).toMatchObject({
       sequence_number: 9,
       response: {
         id: "resp_u",
-        output: [{ id: "msg_u", status: "incomplete", content: [{ type: "output_text", text: "half" }] }],
+        output: [
+          { id: "msg_u", status: "incomplete", content: [{ type: "output_text", text: "half" }] },
+        ],
       },
     });
   });
@@ -365,7 +445,11 @@ describe("a relayed stream", () => {
   it("fails the answer that has only begun", () => {
     const { observer } = observe(wire(created));
     expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
-      { type: "response.failed", sequence_number: 1, response: { id: "resp_u", status: "failed", output: [] } },
+      {
+        type: "response.failed",
+        sequence_number: 1,
+        response: { id: "resp_u", status: "failed", output: [] },
+      },
     ]);
   });
 });
@@ -395,7 +479,9 @@ describe("a whole answer", () => {
       completed_at: 1_700_000_000,
       model: "upstream-model",
     });
-    expect(isJsonObject(filled) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(filled, name))).toBe(true);
+    expect(
+      isJsonObject(filled) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(filled, name)),
+    ).toBe(true);
     expect(answer.ending.usage).toMatchObject({ input: 1, output: 2, cacheRead: null });
   });
 
@@ -406,54 +492,99 @@ describe("a whole answer", () => {
     ["an unknown status", resource("complete"), "malformed"],
     ["another protocol", { id: "x", choices: [] }, "malformed"],
     ["no output", { ...full, status: "completed" }, "malformed"],
-    ["cancelled", resource("cancelled", { error: { code: "x", message: "secret" } }), "error_frame"],
+    [
+      "cancelled",
+      resource("cancelled", { error: { code: "x", message: "secret" } }),
+      "error_frame",
+    ],
     ["an error", { error: { code: "insufficient_quota", message: "secret" } }, "error_frame"],
   ])("fails: %s", (_, body, kind) => {
-    expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: { kind }, finish: null });
+    expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({
+      failure: { kind },
+      finish: null,
+    });
   });
 
   it.each(["invalid_prompt", "image_too_large", "empty_image_file", "bio_policy"])(
     "that failed with %s, which is about the request, is an error and no answer",
     (code) => {
-      const answer = relay.readAnswer(bytesOf(resource("failed", { error: { code, message: "secret" } })), ask);
-      expect(answer.ending.failure).toEqual({ kind: "error_frame", status: null, retryAfter: null, code });
+      const answer = relay.readAnswer(
+        bytesOf(resource("failed", { error: { code, message: "secret" } })),
+        ask,
+      );
+      expect(answer.ending.failure).toEqual({
+        kind: "error_frame",
+        status: null,
+        retryAfter: null,
+        code,
+      });
       expect(answer.bytes).toHaveLength(0);
     },
   );
 
   it("that failed goes on with what it has, but for the provider's text", () => {
     const item = { type: "message", id: "m", content: [{ type: "output_text", text: "half" }] };
-    const body = resource("failed", { output: [item], error: { code: "rate_limit_exceeded", message: "secret" } });
+    const body = resource("failed", {
+      output: [item],
+      error: { code: "rate_limit_exceeded", message: "secret" },
+    });
     const answer = relay.readAnswer(bytesOf(body), ask);
-    expect(answer.ending).toMatchObject({ failure: { kind: "error_frame", final: true }, finish: null });
+    expect(answer.ending).toMatchObject({
+      failure: { kind: "error_frame", final: true },
+      finish: null,
+    });
     const passed: unknown = JSON.parse(new TextDecoder().decode(answer.bytes));
     expect(passed).toMatchObject({
       id: "resp_u",
       status: "failed",
       completed_at: null,
       error: { code: "rate_limit_exceeded", message: expect.stringContaining("request id req_1") },
-      output: [{ ...item, content: [{ type: "output_text", text: "half", annotations: [], logprobs: [] }] }],
+      output: [
+        {
+          ...item,
+          content: [{ type: "output_text", text: "half", annotations: [], logprobs: [] }],
+        },
+      ],
     });
-    const { output: _output, ...silent } = resource("failed", { error: { code: "unheard", message: "secret" } });
+    const { output: _output, ...silent } = resource("failed", {
+      error: { code: "unheard", message: "secret" },
+    });
     const bytes = new TextDecoder().decode(relay.readAnswer(bytesOf(silent), ask).bytes);
-    expect(JSON.parse(bytes)).toMatchObject({ status: "failed", output: [], error: { code: "server_error" } });
+    expect(JSON.parse(bytes)).toMatchObject({
+      status: "failed",
+      output: [],
+      error: { code: "server_error" },
+    });
     expect(bytes).not.toContain("secret");
   });
 
-  it.each([undefined, null])("has the lists of its text parts where the provider has %j", (nothing) => {
-    const part = { type: "output_text", text: "a", annotations: nothing, logprobs: nothing };
-    const refusal = { type: "refusal", refusal: "no" };
-    const body = resource("completed", { output: [{ type: "message", content: [part, refusal] }, { type: "other" }] });
-    const { bytes } = relay.readAnswer(bytesOf(body), ask);
-    expect(JSON.parse(new TextDecoder().decode(bytes))).toMatchObject({
-      output: [{ content: [{ ...part, annotations: [], logprobs: [] }, refusal] }, { type: "other" }],
-    });
-  });
+  it.each([undefined, null])(
+    "has the lists of its text parts where the provider has %j",
+    (nothing) => {
+      const part = { type: "output_text", text: "a", annotations: nothing, logprobs: nothing };
+      const refusal = { type: "refusal", refusal: "no" };
+      const body = resource("completed", {
+        output: [{ type: "message", content: [part, refusal] }, { type: "other" }],
+      });
+      const { bytes } = relay.readAnswer(bytesOf(body), ask);
+      expect(JSON.parse(new TextDecoder().decode(bytes))).toMatchObject({
+        output: [
+          { content: [{ ...part, annotations: [], logprobs: [] }, refusal] },
+          { type: "other" },
+        ],
+      });
+    },
+  );
 
   it.each([
     [resource("incomplete", { incomplete_details: { reason: "max_output_tokens" } }), "length"],
     [resource("completed", { output: [{ type: "function_call" }] }), "tool_calls"],
-    [resource("completed", { output: [{ type: "message", content: [{ type: "refusal", refusal: "" }] }] }), "refusal"],
+    [
+      resource("completed", {
+        output: [{ type: "message", content: [{ type: "refusal", refusal: "" }] }],
+      }),
+      "refusal",
+    ],
   ])("%#: finishes", (body, finish) => {
     expect(relay.readAnswer(bytesOf(body), ask).ending).toMatchObject({ failure: null, finish });
   });
@@ -462,7 +593,13 @@ describe("a whole answer", () => {
 describe("texts of a stream", () => {
   const part = { type: "output_text", text: "a" };
   const filled = { ...part, annotations: [], logprobs: [] };
-  const item = { type: "message", id: "m", role: "assistant", status: "completed", content: [part] };
+  const item = {
+    type: "message",
+    id: "m",
+    role: "assistant",
+    status: "completed",
+    content: [part],
+  };
   const where = { item_id: "m", output_index: 0, content_index: 0 };
 
   it("have their lists in every event, and events that lack none are the provider's bytes", () => {

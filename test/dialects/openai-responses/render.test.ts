@@ -5,7 +5,10 @@ import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { AnswerBlock } from "../../../src/canon/generate/answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
-import { responsesSurface, responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../../src/dialects/openai-responses/dialect.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
@@ -50,7 +53,10 @@ const FULL: JsonObject = {
   prompt_cache_key: "k",
 };
 
-/** Blocks as they come back: the tag on a signature is the surface's, and it is the client who gives it back. */
+/**
+ * Blocks as they come back: the tag on a signature is the surface's, and it is the client who gives
+ * it back.
+ */
 function untagged(blocks: readonly AnswerBlock[]): readonly AnswerBlock[] {
   return blocks.map((block) =>
     block.kind === "reasoning" && block.signature !== null
@@ -63,14 +69,24 @@ const said = (...events: readonly InferenceEvent[]): readonly InferenceEvent[] =
   { type: "start", model: "m" },
   ...events,
 ];
-const block = (index: number, kind: "text" | "refusal", ...texts: readonly string[]): readonly InferenceEvent[] => [
+const block = (
+  index: number,
+  kind: "text" | "refusal",
+  ...texts: readonly string[]
+): readonly InferenceEvent[] => [
   { type: "open", index, block: { kind } },
   ...texts.map((text): InferenceEvent =>
-    kind === "text" ? { type: "text", index, text, logprobs: [] } : { type: "refusal", index, text },
+    kind === "text"
+      ? { type: "text", index, text, logprobs: [] }
+      : { type: "refusal", index, text },
   ),
   { type: "close", index },
 ];
-const finish = (reason: FinishReason): InferenceEvent => ({ type: "finish", reason, stopSequence: null });
+const finish = (reason: FinishReason): InferenceEvent => ({
+  type: "finish",
+  reason,
+  stopSequence: null,
+});
 const last = (events: readonly JsonObject[]): JsonObject => {
   const response = events.at(-1)?.["response"];
   if (!isJsonObject(response)) throw new Error("no resource at the end");
@@ -140,7 +156,14 @@ describe("a printed stream", () => {
           { type: "refusal", refusal: "no" },
         ],
       },
-      { type: "function_call", id: "fc_1_2", status: "completed", call_id: "call_1", name: "f", arguments: "{}" },
+      {
+        type: "function_call",
+        id: "fc_1_2",
+        status: "completed",
+        call_id: "call_1",
+        name: "f",
+        arguments: "{}",
+      },
     ]);
   });
 
@@ -155,26 +178,36 @@ describe("a printed stream", () => {
         const back = collectAnswer(parseWire(stream, size));
         expect({ ...back, blocks: untagged(back.blocks) }).toEqual(expected);
         const whole = renderAnswer(expected, contextOf(parse(FULL))).body;
-        expect(whole).toEqual({ ...last(reported.events), ...whole, output: last(reported.events)["output"] });
-        const again = collectAnswer(responsesUpstream.parseAnswer(bytesOf(whole), generate(), TARGET));
+        expect(whole).toEqual({
+          ...last(reported.events),
+          ...whole,
+          output: last(reported.events)["output"],
+        });
+        const again = collectAnswer(
+          responsesUpstream.parseAnswer(bytesOf(whole), generate(), TARGET),
+        );
         expect({ ...again, blocks: untagged(again.blocks) }).toEqual(expected);
       }),
       { numRuns: 200 },
     );
   });
 
-  it.skipIf(specification === null)("validates against Open Responses, event by event (needs ../shared)", () => {
-    fc.assert(
-      fc.property(lawfulEvents, (events) => {
-        for (const more of [{}, FULL]) {
-          for (const event of read(render(events, more)).events) expect(specification?.event(event)).toBeNull();
-          const { body } = renderAnswer(collectAnswer(events), contextOf(parse(more)));
-          expect(specification?.resource(body)).toBeNull();
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
+  it.skipIf(specification === null)(
+    "validates against Open Responses, event by event (needs ../shared)",
+    () => {
+      fc.assert(
+        fc.property(lawfulEvents, (events) => {
+          for (const more of [{}, FULL]) {
+            for (const event of read(render(events, more)).events)
+              expect(specification?.event(event)).toBeNull();
+            const { body } = renderAnswer(collectAnswer(events), contextOf(parse(more)));
+            expect(specification?.resource(body)).toBeNull();
+          }
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
 
   it("satisfies the official client's accumulator", async () => {
     const streams = fc.sample(lawfulEvents, { numRuns: 25, seed: 7 });
@@ -203,7 +236,10 @@ describe("a printed stream", () => {
   ])("%s reads %s", (reason, status, why) => {
     const events = said(...block(0, "text", "x"), ...block(1, "text", "y"), finish(reason));
     const response = last(read(render(events)).events);
-    expect(response).toMatchObject({ status, incomplete_details: why === null ? null : { reason: why } });
+    expect(response).toMatchObject({
+      status,
+      incomplete_details: why === null ? null : { reason: why },
+    });
     // The cut item is the last one.
     expect(response["output"]).toMatchObject([{ status }]);
     expect(renderAnswer(collectAnswer(events), contextOf(parse())).body).toMatchObject({
@@ -240,7 +276,13 @@ describe("a printed stream", () => {
       parallel_tool_calls: false,
       text: {
         verbosity: "low",
-        format: { type: "json_schema", name: "n", description: null, schema: { type: "object" }, strict: false },
+        format: {
+          type: "json_schema",
+          name: "n",
+          description: null,
+          schema: { type: "object" },
+          strict: false,
+        },
       },
       reasoning: { effort: "low", summary: "auto" },
       max_tool_calls: 3,
@@ -266,8 +308,16 @@ describe("a printed stream", () => {
       { type: "close", index: 0 },
       finish("stop"),
     );
-    const annotation = { type: "url_citation", url: "https://x.example", title: "", start_index: 3, end_index: 3 };
-    expect(last(read(render(events)).events)["output"]).toMatchObject([{ content: [{ annotations: [annotation] }] }]);
+    const annotation = {
+      type: "url_citation",
+      url: "https://x.example",
+      title: "",
+      start_index: 3,
+      end_index: 3,
+    };
+    expect(last(read(render(events)).events)["output"]).toMatchObject([
+      { content: [{ annotations: [annotation] }] },
+    ]);
     expect(renderAnswer(collectAnswer(events), contextOf(parse())).body["output"]).toMatchObject([
       { content: [{ annotations: [annotation] }] },
     ]);
@@ -286,8 +336,12 @@ describe("a printed stream", () => {
     );
     const stream = textOf(events.flatMap((event) => renderer.push(event)));
     expect(last(read(stream).events)["usage"]).toBeNull();
-    expect(new Set(renderer.dropped)).toEqual(new Set(["citations_dropped", "usage_hidden", "stop_sequence_unnamed"]));
-    expect(new Set(renderAnswer(collectAnswer(events), contextOf(parse())).dropped)).toEqual(new Set(renderer.dropped));
+    expect(new Set(renderer.dropped)).toEqual(
+      new Set(["citations_dropped", "usage_hidden", "stop_sequence_unnamed"]),
+    );
+    expect(new Set(renderAnswer(collectAnswer(events), contextOf(parse())).dropped)).toEqual(
+      new Set(renderer.dropped),
+    );
     const full = said({ type: "usage", usage: { ...usage, output: 2 } }, finish("stop"));
     expect(last(read(render(full)).events)["usage"]).toEqual({
       input_tokens: 5,
@@ -325,7 +379,9 @@ describe("a stream that fails", () => {
 
   it("keeps what was being said, marked as incomplete", () => {
     const renderer = renderStream(contextOf(parse()));
-    const begun = said(...block(0, "text", "ha").slice(0, 2)).flatMap((event) => renderer.push(event));
+    const begun = said(...block(0, "text", "ha").slice(0, 2)).flatMap((event) =>
+      renderer.push(event),
+    );
     expect(last(read(textOf([...begun, renderer.fail(FAILURE)])).events)["output"]).toEqual([
       {
         type: "message",
@@ -347,7 +403,10 @@ describe("a stream that fails", () => {
   });
 
   it.each([
-    [{ ...FAILURE, kind: "rate_limit", code: "upstream_rate_limited" } as const, "rate_limit_exceeded"],
+    [
+      { ...FAILURE, kind: "rate_limit", code: "upstream_rate_limited" } as const,
+      "rate_limit_exceeded",
+    ],
     [{ ...FAILURE, code: "context_length_exceeded" }, "context_length_exceeded"],
     [{ ...FAILURE, code: "upstream_exhausted" }, "server_error"],
   ])("%#: gives the protocol's code", (error, code) => {

@@ -5,7 +5,10 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { CanonicalRequest, FormattedRequest, Target } from "../../../src/dialects/dialect.ts";
-import { responsesSurface, responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
+import {
+  responsesSurface,
+  responsesUpstream,
+} from "../../../src/dialects/openai-responses/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../../src/dialects/sse.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../support/dialects.ts";
 
@@ -41,7 +44,10 @@ export function generate(more: Partial<GenerateRequest> = {}): GenerateRequest {
   return { ...toCanon({}).request, ...more };
 }
 
-export function format(more: Partial<GenerateRequest> = {}, target: Target = TARGET): FormattedRequest {
+export function format(
+  more: Partial<GenerateRequest> = {},
+  target: Target = TARGET,
+): FormattedRequest {
   const formatted = responsesUpstream.format(generate(more), target);
   if ("code" in formatted) throw new Error(`${formatted.code} ${formatted.param ?? ""}`);
   return formatted;
@@ -51,7 +57,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export const bytesOf = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
-export const textOf = (pieces: readonly Uint8Array[]): string => pieces.map((piece) => decoder.decode(piece)).join("");
+export const textOf = (pieces: readonly Uint8Array[]): string =>
+  pieces.map((piece) => decoder.decode(piece)).join("");
 
 export function typeOf({ type }: JsonObject): string {
   return typeof type === "string" ? type : "";
@@ -59,11 +66,16 @@ export function typeOf({ type }: JsonObject): string {
 
 /** Events of the protocol as a provider sends them. */
 export function wire(...events: readonly JsonObject[]): string {
-  return events.map((event) => `event: ${typeOf(event)}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  return events
+    .map((event) => `event: ${typeOf(event)}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join("");
 }
 
 /** The JSON of every event of a stream, and whether `[DONE]` came last. */
-export function read(stream: string): { readonly events: readonly JsonObject[]; readonly done: boolean } {
+export function read(stream: string): {
+  readonly events: readonly JsonObject[];
+  readonly done: boolean;
+} {
   const parts = new SseFramer().push(encoder.encode(stream)).map(parseSseEvent);
   const data = parts.flatMap((part) => (part.data === null ? [] : [part.data]));
   const done = data.at(-1) === "[DONE]";
@@ -76,7 +88,11 @@ export function read(stream: string): { readonly events: readonly JsonObject[]; 
 }
 
 /** What the upstream's parser makes of a stream, given in pieces of `size` bytes. */
-export function parseWire(stream: string, size = Infinity, target: Target = TARGET): readonly InferenceEvent[] {
+export function parseWire(
+  stream: string,
+  size = Infinity,
+  target: Target = TARGET,
+): readonly InferenceEvent[] {
   const bytes = encoder.encode(stream);
   const parser = responsesUpstream.parseStream(generate(), target);
   const events: InferenceEvent[] = [];
@@ -89,6 +105,8 @@ export function parseWire(stream: string, size = Infinity, target: Target = TARG
 
 /** What the surface prints for events. */
 export function render(events: readonly InferenceEvent[], more: JsonObject = {}): string {
-  const renderer = responsesSurface.translation.renderStream(contextOf(parse({ stream: true, ...more })));
+  const renderer = responsesSurface.translation.renderStream(
+    contextOf(parse({ stream: true, ...more })),
+  );
   return textOf(events.flatMap((event) => renderer.push(event)));
 }

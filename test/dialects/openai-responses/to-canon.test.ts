@@ -14,14 +14,25 @@ describe("reasoning of another protocol", () => {
   const shown = { summary: false, signature: "c2ln+/=", family: "anthropic" };
   const said = (item: JsonObject) => {
     const { request } = toCanon({
-      input: [user, item, { type: "function_call", call_id: "c", name: "f", arguments: "{}" }, user],
+      input: [
+        user,
+        item,
+        { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+        user,
+      ],
     });
     return request.turns[1];
   };
   const reasoning = (thought: string) => ({
     role: "assistant",
     content: [
-      { kind: "reasoning", text: thought, summary: false, signature: "c2ln+/=", family: "anthropic" },
+      {
+        kind: "reasoning",
+        text: thought,
+        summary: false,
+        signature: "c2ln+/=",
+        family: "anthropic",
+      },
       expect.anything(),
     ],
   });
@@ -38,19 +49,29 @@ describe("reasoning of another protocol", () => {
   );
 
   it("is joined of its texts only, whatever else stands among them", () => {
-    const item = { type: "reasoning", summary: ["x", { type: "summary_text", text: "real" }, null], content: [null] };
+    const item = {
+      type: "reasoning",
+      summary: ["x", { type: "summary_text", text: "real" }, null],
+      content: [null],
+    };
     const turns = readConversation({ input: [user, item] }, new RequestReading(true));
-    expect(turns[1]).toMatchObject({ content: [{ kind: "reasoning", text: "\n\nreal\n\n", summary: true }] });
+    expect(turns[1]).toMatchObject({
+      content: [{ kind: "reasoning", text: "\n\nreal\n\n", summary: true }],
+    });
   });
 
   it("of earlier versions, without text, is read as before, and so is unsealed reasoning", () => {
-    expect(said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" })).toMatchObject(
-      reasoning(""),
-    );
+    expect(
+      said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" }),
+    ).toMatchObject(reasoning(""));
     for (const strange of ["text:x", "text:eA==", "text:!.sig"]) {
       const { signature, text: thought } = readSealedReasoning(`sbx1.anthropic.${strange}`);
       expect([signature, thought]).toEqual([strange.includes(".") ? "sig" : strange, ""]);
-      expect(readSealedReasoning(strange)).toEqual({ family: "openai", signature: strange, text: "" });
+      expect(readSealedReasoning(strange)).toEqual({
+        family: "openai",
+        signature: strange,
+        text: "",
+      });
     }
   });
 });
@@ -94,7 +115,9 @@ describe("a conversation in canon", () => {
         {
           type: "function_call_output",
           call_id: "c2",
-          output: [{ type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,AA" }],
+          output: [
+            { type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,AA" },
+          ],
         },
         { role: "assistant", content: "two" },
         { role: "assistant", content: "three" },
@@ -173,14 +196,18 @@ describe("a conversation in canon", () => {
         { text: "t", summary: false, signature: "xyz", family: "openai" },
       ],
     });
-    const { request, dropped } = toCanon({ input: [user, { type: "reasoning", summary: [] }, user] });
+    const { request, dropped } = toCanon({
+      input: [user, { type: "reasoning", summary: [] }, user],
+    });
     expect(request.turns).toHaveLength(2);
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
   it.each(["[1]", "{", "1", "nonsense"])("refuses the arguments %s", (json) => {
     const input = [user, { type: "function_call", call_id: "c", name: "f", arguments: json }, user];
-    expect(responsesSurface.translation.toCanon(parse({ input }), "reject", NO_EDITS)).toMatchObject({
+    expect(
+      responsesSurface.translation.toCanon(parse({ input }), "reject", NO_EDITS),
+    ).toMatchObject({
       code: "invalid_tool_arguments",
       param: "input[1].arguments",
     });
@@ -200,7 +227,17 @@ describe("the other members in canon", () => {
     [
       "tools",
       { tools: [{ type: "function", name: "f", parameters: { type: "object" }, strict: true }] },
-      { tools: [{ name: "f", description: null, parameters: { type: "object" }, strict: true, cache: null }] },
+      {
+        tools: [
+          {
+            name: "f",
+            description: null,
+            parameters: { type: "object" },
+            strict: true,
+            cache: null,
+          },
+        ],
+      },
     ],
     ["a choice", { tool_choice: "none" }, { toolChoice: { mode: "none" } }],
     [
@@ -212,7 +249,11 @@ describe("the other members in canon", () => {
       "an allowed choice",
       {
         tools: [{ type: "function", name: "f" }],
-        tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "f" }] },
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "required",
+          tools: [{ type: "function", name: "f" }],
+        },
       },
       { toolChoice: { mode: "allowed", names: ["f"], required: true } },
     ],
@@ -228,8 +269,21 @@ describe("the other members in canon", () => {
     ["JSON", { text: { format: { type: "json_object" } } }, { format: { kind: "json_object" } }],
     [
       "a schema by its alias",
-      { response_format: { type: "json_schema", json_schema: { name: "n", schema: { a: 1 }, strict: true } } },
-      { format: { kind: "json_schema", name: "n", description: null, schema: { a: 1 }, strict: true } },
+      {
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "n", schema: { a: 1 }, strict: true },
+        },
+      },
+      {
+        format: {
+          kind: "json_schema",
+          name: "n",
+          description: null,
+          schema: { a: 1 },
+          strict: true,
+        },
+      },
     ],
     [
       "hints",
@@ -247,8 +301,13 @@ describe("the other members in canon", () => {
   });
 
   it("records what canon does not take in", () => {
-    expect(toCanon({ prompt_cache_options: { mode: "explicit" } }).dropped).toEqual(["cache_hint_dropped"]);
-    expect(toCanon({ user: "u", client_metadata: {} }).stripped).toEqual(["user", "client_metadata"]);
+    expect(toCanon({ prompt_cache_options: { mode: "explicit" } }).dropped).toEqual([
+      "cache_hint_dropped",
+    ]);
+    expect(toCanon({ user: "u", client_metadata: {} }).stripped).toEqual([
+      "user",
+      "client_metadata",
+    ]);
   });
 
   it.each<[number | null, number | null, number | null]>([
@@ -259,12 +318,19 @@ describe("the other members in canon", () => {
   ])("a limit of %s under a cap of %s is %s", (requested, cap, expected) => {
     const request = parse(requested === null ? {} : { max_output_tokens: requested });
     expect(
-      responsesSurface.translation.toCanon(request, "reject", { maxOutputTokens: cap, stripFields: [] }),
+      responsesSurface.translation.toCanon(request, "reject", {
+        maxOutputTokens: cap,
+        stripFields: [],
+      }),
     ).toMatchObject({ request: { maxOutputTokens: expected } });
   });
 
   it("takes out what a policy requests", () => {
-    const request = parse({ service_tier: "flex", prompt_cache_key: "k", prompt_cache_options: {} });
+    const request = parse({
+      service_tier: "flex",
+      prompt_cache_key: "k",
+      prompt_cache_options: {},
+    });
     expect(
       responsesSurface.translation.toCanon(request, "reject", {
         maxOutputTokens: null,
@@ -280,9 +346,13 @@ describe("the other members in canon", () => {
   it("refuses what it cannot take in, by name", () => {
     const unknown = parse({ zzz: 1 });
     const { toCanon: translate } = responsesSurface.translation;
-    expect(translate(unknown, "forward", NO_EDITS)).toMatchObject({ code: "unknown_field", param: "zzz" });
+    expect(translate(unknown, "forward", NO_EDITS)).toMatchObject({
+      code: "unknown_field",
+      param: "zzz",
+    });
     expect(translate(unknown, "strip", NO_EDITS)).toMatchObject({ stripped: ["unknown_field"] });
-    // Members that request this protocol: the decision keeps them from a translation; one that came all the same does not vanish.
+    // Members that request this protocol: the decision keeps them from a translation; one that came
+    // all the same does not vanish.
     for (const more of [
       { max_tool_calls: 2 },
       { tool_choice: { type: "mcp" } },

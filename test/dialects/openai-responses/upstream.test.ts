@@ -4,7 +4,10 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
 import { bytesOf, generate, parseWire, TARGET, wire } from "./support.ts";
 
-const created = { type: "response.created", response: { id: "r", model: "gpt", status: "in_progress" } };
+const created = {
+  type: "response.created",
+  response: { id: "r", model: "gpt", status: "in_progress" },
+};
 const end = (status: string, more: JsonObject = {}): JsonObject => ({
   type: `response.${status}`,
   response: { id: "r", status, output: [], ...more },
@@ -38,7 +41,9 @@ const text = (value: string) => ({ kind: "text", text: value, logprobs: [], cita
 /** Blocks and ending of a stream; cut into single bytes it must say the same. */
 function answer(...events: readonly JsonObject[]) {
   const whole = collectAnswer(parseWire(wire(created, ...events)));
-  expect(collectAnswer(parseWire(wire(created, ...events).replaceAll("\n", "\r\n"), 1))).toEqual(whole);
+  expect(collectAnswer(parseWire(wire(created, ...events).replaceAll("\n", "\r\n"), 1))).toEqual(
+    whole,
+  );
   return whole;
 }
 
@@ -58,7 +63,10 @@ describe("a provider's stream", () => {
 
   it("has a call with an empty object where an item's arguments are no text", () => {
     for (const value of [1, null, {}]) {
-      const { blocks } = answer(item("done", 0, { ...call(""), arguments: value }), end("completed"));
+      const { blocks } = answer(
+        item("done", 0, { ...call(""), arguments: value }),
+        end("completed"),
+      );
       expect(blocks).toMatchObject([{ kind: "tool_call", arguments: "{}" }]);
     }
   });
@@ -133,7 +141,9 @@ describe("a provider's stream", () => {
         item("added", 0, message()),
         event("output_text.delta", 0, { delta: "ab" }),
         item("done", 0, { ...message({ type: "output_text", text: "ab" }), id: "other" }),
-        end("completed", { output: [{ ...message({ type: "output_text", text: "ab" }), id: "third" }] }),
+        end("completed", {
+          output: [{ ...message({ type: "output_text", text: "ab" }), id: "third" }],
+        }),
       ],
       [text("ab")],
       "stop",
@@ -175,7 +185,11 @@ describe("a provider's stream", () => {
     ],
     [
       "a refusal",
-      [event("refusal.delta", 0, { delta: "no" }), event("refusal.done", 0, { refusal: "no" }), end("completed")],
+      [
+        event("refusal.delta", 0, { delta: "no" }),
+        event("refusal.done", 0, { refusal: "no" }),
+        end("completed"),
+      ],
       [{ kind: "refusal", text: "no" }],
       "refusal",
     ],
@@ -194,13 +208,33 @@ describe("a provider's stream", () => {
       [text("a")],
       "length",
     ],
-    ["the filter", [end("incomplete", { incomplete_details: { reason: "content_filter" } })], [], "content_filter"],
-    ["unknown events", [{ type: "response.shining" }, { type: "keepalive" }, end("completed")], [], "stop"],
+    [
+      "the filter",
+      [end("incomplete", { incomplete_details: { reason: "content_filter" } })],
+      [],
+      "content_filter",
+    ],
+    [
+      "unknown events",
+      [{ type: "response.shining" }, { type: "keepalive" }, end("completed")],
+      [],
+      "stop",
+    ],
   ])("%s", (_, events, blocks, reason) => {
-    expect(answer(...events)).toMatchObject({ model: "gpt", blocks, finish: { reason }, failure: null });
+    expect(answer(...events)).toMatchObject({
+      model: "gpt",
+      blocks,
+      finish: { reason },
+      failure: null,
+    });
   });
 
-  const thinking = (more: JsonObject = {}): JsonObject => ({ type: "reasoning", id: "rs", summary: [], ...more });
+  const thinking = (more: JsonObject = {}): JsonObject => ({
+    type: "reasoning",
+    id: "rs",
+    summary: [],
+    ...more,
+  });
   it.each<[string, readonly JsonObject[], string, boolean, string | null]>([
     [
       "a summary",
@@ -210,7 +244,11 @@ describe("a provider's stream", () => {
         event("reasoning_summary_text.delta", 0, { summary_index: 0, delta: "a" }),
         event("reasoning_summary_text.done", 0, { summary_index: 0, text: "aa" }),
         event("reasoning_summary_text.delta", 0, { summary_index: 1, delta: "b" }),
-        item("done", 0, thinking({ summary: [{ text: "aa" }, { text: "b" }], encrypted_content: "x" })),
+        item(
+          "done",
+          0,
+          thinking({ summary: [{ text: "aa" }, { text: "b" }], encrypted_content: "x" }),
+        ),
       ],
       "aa\n\nb",
       true,
@@ -236,7 +274,10 @@ describe("a provider's stream", () => {
     ],
     [
       "full text",
-      [event("reasoning_text.delta", 0, { delta: "a" }), event("reasoning_text.done", 0, { text: "a" })],
+      [
+        event("reasoning_text.delta", 0, { delta: "a" }),
+        event("reasoning_text.done", 0, { text: "a" }),
+      ],
       "a",
       false,
       null,
@@ -248,7 +289,13 @@ describe("a provider's stream", () => {
       false,
       null,
     ],
-    ["full text that is only done", [event("reasoning_text.done", 0, { text: "a" })], "a", false, null],
+    [
+      "full text that is only done",
+      [event("reasoning_text.done", 0, { text: "a" })],
+      "a",
+      false,
+      null,
+    ],
     [
       "full text that is only in its part",
       [event("reasoning_part.done", 0, { part: { type: "reasoning_text", text: "a" } })],
@@ -289,11 +336,27 @@ describe("a provider's stream", () => {
   });
 
   it("reports probabilities and citations once", () => {
-    const logprob = { token: "a", logprob: -1, bytes: [97], top_logprobs: [{ token: "b", logprob: -2, bytes: [98] }] };
-    const cited = { type: "url_citation", url: "https://x.example", title: "X", start_index: 0, end_index: 1 };
+    const logprob = {
+      token: "a",
+      logprob: -1,
+      bytes: [97],
+      top_logprobs: [{ token: "b", logprob: -2, bytes: [98] }],
+    };
+    const cited = {
+      type: "url_citation",
+      url: "https://x.example",
+      title: "X",
+      start_index: 0,
+      end_index: 1,
+    };
     const file = { type: "file_citation", file_id: "f" };
     const faulty = [{ token: "b" }, { logprob: -1 }, null];
-    const part = { type: "output_text", text: "a", annotations: [cited, file], logprobs: [logprob, ...faulty] };
+    const part = {
+      type: "output_text",
+      text: "a",
+      annotations: [cited, file],
+      logprobs: [logprob, ...faulty],
+    };
     const expected = {
       kind: "text",
       text: "a",
@@ -316,7 +379,12 @@ describe("a provider's stream", () => {
   });
 
   it("keeps blocks apart that a provider interleaves", () => {
-    const two = (index: number, id: string): JsonObject => ({ ...call(""), call_id: id, id, output_index: index });
+    const two = (index: number, id: string): JsonObject => ({
+      ...call(""),
+      call_id: id,
+      id,
+      output_index: index,
+    });
     const events = [
       item("added", 0, two(0, "x")),
       item("added", 1, two(1, "y")),
@@ -381,7 +449,12 @@ describe("a provider's stream", () => {
       "error_frame",
       "rate_limit_exceeded",
     ],
-    ["an error event", wire({ type: "error", error: { code: secret, message: secret } }), "error_frame", null],
+    [
+      "an error event",
+      wire({ type: "error", error: { code: secret, message: secret } }),
+      "error_frame",
+      null,
+    ],
     [
       "a flat error event",
       wire({ type: "error", code: "insufficient_quota", message: secret }),
@@ -392,13 +465,21 @@ describe("a provider's stream", () => {
   ])("fails: %s", (_, stream, kind, code) => {
     const events = parseWire(stream);
     expect(events[0]).toMatchObject({ type: "start" });
-    expect(events.at(-1)).toEqual({ type: "failure", failure: { kind, status: null, retryAfter: null, code } });
+    expect(events.at(-1)).toEqual({
+      type: "failure",
+      failure: { kind, status: null, retryAfter: null, code },
+    });
     expect(JSON.stringify(events)).not.toContain(secret);
     expect(events.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
   });
 
   it("says nothing after its end", () => {
-    const stream = wire(created, end("completed"), event("output_text.delta", 0, { delta: "late" }), end("failed"));
+    const stream = wire(
+      created,
+      end("completed"),
+      event("output_text.delta", 0, { delta: "late" }),
+      end("failed"),
+    );
     expect(parseWire(stream).at(-1)).toMatchObject({ type: "finish", reason: "stop" });
     const parser = responsesUpstream.parseStream(generate(), TARGET);
     parser.push(new TextEncoder().encode(stream));
@@ -418,14 +499,26 @@ describe("a provider's whole answer", () => {
 
   it("is what its stream would be", () => {
     const output = [
-      { type: "reasoning", id: "rs", summary: [{ type: "summary_text", text: "why" }], encrypted_content: "x" },
-      message({ type: "output_text", text: "a", annotations: [] }, { type: "refusal", refusal: "no" }),
+      {
+        type: "reasoning",
+        id: "rs",
+        summary: [{ type: "summary_text", text: "why" }],
+        encrypted_content: "x",
+      },
+      message(
+        { type: "output_text", text: "a", annotations: [] },
+        { type: "refusal", refusal: "no" },
+      ),
       call("{}"),
     ];
     const usage = { input_tokens: 1, output_tokens: 2 };
     const whole = read({ model: "gpt", status: "completed", output, usage });
     const streamed = parseWire(
-      wire(created, ...output.map((one, index) => item("done", index, one)), end("completed", { usage })),
+      wire(
+        created,
+        ...output.map((one, index) => item("done", index, one)),
+        end("completed", { usage }),
+      ),
     );
     expect(collectAnswer(whole)).toEqual(collectAnswer(streamed));
     expect(collectAnswer(whole).finish).toEqual({ reason: "tool_calls", stopSequence: null });
@@ -435,13 +528,21 @@ describe("a provider's whole answer", () => {
     [[], "malformed", null],
     [{ status: "in_progress", output: [] }, "malformed", null],
     [{ status: "completed" }, "malformed", null],
-    [{ status: "completed", output: [{ type: "web_search_call" }] }, "malformed", "unexpected_output_item"],
+    [
+      { status: "completed", output: [{ type: "web_search_call" }] },
+      "malformed",
+      "unexpected_output_item",
+    ],
     [
       { status: "incomplete", output: [], incomplete_details: { reason: "steered" } },
       "malformed",
       "unknown_finish_reason",
     ],
-    [{ status: "failed", output: [], error: { code: "server_error" } }, "error_frame", "server_error"],
+    [
+      { status: "failed", output: [], error: { code: "server_error" } },
+      "error_frame",
+      "server_error",
+    ],
     [{ error: { code: "insufficient_quota" } }, "error_frame", "insufficient_quota"],
   ])("fails: %j", (body, kind, code) => {
     const events = read(body);
@@ -452,15 +553,21 @@ describe("a provider's whole answer", () => {
   it("counts tokens", () => {
     const count = (body: unknown) =>
       responsesUpstream.parseAnswer(bytesOf(body), generate({ purpose: "count" }), TARGET);
-    expect(collectAnswer(count({ object: "response.input_tokens", input_tokens: 42 }))).toMatchObject({
+    expect(
+      collectAnswer(count({ object: "response.input_tokens", input_tokens: 42 })),
+    ).toMatchObject({
       usage: { input: 42, output: null },
       finish: { reason: "stop" },
     });
-    expect(collectAnswer(count({ object: "response.input_tokens" })).failure).toMatchObject({ kind: "malformed" });
+    expect(collectAnswer(count({ object: "response.input_tokens" })).failure).toMatchObject({
+      kind: "malformed",
+    });
   });
 
   it("reads an error's code and never its text", () => {
-    const body = { error: { message: "secret", code: "context_length_exceeded", type: "invalid_request_error" } };
+    const body = {
+      error: { message: "secret", code: "context_length_exceeded", type: "invalid_request_error" },
+    };
     expect(responsesUpstream.readError(400, bytesOf(body))).toEqual({
       kind: "rejected",
       status: 400,

@@ -29,6 +29,9 @@ describe("a provider of responses that refuses the wish for encrypted reasoning"
   });
 
   it("is one that says so", () => {
-    expect(edit({ include: [sealed] }, [])).toMatchObject({ body: { include: [sealed] }, stripped: [] });
+    expect(edit({ include: [sealed] }, [])).toMatchObject({
+      body: { include: [sealed] },
+      stripped: [],
+    });
   });
 });

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { readEmbeddingsRequest } from "../../../src/dialects/openai-chat/embeddings/read-request.ts";
 
-const BODY = { model: "r", input: "a", user: "somebody", metadata: { ticket: 7 }, novelty: null, extra: [1] };
+const BODY = {
+  model: "r",
+  input: "a",
+  user: "somebody",
+  metadata: { ticket: 7 },
+  novelty: null,
+  extra: [1],
+};
 
 describe("what is taken out of a body", () => {
   it("identity and what a policy takes out is recorded and sent nowhere, on a route that forwards too", () => {
@@ -15,8 +22,16 @@ describe("what is taken out of a body", () => {
   it("unknown members are forwarded, recorded or refused, as the route says", () => {
     const edits = { maxOutputTokens: null, stripFields: [] } as const;
     const forwarded = readEmbeddingsRequest(BODY, "forward", edits);
-    expect("request" in forwarded && { ...forwarded.request.extras }).toEqual({ metadata: { ticket: 7 }, extra: [1] });
-    expect(readEmbeddingsRequest(BODY, "strip", edits)).toMatchObject({ stripped: ["user", "unknown_field"] });
-    expect(readEmbeddingsRequest(BODY, "reject", edits)).toMatchObject({ code: "unknown_field", param: "metadata" });
+    expect("request" in forwarded && { ...forwarded.request.extras }).toEqual({
+      metadata: { ticket: 7 },
+      extra: [1],
+    });
+    expect(readEmbeddingsRequest(BODY, "strip", edits)).toMatchObject({
+      stripped: ["user", "unknown_field"],
+    });
+    expect(readEmbeddingsRequest(BODY, "reject", edits)).toMatchObject({
+      code: "unknown_field",
+      param: "metadata",
+    });
   });
 });

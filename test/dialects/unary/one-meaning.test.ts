@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hasOneMeaning } from "../../../src/dialects/unary/one-meaning.ts";
 
-const names = fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("\\", '"', '\\"', ":", "{", "}", "a", "b"));
+const names = fc.oneof(
+  fc.string({ unit: "grapheme" }),
+  fc.constantFrom("\\", '"', '\\"', ":", "{", "}", "a", "b"),
+);
 const value = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: "medium", withCrossShrink: true },
@@ -35,14 +38,23 @@ describe("an answer", () => {
   it("has more where one has, wherever the object stands and however its names are escaped", () => {
     const object = fc.dictionary(names, value, { minKeys: 1, maxKeys: 4 });
     fc.assert(
-      fc.property(object, spaces, fc.nat(), fc.boolean(), fc.boolean(), (members, space, pick, isFirst, escapes) => {
-        const all = Object.keys(members);
-        const name = JSON.stringify(all[pick % all.length]);
-        const printed = JSON.stringify(members, null, space);
-        const again = `${escapes ? escaped(name) : name} : 1`;
-        const doubled = isFirst ? `{${again},${printed.slice(1)}` : `${printed.slice(0, -1)},${again}}`;
-        expect(hasOneMeaning(`[{"deep":${doubled}},{}]`)).toBe(false);
-      }),
+      fc.property(
+        object,
+        spaces,
+        fc.nat(),
+        fc.boolean(),
+        fc.boolean(),
+        (members, space, pick, isFirst, escapes) => {
+          const all = Object.keys(members);
+          const name = JSON.stringify(all[pick % all.length]);
+          const printed = JSON.stringify(members, null, space);
+          const again = `${escapes ? escaped(name) : name} : 1`;
+          const doubled = isFirst
+            ? `{${again},${printed.slice(1)}`
+            : `${printed.slice(0, -1)},${again}}`;
+          expect(hasOneMeaning(`[{"deep":${doubled}},{}]`)).toBe(false);
+        },
+      ),
       { numRuns: 1_000 },
     );
   });

@@ -16,7 +16,11 @@ import { startTokenServer } from "./token-server.ts";
 const pools = new ConnectionPools();
 afterEach(() => pools.destroy());
 
-const ENVIRONMENT = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "token" };
+const ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: "id",
+  AWS_SECRET_ACCESS_KEY: "secret",
+  AWS_SESSION_TOKEN: "token",
+};
 const SIGNED: AwsSigning = {
   kind: "aws_sigv4",
   service: "bedrock",
@@ -46,7 +50,10 @@ function exchange(more: Partial<ExchangePlan> = {}): ExchangePlan {
     stream: () => {
       throw new Error("no stream was expected");
     },
-    answer: (bytes) => ({ ending: { failure: null, finish: "stop", usage: null, dropped: [] }, bytes }),
+    answer: (bytes) => ({
+      ending: { failure: null, finish: "stop", usage: null, dropped: [] },
+      bytes,
+    }),
     streamOfAnswer: () => {
       throw new Error("no stream was expected");
     },
@@ -84,7 +91,9 @@ type Row = readonly [upstream: Upstream, more: Partial<ProviderRow>, access: Par
 
 /** Calls the rows in order, as a request does. */
 function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome> {
-  const providers = rows.map(([{ url }, more], index) => provider(`p${index}`, { baseUrl: `${url}/base`, ...more }));
+  const providers = rows.map(([{ url }, more], index) =>
+    provider(`p${index}`, { baseUrl: `${url}/base`, ...more }),
+  );
   const endpoints = providers.map(({ id }, index) => endpoint(`e${index}`, { provider: id }));
   const { connections } = pools.acquire(table({ providers, endpoints }), ({ id }) => ({
     secret: null,
@@ -119,10 +128,14 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
 }
 
 const made = (authorize: Authorize): Partial<Access> => ({ makeAuthorize: () => authorize });
-const kinds = ({ attempts }: RelayOutcome) => attempts.map(({ failure }) => failure?.kind ?? "answered");
+const kinds = ({ attempts }: RelayOutcome) =>
+  attempts.map(({ failure }) => failure?.kind ?? "answered");
 
 /** The way in that a server makes of a row. */
-function authorizeOf(row: ProviderRow, environment: Readonly<Record<string, string>> = ENVIRONMENT): Authorize {
+function authorizeOf(
+  row: ProviderRow,
+  environment: Readonly<Record<string, string>> = ENVIRONMENT,
+): Authorize {
   const authorize = createAuthorize(row, { environment, folder: "/", now: Date.now });
   if (authorize === null) throw new Error("no credentials per call");
   return authorize;
@@ -165,7 +178,11 @@ describe("a call with credentials of its own", () => {
 
   it("is a 502 of the operator's where no other endpoint can answer, and says nothing of the reason", async () => {
     const outcome = await ask([
-      [await answering(), {}, made(() => Promise.reject(new Error("s3cr3t in /run/secrets/token")))],
+      [
+        await answering(),
+        {},
+        made(() => Promise.reject(new Error("s3cr3t in /run/secrets/token"))),
+      ],
     ]);
     expect(outcome.error).toMatchObject({ status: 502, code: "upstream_auth" });
     expect(JSON.stringify(outcome)).not.toMatch(/s3cr3t|secrets/);
@@ -194,7 +211,13 @@ describe("a call with credentials of its own", () => {
       AWS_WEB_IDENTITY_TOKEN_FILE: import.meta.filename,
     };
     // Time enough for a busy machine to load the credential provider and to ask.
-    const timeouts = { connect: 1_500, firstByte: 9_000, idle: 9_000, firstToken: 20_000, total: 20_000 };
+    const timeouts = {
+      connect: 1_500,
+      firstByte: 9_000,
+      idle: 9_000,
+      firstToken: 20_000,
+      total: 20_000,
+    };
     const row = provider("p0", { auth, timeouts });
     const startedAt = performance.now();
     const outcome = await ask([
@@ -220,7 +243,9 @@ describe("a call with credentials of its own", () => {
     const auth: AwsSigning = { ...SIGNED, credentials: "container" };
     const row = provider("p0", { auth });
     const access = made(authorizeOf(row, { AWS_CONTAINER_CREDENTIALS_FULL_URI: tokens.url }));
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => ask([[upstream, { auth }, access]])));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => ask([[upstream, { auth }, access]])),
+    );
     expect(outcomes.flatMap(kinds)).toEqual(Array.from({ length: 20 }, () => "answered"));
     expect(tokens.calls).toHaveLength(1);
   });
@@ -232,7 +257,13 @@ describe("a call with credentials of its own", () => {
         response.end("{}");
       }, 150);
     });
-    const timeouts = { connect: 1_000, firstByte: 220, idle: 1_000, firstToken: 10_000, total: 5_000 };
+    const timeouts = {
+      connect: 1_000,
+      firstByte: 220,
+      idle: 1_000,
+      firstToken: 10_000,
+      total: 5_000,
+    };
     const slow = made(async () => {
       await new Promise((resolve) => {
         setTimeout(resolve, 150);
@@ -281,7 +312,13 @@ describe("the way to credentials", () => {
 
   it("is absent where headers never change", () => {
     const row = provider("p", {
-      auth: { kind: "header", header: "x-api-key", prefix: "", secret: { env: "A" }, onMissing: "fail" },
+      auth: {
+        kind: "header",
+        header: "x-api-key",
+        prefix: "",
+        secret: { env: "A" },
+        onMissing: "fail",
+      },
     });
     expect(createAuthorize(row, { environment: {}, folder: "/", now: Date.now })).toBeNull();
     const { connections } = acquire({ makeAuthorize: () => null });
@@ -324,7 +361,10 @@ describe("the content type of a stream", () => {
     hasOutput: true,
     outputCharacters: 0,
     done: false,
-    end: () => ({ ending: { failure: null, finish: "stop", usage: null, dropped: [] }, events: [] }),
+    end: () => ({
+      ending: { failure: null, finish: "stop", usage: null, dropped: [] },
+      events: [],
+    }),
     usage: null,
     fail: () => new Uint8Array(0),
   });
@@ -333,7 +373,9 @@ describe("the content type of a stream", () => {
   it("is what the dialect says, in any case and with parameters", async () => {
     const upstream = await streaming("Application/vnd.amazon.EventStream; charset=x");
     const client = new Client();
-    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary, client }))).toEqual(["answered"]);
+    expect(
+      kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary, client })),
+    ).toEqual(["answered"]);
     expect(client.text).toBe("frame");
   });
 
@@ -345,9 +387,11 @@ describe("the content type of a stream", () => {
         response.end("data: {}\n\n");
       });
       const client = new Client();
-      expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: exchange({ stream }), client }))).toEqual([
-        "answered",
-      ]);
+      expect(
+        kinds(
+          await ask([[upstream, {}, {}]], { stream: true, exchange: exchange({ stream }), client }),
+        ),
+      ).toEqual(["answered"]);
       expect(client.text).toBe("data: {}\n\n");
     },
   );
@@ -360,16 +404,20 @@ describe("the content type of a stream", () => {
     };
     const client = new Client();
     const once = exchange({ stream, streamOfAnswer });
-    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: once, client }))).toEqual(["answered"]);
+    expect(
+      kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: once, client })),
+    ).toEqual(["answered"]);
     expect(client.text).toBe('{"ok":true}');
   });
 
   it("is not another dialect's", async () => {
     const upstream = await streaming("text/event-stream");
-    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary }))).toEqual(["malformed"]);
-    const other = await streaming("application/vnd.amazon.eventstream");
-    expect(kinds(await ask([[other, {}, {}]], { stream: true, exchange: exchange({ stream }) }))).toEqual([
+    expect(kinds(await ask([[upstream, {}, {}]], { stream: true, exchange: binary }))).toEqual([
       "malformed",
     ]);
+    const other = await streaming("application/vnd.amazon.eventstream");
+    expect(
+      kinds(await ask([[other, {}, {}]], { stream: true, exchange: exchange({ stream }) })),
+    ).toEqual(["malformed"]);
   });
 });

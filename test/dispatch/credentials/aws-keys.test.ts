@@ -17,21 +17,36 @@ const write = (name: string, text: string) => {
 };
 
 function signing(credentials: AwsCredentialSource, profile = "default"): AwsSigning {
-  return { kind: "aws_sigv4", service: "bedrock", region: "eu-west-1", credentials, profile, onMissing: "fail" };
+  return {
+    kind: "aws_sigv4",
+    service: "bedrock",
+    region: "eu-west-1",
+    credentials,
+    profile,
+    onMissing: "fail",
+  };
 }
 
-const keys = (source: AwsSigning, environment: Record<string, string>) => awsKeysFrom(source, environment, 1_000);
+const keys = (source: AwsSigning, environment: Record<string, string>) =>
+  awsKeysFrom(source, environment, 1_000);
 const EXPIRY = "2030-01-02T03:04:05Z";
 
 describe("keys from the environment", () => {
   it("are the variables, and have no end", async () => {
-    const environment = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "token" };
+    const environment = {
+      AWS_ACCESS_KEY_ID: "id",
+      AWS_SECRET_ACCESS_KEY: "secret",
+      AWS_SESSION_TOKEN: "token",
+    };
     expect(await keys(signing("env"), environment)()).toEqual({
       value: { accessKeyId: "id", secretAccessKey: "secret", sessionToken: "token" },
       expiresAt: null,
     });
     const { AWS_SESSION_TOKEN: _, ...longLived } = environment;
-    expect((await keys(signing("env"), longLived)()).value).toEqual({ accessKeyId: "id", secretAccessKey: "secret" });
+    expect((await keys(signing("env"), longLived)()).value).toEqual({
+      accessKeyId: "id",
+      secretAccessKey: "secret",
+    });
   });
 
   it("are refused where one is missing, whatever the process's own environment holds", async () => {
@@ -58,7 +73,10 @@ describe("keys of a role with a web identity", () => {
     writeFileSync(token, "second-token");
     await fetch();
     const sent = server.calls.map(({ body }) => new URLSearchParams(body));
-    expect(sent.map((form) => form.get("WebIdentityToken"))).toEqual(["first-token", "second-token"]);
+    expect(sent.map((form) => form.get("WebIdentityToken"))).toEqual([
+      "first-token",
+      "second-token",
+    ]);
     expect(sent[0]?.get("RoleArn")).toBe("arn:aws:iam::123456789012:role/models");
     expect(sent[0]?.get("RoleSessionName")).toBe("signalbox");
   });
@@ -79,18 +97,29 @@ describe("keys of a role with a web identity", () => {
 describe("keys of the shared files", () => {
   it("are those of the profile, read again at every renewal", async () => {
     const path = write("credentials", "[default]\naws_access_key_id=d\naws_secret_access_key=e\n");
-    const environment = { AWS_SHARED_CREDENTIALS_FILE: path, AWS_CONFIG_FILE: join(folder, "absent") };
+    const environment = {
+      AWS_SHARED_CREDENTIALS_FILE: path,
+      AWS_CONFIG_FILE: join(folder, "absent"),
+    };
     const fetch = keys(signing("shared_file", "models"), environment);
     await expect(fetch()).rejects.toThrow("Could not resolve credentials using profile");
     writeFileSync(path, "[models]\naws_access_key_id=id\naws_secret_access_key=one\n");
     expect((await fetch()).value).toMatchObject({ accessKeyId: "id", secretAccessKey: "one" });
     writeFileSync(path, "[models]\naws_access_key_id=id\naws_secret_access_key=two\n");
-    expect(await fetch()).toEqual({ value: { accessKeyId: "id", secretAccessKey: "two" }, expiresAt: null });
+    expect(await fetch()).toEqual({
+      value: { accessKeyId: "id", secretAccessKey: "two" },
+      expiresAt: null,
+    });
   });
 });
 
 describe("keys of a container", () => {
-  const body = JSON.stringify({ AccessKeyId: "c", SecretAccessKey: "s", Token: "t", Expiration: EXPIRY });
+  const body = JSON.stringify({
+    AccessKeyId: "c",
+    SecretAccessKey: "s",
+    Token: "t",
+    Expiration: EXPIRY,
+  });
 
   it("are requested with the token of the file, and with nothing of the process's environment", async () => {
     vi.stubEnv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/of-the-process");
@@ -105,12 +134,17 @@ describe("keys of a container", () => {
       value: { accessKeyId: "c", secretAccessKey: "s", sessionToken: "t" },
       expiresAt: Date.parse(EXPIRY),
     });
-    expect(server.calls[0]).toMatchObject({ path: "/keys", headers: { authorization: "container-token" } });
+    expect(server.calls[0]).toMatchObject({
+      path: "/keys",
+      headers: { authorization: "container-token" },
+    });
     expect(warned).not.toHaveBeenCalled();
   });
 
   it("are never requested over http from a host that is not the machine's own", async () => {
-    const fetch = keys(signing("container"), { AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://keys.example/" });
+    const fetch = keys(signing("container"), {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://keys.example/",
+    });
     await expect(fetch()).rejects.toThrow("URL not accepted");
   });
 });
@@ -118,10 +152,18 @@ describe("keys of a container", () => {
 describe("keys of a machine", () => {
   it("come from version 2 of its metadata service", async () => {
     const server = await startTokenServer(({ method, path, headers }) => {
-      if (method === "PUT" && path === "/latest/api/token") return { type: "text/plain", body: "metadata-token" };
-      if (headers["x-aws-ec2-metadata-token"] !== "metadata-token") return { status: 401, body: "" };
+      if (method === "PUT" && path === "/latest/api/token")
+        return { type: "text/plain", body: "metadata-token" };
+      if (headers["x-aws-ec2-metadata-token"] !== "metadata-token")
+        return { status: 401, body: "" };
       if (path.endsWith("/security-credentials/")) return { type: "text/plain", body: "role" };
-      const named = { Code: "Success", AccessKeyId: "i", SecretAccessKey: "s", Token: "t", Expiration: EXPIRY };
+      const named = {
+        Code: "Success",
+        AccessKeyId: "i",
+        SecretAccessKey: "s",
+        Token: "t",
+        Expiration: EXPIRY,
+      };
       return { body: JSON.stringify(named) };
     });
     vi.stubEnv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url);

@@ -19,7 +19,12 @@ interface Case {
   readonly keys?: AwsKeys;
 }
 
-function signer({ service = "service", region = "us-east-1", host = "example.amazonaws.com", keys = KEYS }: Case = {}) {
+function signer({
+  service = "service",
+  region = "us-east-1",
+  host = "example.amazonaws.com",
+  keys = KEYS,
+}: Case = {}) {
   const renewed = new Renewed({
     fetch: () => Promise.resolve({ value: keys, expiresAt: null }),
     patience: 1_000,
@@ -28,15 +33,30 @@ function signer({ service = "service", region = "us-east-1", host = "example.ama
   return createAwsSigner({ service, region, host, keys: renewed, now: () => WHEN });
 }
 
-async function sign(request: Partial<OutgoingRequest>, options: Case = {}): Promise<Record<string, string>> {
-  const list = await signer(options)({ method: "POST", path: "/", headers: [], body: "", ...request });
-  return Object.fromEntries(list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ""]] : [])));
+async function sign(
+  request: Partial<OutgoingRequest>,
+  options: Case = {},
+): Promise<Record<string, string>> {
+  const list = await signer(options)({
+    method: "POST",
+    path: "/",
+    headers: [],
+    body: "",
+    ...request,
+  });
+  return Object.fromEntries(
+    list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ""]] : [])),
+  );
 }
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
+const hmac = (key: string | Buffer, text: string) =>
+  createHmac("sha256", key).update(text).digest();
 
-/** The algorithm as "Create a signed AWS API request" (AWS IAM User Guide) writes it down, over a canonical request written by hand. */
+/**
+ * The algorithm as "Create a signed AWS API request" (AWS IAM User Guide) writes it down, over a
+ * canonical request written by hand.
+ */
 function signatureOf(canonical: string, region: string, service: string, keys: AwsKeys): string {
   const scope = `20150830/${region}/${service}/aws4_request`;
   const toSign = `AWS4-HMAC-SHA256\n20150830T123600Z\n${scope}\n${sha256(canonical)}`;
@@ -51,7 +71,8 @@ const parts = (authorization = "") =>
   )?.groups ?? {};
 
 describe("the reference by hand", () => {
-  // "get-vanilla" and "post-vanilla" of AWS's Signature Version 4 test suite: the published signatures.
+  // "get-vanilla" and "post-vanilla" of AWS's Signature Version 4 test suite: the published
+  // signatures.
   it.each([
     ["GET", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
     ["POST", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
@@ -64,7 +85,11 @@ describe("the reference by hand", () => {
 describe("a signed call", () => {
   it("names key, day, region and service, and carries the body's hash", async () => {
     const headers = await sign({ body: "{}" }, { service: "bedrock", region: "eu-west-1" });
-    expect(Object.keys(headers).toSorted()).toEqual(["authorization", "x-amz-content-sha256", "x-amz-date"]);
+    expect(Object.keys(headers).toSorted()).toEqual([
+      "authorization",
+      "x-amz-content-sha256",
+      "x-amz-date",
+    ]);
     expect(headers["x-amz-date"]).toBe("20150830T123600Z");
     expect(headers["x-amz-content-sha256"]).toBe(sha256("{}"));
     expect(parts(headers["authorization"])["credential"]).toBe(
@@ -79,7 +104,14 @@ describe("a signed call", () => {
     const headers = await sign(
       {
         path: "/model/eu.anthropic.claude-v2%3A0/converse?b=2&a=x%20y&a=1",
-        headers: ["content-type", "application/json", "accept-encoding", "identity", "user-agent", "signalbox"],
+        headers: [
+          "content-type",
+          "application/json",
+          "accept-encoding",
+          "identity",
+          "user-agent",
+          "signalbox",
+        ],
         body,
       },
       { service: "bedrock", region: "eu-west-1", host, keys },
@@ -100,14 +132,18 @@ describe("a signed call", () => {
     ].join("\n");
     expect(headers["x-amz-security-token"]).toBe("session+token==");
     expect(parts(headers["authorization"])["headers"]).toBe(signed);
-    expect(parts(headers["authorization"])["signature"]).toBe(signatureOf(canonical, "eu-west-1", "bedrock", keys));
+    expect(parts(headers["authorization"])["signature"]).toBe(
+      signatureOf(canonical, "eu-west-1", "bedrock", keys),
+    );
   });
 
   it("covers the protocol's own headers, so that they cannot be changed on the way", async () => {
     const plain = await sign({ headers: ["anthropic-version", "2023-06-01"] });
     const changed = await sign({ headers: ["anthropic-version", "2023-06-02"] });
     expect(parts(plain["authorization"])["headers"]).toContain("anthropic-version");
-    expect(parts(plain["authorization"])["signature"]).not.toBe(parts(changed["authorization"])["signature"]);
+    expect(parts(plain["authorization"])["signature"]).not.toBe(
+      parts(changed["authorization"])["signature"],
+    );
   });
 
   it("is refused where no keys can be had", async () => {
@@ -116,7 +152,15 @@ describe("a signed call", () => {
       patience: 1_000,
       now: () => WHEN,
     });
-    const authorize = createAwsSigner({ service: "s", region: "r", host: "h.example", keys, now: () => WHEN });
-    await expect(authorize({ method: "POST", path: "/", headers: [], body: "" })).rejects.toThrow("credentials");
+    const authorize = createAwsSigner({
+      service: "s",
+      region: "r",
+      host: "h.example",
+      keys,
+      now: () => WHEN,
+    });
+    await expect(authorize({ method: "POST", path: "/", headers: [], body: "" })).rejects.toThrow(
+      "credentials",
+    );
   });
 });

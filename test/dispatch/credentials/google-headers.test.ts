@@ -28,7 +28,8 @@ const write = (name: string, value: unknown) => {
 function federated(tokenUrl: string, more: object = {}) {
   return {
     type: "external_account",
-    audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+    audience:
+      "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
     subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
     token_url: tokenUrl,
     credential_source: { file: join(folder, write("subject-token", "subject")) },
@@ -37,7 +38,12 @@ function federated(tokenUrl: string, more: object = {}) {
 }
 
 const token = (text: string) => ({
-  body: JSON.stringify({ access_token: text, expires_in: 3600, token_type: "Bearer", issued_token_type: "x" }),
+  body: JSON.stringify({
+    access_token: text,
+    expires_in: 3600,
+    token_type: "Bearer",
+    issued_token_type: "x",
+  }),
 });
 
 describe("headers with a Google token", () => {
@@ -62,7 +68,11 @@ describe("headers with a Google token", () => {
   it("of application default credentials: the named file, with who pays", async () => {
     const server = await startTokenServer(() => token("adc"));
     const name = write("adc.json", federated(server.url, { quota_project_id: "payer" }));
-    const fetch = googleHeadersFrom(oauth("adc"), { GOOGLE_APPLICATION_CREDENTIALS: join(folder, name) }, "/nowhere");
+    const fetch = googleHeadersFrom(
+      oauth("adc"),
+      { GOOGLE_APPLICATION_CREDENTIALS: join(folder, name) },
+      "/nowhere",
+    );
     const { value } = await fetch();
     expect(value).toEqual(["authorization", "Bearer adc", "x-goog-user-project", "payer"]);
   });
@@ -95,7 +105,11 @@ describe("headers with a Google token", () => {
       this: typeof JWT.prototype,
     ) {
       this.credentials = { expiry_date: 42 };
-      expect([this.email, this.key, this.scopes]).toEqual(["models@project.example", privateKey, SCOPES]);
+      expect([this.email, this.key, this.scopes]).toEqual([
+        "models@project.example",
+        privateKey,
+        SCOPES,
+      ]);
       return Promise.resolve(new Headers({ authorization: "Bearer account" }));
     });
     const { value, expiresAt } = await googleHeadersFrom(oauth({ file }), {}, folder)();
@@ -107,10 +121,18 @@ describe("headers with a Google token", () => {
     ["is absent", null, "ENOENT"],
     ["is not JSON", "not json", "JSON"],
     ["is of no known type", { type: "something" }, "type that is not known"],
-    ["is of a type named like a member of every object", { type: "constructor" }, "type that is not known"],
+    [
+      "is of a type named like a member of every object",
+      { type: "constructor" },
+      "type that is not known",
+    ],
     [
       "impersonates no account",
-      { type: "impersonated_service_account", source_credentials: {}, service_account_impersonation_url: "x" },
+      {
+        type: "impersonated_service_account",
+        source_credentials: {},
+        service_account_impersonation_url: "x",
+      },
       "no account to impersonate",
     ],
   ])("cannot be had of a file that %s", async (_, value, why) => {

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { CredentialsUnavailable, Renewed, type Dated } from "../../../src/dispatch/credentials/renewed.ts";
+import {
+  CredentialsUnavailable,
+  Renewed,
+  type Dated,
+} from "../../../src/dispatch/credentials/renewed.ts";
 
 const MINUTE = 60_000;
 const START = 1_800_000_000_000;

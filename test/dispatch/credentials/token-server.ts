@@ -29,7 +29,9 @@ function shut(server: Server): Promise<void> {
 }
 
 /** A token or metadata service of this machine; `null` never answers. */
-export async function startTokenServer(answer: (call: TokenCall) => TokenAnswer | null): Promise<TokenServer> {
+export async function startTokenServer(
+  answer: (call: TokenCall) => TokenAnswer | null,
+): Promise<TokenServer> {
   const calls: TokenCall[] = [];
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = [];
@@ -43,7 +45,10 @@ export async function startTokenServer(answer: (call: TokenCall) => TokenAnswer 
     calls.push(call);
     const made = answer(call);
     if (made === null) return;
-    response.writeHead(made.status ?? 200, { "content-type": made.type ?? "application/json", ...made.headers });
+    response.writeHead(made.status ?? 200, {
+      "content-type": made.type ?? "application/json",
+      ...made.headers,
+    });
     response.end(made.body);
   });
   whenFileEnds(() => shut(server));

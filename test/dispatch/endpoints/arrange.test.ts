@@ -10,7 +10,11 @@ import { candidate, idsOf, seeded, tier } from "./fixture.ts";
 
 const ejected = (until: number): HealthState => ({ state: "ejected", until });
 const limited = (until: number): HealthState => ({ state: "rate_limited", until });
-const half = (isTaken: boolean, until = -1): HealthState => ({ state: "half_open", until, isTaken });
+const half = (isTaken: boolean, until = -1): HealthState => ({
+  state: "half_open",
+  until,
+  isTaken,
+});
 
 function circumstances(
   healthStates: Readonly<Record<string, HealthState>>,
@@ -37,13 +41,39 @@ function plan(ids: string): readonly Candidate[] {
 }
 
 describe("what is out for its health", () => {
-  it.each<[string, string, Readonly<Record<string, HealthState>>, number, string, string, string | null]>([
+  it.each<
+    [string, string, Readonly<Record<string, HealthState>>, number, string, string, string | null]
+  >([
     ["nothing is", "abc", {}, 1, "abc", "", null],
     ["goes last", "abc", { a: ejected(9) }, 0.5, "bca", "a", null],
     ["whatever takes it out", "abcd", { a: limited(9), b: ejected(5) }, 0.5, "cdba", "ba", null],
-    ["in the order of return", "abcdef", { a: ejected(9), b: ejected(5), c: limited(7) }, 0.5, "defbca", "bca", null],
-    ["no more than the share", "abcd", { a: ejected(9), b: ejected(8), c: ejected(7) }, 0.5, "cdba", "ba", null],
-    ["the better ranked of equals stays", "abc", { a: ejected(9), b: ejected(9) }, 0.5, "acb", "b", null],
+    [
+      "in the order of return",
+      "abcdef",
+      { a: ejected(9), b: ejected(5), c: limited(7) },
+      0.5,
+      "defbca",
+      "bca",
+      null,
+    ],
+    [
+      "no more than the share",
+      "abcd",
+      { a: ejected(9), b: ejected(8), c: ejected(7) },
+      0.5,
+      "cdba",
+      "ba",
+      null,
+    ],
+    [
+      "the better ranked of equals stays",
+      "abc",
+      { a: ejected(9), b: ejected(9) },
+      0.5,
+      "acb",
+      "b",
+      null,
+    ],
     ["rounded down", "abc", { a: ejected(9) }, 0.3, "abc", "", null],
     ["none at all", "abc", { a: ejected(9) }, 0, "abc", "", null],
     ["never all", "ab", { a: ejected(9), b: ejected(8) }, 1, "ba", "a", null],
@@ -51,8 +81,24 @@ describe("what is out for its health", () => {
     ["half-open and first: this request's trial", "abc", { a: half(false) }, 0.5, "abc", "", "a"],
     ["half-open and another's trial", "abc", { a: half(true) }, 0.5, "bca", "a", null],
     ["half-open behind a healthy one", "abc", { b: half(false) }, 0.5, "abc", "", null],
-    ["half-open once those before it are out", "abcd", { a: ejected(9), b: half(false) }, 0.5, "bcda", "a", "b"],
-    ["one trial for one request", "abcd", { a: half(false, -1), b: half(false, -2) }, 0.5, "abcd", "", "a"],
+    [
+      "half-open once those before it are out",
+      "abcd",
+      { a: ejected(9), b: half(false) },
+      0.5,
+      "bcda",
+      "a",
+      "b",
+    ],
+    [
+      "one trial for one request",
+      "abcd",
+      { a: half(false, -1), b: half(false, -2) },
+      0.5,
+      "abcd",
+      "",
+      "a",
+    ],
     [
       "limited ones, whatever the share",
       "abcd",
@@ -71,7 +117,15 @@ describe("what is out for its health", () => {
       "ba",
       null,
     ],
-    ["half-open, and no more may be out", "abc", { b: half(false), c: ejected(9) }, 0.34, "abc", "c", null],
+    [
+      "half-open, and no more may be out",
+      "abc",
+      { b: half(false), c: ejected(9) },
+      0.34,
+      "abc",
+      "c",
+      null,
+    ],
   ])("%s", (_, ids, healthStates, share, order, out, trial) => {
     const arrangement = arrange(plan(ids), circumstances(healthStates, share));
     expect(idsOf(arrangement.order).join("")).toBe(order);
@@ -80,12 +134,17 @@ describe("what is out for its health", () => {
   });
 
   it("is said with its reason and its time", () => {
-    const { out } = arrange(plan("abcdef"), circumstances({ a: ejected(9), b: limited(4), c: half(true, -5) }, 0.5));
-    expect(out.map(({ candidate: { endpoint }, why, until }) => [endpoint.id, why, until])).toEqual([
-      ["c", "ejected", -5],
-      ["b", "rate_limited", 4],
-      ["a", "ejected", 9],
-    ]);
+    const { out } = arrange(
+      plan("abcdef"),
+      circumstances({ a: ejected(9), b: limited(4), c: half(true, -5) }, 0.5),
+    );
+    expect(out.map(({ candidate: { endpoint }, why, until }) => [endpoint.id, why, until])).toEqual(
+      [
+        ["c", "ejected", -5],
+        ["b", "rate_limited", 4],
+        ["a", "ejected", 9],
+      ],
+    );
   });
 
   it("a share that falls just short of a whole number is that number", () => {
@@ -109,17 +168,28 @@ describe("preferred speeds", () => {
   it.each<[string, ProviderPreferences, string]>([
     ["nothing requested", {}, "abc"],
     ["seconds, not milliseconds", { preferred_max_latency: { p50: 2 } }, "abc"],
-    ["the slow one goes last, the unmeasured one does not", { preferred_max_latency: { p50: 1.999 } }, "bca"],
+    [
+      "the slow one goes last, the unmeasured one does not",
+      { preferred_max_latency: { p50: 1.999 } },
+      "bca",
+    ],
     ["at the edge of a percentile", { preferred_max_latency: { p90: 2 } }, "abc"],
     ["any percentile that is missed", { preferred_max_latency: { p50: 3, p99: 5 } }, "bca"],
     ["p75 as well", { preferred_max_latency: { p75: 1 } }, "bca"],
     ["all miss it: the order stays", { preferred_max_latency: { p50: 0.1 } }, "cab"],
     ["tokens a second", { preferred_min_throughput: { p50: 21 } }, "bca"],
     ["tokens a second at the edge", { preferred_min_throughput: { p90: 20 } }, "abc"],
-    ["a higher percentile of throughput is the stricter one", { preferred_min_throughput: { p99: 3 } }, "bca"],
+    [
+      "a higher percentile of throughput is the stricter one",
+      { preferred_min_throughput: { p99: 3 } },
+      "bca",
+    ],
     ["either", { preferred_max_latency: { p50: 1 }, preferred_min_throughput: { p50: 81 } }, "cab"],
   ])("%s", (_, preferences, order) => {
-    const { order: arranged } = arrange(plan("abc"), circumstances({}, 0.5, { preferences, measuresOf }));
+    const { order: arranged } = arrange(
+      plan("abc"),
+      circumstances({}, 0.5, { preferences, measuresOf }),
+    );
     expect(idsOf(arranged).join("")).toBe(order);
   });
 
@@ -135,7 +205,9 @@ describe("every arrangement", () => {
     { weight: 2, arbitrary: fc.constant(HEALTHY) },
     fc.nat({ max: 5 }).map(ejected),
     fc.nat({ max: 5 }).map(limited),
-    fc.tuple(fc.boolean(), fc.integer({ min: -5, max: 0 })).map(([isTaken, until]) => half(isTaken, until)),
+    fc
+      .tuple(fc.boolean(), fc.integer({ min: -5, max: 0 }))
+      .map(([isTaken, until]) => half(isTaken, until)),
   );
   const endpoints = fc.record({
     healthState,
@@ -168,7 +240,10 @@ describe("every arrangement", () => {
       members.map(({ healthState: one, weight, firstToken, inFlight }, at) => {
         const id = `t${index}p${at}`;
         const known = new Measures();
-        known.end({ firstToken, tokensPerSecond: firstToken === null ? null : 50_000 / (firstToken + 1) }, 0);
+        known.end(
+          { firstToken, tokensPerSecond: firstToken === null ? null : 50_000 / (firstToken + 1) },
+          0,
+        );
         for (let call = 0; call < inFlight; call += 1) known.begin();
         measures.set(id, known);
         healthStates[id] = one;
@@ -194,10 +269,14 @@ describe("every arrangement", () => {
         expect(order.slice(order.length - out.length)).toEqual(out.map((aside) => aside.candidate));
         const untils = out.map(({ until }) => until);
         expect(untils).toEqual(untils.toSorted((left, right) => left - right));
-        for (const aside of out) expect(healthStates[aside.candidate.endpoint.id]?.state).not.toBe("healthy");
+        for (const aside of out)
+          expect(healthStates[aside.candidate.endpoint.id]?.state).not.toBe("healthy");
         if (trial === null) return;
         expect(trial).toBe(order[0]);
-        expect(healthStates[trial.endpoint.id]).toMatchObject({ state: "half_open", isTaken: false });
+        expect(healthStates[trial.endpoint.id]).toMatchObject({
+          state: "half_open",
+          isTaken: false,
+        });
       }),
       { numRuns: 500 },
     );

@@ -13,7 +13,10 @@ interface Known {
   readonly inFlight?: number;
 }
 
-function circumstances(known: Readonly<Record<string, Known>> = {}, more: Partial<Circumstances> = {}): Circumstances {
+function circumstances(
+  known: Readonly<Record<string, Known>> = {},
+  more: Partial<Circumstances> = {},
+): Circumstances {
   const measures = new Map(
     Object.entries(known).map(([id, { firstToken, throughput, inFlight = 0 }]) => {
       const one = new Measures();
@@ -40,7 +43,10 @@ function firsts(
   return counts;
 }
 
-function weighted(weights: Readonly<Record<string, number>>, balance: Balance = "weighted"): readonly Candidate[] {
+function weighted(
+  weights: Readonly<Record<string, number>>,
+  balance: Balance = "weighted",
+): readonly Candidate[] {
   return Object.entries(weights).map(([id, weight]) => candidate(id, { balance, weight }));
 }
 
@@ -63,7 +69,9 @@ describe("order and price", () => {
 describe("weighted", () => {
   it("gives each its share", () => {
     const random = seeded(1);
-    const counts = firsts(weighted({ a: 1, b: 2, c: 5 }), 20_000, () => circumstances({}, { random }));
+    const counts = firsts(weighted({ a: 1, b: 2, c: 5 }), 20_000, () =>
+      circumstances({}, { random }),
+    );
     for (const [id, share] of [
       ["a", 1 / 8],
       ["b", 2 / 8],
@@ -79,7 +87,9 @@ describe("weighted", () => {
     let b = 0;
     let total = 0;
     for (let draw = 0; draw < 20_000; draw += 1) {
-      const [first, second] = idsOf(orderTier(weighted({ a: 1, b: 2, c: 5 }), circumstances({}, { random })));
+      const [first, second] = idsOf(
+        orderTier(weighted({ a: 1, b: 2, c: 5 }), circumstances({}, { random })),
+      );
       if (first !== "c") continue;
       total += 1;
       if (second === "b") b += 1;
@@ -91,7 +101,12 @@ describe("weighted", () => {
   it("tries a weight of 0 after all others, in the table's order", () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {
-        const ids = idsOf(orderTier(weighted({ x: 0, a: 1, y: 0, b: 9 }), circumstances({}, { random: seeded(seed) })));
+        const ids = idsOf(
+          orderTier(
+            weighted({ x: 0, a: 1, y: 0, b: 9 }),
+            circumstances({}, { random: seeded(seed) }),
+          ),
+        );
         expect(ids.slice(2)).toEqual(["x", "y"]);
       }),
     );
@@ -101,7 +116,12 @@ describe("weighted", () => {
 
 describe("latency", () => {
   const four = tier(["a", "b", "c", "d"], { balance: "latency" });
-  const known = { a: { firstToken: 400 }, b: { firstToken: 100 }, c: { firstToken: 300 }, d: { firstToken: 200 } };
+  const known = {
+    a: { firstToken: 400 },
+    b: { firstToken: 100 },
+    c: { firstToken: 300 },
+    d: { firstToken: 200 },
+  };
 
   it("takes the quicker of two at random, then the quickest of the rest", () => {
     const random = seeded(3);
@@ -125,7 +145,10 @@ describe("latency", () => {
     fc.assert(
       fc.property(fc.integer(), fc.boolean(), (seed, turned) => {
         const ids = turned ? ["slow", "quick"] : ["quick", "slow"];
-        const at = circumstances({ quick: { firstToken: 100 }, slow: { firstToken: 101 } }, { random: seeded(seed) });
+        const at = circumstances(
+          { quick: { firstToken: 100 }, slow: { firstToken: 101 } },
+          { random: seeded(seed) },
+        );
         expect(idsOf(orderTier(tier(ids, { balance: "latency" }), at))).toEqual(["quick", "slow"]);
       }),
     );
@@ -134,26 +157,41 @@ describe("latency", () => {
   it("counts the calls in flight", () => {
     const busy = circumstances({ a: { firstToken: 100, inFlight: 4 }, b: { firstToken: 300 } });
     expect(idsOf(orderTier(tier(["a", "b"], { balance: "latency" }), busy))).toEqual(["b", "a"]);
-    const faded = circumstances({ a: { firstToken: 1_000, inFlight: 1 }, b: { firstToken: 900_000 } }, { now: 1e9 });
+    const faded = circumstances(
+      { a: { firstToken: 1_000, inFlight: 1 }, b: { firstToken: 900_000 } },
+      { now: 1e9 },
+    );
     expect(idsOf(orderTier(tier(["a", "b"], { balance: "latency" }), faded))).toEqual(["b", "a"]);
   });
 
   it("takes an endpoint without measurements for as good as the best, and spreads it", () => {
     const at = { a: { firstToken: 500 }, b: { firstToken: 200, inFlight: 1 } };
     const random = seeded(5);
-    const mixed = firsts(tier(["a", "b", "new"], { balance: "latency" }), 3_000, () => circumstances(at, { random }));
+    const mixed = firsts(tier(["a", "b", "new"], { balance: "latency" }), 3_000, () =>
+      circumstances(at, { random }),
+    );
     // Of the three pairs it wins the two that it is in, against the idle and against the busy.
     expect(Math.abs((mixed.get("new") ?? 0) - 2_000)).toBeLessThan(120);
     expect(mixed.get("a")).toBe(0);
-    const counts = firsts(tier(["x", "y"], { balance: "latency" }), 2_000, () => circumstances({}, { random }));
+    const counts = firsts(tier(["x", "y"], { balance: "latency" }), 2_000, () =>
+      circumstances({}, { random }),
+    );
     expect(Math.abs((counts.get("x") ?? 0) - 1_000)).toBeLessThan(100);
   });
 });
 
 describe("throughput and calls in flight", () => {
   it("the most tokens a second first, the slowest last", () => {
-    const at = circumstances({ a: { throughput: 10 }, b: { throughput: 90 }, c: { throughput: 50 } });
-    expect(idsOf(orderTier(tier(["a", "b", "c"], { balance: "throughput" }), at))).toEqual(["b", "c", "a"]);
+    const at = circumstances({
+      a: { throughput: 10 },
+      b: { throughput: 90 },
+      c: { throughput: 50 },
+    });
+    expect(idsOf(orderTier(tier(["a", "b", "c"], { balance: "throughput" }), at))).toEqual([
+      "b",
+      "c",
+      "a",
+    ]);
   });
 
   it("an endpoint without measurements shares with the fastest", () => {
@@ -178,14 +216,18 @@ describe("throughput and calls in flight", () => {
 describe("sticky", () => {
   const KEYS = 8_000;
   const homeOf = (candidates: readonly Candidate[], key: string): string =>
-    orderTier(candidates, circumstances({}, { stickyKey: key, random: seeded(key.length) }))[0]?.endpoint.id ?? "";
+    orderTier(candidates, circumstances({}, { stickyKey: key, random: seeded(key.length) }))[0]
+      ?.endpoint.id ?? "";
 
   it("the same key goes the same way, whatever chance says and in whatever order the table stands", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer(), fc.integer(), (stickyKey, one, other) => {
         const candidates = tier(["a", "b", "c", "d"], { balance: "sticky" });
         const first = orderTier(candidates, circumstances({}, { stickyKey, random: seeded(one) }));
-        const second = orderTier(candidates.toReversed(), circumstances({}, { stickyKey, random: seeded(other) }));
+        const second = orderTier(
+          candidates.toReversed(),
+          circumstances({}, { stickyKey, random: seeded(other) }),
+        );
         expect(idsOf(second)).toEqual(idsOf(first));
       }),
     );
@@ -204,7 +246,8 @@ describe("sticky", () => {
     const moved = [...movedTo.values()].reduce((sum, count) => sum + count, 0);
     expect(Math.abs(moved / KEYS - 1 / 5)).toBeLessThan(0.02);
     expect(movedTo.size).toBe(4);
-    for (const count of movedTo.values()) expect(Math.abs(count / KEYS - 1 / 20)).toBeLessThan(0.01);
+    for (const count of movedTo.values())
+      expect(Math.abs(count / KEYS - 1 / 20)).toBeLessThan(0.01);
   });
 
   it("respects weights, and a changed weight moves keys to or from that endpoint only", () => {
@@ -221,7 +264,9 @@ describe("sticky", () => {
 
   it("without a key it is weighted", () => {
     const random = seeded(17);
-    const counts = firsts(weighted({ a: 1, b: 3 }, "sticky"), 8_000, () => circumstances({}, { random }));
+    const counts = firsts(weighted({ a: 1, b: 3 }, "sticky"), 8_000, () =>
+      circumstances({}, { random }),
+    );
     expect(Math.abs((counts.get("b") ?? 0) / 8_000 - 3 / 4)).toBeLessThan(0.02);
   });
 });

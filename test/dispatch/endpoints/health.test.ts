@@ -2,12 +2,22 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { effectOf, FAILURE_KINDS } from "../../../src/canon/failure.ts";
 import type { HealthSettings } from "../../../src/canon/table.ts";
-import { DEFAULT_RATE_LIMIT, FailureWindow, Health, TRIAL_CLAIM } from "../../../src/dispatch/health.ts";
+import {
+  DEFAULT_RATE_LIMIT,
+  FailureWindow,
+  Health,
+  TRIAL_CLAIM,
+} from "../../../src/dispatch/health.ts";
 import { failure, PROBED, SETTINGS } from "./fixture.ts";
 
 const bad = failure("server_error");
 
-function fail(health: Health, times: number, now: number, settings: HealthSettings = SETTINGS): void {
+function fail(
+  health: Health,
+  times: number,
+  now: number,
+  settings: HealthSettings = SETTINGS,
+): void {
   for (let time = 0; time < times; time += 1) health.end(bad, settings, now);
 }
 
@@ -41,12 +51,15 @@ describe("what a failure says of its endpoint", () => {
     expect(of("rate_limited")).toEqual(["rate_limited"]);
   });
 
-  it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))("%s: %s", (kind, effect) => {
-    const health = new Health();
-    for (let call = 0; call < 100; call += 1) health.end(failure(kind), SETTINGS, 0);
-    const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[effect];
-    expect(health.healthState(SETTINGS, 1).state).toBe(state);
-  });
+  it.each(FAILURE_KINDS.map((kind) => [kind, effectOf(kind)] as const))(
+    "%s: %s",
+    (kind, effect) => {
+      const health = new Health();
+      for (let call = 0; call < 100; call += 1) health.end(failure(kind), SETTINGS, 0);
+      const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[effect];
+      expect(health.healthState(SETTINGS, 1).state).toBe(state);
+    },
+  );
 });
 
 describe("an ejection", () => {
@@ -74,8 +87,18 @@ describe("an ejection", () => {
     ["half of eight is too few calls", {}, "+-+-+-+-", false],
     ["four of ten", {}, "+-+-++--++", false],
     ["the share is reached by a failure, not by a success", {}, "--+--+--++", false],
-    ["all of ten, with a ratio of 1", { failureRatio: 1, consecutiveFailures: 0 }, "----------", true],
-    ["nine of ten, with a ratio of 1", { failureRatio: 1, consecutiveFailures: 0 }, "+---------", false],
+    [
+      "all of ten, with a ratio of 1",
+      { failureRatio: 1, consecutiveFailures: 0 },
+      "----------",
+      true,
+    ],
+    [
+      "nine of ten, with a ratio of 1",
+      { failureRatio: 1, consecutiveFailures: 0 },
+      "+---------",
+      false,
+    ],
     ["never for the ratio", { failureRatio: 0, consecutiveFailures: 0 }, "----------", false],
     ["never for the row", { failureRatio: 1, consecutiveFailures: 0 }, "---------", false],
   ])("%s", (_, more, calls, isOut) => {
@@ -140,7 +163,11 @@ describe("an ejection", () => {
     const health = new Health();
     for (let now = 0; now < 100; now += 1) {
       fail(health, 3, now, settings);
-      expect(health.healthState(settings, now)).toEqual({ state: "half_open", until: now, isTaken: false });
+      expect(health.healthState(settings, now)).toEqual({
+        state: "half_open",
+        until: now,
+        isTaken: false,
+      });
       health.end(null, settings, now);
     }
   });
@@ -149,9 +176,17 @@ describe("an ejection", () => {
 describe("a trial", () => {
   it("is one request's, from the claim to the end of the call, and its success readmits at once", () => {
     const health = ejected();
-    expect(health.healthState(SETTINGS, 10_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
+    expect(health.healthState(SETTINGS, 10_000)).toEqual({
+      state: "half_open",
+      until: 10_000,
+      isTaken: false,
+    });
     health.claimTrial(10_000);
-    expect(health.healthState(SETTINGS, 10_000)).toEqual({ state: "half_open", until: 10_000, isTaken: true });
+    expect(health.healthState(SETTINGS, 10_000)).toEqual({
+      state: "half_open",
+      until: 10_000,
+      isTaken: true,
+    });
     health.begin(10_000);
     expect(health.healthState(SETTINGS, 9_999_999)).toMatchObject({ isTaken: true });
     health.end(null, SETTINGS, 9_999_999);
@@ -178,13 +213,20 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM)).toMatchObject({ isTaken: false });
   });
 
-  it.each(FAILURE_KINDS.filter((kind) => effectOf(kind) === "nothing"))("goes back after %s", (kind) => {
-    const health = ejected();
-    health.claimTrial(10_000);
-    health.begin(10_000);
-    health.end(failure(kind), SETTINGS, 11_000);
-    expect(health.healthState(SETTINGS, 11_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
-  });
+  it.each(FAILURE_KINDS.filter((kind) => effectOf(kind) === "nothing"))(
+    "goes back after %s",
+    (kind) => {
+      const health = ejected();
+      health.claimTrial(10_000);
+      health.begin(10_000);
+      health.end(failure(kind), SETTINGS, 11_000);
+      expect(health.healthState(SETTINGS, 11_000)).toEqual({
+        state: "half_open",
+        until: 10_000,
+        isTaken: false,
+      });
+    },
+  );
 
   it("goes back after a rate limit, when that is over", () => {
     const health = ejected();
@@ -192,7 +234,11 @@ describe("a trial", () => {
     health.begin(10_000);
     health.end(failure("rate_limited", 3_000), SETTINGS, 11_000);
     expect(health.healthState(SETTINGS, 11_000)).toEqual({ state: "rate_limited", until: 14_000 });
-    expect(health.healthState(SETTINGS, 14_000)).toEqual({ state: "half_open", until: 10_000, isTaken: false });
+    expect(health.healthState(SETTINGS, 14_000)).toEqual({
+      state: "half_open",
+      until: 10_000,
+      isTaken: false,
+    });
   });
 
   it("is won by the first output: others need not wait for the end of a long answer", () => {
@@ -209,7 +255,11 @@ describe("a trial", () => {
     health.begin(10_000);
     fail(health, 1, 11_000);
     expect(health.healthState(SETTINGS, 30_999).state).toBe("ejected");
-    expect(health.healthState(SETTINGS, 31_000)).toEqual({ state: "half_open", until: 31_000, isTaken: false });
+    expect(health.healthState(SETTINGS, 31_000)).toEqual({
+      state: "half_open",
+      until: 31_000,
+      isTaken: false,
+    });
   });
 
   it("is the active probe's where there is one, no more often than its interval", () => {
@@ -264,23 +314,27 @@ describe("the window", () => {
   it("holds what lies inside it, within one of its tenths", () => {
     const call = fc.record({ pause: fc.nat({ max: 700 }), isFailure: fc.boolean() });
     fc.assert(
-      fc.property(fc.array(call, { maxLength: 200 }), fc.integer({ min: 1, max: 2_000 }), (calls, span) => {
-        const window = new FailureWindow(span);
-        const all: { readonly at: number; readonly isFailure: boolean }[] = [];
-        let now = 0;
-        for (const { pause, isFailure } of calls) {
-          now += pause;
-          window.add(isFailure, now);
-          all.push({ at: now, isFailure });
-          const { calls: counted, failures } = window.totals(now);
-          const surely = all.filter(({ at }) => at > now - 0.9 * span);
-          const possibly = all.filter(({ at }) => at > now - span);
-          expect(counted).toBeGreaterThanOrEqual(surely.length);
-          expect(counted).toBeLessThanOrEqual(possibly.length);
-          expect(failures).toBeGreaterThanOrEqual(surely.filter((one) => one.isFailure).length);
-          expect(failures).toBeLessThanOrEqual(possibly.filter((one) => one.isFailure).length);
-        }
-      }),
+      fc.property(
+        fc.array(call, { maxLength: 200 }),
+        fc.integer({ min: 1, max: 2_000 }),
+        (calls, span) => {
+          const window = new FailureWindow(span);
+          const all: { readonly at: number; readonly isFailure: boolean }[] = [];
+          let now = 0;
+          for (const { pause, isFailure } of calls) {
+            now += pause;
+            window.add(isFailure, now);
+            all.push({ at: now, isFailure });
+            const { calls: counted, failures } = window.totals(now);
+            const surely = all.filter(({ at }) => at > now - 0.9 * span);
+            const possibly = all.filter(({ at }) => at > now - span);
+            expect(counted).toBeGreaterThanOrEqual(surely.length);
+            expect(counted).toBeLessThanOrEqual(possibly.length);
+            expect(failures).toBeGreaterThanOrEqual(surely.filter((one) => one.isFailure).length);
+            expect(failures).toBeLessThanOrEqual(possibly.filter((one) => one.isFailure).length);
+          }
+        },
+      ),
     );
   });
 

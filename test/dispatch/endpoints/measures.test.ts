@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CAPACITY, FADE, Measures, OLDEST, RecentSamples } from "../../../src/dispatch/endpoint-tracker.ts";
+import {
+  CAPACITY,
+  FADE,
+  Measures,
+  OLDEST,
+  RecentSamples,
+} from "../../../src/dispatch/endpoint-tracker.ts";
 
 function measured(...samples: readonly (readonly [firstToken: number, now: number])[]): Measures {
   const measures = new Measures();
@@ -12,7 +18,8 @@ describe("the time to the first token", () => {
   it("is nothing where nothing has been measured", () => {
     const measures = new Measures();
     measures.end({ firstToken: null, tokensPerSecond: null }, 0);
-    for (const value of [Number.NaN, Infinity, -1]) measures.end({ firstToken: value, tokensPerSecond: value }, 0);
+    for (const value of [Number.NaN, Infinity, -1])
+      measures.end({ firstToken: value, tokensPerSecond: value }, 0);
     expect(measures.firstToken.recent(0)).toBeNull();
     expect(measures.firstToken.percentile(0.5, 0)).toBeNull();
     expect(measures.throughput.percentile(0.5, 0)).toBeNull();
@@ -24,7 +31,9 @@ describe("the time to the first token", () => {
     measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000);
     expect(measures.firstToken.recent(1_000)).toBe(2_000);
     measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000 + FADE);
-    expect(measures.firstToken.recent(1_000 + FADE)).toBeCloseTo(2_000 / Math.E + 100 * (1 - 1 / Math.E));
+    expect(measures.firstToken.recent(1_000 + FADE)).toBeCloseTo(
+      2_000 / Math.E + 100 * (1 - 1 / Math.E),
+    );
   });
 
   it("fades while no sample comes", () => {
@@ -35,7 +44,8 @@ describe("the time to the first token", () => {
 
   it("comes to what the samples say, where they all say it", () => {
     const measures = measured([9_000, 0]);
-    for (let now = 1_000; now < 20 * FADE; now += 1_000) measures.end({ firstToken: 300, tokensPerSecond: null }, now);
+    for (let now = 1_000; now < 20 * FADE; now += 1_000)
+      measures.end({ firstToken: 300, tokensPerSecond: null }, now);
     expect(measures.firstToken.recent(20 * FADE)).toBeGreaterThan(290);
     expect(measures.firstToken.recent(20 * FADE)).toBeLessThan(310);
   });
@@ -81,9 +91,14 @@ describe("percentiles", () => {
 
   it("of a throughput are the lower the higher they are: what most calls have reached", () => {
     const measures = new Measures();
-    for (let rate = 1; rate <= 100; rate += 1) measures.end({ firstToken: rate, tokensPerSecond: rate }, 0);
-    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken.percentile(share, 0))).toEqual([50, 75, 90, 99]);
-    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.throughput.percentile(share, 0))).toEqual([51, 26, 11, 2]);
+    for (let rate = 1; rate <= 100; rate += 1)
+      measures.end({ firstToken: rate, tokensPerSecond: rate }, 0);
+    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken.percentile(share, 0))).toEqual(
+      [50, 75, 90, 99],
+    );
+    expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.throughput.percentile(share, 0))).toEqual(
+      [51, 26, 11, 2],
+    );
   });
 
   it("follow each new sample, and forget old ones one after the other", () => {

@@ -24,7 +24,11 @@ const request = (body: JsonObject) => {
 const keysOf = stickyKeys(new Uint8Array(32).fill(7));
 const keyOf = (body: JsonObject, session: string | null) => keysOf(request(body), session);
 
-const user = (content: JsonValue, more: JsonObject = {}): JsonObject => ({ role: "user", content, ...more });
+const user = (content: JsonValue, more: JsonObject = {}): JsonObject => ({
+  role: "user",
+  content,
+  ...more,
+});
 const said = (content: JsonValue): JsonObject => ({ role: "assistant", content });
 const system = (content: JsonValue): JsonObject => ({ role: "system", content });
 
@@ -61,37 +65,73 @@ describe("a conversation", () => {
     [
       "responses",
       { instructions: "i", input: [user("one")] },
-      { instructions: "i", input: [user("one", { id: "item_1", status: "completed" }), said("two"), user("three")] },
+      {
+        instructions: "i",
+        input: [user("one", { id: "item_1", status: "completed" }), said("two"), user("three")],
+      },
     ],
     [
       "messages, with a cache mark that moves",
-      { system: "s", messages: [user([{ type: "text", text: "one", cache_control: { type: "ephemeral" } }])] },
-      { system: "s", messages: [user([{ type: "text", text: "one" }]), said("two"), user("three")] },
+      {
+        system: "s",
+        messages: [user([{ type: "text", text: "one", cache_control: { type: "ephemeral" } }])],
+      },
+      {
+        system: "s",
+        messages: [user([{ type: "text", text: "one" }]), said("two"), user("three")],
+      },
     ],
     ["completions", { prompt: "p".repeat(1_024) }, { prompt: `${"p".repeat(1_024)} and on` }],
-    ["other tools", { messages: [user("one")], tools: [] }, { messages: [user("one")], tools: [{ name: "t" }] }],
+    [
+      "other tools",
+      { messages: [user("one")], tools: [] },
+      { messages: [user("one")], tools: [{ name: "t" }] },
+    ],
   ])("keeps its key while it grows: %s", (_, early, late) => {
     expect(keyOf(early, null)).not.toBeNull();
     expect(keyOf(late, null)).toBe(keyOf(early, null));
   });
 
   it.each<[string, JsonObject, JsonObject]>([
-    ["another first turn", { messages: [system("s"), user("one")] }, { messages: [system("s"), user("two")] }],
-    ["another instruction", { messages: [system("s"), user("one")] }, { messages: [system("t"), user("one")] }],
-    ["another system text", { system: "s", messages: [user("one")] }, { system: "t", messages: [user("one")] }],
+    [
+      "another first turn",
+      { messages: [system("s"), user("one")] },
+      { messages: [system("s"), user("two")] },
+    ],
+    [
+      "another instruction",
+      { messages: [system("s"), user("one")] },
+      { messages: [system("t"), user("one")] },
+    ],
+    [
+      "another system text",
+      { system: "s", messages: [user("one")] },
+      { system: "t", messages: [user("one")] },
+    ],
     ["another prompt", { prompt: "one" }, { prompt: "two" }],
     ["another input", { input: "one" }, { input: "two" }],
     ["other tokens", { prompt: [[1, 2]] }, { prompt: [[1, 3]] }],
     ["a first turn under long instructions", long("one"), long("two")],
-    ["pieces that join to the same", { messages: [user(["ab", "c"])] }, { messages: [user(["a", "bc"])] }],
-    ["a text that looks like structure", { messages: [user(["a", "b"])] }, { messages: [user(['a1"b'])] }],
+    [
+      "pieces that join to the same",
+      { messages: [user(["ab", "c"])] },
+      { messages: [user(["a", "bc"])] },
+    ],
+    [
+      "a text that looks like structure",
+      { messages: [user(["a", "b"])] },
+      { messages: [user(['a1"b'])] },
+    ],
   ])("has a key of its own: %s", (_, one, other) => {
     expect(keyOf(one, null)).not.toBeNull();
     expect(keyOf(one, null)).not.toBe(keyOf(other, null));
   });
 
   function long(first: string): JsonObject {
-    const blocks = Array.from({ length: 100 }, (_, index) => ({ type: "text", text: `${index}`.repeat(4_000) }));
+    const blocks = Array.from({ length: 100 }, (_, index) => ({
+      type: "text",
+      text: `${index}`.repeat(4_000),
+    }));
     return { system: blocks, messages: [system("s".repeat(200_000)), user(first)] };
   }
 });

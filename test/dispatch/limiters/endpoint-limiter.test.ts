@@ -21,7 +21,10 @@ describe("the limiter of a slot", () => {
   });
 
   it("enters both and releases both, once", async () => {
-    const [provider, endpoint] = [new ConcurrencyLimiter(5, queue()), new ConcurrencyLimiter(5, queue())];
+    const [provider, endpoint] = [
+      new ConcurrencyLimiter(5, queue()),
+      new ConcurrencyLimiter(5, queue()),
+    ];
     const slot = endpointLimiter(provider, endpoint);
     const releases = [admitted(slot.tryEnter()), admitted(await slot.enter(NEVER))];
     expect(counts(provider, endpoint)).toEqual([
@@ -38,26 +41,32 @@ describe("the limiter of a slot", () => {
   it.each([
     ["the endpoint's", 5, 1],
     ["the provider's", 1, 5],
-  ])("is shut where %s limit is reached, and keeps nothing of the other", async (_, providerLimit, endpointLimit) => {
-    const none = queue({ size: 0 });
-    const [provider, endpoint] = [
-      new ConcurrencyLimiter(providerLimit, none),
-      new ConcurrencyLimiter(endpointLimit, none),
-    ];
-    const slot = endpointLimiter(provider, endpoint);
-    const release = admitted(slot.tryEnter());
-    expect(slot.tryEnter()).toBeNull();
-    expect(await slot.enter(NEVER)).toBeNull();
-    expect(counts(provider, endpoint)).toEqual([
-      [1, 0],
-      [1, 0],
-    ]);
-    release();
-    admitted(slot.tryEnter());
-  });
+  ])(
+    "is shut where %s limit is reached, and keeps nothing of the other",
+    async (_, providerLimit, endpointLimit) => {
+      const none = queue({ size: 0 });
+      const [provider, endpoint] = [
+        new ConcurrencyLimiter(providerLimit, none),
+        new ConcurrencyLimiter(endpointLimit, none),
+      ];
+      const slot = endpointLimiter(provider, endpoint);
+      const release = admitted(slot.tryEnter());
+      expect(slot.tryEnter()).toBeNull();
+      expect(await slot.enter(NEVER)).toBeNull();
+      expect(counts(provider, endpoint)).toEqual([
+        [1, 0],
+        [1, 0],
+      ]);
+      release();
+      admitted(slot.tryEnter());
+    },
+  );
 
   it("keeps no slot of the provider while it waits for the endpoint's", () => {
-    const [provider, endpoint] = [new ConcurrencyLimiter(2, queue()), new ConcurrencyLimiter(1, queue())];
+    const [provider, endpoint] = [
+      new ConcurrencyLimiter(2, queue()),
+      new ConcurrencyLimiter(1, queue()),
+    ];
     admitted(endpointLimiter(provider, endpoint).tryEnter());
     void endpointLimiter(provider, endpoint).enter(NEVER);
     expect(counts(provider, endpoint)).toEqual([
@@ -123,18 +132,27 @@ describe("the limiter of a slot", () => {
         fc.integer({ min: 1, max: 4 }),
         fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 3 }),
         fc.integer({ min: 0, max: 4 }),
-        fc.array(fc.record({ endpoint: fc.nat({ max: 2 }), isGivenUp: fc.boolean() }), { minLength: 1, maxLength: 20 }),
+        fc.array(fc.record({ endpoint: fc.nat({ max: 2 }), isGivenUp: fc.boolean() }), {
+          minLength: 1,
+          maxLength: 20,
+        }),
         async (scheduler, limit, endpointLimits, size, calls) => {
           const provider = new ConcurrencyLimiter(limit, queue({ size }));
-          const endpoints = endpointLimits.map((own) => new ConcurrencyLimiter(own, queue({ size })));
+          const endpoints = endpointLimits.map(
+            (own) => new ConcurrencyLimiter(own, queue({ size })),
+          );
           const running = endpointLimits.map(() => 0);
           const call = async (at: number, isGivenUp: boolean): Promise<void> => {
             const endpoint = endpoints[at];
             if (endpoint === undefined) throw new Error("no such endpoint");
             await scheduler.schedule(Promise.resolve(), "comes");
             const controller = new AbortController();
-            if (isGivenUp) void scheduler.schedule(Promise.resolve(), "gives up").then(() => controller.abort());
-            const release = await endpointLimiter(provider, endpoint).enter(NEVER, controller.signal);
+            if (isGivenUp)
+              void scheduler.schedule(Promise.resolve(), "gives up").then(() => controller.abort());
+            const release = await endpointLimiter(provider, endpoint).enter(
+              NEVER,
+              controller.signal,
+            );
             if (release === null) return;
             running[at] = (running[at] ?? 0) + 1;
             expect(running[at]).toBeLessThanOrEqual(endpointLimits[at] ?? 0);
@@ -143,7 +161,9 @@ describe("the limiter of a slot", () => {
             running[at] = (running[at] ?? 0) - 1;
             release();
           };
-          const all = calls.map(({ endpoint, isGivenUp }) => call(endpoint % endpoints.length, isGivenUp));
+          const all = calls.map(({ endpoint, isGivenUp }) =>
+            call(endpoint % endpoints.length, isGivenUp),
+          );
           await scheduler.waitFor(Promise.all(all));
           expect(counts(provider, ...endpoints)).toEqual([[0, 0], ...endpoints.map(() => [0, 0])]);
         },

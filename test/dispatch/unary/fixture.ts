@@ -27,7 +27,11 @@ export function emptyCallLog(): CallLog {
 }
 
 /** A provider in memory: the body of a call is the list of its inputs, and so is a right answer. */
-function stub(id: string, log: CallLog, replyTo: (inputs: readonly string[]) => Reply): Pick<Dispatcher, "dispatch"> {
+function stub(
+  id: string,
+  log: CallLog,
+  replyTo: (inputs: readonly string[]) => Reply,
+): Pick<Dispatcher, "dispatch"> {
   return {
     dispatch({ body }, handler) {
       if (typeof body !== "string") throw new Error("a body that is no text");
@@ -62,12 +66,17 @@ function stub(id: string, log: CallLog, replyTo: (inputs: readonly string[]) => 
         if (!open || reply.kind === "never") return;
         if (reply.kind === "reset") {
           end();
-          handler.onResponseError?.(controller, Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+          handler.onResponseError?.(
+            controller,
+            Object.assign(new Error("reset"), { code: "ECONNRESET" }),
+          );
           return;
         }
         const status = "status" in reply ? reply.status : 200;
         const headers =
-          reply.kind === "status" && reply.retryAfter !== undefined ? { "retry-after": reply.retryAfter } : {};
+          reply.kind === "status" && reply.retryAfter !== undefined
+            ? { "retry-after": reply.retryAfter }
+            : {};
         handler.onResponseStart?.(controller, status, headers, "");
         handler.onResponseData?.(controller, Buffer.from(JSON.stringify(answerOf(reply, inputs))));
         end();
@@ -86,7 +95,10 @@ function answerOf(reply: Reply, inputs: readonly string[]): unknown {
   return reply.kind === "ok" ? inputs : { error: "a secret of the provider" };
 }
 
-/** A task whose inputs are the texts, in parts of `size`, and whose reader takes only the very list that was sent. */
+/**
+ * A task whose inputs are the texts, in parts of `size`, and whose reader takes only the very list
+ * that was sent.
+ */
 export function echoTask(inputs: readonly string[], size: number, takesGaps: boolean): UnaryTask {
   const parts: UnaryPart[] = [];
   for (let first = 0; first < inputs.length; first += size) {
@@ -103,9 +115,20 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
           const said: unknown = JSON.parse(Buffer.from(bytes.whole).toString());
           if (JSON.stringify(said) !== JSON.stringify(own)) return faultyAnswer("result_count");
           const vectors = own.map((text) => ({ dimension: 1, encoding: "base64", text }) as const);
-          return { operation: "embed", vectors, inputTokens: own.length, model: null, isVerbatim: false };
+          return {
+            operation: "embed",
+            vectors,
+            inputTokens: own.length,
+            model: null,
+            isVerbatim: false,
+          };
         },
-        readError: (status) => ({ kind: kindOfStatus(status), status, retryAfter: null, code: null }),
+        readError: (status) => ({
+          kind: kindOfStatus(status),
+          status,
+          retryAfter: null,
+          code: null,
+        }),
       }),
     });
   }

@@ -2,7 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gathering, type Gathered, type GatherJob } from "../../../src/dispatch/gather.ts";
 import { EndpointTracker } from "../../../src/dispatch/endpoint-tracker.ts";
-import { echoTask, emptyCallLog, fixtureOf, type CallLog, type Reply, type Stubbed } from "./fixture.ts";
+import {
+  echoTask,
+  emptyCallLog,
+  fixtureOf,
+  type CallLog,
+  type Reply,
+  type Stubbed,
+} from "./fixture.ts";
 
 const TEXTS = Array.from({ length: 10 }, (_, index) => `t${index}`);
 
@@ -26,7 +33,9 @@ function jobOf(stubs: readonly Stubbed[], log: CallLog, more: Partial<GatherJob>
 function textsOf({ ends }: Gathered): readonly (readonly string[] | null)[] | null {
   if (ends === null) return null;
   return ends.map((end) =>
-    "result" in end && end.result.operation === "embed" ? end.result.vectors.map(({ text }) => text) : null,
+    "result" in end && end.result.operation === "embed"
+      ? end.result.vectors.map(({ text }) => text)
+      : null,
   );
 }
 
@@ -41,7 +50,11 @@ const ok: Reply = { kind: "ok" };
 const broken: Reply = { kind: "status", status: 500 };
 
 /** Fails each part `times` times in this way, then answers. */
-function failing(times: number, reply: Reply, only: (inputs: readonly string[]) => boolean = () => true) {
+function failing(
+  times: number,
+  reply: Reply,
+  only: (inputs: readonly string[]) => boolean = () => true,
+) {
   const seen = new Map<string, number>();
   return (inputs: readonly string[]): Reply => {
     const key = inputs.join();
@@ -59,7 +72,9 @@ describe("gathering parts", () => {
     expect(gathered.answered.map(({ searches }) => searches)).toEqual([0, 0, 0, 0, 0]);
     expect(log.calls).toHaveLength(5);
     expect(log.most).toBe(4);
-    expect(gathered.attempts).toMatchObject([{ candidate: { endpoint: { id: "a" } }, failure: null, calls: 5 }]);
+    expect(gathered.attempts).toMatchObject([
+      { candidate: { endpoint: { id: "a" } }, failure: null, calls: 5 },
+    ]);
     expect(gathered.calls).toBe(5);
   });
 
@@ -86,7 +101,9 @@ describe("gathering parts", () => {
     ];
     const gathered = await new Gathering(jobOf(stubs, log)).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    expect(
+      log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs),
+    ).toEqual([["t4", "t5"]]);
     expect(gathered.answeredBy.map(({ endpoint }) => endpoint.id)).toEqual(["a", "b"]);
   });
 
@@ -116,7 +133,8 @@ describe("gathering parts", () => {
     const stubs = [
       {
         id: "a",
-        reply: (inputs: readonly string[]) => (inputs.includes("t0") ? refused : ({ kind: "never" } as const)),
+        reply: (inputs: readonly string[]) =>
+          inputs.includes("t0") ? refused : ({ kind: "never" } as const),
       },
       { id: "b", reply: () => ok },
     ];
@@ -135,17 +153,20 @@ describe("gathering parts", () => {
     [1, 1],
     [2, 2],
     [10, 4],
-  ])("with %i attempts allowed, a part of two endpoints is requested %i times", async (maxAttempts, expected) => {
-    const log = emptyCallLog();
-    const stubs = [
-      { id: "a", reply: () => broken },
-      { id: "b", reply: () => broken },
-    ];
-    const task = echoTask(["x"], 1, false);
-    const gathered = await new Gathering(jobOf(stubs, log, { maxAttempts, task })).run();
-    expect(gathered.error?.status).toBe(502);
-    expect(log.calls).toHaveLength(expected);
-  });
+  ])(
+    "with %i attempts allowed, a part of two endpoints is requested %i times",
+    async (maxAttempts, expected) => {
+      const log = emptyCallLog();
+      const stubs = [
+        { id: "a", reply: () => broken },
+        { id: "b", reply: () => broken },
+      ];
+      const task = echoTask(["x"], 1, false);
+      const gathered = await new Gathering(jobOf(stubs, log, { maxAttempts, task })).run();
+      expect(gathered.error?.status).toBe(502);
+      expect(log.calls).toHaveLength(expected);
+    },
+  );
 
   it("gives what there is where the caller takes gaps, and an error where there is nothing", async () => {
     const log = emptyCallLog();
@@ -153,14 +174,18 @@ describe("gathering parts", () => {
     const some = [{ id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) }];
     const gathered = await new Gathering(jobOf(some, log, { task })).run();
     expect(textsOf(gathered)).toEqual(PARTS.map((part) => (part.includes("t4") ? null : part)));
-    const nothing = await new Gathering(jobOf([{ id: "a", reply: () => broken }], log, { task })).run();
+    const nothing = await new Gathering(
+      jobOf([{ id: "a", reply: () => broken }], log, { task }),
+    ).run();
     expect(nothing.ends).toBeNull();
     expect(nothing.error?.status).toBe(502);
   });
 
   it("waits for a call of its own to end where a provider takes fewer than it wants", async () => {
     const log = emptyCallLog();
-    const gathered = await new Gathering(jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log)).run();
+    const gathered = await new Gathering(
+      jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log),
+    ).run();
     expect(textsOf(gathered)).toEqual(PARTS);
     expect(log.most).toBe(1);
   });
@@ -169,14 +194,18 @@ describe("gathering parts", () => {
     const log = emptyCallLog();
     const { job, gates } = fixtureOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log);
     for (const gate of gates) gate.tryEnter();
-    const gathered = await new Gathering(jobOf([], log, { ...job, task: echoTask(["x"], 1, false) })).run();
+    const gathered = await new Gathering(
+      jobOf([], log, { ...job, task: echoTask(["x"], 1, false) }),
+    ).run();
     expect(gathered.error).toMatchObject({ status: 503, code: "saturated" });
     expect(gates[0]?.inFlight).toBe(1);
   });
 
   it("ends at the deadline, with its calls closed", async () => {
     const log = emptyCallLog();
-    const job = jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log, { deadline: performance.now() + 50 });
+    const job = jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log, {
+      deadline: performance.now() + 50,
+    });
     const gathered = await new Gathering(job).run();
     expect(gathered.error).toMatchObject({ status: 504, code: "upstream_timeout_total" });
     expect(log.running).toBe(0);
@@ -189,19 +218,29 @@ describe("gathering parts", () => {
     await new Promise(setImmediate);
     expect(log.running).toBe(4);
     gathering.cancel("client_closed");
-    expect(await ended).toMatchObject({ ends: null, error: null, attempts: [{ failure: { kind: "client_closed" } }] });
+    expect(await ended).toMatchObject({
+      ends: null,
+      error: null,
+      attempts: [{ failure: { kind: "client_closed" } }],
+    });
     expect(log.running).toBe(0);
   });
 
   it("calls a second candidate too where the first is slow, and takes the first answer", async () => {
     const log = emptyCallLog();
     const stubs = [
-      { id: "a", reply: (inputs: readonly string[]) => (inputs.includes("t4") ? ({ kind: "never" } as const) : ok) },
+      {
+        id: "a",
+        reply: (inputs: readonly string[]) =>
+          inputs.includes("t4") ? ({ kind: "never" } as const) : ok,
+      },
       { id: "b", reply: () => ok },
     ];
     const gathered = await new Gathering(jobOf(stubs, log, { hedgeAfter: 20 })).run();
     expect(textsOf(gathered)).toEqual(PARTS);
-    expect(log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs)).toEqual([["t4", "t5"]]);
+    expect(
+      log.calls.filter(({ endpoint }) => endpoint === "b").map(({ inputs }) => inputs),
+    ).toEqual([["t4", "t5"]]);
     // The slow call is closed, and its line says that it was not the provider's fault.
     expect(log.running).toBe(0);
     expect(gathered.attempts).toMatchObject([
@@ -244,7 +283,9 @@ describe("gathering parts", () => {
     const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };
     const bounds = { hedgeAfter: 5, task, deadline: performance.now() + 5_000 };
     const startedAt = performance.now();
-    const gathered = await new Gathering(jobOf([slow, { id: "b", reply: () => ok }], log, bounds)).run();
+    const gathered = await new Gathering(
+      jobOf([slow, { id: "b", reply: () => ok }], log, bounds),
+    ).run();
     expect(textsOf(gathered)).toEqual([["x"], ["y"]]);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     const refused = await new Gathering(

@@ -15,7 +15,10 @@ export interface Fence {
   readonly line: number;
   /** First word of the info string; empty where there is none. */
   readonly language: string;
-  /** The rest of the info string: the path of the file that the block holds, or `>> path` where it is added to one. */
+  /**
+   * The rest of the info string: the path of the file that the block holds, or `>> path` where it
+   * is added to one.
+   */
   readonly info: string;
   /** Lines without the fence's indentation; ends with a line feed unless empty. */
   readonly text: string;
@@ -36,15 +39,21 @@ export const COMMAND_LANGUAGES: readonly string[] = [
 const OPENING = /^( *)(`{3,})(\S*) ?(.*)$/;
 const MARK = /^<!-- (not executed|executed by|ends with): (.+) -->$/;
 
-/** The pages whose commands are for readers to run, by their paths from the root: all but decisions. */
+/**
+ * The pages whose commands are for readers to run, by their paths from the root: all but decisions.
+ */
 export function pages(): readonly string[] {
   const below = (folder: string): readonly string[] =>
     readdirSync(join(ROOT, folder)).flatMap((name) => {
       const path = join(folder, name);
       return statSync(join(ROOT, path)).isDirectory() ? below(path) : [path];
     });
-  const documents = below("docs").filter((path) => path.endsWith(".md") && !path.startsWith("docs/decisions/"));
-  const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].filter((path) => existsSync(join(ROOT, path)));
+  const documents = below("docs").filter(
+    (path) => path.endsWith(".md") && !path.startsWith("docs/decisions/"),
+  );
+  const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].filter((path) =>
+    existsSync(join(ROOT, path)),
+  );
   return [...outside, ...documents.toSorted()];
 }
 
@@ -57,12 +66,21 @@ export function fencesOf(page: string, text: string = textOf(page)): readonly Fe
   const lines = text.split("\n");
   const fences: Fence[] = [];
   for (let index = 0; index < lines.length; index += 1) {
-    const [, indent = "", fence = "", language = "", info = ""] = OPENING.exec(lines[index] ?? "") ?? [];
+    const [, indent = "", fence = "", language = "", info = ""] =
+      OPENING.exec(lines[index] ?? "") ?? [];
     if (fence === "") continue;
-    const end = lines.findIndex((line, location) => location > index && line.trimEnd() === `${indent}${fence}`);
+    const end = lines.findIndex(
+      (line, location) => location > index && line.trimEnd() === `${indent}${fence}`,
+    );
     if (end === -1) throw new Error(`${page}:${index + 1}: the block is not closed`);
     const body = lines.slice(index + 1, end).map((line) => `${line.slice(indent.length)}\n`);
-    fences.push({ line: index + 1, language, info, text: body.join(""), mark: markAbove(lines, index) });
+    fences.push({
+      line: index + 1,
+      language,
+      info,
+      text: body.join(""),
+      mark: markAbove(lines, index),
+    });
     index = end;
   }
   return fences;

@@ -20,8 +20,9 @@ function settled(text: string, varies: Varies): string {
 }
 
 /**
- * Whether a command printed what the page says. In a page `…` is anything within a line, and a line that is only `…` any number of lines.
- * Times, ids, digests, durations and the width of columns may differ.
+ * Whether a command printed what the page says. In a page `…` is anything within a line, and a line
+ * that is only `…` any number of lines. Times, ids, digests, durations and the width of columns may
+ * differ.
  *
  * @param varies patterns with the flag `g`.
  */

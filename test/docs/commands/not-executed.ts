@@ -1,4 +1,7 @@
-/** Every block that no test runs, with its reason, as a person has looked at it: `page: first line: reason`, in the order of the pages. */
+/**
+ * Every block that no test runs, with its reason, as a person has looked at it:
+ * `page: first line: reason`, in the order of the pages.
+ */
 export const NOT_EXECUTED: readonly string[] = [
   "docs/coding-agents.md: export ANTHROPIC_BASE_URL=http://127.0.0.1:8080/api: needs Claude Code",
   "docs/deployment.md: docker build --file deploy/Dockerfile --tag signalbox .: needs a Docker daemon",

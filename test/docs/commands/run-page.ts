@@ -20,7 +20,9 @@ const PLACEHOLDER = /^(?:export )?([A-Z][A-Z_]*)=\S*…\S*(?: +#.*)?$/;
 /** A database of a reader's own. */
 export const QUOTED_DATABASE = /'postgres(?:ql)?:\/\/[^']*'/g;
 
-/** Runs the blocks of a page in order, in one shell. Gives what went otherwise than the page says. */
+/**
+ * Runs the blocks of a page in order, in one shell. Gives what went otherwise than the page says.
+ */
 export async function runPage(
   page: string,
   fences: readonly Fence[],
@@ -72,7 +74,8 @@ function fileOf({ info, text }: Fence, { environment }: Sandbox, index: number):
 function stepsOf(page: string, fence: Fence): readonly Step[] {
   const location = locationOf(page, fence);
   const code = fence.mark?.kind === "ends with" ? fence.mark.code : 0;
-  if (!fence.language.startsWith("console")) return [{ location, script: fence.text, output: null, code }];
+  if (!fence.language.startsWith("console"))
+    return [{ location, script: fence.text, output: null, code }];
   return fence.text
     .split(/^\$ /m)
     .slice(1)
@@ -106,7 +109,8 @@ function scriptOf(
         : `export ${name}=$(printed-key ${environment})`;
     })
     .join("\n");
-  for (const [from, to] of [...Object.entries(replace), ...sandbox.ports]) text = text.replaceAll(from, to);
+  for (const [from, to] of [...Object.entries(replace), ...sandbox.ports])
+    text = text.replaceAll(from, to);
   if (database !== undefined) text = text.replaceAll(QUOTED_DATABASE, `'${database}'`);
   const files = `> "$DOCS_STATE/${index}.out" 2>${output === null ? `"$DOCS_STATE/${index}.err"` : "&1"}`;
   const strict = output === null && code === 0;
@@ -150,17 +154,24 @@ function complaints(
   varies?: Varies,
 ): readonly string[] {
   const state = environment["DOCS_STATE"] ?? "";
-  const read = (name: string): string => (existsSync(join(state, name)) ? readFileSync(join(state, name), "utf8") : "");
+  const read = (name: string): string =>
+    existsSync(join(state, name)) ? readFileSync(join(state, name), "utf8") : "";
   const found: string[] = [];
   for (const [index, { location, output, code }] of steps.entries()) {
     const printed = withPorts(read(`${index}.out`), ports);
     const errors = read(`${index}.err`);
     const exit = read(`${index}.code`).trim();
     if (exit === "") {
-      const all = [printed, errors, ended.stderr, index === 0 ? read("setup") : ""].join("\n").trim();
-      return [...found, `${location}\nended with ${ended.code}, and what follows was not run:\n${all}`];
+      const all = [printed, errors, ended.stderr, index === 0 ? read("setup") : ""]
+        .join("\n")
+        .trim();
+      return [
+        ...found,
+        `${location}\nended with ${ended.code}, and what follows was not run:\n${all}`,
+      ];
     }
-    if (exit !== String(code)) found.push(`${location}\nended with ${exit}, not ${code}:\n${printed}${errors}`);
+    if (exit !== String(code))
+      found.push(`${location}\nended with ${exit}, not ${code}:\n${printed}${errors}`);
     else if (output !== null && !outputMatches(output, printed, varies))
       found.push(`${location}\nprinted:\n${printed}`);
   }

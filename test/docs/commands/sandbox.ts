@@ -1,4 +1,12 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GIT_ENVIRONMENT } from "../../cli/simulate/repository.ts";
@@ -7,9 +15,19 @@ import { freePort } from "../../support/ports.ts";
 import { COMPILED } from "../../support/node-cache.ts";
 
 /** What stands in a checkout and pages may change. */
-const COPIED = ["routes.yaml", "schemas", "policies", "policy-library", "docs/examples", "package.json"];
+const COPIED = [
+  "routes.yaml",
+  "schemas",
+  "policies",
+  "policy-library",
+  "docs/examples",
+  "package.json",
+];
 
-/** Folders of a reader's own: a checkout after `npm ci`, with stand-ins for programs that a page calls. */
+/**
+ * Folders of a reader's own: a checkout after `npm ci`, with stand-ins for programs that a page
+ * calls.
+ */
 export interface Sandbox {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -27,7 +45,9 @@ esac
 exec "$DOCS_NODE" "$DOCS_MAIN" "$@"
 `;
 
-/** A page serves in one terminal and calls in another: here the command comes back when it listens. */
+/**
+ * A page serves in one terminal and calls in another: here the command comes back when it listens.
+ */
 const SERVE_BESIDE = `#!/bin/bash
 pids="$DOCS_STATE/$1.pid" log="$DOCS_STATE/$1.log"
 if [ -f "$pids" ]; then
@@ -77,11 +97,20 @@ const PRINTED_KEY = `#!/bin/bash
 grep -oh "sbx_$1_[0-9A-Za-z_]*" "$DOCS_STATE/serve.log" "$DOCS_STATE/first.log" "$HOME/.signalbox/first-key" 2>/dev/null | tail -1
 `;
 
-/** Makes the folder of one page. @throws {Error} where `npm start` is not what the stand-in does. */
+/**
+ * Makes the folder of one page. @throws {Error} where `npm start` is not what the stand-in does.
+ */
 export async function makeSandbox(): Promise<Sandbox> {
-  const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  if (scripts["start"] !== "node src/main.ts serve --demo" || scripts["signalbox"] !== "node src/main.ts") {
-    throw new Error("package.json: the stand-ins of test/docs/commands/sandbox.ts do something else");
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(
+    readFileSync(join(ROOT, "package.json"), "utf8"),
+  );
+  if (
+    scripts["start"] !== "node src/main.ts serve --demo" ||
+    scripts["signalbox"] !== "node src/main.ts"
+  ) {
+    throw new Error(
+      "package.json: the stand-ins of test/docs/commands/sandbox.ts do something else",
+    );
   }
   const above = realpathSync(mkdtempSync(join(tmpdir(), "signalbox-page-")));
   const [folder, bin, state] = [join(above, "signalbox"), join(above, "bin"), join(above, "state")];
@@ -95,7 +124,8 @@ export async function makeSandbox(): Promise<Sandbox> {
     curl: CURL,
     "printed-key": PRINTED_KEY,
   };
-  for (const [name, script] of Object.entries(programs)) writeFileSync(join(bin, name), script, { mode: 0o755 });
+  for (const [name, script] of Object.entries(programs))
+    writeFileSync(join(bin, name), script, { mode: 0o755 });
   const port = await freePort(2);
   const ports = new Map([
     ["8080", `${port}`],

@@ -3,7 +3,10 @@ import type { Varies } from "./compare-output.ts";
 
 /** What a page takes for granted. */
 export interface PageSetup {
-  /** A demo serves before the first block; `SIGNALBOX_KEY` is its key, `MANAGER` one with operations:manage. */
+  /**
+   * A demo serves before the first block; `SIGNALBOX_KEY` is its key, `MANAGER` one with
+   * operations:manage.
+   */
   readonly served?: true;
   /** Shell, before the first block. */
   readonly setup?: string;
@@ -28,7 +31,10 @@ const chat = (route: string, key = "SIGNALBOX_KEY"): string =>
   `curl -s http://127.0.0.1:$PORT/v1/chat/completions -H "Authorization: Bearer $${key}" \
   -H 'Content-Type: application/json' -d '{"model": "${route}", "messages": [{"role": "user", "content": "Hello"}]}'\n`;
 
-/** Waits until a command succeeds: records are written behind the answers, and files are read when they have changed. */
+/**
+ * Waits until a command succeeds: records are written behind the answers, and files are read when
+ * they have changed.
+ */
 const until = (command: string): string =>
   `for _ in $(seq 200); do if ${command}; then break; fi; sleep 0.1; done; ${command}\n`;
 
@@ -47,7 +53,8 @@ const time = bytes.indexOf("\\"at\\":", bytes.indexOf("{\\"position\\":2,")) + 5
 bytes[time] ^= 1;
 database.prepare("UPDATE evidence_batches SET records = ? WHERE last = ?").run(bytes, row.last);`;
 
-const FALLBACK = '$ curl -sD - http://127.0.0.1:8080/v1/chat/completions -H "Authorization: Bearer $SIGNALBOX_KEY" \\';
+const FALLBACK =
+  '$ curl -sD - http://127.0.0.1:8080/v1/chat/completions -H "Authorization: Bearer $SIGNALBOX_KEY" \\';
 
 /** By path from the root. A page without a row is run in a folder where nothing serves. */
 export const SETUPS: Readonly<Record<string, PageSetup>> = {
@@ -55,7 +62,7 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
     marks: {
       "$ npm run -s signalbox -- simulate --base main --head us-fallback": {
         kind: "executed by",
-        file: "test/docs/simulate.test.ts",
+        file: "test/docs/simulate.long.test.ts",
       },
     },
   },
@@ -68,7 +75,9 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
   "docs/evidence.md": {
     served: true,
     setup: `${chat("chat-large")}${until("signalbox evidence tail --limit 1 | grep -q completed")}${chat("chat-large", "MANAGER")}${until("signalbox evidence tail --limit 1 | grep -q insufficient_scope")}`,
-    before: { "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n` },
+    before: {
+      "$ signalbox evidence verify": `"$DOCS_NODE" -e '${TAMPER.replaceAll("'", `'"'"'`)}'\n`,
+    },
   },
   "docs/explain.md": { served: true, console: "test/docs/explain.test.ts" },
   "docs/first-configuration.md": {
@@ -79,7 +88,11 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
   },
   "docs/governance.md": {
     served: true,
-    setup: [...Array<string>(6).fill("chat-large"), ...Array<string>(3).fill("chat-small-eu"), "absent"]
+    setup: [
+      ...Array<string>(6).fill("chat-large"),
+      ...Array<string>(3).fill("chat-small-eu"),
+      "absent",
+    ]
       .map((route) => chat(route))
       .join(""),
     // What has not ended yet would count as running.
@@ -96,7 +109,8 @@ export const SETUPS: Readonly<Record<string, PageSetup>> = {
     served: true,
     setup: `KEY=$(signalbox keys create --workspace acme-dev --scopes inference --owner a --expires 1d --requests-per-minute 30 --quiet)
 ${until(chat("chat-small", "KEY").trimEnd())}`,
-    // A key stands in the list with what it has used in the present minute: requested again, in a minute that does not end at once.
+    // A key stands in the list with what it has used in the present minute: requested again, in a
+    // minute that does not end at once.
     before: {
       "$ signalbox limits --workspace acme-dev": `if [ "$(date +%-S)" -gt 52 ]; then sleep $((61 - $(date +%-S))); fi
 ${chat("chat-small", "KEY")}`,
@@ -116,9 +130,10 @@ sed -i '16a passing := eu_residency.pass.processed_in_eu with input as labelled 
   },
   "docs/policy-lifecycle.md": {
     served: true,
-    console: "test/docs/policy-lifecycle.test.ts",
+    console: "test/docs/policy-lifecycle.long.test.ts",
     before: {
-      // The folder's routes.yaml has no workspace `platform`: a database that is named is not compared with it.
+      // The folder's routes.yaml has no workspace `platform`: a database that is named is not
+      // compared with it.
       "signalbox keys create --workspace platform --scopes operations:manage --owner user:anna --expires 90d --labels privacy":
         "export SIGNALBOX_DATABASE=.signalbox/signalbox.db",
       "signalbox policy rollback eu-residency --reason wrong_denials   # to what was enforced before": `export SIGNALBOX_KEY=$MANAGER
@@ -130,7 +145,9 @@ ${changePolicy("A_CODE", "ANOTHER_CODE")}signalbox policy promote eu-residency
   },
   "docs/quick-start.md": {
     after: {
-      "sed -i.bak 's/tier: standard/tier: regulated/' routes.yaml": until('grep -q reloaded "$DOCS_STATE/serve.log"'),
+      "sed -i.bak 's/tier: standard/tier: regulated/' routes.yaml": until(
+        'grep -q reloaded "$DOCS_STATE/serve.log"',
+      ),
     },
     before: {
       "$ npm run -s signalbox -- evidence tail --limit 2": until(
@@ -138,5 +155,5 @@ ${changePolicy("A_CODE", "ANOTHER_CODE")}signalbox policy promote eu-residency
       ),
     },
   },
-  "docs/simulate.md": { console: "test/docs/simulate.test.ts" },
+  "docs/simulate.md": { console: "test/docs/simulate.long.test.ts" },
 };

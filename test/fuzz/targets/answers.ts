@@ -5,7 +5,11 @@ import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
-import { type ExchangePlan, planExchange, upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+import {
+  type ExchangePlan,
+  planExchange,
+  upstreamFor,
+} from "../../../src/dialects/exchange-plan.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { contextFor } from "../../dialects/laws/speak.ts";
 import { contextOf, DIALECT_NAMES, NO_EDITS, targetOf } from "../../dialects/laws/target.ts";
@@ -28,13 +32,17 @@ const REPORTED: readonly InferenceEvent[] = [
 ];
 
 const json = (value: unknown): string => JSON.stringify(value);
-const sse = (...events: readonly unknown[]): string => events.map((event) => `data: ${json(event)}\n\n`).join("");
+const sse = (...events: readonly unknown[]): string =>
+  events.map((event) => `data: ${json(event)}\n\n`).join("");
 
 const GEMINI = [
   { candidates: [{ content: { role: "model", parts: [{ text: "héllo" }] } }], modelVersion: "m" },
   {
     candidates: [
-      { content: { parts: [{ functionCall: { name: "look_up", args: { city: "Ghent" } } }] }, finishReason: "STOP" },
+      {
+        content: { parts: [{ functionCall: { name: "look_up", args: { city: "Ghent" } } }] },
+        finishReason: "STOP",
+      },
     ],
     usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
   },
@@ -66,7 +74,9 @@ const OTHERS: Readonly<
   gemini: { stream: sse(...GEMINI), whole: json(GEMINI[1]) },
   "bedrock-converse": {
     stream: Buffer.concat(
-      CONVERSE.map(([type, body]) => encodeFrame({ ":event-type": type, ":message-type": "event" }, body)),
+      CONVERSE.map(([type, body]) =>
+        encodeFrame({ ":event-type": type, ":message-type": "event" }, body),
+      ),
     ),
     whole: json({
       output: { message: { role: "assistant", content: [{ text: "héllo" }] } },
@@ -85,7 +95,10 @@ const OTHERS: Readonly<
   },
 };
 
-function samplesOf(dialect: GenerateDialect): { readonly stream: string | Uint8Array; readonly whole: string } {
+function samplesOf(dialect: GenerateDialect): {
+  readonly stream: string | Uint8Array;
+  readonly whole: string;
+} {
   const other = OTHERS[dialect];
   if (other !== undefined) return other;
   const protocol = PROTOCOLS.find(({ name }) => name === dialect);
@@ -101,23 +114,41 @@ function samplesOf(dialect: GenerateDialect): { readonly stream: string | Uint8A
   };
 }
 
-/** The way from a surface to a dialect and back, for a stream or for a whole answer; `null` where there is none. */
-function exchangeOf(spoken: Spoken, dialect: GenerateDialect, stream: boolean): ExchangePlan | null {
+/**
+ * The way from a surface to a dialect and back, for a stream or for a whole answer; `null` where
+ * there is none.
+ */
+function exchangeOf(
+  spoken: Spoken,
+  dialect: GenerateDialect,
+  stream: boolean,
+): ExchangePlan | null {
   const request = spoken.read({ ...spoken.body, ...(stream ? { stream: true } : {}) });
   if ("code" in request) throw new Error(request.message);
   const { surface } = spoken;
-  const [row, target, upstream] = [route("r", "e", []), targetOf(dialect), upstreamFor("generate", dialect)];
+  const [row, target, upstream] = [
+    route("r", "e", []),
+    targetOf(dialect),
+    upstreamFor("generate", dialect),
+  ];
   const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
   if ("code" in canonical) throw new Error(canonical.message);
   const made = prepareTranslation(canonical, row, request.shape, target, upstream);
   if ("code" in made) return null;
   const prepared = surface.dialect === dialect ? null : made;
   const context = contextOf(request);
-  return planExchange({ surface, request, prepared, route: row, edits: NO_EDITS, context }, target, upstream);
+  return planExchange(
+    { surface, request, prepared, route: row, edits: NO_EDITS, context },
+    target,
+    upstream,
+  );
 }
 
 /** All that a client would get of a stream, and how it ended. */
-function relayed(stream: AnswerStream, parts: readonly Uint8Array[]): { readonly text: string; readonly end: string } {
+function relayed(
+  stream: AnswerStream,
+  parts: readonly Uint8Array[],
+): { readonly text: string; readonly end: string } {
   const sent: Uint8Array[] = [];
   for (const part of parts) {
     if (stream.failure !== null || stream.done) break;
@@ -143,13 +174,18 @@ export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) =>
   return [
     {
       name: `${dialect}: a stream ends in one named way, however it is cut, for every surface`,
-      property: fc.property(mutated([stream]), cuts, fc.constantFrom(...surfaces), (bytes, positions, spoken) => {
-        const first = relayed(open(spoken, true).stream(), [bytes]);
-        const cut = relayed(open(spoken, true).stream(), pieces(bytes, positions));
-        ok(KINDS.has(first.end), first.end);
-        strictEqual(cut.end, first.end);
-        deepStrictEqual(cut.text, first.text);
-      }),
+      property: fc.property(
+        mutated([stream]),
+        cuts,
+        fc.constantFrom(...surfaces),
+        (bytes, positions, spoken) => {
+          const first = relayed(open(spoken, true).stream(), [bytes]);
+          const cut = relayed(open(spoken, true).stream(), pieces(bytes, positions));
+          ok(KINDS.has(first.end), first.end);
+          strictEqual(cut.end, first.end);
+          deepStrictEqual(cut.text, first.text);
+        },
+      ),
     },
     {
       name: `${dialect}: a whole answer is one or fails by name, for every surface`,
@@ -171,7 +207,10 @@ export const ANSWERS: readonly FuzzTarget[] = DIALECT_NAMES.flatMap((dialect) =>
         (bytes, status) => {
           const failure = upstreamFor("generate", dialect).readError(status, bytes);
           ok(KINDS.has(failure.kind));
-          ok(failure.code === null || /^[a-z0-9_.-]{1,80}$/i.test(failure.code), "a code that is not of our form");
+          ok(
+            failure.code === null || /^[a-z0-9_.-]{1,80}$/i.test(failure.code),
+            "a code that is not of our form",
+          );
         },
       ),
     },

@@ -59,23 +59,25 @@ const BODIES = [
   },
 ].map((body) => JSON.stringify(body));
 
-export const BODIES_OF_SURFACES: readonly FuzzTarget[] = INFERENCE_ENDPOINTS.map(({ path, surface, body: schema }) => {
-  if (schema === null) throw new Error(`${path} takes any body`);
-  const validate = bodyValidator(schema);
-  const quiet = (error: { readonly message: string }): void =>
-    ok(!error.message.includes(CANARY), "a refusal repeats a value");
-  return {
-    name: `${path}: a body is read, or refused without a value`,
-    property: fc.property(mutated(BODIES), (bytes) => {
-      const body = parseJsonBytes(bytes);
-      if (body === undefined || !isJsonObject(body)) return;
-      const refused = validate(body) ?? surface.refuseUnknown(body, "reject");
-      if (refused !== null) return quiet(refused);
-      const request = surface.parse(body, bytes.length, NO_HEADERS);
-      if ("code" in request) return quiet(request);
-      if (surface.kind !== "generate") return;
-      const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
-      if ("code" in canonical) quiet(canonical);
-    }),
-  };
-});
+export const BODIES_OF_SURFACES: readonly FuzzTarget[] = INFERENCE_ENDPOINTS.map(
+  ({ path, surface, body: schema }) => {
+    if (schema === null) throw new Error(`${path} takes any body`);
+    const validate = bodyValidator(schema);
+    const quiet = (error: { readonly message: string }): void =>
+      ok(!error.message.includes(CANARY), "a refusal repeats a value");
+    return {
+      name: `${path}: a body is read, or refused without a value`,
+      property: fc.property(mutated(BODIES), (bytes) => {
+        const body = parseJsonBytes(bytes);
+        if (body === undefined || !isJsonObject(body)) return;
+        const refused = validate(body) ?? surface.refuseUnknown(body, "reject");
+        if (refused !== null) return quiet(refused);
+        const request = surface.parse(body, bytes.length, NO_HEADERS);
+        if ("code" in request) return quiet(request);
+        if (surface.kind !== "generate") return;
+        const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
+        if ("code" in canonical) quiet(canonical);
+      }),
+    };
+  },
+);

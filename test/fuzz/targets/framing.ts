@@ -1,6 +1,9 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { FrameReader, readHeaders } from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
+import {
+  FrameReader,
+  readHeaders,
+} from "../../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { parseSseEvent, SseFramer } from "../../../src/dialects/sse.ts";
 import { encodeFrame } from "../../dialects/bedrock-converse/wire.ts";
 import { cuts, mutated, pieces } from "../mutations.ts";
@@ -18,12 +21,21 @@ const SSE = [
 const FRAMES = [
   Buffer.concat([
     encodeFrame({ ":message-type": "event", ":event-type": "messageStart" }, { role: "assistant" }),
-    encodeFrame({ ":message-type": "event", ":event-type": "contentBlockDelta" }, { delta: { text: "é" } }),
+    encodeFrame(
+      { ":message-type": "event", ":event-type": "contentBlockDelta" },
+      { delta: { text: "é" } },
+    ),
   ]),
-  encodeFrame({ ":message-type": "exception", ":exception-type": "throttlingException" }, { message: "m" }),
+  encodeFrame(
+    { ":message-type": "exception", ":exception-type": "throttlingException" },
+    { message: "m" },
+  ),
 ];
 
-/** What the events say, and what is left. Where lines end with CR alone, a LF behind it may begin the next event; it says nothing there. */
+/**
+ * What the events say, and what is left. Where lines end with CR alone, a LF behind it may begin
+ * the next event; it says nothing there.
+ */
 function framed(parts: readonly Uint8Array[]): {
   readonly bytes: string;
   readonly reported: unknown;
@@ -35,7 +47,11 @@ function framed(parts: readonly Uint8Array[]): {
     .map((event) => parseSseEvent(event))
     .filter(({ event, data }) => event !== null || data !== null);
   const rest = Buffer.from(framer.end()).toString("latin1");
-  return { bytes: Buffer.concat(events).toString("latin1") + rest, reported, rest: rest.replace(/^\n/, "") };
+  return {
+    bytes: Buffer.concat(events).toString("latin1") + rest,
+    reported,
+    rest: rest.replace(/^\n/, ""),
+  };
 }
 
 function unframed(parts: readonly Uint8Array[]): {
@@ -44,18 +60,27 @@ function unframed(parts: readonly Uint8Array[]): {
 } {
   const reader = new FrameReader(4_096);
   const frames = parts.flatMap((part) => [...reader.push(part)]);
-  return { frames: frames.map(({ headers, payload }) => [[...headers], hex(payload)]), fault: reader.fault };
+  return {
+    frames: frames.map(({ headers, payload }) => [[...headers], hex(payload)]),
+    fault: reader.fault,
+  };
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 /** Pieces of one size, which are what a socket gives. */
 function fed(bytes: Uint8Array, size: number, push: (piece: Uint8Array) => unknown): void {
-  for (let start = 0; start < bytes.length; start += size) push(bytes.subarray(start, start + size));
+  for (let start = 0; start < bytes.length; start += size)
+    push(bytes.subarray(start, start + size));
 }
 
 /** Twice the bytes are at most about twice the work, whatever is repeated in them. */
-function linear(once: Uint8Array, times: number, size: number, machine: () => (piece: Uint8Array) => unknown): void {
+function linear(
+  once: Uint8Array,
+  times: number,
+  size: number,
+  machine: () => (piece: Uint8Array) => unknown,
+): void {
   const repeated = (count: number): Uint8Array =>
     Uint8Array.from(Buffer.concat(Array.from({ length: count }, () => once)));
   const measure = (count: number): number => {

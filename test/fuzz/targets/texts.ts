@@ -31,8 +31,18 @@ import type { FuzzTarget } from "../target.ts";
 const KEYS = Array.from({ length: 4 }, () => makeKeyText(randomBytes, "test").text);
 const HASH = "a".repeat(64);
 const LINES = [
-  formatHeader({ from: { position: 0, hash: HASH }, to: { position: 9, hash: HASH }, workspace: null }),
-  formatRow({ previous: HASH, position: 1, kind: "decision", hash: HASH, record: '{"id":"r","at":1}' }),
+  formatHeader({
+    from: { position: 0, hash: HASH },
+    to: { position: 9, hash: HASH },
+    workspace: null,
+  }),
+  formatRow({
+    previous: HASH,
+    position: 1,
+    kind: "decision",
+    hash: HASH,
+    record: '{"id":"r","at":1}',
+  }),
   formatPolicyHeader({ to: { position: 9, hash: HASH } }),
   formatPolicyRow({ previous: HASH, position: 1, hash: HASH, record: '{"kind":"approved"}' }),
 ];
@@ -80,7 +90,10 @@ export const TEXTS: readonly FuzzTarget[] = [
       ok(!("code" in hinted) && hinted.deadline <= performance.now() + 1_000);
       const wait = readRetryAfter({ "retry-after": one, "retry-after-ms": other }, 0);
       ok(wait === null || (Number.isInteger(wait) && wait >= 0 && wait <= 3_600_000));
-      for (const beta of MESSAGES_HEADERS.read({ "anthropic-beta": one, "anthropic-version": other }).betas) {
+      for (const beta of MESSAGES_HEADERS.read({
+        "anthropic-beta": one,
+        "anthropic-version": other,
+      }).betas) {
         ok(/^[a-z0-9][a-z0-9.-]*$/.test(beta));
       }
       parseTraceContext({ traceparent: one, tracestate: other });
@@ -91,7 +104,10 @@ export const TEXTS: readonly FuzzTarget[] = [
     property: fc.property(mutatedText(LINES), (line) => {
       const row = readRow(line);
       if (row !== null)
-        strictEqual(formatRow(row).replace(/^\{"position":\d+/, ""), line.replace(/^\{"position":\d+/, ""));
+        strictEqual(
+          formatRow(row).replace(/^\{"position":\d+/, ""),
+          line.replace(/^\{"position":\d+/, ""),
+        );
       const policy = readPolicyRow(line);
       if (policy !== null) ok(line.includes(policy.record));
       readHeader(line);
@@ -106,8 +122,10 @@ export const TEXTS: readonly FuzzTarget[] = [
         const value = parseJsonBytes(bytes);
         if (value === undefined) return;
         const text = new TextDecoder().decode(bytes);
-        // V8 may read an escaped name wrongly after another text (nodejs/node#63785); that is no law of ours; neither is the sign of zero.
-        if (!/\\|-0/.test(text)) deepStrictEqual(JSON.parse(JSON.stringify(value)), JSON.parse(text));
+        // V8 may read an escaped name wrongly after another text (nodejs/node#63785); that is no
+        // law of ours; neither is the sign of zero.
+        if (!/\\|-0/.test(text))
+          deepStrictEqual(JSON.parse(JSON.stringify(value)), JSON.parse(text));
         repeatsMember(bytes);
       },
     ),
@@ -131,20 +149,36 @@ export const TEXTS: readonly FuzzTarget[] = [
   },
   {
     name: "forms and bodies: an object of ours, or a refusal",
-    property: fc.asyncProperty(mutated(FORMS), fc.boolean(), cuts, async (bytes, isForm, positions) => {
-      const incoming = Object.assign(Readable.from(pieces(bytes, positions).filter(({ length }) => length > 0)), {
-        headers: { "content-type": isForm ? "application/x-www-form-urlencoded" : "application/json" },
-      });
-      const limits = { bodyBytes: 100_000, answerBytes: 1, requestTime: 1, bodyTime: 5_000, writeTime: 1 };
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of a request as the reader looks at
-      const body = await readBody(incoming as unknown as IncomingMessage, limits, {
-        acceptsForm: true,
-        uniqueMembers: true,
-      });
-      ok(body !== "aborted");
-      if ("code" in body) ok(!body.message.includes(CANARY));
-      else strictEqual(body.bytes, bytes.length);
-    }),
+    property: fc.asyncProperty(
+      mutated(FORMS),
+      fc.boolean(),
+      cuts,
+      async (bytes, isForm, positions) => {
+        const incoming = Object.assign(
+          Readable.from(pieces(bytes, positions).filter(({ length }) => length > 0)),
+          {
+            headers: {
+              "content-type": isForm ? "application/x-www-form-urlencoded" : "application/json",
+            },
+          },
+        );
+        const limits = {
+          bodyBytes: 100_000,
+          answerBytes: 1,
+          requestTime: 1,
+          bodyTime: 5_000,
+          writeTime: 1,
+        };
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as much of a request as the reader looks at
+        const body = await readBody(incoming as unknown as IncomingMessage, limits, {
+          acceptsForm: true,
+          uniqueMembers: true,
+        });
+        ok(body !== "aborted");
+        if ("code" in body) ok(!body.message.includes(CANARY));
+        else strictEqual(body.bytes, bytes.length);
+      },
+    ),
   },
   {
     name: "routes.yaml: a table or findings, and no finding repeats a value",

@@ -29,7 +29,12 @@ const RULES: WorkloadIdentity = {
     },
   },
 };
-const JWT = await new SignJWT({ iss: "edge", sub: "shop:till", aud: "signalbox", exp: 4_000_000_000 })
+const JWT = await new SignJWT({
+  iss: "edge",
+  sub: "shop:till",
+  aud: "signalbox",
+  exp: 4_000_000_000,
+})
   .setProtectedHeader({ alg: "ES256", kid: "a" })
   .sign(privateKey);
 const SETS = [
@@ -60,7 +65,10 @@ export const WORKLOADS: readonly FuzzTarget[] = [
     property: fc.property(mutatedText(SETS), (text) => {
       const keys = readKeySet(text);
       if (typeof keys === "string") return;
-      ok(keys.length > 0 && keys.every((key) => !Object.hasOwn(key, "d") && !Object.hasOwn(key, "k")));
+      ok(
+        keys.length > 0 &&
+          keys.every((key) => !Object.hasOwn(key, "d") && !Object.hasOwn(key, "k")),
+      );
     }),
   },
 ];

@@ -10,10 +10,17 @@ export interface IdentityProvider {
   /** Paths that were requested. */
   readonly calls: string[];
   /** Who signs in next; `null`: refuses. */
-  account: { readonly subject: string; readonly groups: readonly string[]; readonly name: string } | null;
+  account: {
+    readonly subject: string;
+    readonly groups: readonly string[];
+    readonly name: string;
+  } | null;
 }
 
-/** A real provider of OpenID Connect, which requires no password and signs in the person that the test names. */
+/**
+ * A real provider of OpenID Connect, which requires no password and signs in the person that the
+ * test names.
+ */
 export async function startIdentityProvider(callback: string): Promise<IdentityProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => {
@@ -54,10 +61,15 @@ export async function startIdentityProvider(callback: string): Promise<IdentityP
   const interact = async (...exchange: Parameters<typeof handle>): Promise<void> => {
     const { prompt, session } = await provider.interactionDetails(...exchange);
     if (idp.account === null) {
-      return provider.interactionFinished(...exchange, { error: "access_denied", error_description: "<b>no</b>" });
+      return provider.interactionFinished(...exchange, {
+        error: "access_denied",
+        error_description: "<b>no</b>",
+      });
     }
     if (prompt.name === "login") {
-      return provider.interactionFinished(...exchange, { login: { accountId: idp.account.subject } });
+      return provider.interactionFinished(...exchange, {
+        login: { accountId: idp.account.subject },
+      });
     }
     const grant = new provider.Grant({ accountId: session?.accountId ?? "", clientId: CLIENT.id });
     grant.addOIDCScope("openid");

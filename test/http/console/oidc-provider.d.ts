@@ -16,6 +16,10 @@ declare module "oidc-provider" {
     };
     callback(): (incoming: IncomingMessage, response: ServerResponse) => void;
     interactionDetails(incoming: IncomingMessage, response: ServerResponse): Promise<Details>;
-    interactionFinished(incoming: IncomingMessage, response: ServerResponse, result: object): Promise<void>;
+    interactionFinished(
+      incoming: IncomingMessage,
+      response: ServerResponse,
+      result: object,
+    ): Promise<void>;
   }
 }

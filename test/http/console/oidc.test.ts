@@ -28,7 +28,12 @@ async function startOidc(
   const adminPort = await freePort();
   const origin = `http://127.0.0.1:${adminPort}`;
   const idp = await startIdentityProvider(`${origin}/console/oidc/callback`);
-  const oidc = { issuer: idp.issuer, client_id: CLIENT.id, client_secret: { env: "PROVIDER_KEY" }, label: "Example" };
+  const oidc = {
+    issuer: idp.issuer,
+    client_id: CLIENT.id,
+    client_secret: { env: "PROVIDER_KEY" },
+    label: "Example",
+  };
   const fixture = writeFixture("http://127.0.0.1:9", (routes) => ({
     ...more(routes),
     console: edit({ url: origin, oidc, roles: ROLES }),
@@ -50,7 +55,10 @@ async function follow(url: string, jar: Jar): Promise<Answer> {
   return answer;
 }
 
-/** Follows redirects until the browser comes back from the provider; gives the address of the return. */
+/**
+ * Follows redirects until the browser comes back from the provider; gives the address of the
+ * return.
+ */
 async function atProvider(start: string, jar: Jar): Promise<string> {
   let url = start;
   for (let steps = 0; steps < 10; steps += 1) {
@@ -63,7 +71,10 @@ async function atProvider(start: string, jar: Jar): Promise<string> {
   throw new Error("the provider redirects without end");
 }
 
-async function signIn({ origin }: SignedIn, jar: Jar = new Map()): Promise<Browser & { readonly callback: Answer }> {
+async function signIn(
+  { origin }: SignedIn,
+  jar: Jar = new Map(),
+): Promise<Browser & { readonly callback: Answer }> {
   const callback = await follow(await atProvider(`${origin}/console/oidc/start`, jar), jar);
   const cookie = `signalbox_session=${jar.get("signalbox_session") ?? ""}`;
   const session = await ask(`${origin}/console/session`, { headers: { cookie } });
@@ -92,7 +103,9 @@ describe("signing in at an identity provider", () => {
     const { callback, answer } = await signIn(own);
     expect([callback.status, callback.headers.get("location")]).toEqual([302, "/console/"]);
     expect(callback.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^signalbox_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(
+        /^signalbox_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
+      ),
       expect.stringMatching(/^signalbox_sign_in=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/),
     ]);
     expect(answer.json).toMatchObject({
@@ -122,7 +135,12 @@ describe("signing in at an identity provider", () => {
       roles: ["viewer"],
       without: ["operations:manage", "policies:approve"],
     },
-    { groups: ["risk"], workspaces: ["large"], roles: ["approver"], without: ["operations:manage"] },
+    {
+      groups: ["risk"],
+      workspaces: ["large"],
+      roles: ["approver"],
+      without: ["operations:manage"],
+    },
     {
       groups: ["risk", "readers"],
       workspaces: ["large", "small"],
@@ -137,7 +155,11 @@ describe("signing in at an identity provider", () => {
     for (const scope of without) expect(answer.json.scopes).not.toContain(scope);
     const refused = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
     expect([refused.status, refused.json.error.code]).toEqual([403, "insufficient_scope"]);
-    const promotion = await post("/v1/policies/a/promotions", { candidate_revision: 1 }, { "if-match": "*" });
+    const promotion = await post(
+      "/v1/policies/a/promotions",
+      { candidate_revision: 1 },
+      { "if-match": "*" },
+    );
     expect([promotion.status, promotion.json.error.code]).toEqual([403, "insufficient_scope"]);
     const elsewhere = await get("/v1/governance/summary", { "x-signalbox-workspace": "metered" });
     expect([elsewhere.status, elsewhere.json.error.code]).toEqual([403, "workspace_not_allowed"]);
@@ -206,7 +228,9 @@ describe("signing in at an identity provider", () => {
     expect(order.toSorted()).toEqual(ids.toSorted());
     expect(await listed("workspaces=own")).toHaveLength(2);
     const before = new Date(Date.now() + 3_600_000).toISOString();
-    expect((await listed(`workspaces=all&expires_before=${before}`)).toSorted()).toEqual(ids.toSorted());
+    expect((await listed(`workspaces=all&expires_before=${before}`)).toSorted()).toEqual(
+      ids.toSorted(),
+    );
     const both = await get("/v1/keys?workspaces=all&workspace=large");
     expect([both.status, both.json.error.param]).toEqual([400, "workspaces"]);
   });
@@ -220,7 +244,10 @@ describe("signing in at an identity provider", () => {
     );
     managed.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
     const { json } = (await signIn(managed)).answer;
-    expect(json.policies).toEqual({ workspace: "large", scopes: expect.arrayContaining(["policies:approve"]) });
+    expect(json.policies).toEqual({
+      workspace: "large",
+      scopes: expect.arrayContaining(["policies:approve"]),
+    });
   });
 
   it("loses a role with the reload that takes it away, and the last one ends the session", async () => {
@@ -235,7 +262,10 @@ describe("signing in at an identity provider", () => {
       expect((await own.server.reload()).ok).toBe(true);
     };
     await change(["readers", "risk"]);
-    expect((await get("/console/session")).json).toMatchObject({ roles: ["viewer"], workspaces: ["small"] });
+    expect((await get("/console/session")).json).toMatchObject({
+      roles: ["viewer"],
+      workspaces: ["small"],
+    });
     const made = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
     expect([made.status, made.json.error.code]).toEqual([403, "insufficient_scope"]);
     await change(["risk"]);
@@ -246,7 +276,8 @@ describe("signing in at an identity provider", () => {
   it("takes no address to go to from the request, and never leads elsewhere", async () => {
     const own = await startOidc();
     const jar: Jar = new Map();
-    const query = "?return_to=https://evil.example&next=//evil.example&redirect_uri=https://evil.example";
+    const query =
+      "?return_to=https://evil.example&next=//evil.example&redirect_uri=https://evil.example";
     const start = await follow(`${own.origin}/console/oidc/start${query}`, jar);
     const target = new URL(start.headers.get("location") ?? "");
     expect(target.origin).toBe(own.idp.issuer);
@@ -269,7 +300,9 @@ describe("signing in at an identity provider", () => {
     const { answer } = await signIn(own, jar);
     expect(answer.json.signed_in).toBe(true);
     expect(jar.get("signalbox_session")).not.toBe(planted);
-    const other = await ask(`${own.origin}/v1/health`, { headers: { cookie: `signalbox_session=${planted}` } });
+    const other = await ask(`${own.origin}/v1/health`, {
+      headers: { cookie: `signalbox_session=${planted}` },
+    });
     expect([other.status, other.json.error.code]).toEqual([401, "session_ended"]);
   });
 
@@ -289,14 +322,21 @@ describe("signing in at an identity provider", () => {
     own.idp.account = { subject: "b", groups: ["risk", "readers"], name: "B" };
     const { get } = await signIn(own);
     const { json } = await get("/console/session", { "x-signalbox-workspace": "small" });
-    expect([json.workspace, json.roles, json.workspaces]).toEqual(["small", ["viewer"], ["large", "small"]]);
+    expect([json.workspace, json.roles, json.workspaces]).toEqual([
+      "small",
+      ["viewer"],
+      ["large", "small"],
+    ]);
   });
 
   it("is refused without a role, and says what to request", async () => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups: ["<script>"], name: "B" };
     const { callback, answer } = await signIn(own);
-    expect([callback.status, callback.headers.get("content-type")]).toEqual([403, "text/plain; charset=utf-8"]);
+    expect([callback.status, callback.headers.get("content-type")]).toEqual([
+      403,
+      "text/plain; charset=utf-8",
+    ]);
     expect(callback.text).toContain("none of your groups has a role here");
     expect(callback.text).toContain("readers (viewer), risk (approver), sre (operator)");
     expect(callback.text).not.toContain("<script>");
@@ -308,7 +348,10 @@ describe("signing in at an identity provider", () => {
     const own = await startOidc();
     own.idp.account = null;
     const { callback } = await signIn(own);
-    expect([callback.status, callback.text]).toEqual([403, expect.stringContaining("sign_in_failed")]);
+    expect([callback.status, callback.text]).toEqual([
+      403,
+      expect.stringContaining("sign_in_failed"),
+    ]);
     expect(callback.text).not.toContain("<b>");
   });
 
@@ -338,7 +381,10 @@ describe("signing in at an identity provider", () => {
     const calls = own.idp.calls.length;
     returned.searchParams.set("state", "A".repeat(43));
     const callback = await follow(returned.href, jar);
-    expect([callback.status, callback.text]).toEqual([403, expect.stringContaining("sign_in_failed")]);
+    expect([callback.status, callback.text]).toEqual([
+      403,
+      expect.stringContaining("sign_in_failed"),
+    ]);
     expect(own.idp.calls).toHaveLength(calls);
   });
 
@@ -359,7 +405,10 @@ describe("signing in at an identity provider", () => {
       oidc: { ...Reflect.get(settings, "oidc"), issuer: "http://127.0.0.1:9" },
     }));
     const answer = await ask(`${own.origin}/console/oidc/start`);
-    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("sign_in_unavailable")]);
+    expect([answer.status, answer.text]).toEqual([
+      503,
+      expect.stringContaining("sign_in_unavailable"),
+    ]);
   });
 
   it("is on record as the person's, by a digest of who they are", async () => {

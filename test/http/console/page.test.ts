@@ -48,7 +48,12 @@ describe("the console's page", () => {
   it("is answered below /console/, whatever the path, with a policy that allows nothing from elsewhere", async () => {
     const bundle = await built();
     const url = await startPage(() => Promise.resolve(bundle));
-    for (const path of ["/console", "/console/", "/console/decisions?a=b", "/console/../console/x"]) {
+    for (const path of [
+      "/console",
+      "/console/",
+      "/console/decisions?a=b",
+      "/console/../console/x",
+    ]) {
       const answer = await ask(`${url}${path}`);
       expect([path, answer.status, answer.text]).toEqual([path, 200, "<title>the page</title>"]);
       expect(Object.fromEntries(answer.headers)).toMatchObject({
@@ -95,7 +100,10 @@ describe("the console's page", () => {
     let bundle: Bundle | null = null;
     const url = await startPage(() => Promise.resolve(bundle));
     const absent = await ask(`${url}/console/`);
-    expect([absent.status, absent.text]).toEqual([503, expect.stringContaining("npm run build:console")]);
+    expect([absent.status, absent.text]).toEqual([
+      503,
+      expect.stringContaining("npm run build:console"),
+    ]);
     bundle = await built();
     expect((await ask(`${url}/console/`)).status).toBe(200);
   });
@@ -106,7 +114,11 @@ describe("the console's page", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([302, "/console/"]);
     for (const path of ["/", "/console", "/console/", "/console/session", ASSET]) {
       const elsewhere = await ask(`${server.url}${path}`);
-      expect([path, elsewhere.status, elsewhere.json.error.code]).toEqual([path, 404, "unknown_path"]);
+      expect([path, elsewhere.status, elsewhere.json.error.code]).toEqual([
+        path,
+        404,
+        "unknown_path",
+      ]);
     }
   });
 
@@ -125,9 +137,13 @@ describe("the console's page", () => {
     const { server, origin } = await startConsole({ console: "public", exposure: "behind_proxy" });
     const { text } = await addKey(server.store, "large", ["governance:read"]);
     const answer = await signInAt(origin, { key: text });
-    expect(answer.headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-signalbox_session=.*; Secure$/)]);
+    expect(answer.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-signalbox_session=.*; Secure$/),
+    ]);
     expect((await browserOf(origin, answer).get("/v1/governance/summary")).status).toBe(200);
     const plain = cookieOf(answer).replace("__Host-", "");
-    expect((await ask(`${origin}/v1/governance/summary`, { headers: { cookie: plain } })).status).toBe(401);
+    expect(
+      (await ask(`${origin}/v1/governance/summary`, { headers: { cookie: plain } })).status,
+    ).toBe(401);
   });
 });

@@ -21,7 +21,9 @@ describe("signing in with a key", () => {
       build_id: "0.0.0-test",
     });
     expect(answer.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^signalbox_session=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(
+        /^signalbox_session=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict$/,
+      ),
     ]);
     expect(answer.headers.get("cache-control")).toBe("no-store");
     // The key is good for ten minutes, and the session no longer.
@@ -36,12 +38,17 @@ describe("signing in with a key", () => {
     await signInAt(origin, { key: text.replace(/.{8}$/, "AAAAAAAA") });
     await server.store.evidence.flush();
     const read = await server.store.evidence.read({ after: 0, limit: 10 });
-    expect(read.map(({ decision }) => [decision.operation, decision.outcome, decision.keyId, decision.reason])).toEqual(
-      [
-        ["control", "answer", id, null],
-        ["control", "refuse", null, "invalid_api_key"],
-      ],
-    );
+    expect(
+      read.map(({ decision }) => [
+        decision.operation,
+        decision.outcome,
+        decision.keyId,
+        decision.reason,
+      ]),
+    ).toEqual([
+      ["control", "answer", id, null],
+      ["control", "refuse", null, "invalid_api_key"],
+    ]);
   });
 
   it("stores neither the key nor the cookie", async () => {
@@ -94,7 +101,10 @@ describe("signing in with a key", () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const first = await signIn(origin, text);
-    const second = browserOf(origin, await signInAt(origin, { key: text }, { cookie: first.cookie }));
+    const second = browserOf(
+      origin,
+      await signInAt(origin, { key: text }, { cookie: first.cookie }),
+    );
     expect((await second.get(SUMMARY)).status).toBe(200);
     expect((await first.get(SUMMARY)).json.error.code).toBe("session_ended");
   });
@@ -131,7 +141,9 @@ describe("a session", () => {
     const { cookie } = await signIn(origin, text);
     const elsewhere = await ask(`${server.url}${SUMMARY}`, { headers: { cookie } });
     expect([elsewhere.status, elsewhere.json.error.code]).toEqual([401, "invalid_api_key"]);
-    const byKey = await ask(`${origin}${SUMMARY}`, { headers: { authorization: `Bearer ${text}` } });
+    const byKey = await ask(`${origin}${SUMMARY}`, {
+      headers: { authorization: `Bearer ${text}` },
+    });
     expect(byKey.status).toBe(200);
     const chat = await ask(`${origin}/v1/chat/completions`, {
       method: "POST",
@@ -145,7 +157,9 @@ describe("a session", () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);
-    const answer = await ask(`${origin}${SUMMARY}`, { headers: { cookie, authorization: "Bearer wrong" } });
+    const answer = await ask(`${origin}${SUMMARY}`, {
+      headers: { cookie, authorization: "Bearer wrong" },
+    });
     expect([answer.status, answer.json.error.code]).toEqual([401, "invalid_api_key"]);
   });
 
@@ -174,7 +188,11 @@ describe("a session", () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", ["operations:manage"]);
     const browser = await signIn(origin, text);
-    const body = { scopes: ["inference"], owner: "a", expires_at: new Date(Date.now() + 60_000).toISOString() };
+    const body = {
+      scopes: ["inference"],
+      owner: "a",
+      expires_at: new Date(Date.now() + 60_000).toISOString(),
+    };
     for (const headers of [
       { "x-signalbox-csrf": "" },
       { "x-signalbox-csrf": "A".repeat(43) },
@@ -184,7 +202,11 @@ describe("a session", () => {
       { "sec-fetch-site": "same-site" },
     ]) {
       const answer = await browser.post("/v1/keys", body, headers);
-      expect([headers, answer.status, answer.json.error.code]).toEqual([headers, 403, "csrf_failed"]);
+      expect([headers, answer.status, answer.json.error.code]).toEqual([
+        headers,
+        403,
+        "csrf_failed",
+      ]);
     }
     expect(await server.store.keys.list()).toHaveLength(1);
     const ours = await browser.post("/v1/keys", body, { origin, "sec-fetch-site": "same-origin" });
@@ -207,12 +229,16 @@ describe("a session", () => {
     const { text } = await addKey(server.store, "large", READING);
     const browser = await signIn(origin, text);
     const elsewhere = browserOf(other.origin, browser.answer);
-    await expect.poll(async () => (await elsewhere.get(SUMMARY)).status, { timeout: 5_000 }).toBe(200);
+    await expect
+      .poll(async () => (await elsewhere.get(SUMMARY)).status, { timeout: 5_000 })
+      .toBe(200);
     const without = await browser.post("/console/session/end", {}, { "x-signalbox-csrf": "" });
     expect([without.status, without.json.error.code]).toEqual([403, "csrf_failed"]);
     const ended = await browser.post("/console/session/end");
     expect([ended.status, ended.json]).toEqual([200, { signed_in: false }]);
-    expect(ended.headers.getSetCookie()).toEqual([expect.stringContaining("signalbox_session=; Path=/; Max-Age=0;")]);
+    expect(ended.headers.getSetCookie()).toEqual([
+      expect.stringContaining("signalbox_session=; Path=/; Max-Age=0;"),
+    ]);
     expect((await browser.get(SUMMARY)).json.error.code).toBe("session_ended");
     await expect
       .poll(async () => (await elsewhere.get(SUMMARY)).json.error?.code, { timeout: 3_000 })
@@ -226,7 +252,9 @@ describe("a session", () => {
     await signIn(origin, text);
     const digest = create.mock.calls[0]?.[0].digest ?? "";
     for (const value of [digest, "A".repeat(43), "", "a=b"]) {
-      const answer = await ask(`${origin}${SUMMARY}`, { headers: { cookie: `other=1; signalbox_session=${value}` } });
+      const answer = await ask(`${origin}${SUMMARY}`, {
+        headers: { cookie: `other=1; signalbox_session=${value}` },
+      });
       expect([answer.status, answer.json.error.code]).toEqual([401, "session_ended"]);
     }
   });
@@ -234,7 +262,10 @@ describe("a session", () => {
   it("is requested before anything else, and says how to sign in", async () => {
     const { origin } = await startConsole();
     const answer = await ask(`${origin}/console/session`);
-    expect([answer.status, answer.json]).toEqual([200, { signed_in: false, sign_in: { key: true, oidc: null } }]);
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      { signed_in: false, sign_in: { key: true, oidc: null } },
+    ]);
     expect(cookieOf(answer)).toBe("");
   });
 
@@ -243,7 +274,9 @@ describe("a session", () => {
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);
     vi.spyOn(server.store.sessions, "find").mockRejectedValue(new StoreUnavailableError("closed"));
-    const answer = await ask(`${origin}${SUMMARY}`, { headers: { cookie: cookie.replace(/.$/, "_") } });
+    const answer = await ask(`${origin}${SUMMARY}`, {
+      headers: { cookie: cookie.replace(/.$/, "_") },
+    });
     expect([answer.status, answer.json.error.code]).toEqual([503, "store_unavailable"]);
   });
 });

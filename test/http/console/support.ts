@@ -16,7 +16,12 @@ export async function ask(url: string, init: RequestInit = {}): Promise<Answer> 
   const response = await fetch(url, { redirect: "manual", ...init });
   const text = await response.text();
   const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : null };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? JSON.parse(text) : null,
+  };
 }
 
 /** The name and value of the cookie that an answer sets. */
@@ -31,7 +36,11 @@ export interface Browser {
   readonly answer: Answer;
   readonly cookie: string;
   readonly get: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
-  readonly post: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
+  readonly post: (
+    path: string,
+    body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Answer>;
 }
 
 export function signInAt(
@@ -81,7 +90,10 @@ export interface Served {
 }
 
 /** A server with the console on its admin listener, over SQLite. */
-export async function startConsole(more: Partial<ServeOptions> = {}, fixture?: Fixture): Promise<Served> {
+export async function startConsole(
+  more: Partial<ServeOptions> = {},
+  fixture?: Fixture,
+): Promise<Served> {
   const own = fixture ?? writeFixture("http://127.0.0.1:9");
   const server = await startRunning(own, { console: "admin", ...more });
   return { fixture: own, server, origin: more.console === "public" ? server.url : server.adminUrl };

@@ -34,10 +34,18 @@ beforeAll(async () => {
   ).json.access_token;
 });
 
-const preflight = (path: string, origin: string, headers = "authorization, content-type"): Promise<Response> =>
+const preflight = (
+  path: string,
+  origin: string,
+  headers = "authorization, content-type",
+): Promise<Response> =>
   fetch(`${server.url}${path}`, {
     method: "OPTIONS",
-    headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": headers },
+    headers: {
+      origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": headers,
+    },
   });
 
 const corsHeaders = ({ headers }: Response): string[] =>
@@ -60,14 +68,18 @@ describe("a preflight", () => {
     expect(response.headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  it.each(["https://evil.example", "null", `${ORIGIN}.evil.example`, `${ORIGIN}/`, "https://APP.example.com", REVOKED])(
-    "is not answered for %s",
-    async (origin) => {
-      const response = await preflight("/v1/chat/completions", origin);
-      expect(response.status).toBe(404);
-      expect(corsHeaders(response)).toEqual([]);
-    },
-  );
+  it.each([
+    "https://evil.example",
+    "null",
+    `${ORIGIN}.evil.example`,
+    `${ORIGIN}/`,
+    "https://APP.example.com",
+    REVOKED,
+  ])("is not answered for %s", async (origin) => {
+    const response = await preflight("/v1/chat/completions", origin);
+    expect(response.status).toBe(404);
+    expect(corsHeaders(response)).toEqual([]);
+  });
 
   it("is answered where tokens are good, and nowhere else", async () => {
     for (const {
@@ -78,7 +90,8 @@ describe("a preflight", () => {
     } of ENDPOINTS) {
       if (listener !== "public") continue;
       const response = await preflight(path.replace(/\{\w+\}/, "x"), ORIGIN);
-      const isForTokens = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
+      const isForTokens =
+        (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       expect([path, response.status, corsHeaders(response).length > 0]).toEqual([
         path,
         isForTokens ? 204 : 404,
@@ -98,7 +111,9 @@ describe("an answer", () => {
       expect(response.headers.get("access-control-allow-origin")).toBe(ORIGIN);
       expect(response.headers.get("vary")).toBe("origin");
       expect(response.headers.get("access-control-expose-headers")).toContain("x-request-id");
-      expect(response.headers.get("access-control-expose-headers")).toContain("x-signalbox-simulated");
+      expect(response.headers.get("access-control-expose-headers")).toContain(
+        "x-signalbox-simulated",
+      );
     }
   });
 
@@ -111,7 +126,11 @@ describe("an answer", () => {
     const models: { data: { id: string }[] } = JSON.parse(await listed.text());
     const response = await fetch(`${server.url}/v1/chat/completions`, {
       method: "POST",
-      headers: { origin: ORIGIN, authorization: `Bearer ${token}`, "content-type": "application/json" },
+      headers: {
+        origin: ORIGIN,
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+      },
       body: JSON.stringify({
         model: models.data.find(({ id }) => id.startsWith("chat"))?.id,
         messages: [{ role: "user", content: "hello" }],
@@ -133,9 +152,13 @@ describe("an answer", () => {
       id,
     } of ENDPOINTS) {
       if (listener !== "public") continue;
-      const isForTokens = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
+      const isForTokens =
+        (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       for (const headers of [{}, { origin: "https://evil.example" }]) {
-        const response = await fetch(`${server.url}${path.replace(/\{\w+\}/, "x")}`, { method, headers });
+        const response = await fetch(`${server.url}${path.replace(/\{\w+\}/, "x")}`, {
+          method,
+          headers,
+        });
         expect([path, response.headers.get("vary")]).toEqual([path, isForTokens ? "origin" : null]);
       }
     }

@@ -20,7 +20,10 @@ interface Made {
   readonly key: string;
 }
 
-async function makeKey(exchange: object | null = { maximum_lifetime: 600 }, more: object = {}): Promise<Made> {
+async function makeKey(
+  exchange: object | null = { maximum_lifetime: 600 },
+  more: object = {},
+): Promise<Made> {
   const { status, json } = await call(server, manager, "POST", "/v1/keys", {
     scopes: ["inference", "catalogue:read"],
     owner: "test",
@@ -41,7 +44,11 @@ async function tokenOf(key: string, requested: object = {}): Promise<string> {
   return json.access_token;
 }
 
-const chat = (token: string, model: string, headers: Record<string, string> = {}): Promise<Response> =>
+const chat = (
+  token: string,
+  model: string,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
   fetch(`${server.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
@@ -49,7 +56,9 @@ const chat = (token: string, model: string, headers: Record<string, string> = {}
   });
 
 const modelsOf = async (credential: string): Promise<string[]> =>
-  (await call(server, credential, "GET", "/v1/models")).json.data.map(({ id }: { id: string }) => id);
+  (await call(server, credential, "GET", "/v1/models")).json.data.map(
+    ({ id }: { id: string }) => id,
+  );
 
 let parent: Made;
 let models: string[];
@@ -58,7 +67,8 @@ beforeAll(async () => {
   parent = await makeKey();
   models = await modelsOf(parent.key);
   model = models.find((id) => id.startsWith("chat")) ?? "";
-  if ((await chat(parent.key, model)).status !== 200) throw new Error("the key itself gets no answer");
+  if ((await chat(parent.key, model)).status !== 200)
+    throw new Error("the key itself gets no answer");
 });
 
 describe("POST /v1/credentials/exchange", () => {
@@ -66,7 +76,10 @@ describe("POST /v1/credentials/exchange", () => {
     const json = await ask(parent.key);
     const response = await fetch(`${server.url}${EXCHANGE}`, {
       method: "POST",
-      headers: { authorization: `Bearer ${parent.key}`, "content-type": "application/x-www-form-urlencoded" },
+      headers: {
+        authorization: `Bearer ${parent.key}`,
+        "content-type": "application/x-www-form-urlencoded",
+      },
       body: new URLSearchParams({
         grant_type: GRANT_TYPE,
         subject_token: parent.key,
@@ -101,7 +114,11 @@ describe("POST /v1/credentials/exchange", () => {
     });
     expect((await chat(answer.json.access_token, model)).status).toBe(200);
     const [used] = await decisions(server, 1);
-    expect(used).toMatchObject({ operation: "chat.completions", keyId: parent.id, token: answer.json.token_id });
+    expect(used).toMatchObject({
+      operation: "chat.completions",
+      keyId: parent.id,
+      token: answer.json.token_id,
+    });
     expect(JSON.stringify(await decisions(server, 100))).not.toContain("sbx_x_");
   });
 
@@ -130,7 +147,10 @@ describe("POST /v1/credentials/exchange", () => {
     ],
   ])("refuses %s by name", async (_, requested, param) => {
     const answer = await ask(parent.key, requested);
-    expect(answer).toMatchObject({ status: 400, json: { error_description: expect.stringContaining(param) } });
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { error_description: expect.stringContaining(param) },
+    });
   });
 
   it("refuses a body that names a member twice", async () => {
@@ -155,7 +175,10 @@ describe("POST /v1/credentials/exchange", () => {
       [{}, "origin"],
     ] as const) {
       const description: string = expect.stringContaining(param);
-      expect(await ask(key, requested)).toMatchObject({ status: 400, json: { error_description: description } });
+      expect(await ask(key, requested)).toMatchObject({
+        status: 400,
+        json: { error_description: description },
+      });
     }
     expect((await ask(key, { origin: ORIGIN })).status).toBe(200);
   });
@@ -171,7 +194,10 @@ describe("POST /v1/credentials/exchange", () => {
     const post = (path: string, body: string): Promise<Response> =>
       fetch(`${server.url}${path}`, {
         method: "POST",
-        headers: { authorization: `Bearer ${parent.key}`, "content-type": "application/x-www-form-urlencoded" },
+        headers: {
+          authorization: `Bearer ${parent.key}`,
+          "content-type": "application/x-www-form-urlencoded",
+        },
         body,
       });
     expect((await post(EXCHANGE, `grant_type=${GRANT_TYPE}&routes=a&routes=b`)).status).toBe(400);
@@ -181,8 +207,15 @@ describe("POST /v1/credentials/exchange", () => {
 
 describe("a token", () => {
   it("answers the real SDK as its apiKey", async () => {
-    const client = new OpenAI({ apiKey: await tokenOf(parent.key), baseURL: `${server.url}/v1`, maxRetries: 0 });
-    const whole = await client.chat.completions.create({ model, messages: [{ role: "user", content: "hello" }] });
+    const client = new OpenAI({
+      apiKey: await tokenOf(parent.key),
+      baseURL: `${server.url}/v1`,
+      maxRetries: 0,
+    });
+    const whole = await client.chat.completions.create({
+      model,
+      messages: [{ role: "user", content: "hello" }],
+    });
     expect(whole.choices[0]?.message.content).toEqual(expect.any(String));
     const stream = await client.chat.completions.create({
       model,
@@ -201,9 +234,14 @@ describe("a token", () => {
     expect(await modelsOf(parent.key)).toEqual(models);
     const hidden = models.find((id) => id !== model) ?? "";
     for (const name of [hidden, "no-such-route"]) {
-      expect((await call(server, token, "GET", `/v1/models/${name}`)).json.error.code).toBe("model_not_found");
+      expect((await call(server, token, "GET", `/v1/models/${name}`)).json.error.code).toBe(
+        "model_not_found",
+      );
       const refused = await chat(token, name);
-      expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([404, "model_not_found"]);
+      expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([
+        404,
+        "model_not_found",
+      ]);
     }
     expect((await chat(token, model)).status).toBe(200);
     expect((await chat(parent.key, hidden)).status).not.toBe(404);
@@ -212,9 +250,15 @@ describe("a token", () => {
   });
 
   it("does its operations and no others", async () => {
-    const token = await tokenOf(parent.key, { operations: "embeddings", scope: "inference catalogue:read" });
+    const token = await tokenOf(parent.key, {
+      operations: "embeddings",
+      scope: "inference catalogue:read",
+    });
     const refused = await chat(token, model);
-    expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([403, "insufficient_scope"]);
+    expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([
+      403,
+      "insufficient_scope",
+    ]);
     const seen = (await call(server, token, "GET", "/v1/models")).json.data;
     expect(seen.length).toBeGreaterThan(0);
     for (const { operations } of seen) expect(operations).toEqual(["embeddings"]);
@@ -235,11 +279,17 @@ describe("a token", () => {
         token,
         method,
         path.replaceAll(/\{\w+\}/g, parent.id),
-        method === "POST" || method === "PUT" ? (id === "exchangeKey" ? { grant_type: GRANT_TYPE } : {}) : undefined,
+        method === "POST" || method === "PUT"
+          ? id === "exchangeKey"
+            ? { grant_type: GRANT_TYPE }
+            : {}
+          : undefined,
       );
-      const isItsOwn = (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
+      const isItsOwn =
+        (scope === "inference" || scope === "catalogue:read") && id !== "exchangeKey";
       if (isItsOwn) expect([400, 404, 200], path).toContain(status);
-      else if (id === "exchangeKey") expect([status, json.error], path).toEqual([400, "unauthorized_client"]);
+      else if (id === "exchangeKey")
+        expect([status, json.error], path).toEqual([400, "unauthorized_client"]);
       else expect([status, json.error.code], path).toEqual([403, "insufficient_scope"]);
     }
     const plain = await tokenOf(parent.key);
@@ -256,7 +306,10 @@ describe("a token", () => {
       { origin: "null" },
     ]) {
       const refused = await chat(token, model, headers);
-      expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([403, "origin_not_allowed"]);
+      expect([refused.status, JSON.parse(await refused.text()).error.code]).toEqual([
+        403,
+        "origin_not_allowed",
+      ]);
     }
   });
 
@@ -284,8 +337,15 @@ describe("a token", () => {
     const embed = async (token: string, inputs: number): Promise<number> => {
       const answer = await fetch(`${server.url}/v1/embeddings`, {
         method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "x-max-batch-size": "1" },
-        body: JSON.stringify({ model: embedder, input: Array.from({ length: inputs }, (_, index) => `text ${index}`) }),
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          "x-max-batch-size": "1",
+        },
+        body: JSON.stringify({
+          model: embedder,
+          input: Array.from({ length: inputs }, (_, index) => `text ${index}`),
+        }),
       });
       await answer.text();
       return answer.status;

@@ -1,11 +1,21 @@
-import { SignJWT, base64url, exportJWK, generateKeyPair, generateSecret, type JWTPayload } from "jose";
+import {
+  SignJWT,
+  base64url,
+  exportJWK,
+  generateKeyPair,
+  generateSecret,
+  type JWTPayload,
+} from "jose";
 import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 
 import { startTestServer } from "../../support/server.ts";
 import { call } from "./support.ts";
 
-/** Tokens that are none: each differs in one thing from a good one, and all are refused with the same message. */
+/**
+ * Tokens that are none: each differs in one thing from a good one, and all are refused with the
+ * same message.
+ */
 const running = await startTestServer();
 const { server } = running;
 const KID = "issuer-of-the-test";
@@ -59,7 +69,9 @@ async function sign(
   header: object = {},
   key: CryptoKey = pair.privateKey,
 ): Promise<string> {
-  const jwt = await new SignJWT({ ...claims(), ...more }).setProtectedHeader({ ...HEADER, ...header }).sign(key);
+  const jwt = await new SignJWT({ ...claims(), ...more })
+    .setProtectedHeader({ ...HEADER, ...header })
+    .sign(key);
   return `sbx_x_${jwt}`;
 }
 
@@ -69,7 +81,8 @@ function withoutSignature(header: object, signature = ""): string {
   return `sbx_x_${encode({ ...HEADER, ...header })}.${encode(claims())}.${signature}`;
 }
 
-const show = (token: string): Promise<{ status: number; text: string }> => call(server, token, "GET", "/v1/models");
+const show = (token: string): Promise<{ status: number; text: string }> =>
+  call(server, token, "GET", "/v1/models");
 
 it("the good one is good, also where its issuer was published a moment ago", async () => {
   expect((await show(await sign())).status).toBe(200);
@@ -111,7 +124,9 @@ describe("is refused without detail", () => {
       "an HMAC of its own",
       async () => {
         const secret = await generateSecret("HS256", { extractable: true });
-        const jwt = await new SignJWT(claims()).setProtectedHeader({ ...HEADER, alg: "HS256" }).sign(secret);
+        const jwt = await new SignJWT(claims())
+          .setProtectedHeader({ ...HEADER, alg: "HS256" })
+          .sign(secret);
         return `sbx_x_${jwt}`;
       },
     ],
@@ -119,7 +134,9 @@ describe("is refused without detail", () => {
       "another curve's algorithm",
       async () => {
         const { privateKey } = await generateKeyPair("ES256");
-        const jwt = await new SignJWT(claims()).setProtectedHeader({ ...HEADER, alg: "ES256" }).sign(privateKey);
+        const jwt = await new SignJWT(claims())
+          .setProtectedHeader({ ...HEADER, alg: "ES256" })
+          .sign(privateKey);
         return `sbx_x_${jwt}`;
       },
     ],
@@ -159,7 +176,10 @@ describe("is refused without detail", () => {
       "one changed byte of its claims",
       async () => {
         const [header = "", body = "", signature = ""] = (await sign()).split(".");
-        const changed = encode({ ...JSON.parse(Buffer.from(body, "base64url").toString()), workspace: "acme-prod" });
+        const changed = encode({
+          ...JSON.parse(Buffer.from(body, "base64url").toString()),
+          workspace: "acme-prod",
+        });
         return [header, changed, signature].join(".");
       },
     ],
@@ -171,7 +191,10 @@ describe("is refused without detail", () => {
       },
     ],
     ["a signature cut short", async () => (await sign()).slice(0, -20)],
-    ["too large", () => sign({ routes: Array.from({ length: 200 }, (_, index) => `a-route-of-many-${index}`) })],
+    [
+      "too large",
+      () => sign({ routes: Array.from({ length: 200 }, (_, index) => `a-route-of-many-${index}`) }),
+    ],
     ["much too large", () => `sbx_x_${"a.".repeat(5_000)}`],
     ["dots", () => "sbx_x_..."],
     ["no JWT", () => "sbx_x_a.b.c"],
@@ -185,7 +208,8 @@ describe("is refused without detail", () => {
     expect(status).toBe(401);
     const { error } = JSON.parse(text);
     expect([error.type, error.code]).toEqual(["authentication_error", "invalid_api_key"]);
-    if (token.startsWith("sbx_x_")) expect(error.message).toContain("The token is not valid; get a new one.");
+    if (token.startsWith("sbx_x_"))
+      expect(error.message).toContain("The token is not valid; get a new one.");
     if (token.length > 40) expect(text).not.toContain(token.slice(10, 40));
   });
 });
@@ -198,7 +222,11 @@ it("an issuer's tokens end with the issuer", async () => {
 });
 
 it("a damaged public key in the store does not affect tokens of other keys", async () => {
-  await server.store.issuers.publish({ kid: "damaged", publicKey: "not a key", expiresAt: Date.now() + 600_000 });
+  await server.store.issuers.publish({
+    kid: "damaged",
+    publicKey: "not a key",
+    expiresAt: Date.now() + 600_000,
+  });
   expect((await show(await sign({}, { kid: "damaged" }))).status).toBe(401);
   expect((await show(await sign())).status).toBe(200);
 });

@@ -9,7 +9,13 @@ const running = await startTestServer();
 const { server } = running;
 const ORIGIN = "https://app.example.com";
 const OTHER = "https://other.example.com";
-const ALL = ["inference", "catalogue:read", "route:simulate", "governance:read", "operations:manage"] as const;
+const ALL = [
+  "inference",
+  "catalogue:read",
+  "route:simulate",
+  "governance:read",
+  "operations:manage",
+] as const;
 const PAGE = { origin: ORIGIN, "sec-fetch-mode": "cors" };
 
 let service = "";
@@ -28,8 +34,12 @@ beforeAll(async () => {
     return made.json.key;
   };
   const tokenOf = async (from: string, more: object): Promise<string> => {
-    const grant = { grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", scope: "inference catalogue:read" };
-    return (await call(server, from, "POST", "/v1/credentials/exchange", { ...grant, ...more })).json.access_token;
+    const grant = {
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      scope: "inference catalogue:read",
+    };
+    return (await call(server, from, "POST", "/v1/credentials/exchange", { ...grant, ...more }))
+      .json.access_token;
   };
   service = await make("demo", [ORIGIN]);
   ofOther = await make("other", [OTHER]);
@@ -40,14 +50,20 @@ beforeAll(async () => {
 const corsHeaders = ({ headers }: RawAnswer): string[] =>
   Object.keys(headers).filter((name) => name.startsWith("access-control-"));
 
-const keyed = ENDPOINTS.filter(({ scopes, listener }) => scopes.length > 0 && listener === "public");
+const keyed = ENDPOINTS.filter(
+  ({ scopes, listener }) => scopes.length > 0 && listener === "public",
+);
 
 describe("a service key that a page sends", () => {
   it.each(keyed.map(({ method, path }) => [method, path] as const))(
     "is refused by %s %s, without CORS headers, and recorded with its id",
     async (method, path) => {
       const at = path.replace(/\{\w+\}/, "x");
-      const headers = { ...PAGE, authorization: `Bearer ${service}`, "content-type": "application/json" };
+      const headers = {
+        ...PAGE,
+        authorization: `Bearer ${service}`,
+        "content-type": "application/json",
+      };
       const answer = await rawCall(server, method, at, headers, method === "POST" ? "{}" : "");
       expect(answer.text).toContain("Sec-Fetch-Mode");
       expect(answer.text).not.toContain(ORIGIN);
@@ -67,11 +83,18 @@ describe("a service key that a page sends", () => {
     ["a key of another workspace", {}, () => ofOther],
     ["an extension", { origin: "chrome-extension://abcdefghijklmnop" }, () => service],
     ["a sandboxed frame", { origin: "null" }, () => service],
-    ["the router's own origin", { origin: server.url, "sec-fetch-site": "same-origin" }, () => service],
+    [
+      "the router's own origin",
+      { origin: server.url, "sec-fetch-site": "same-origin" },
+      () => service,
+    ],
   ])("is refused with 403 and a code of its own: %s", async (_name, more, credential) => {
     const headers = { ...PAGE, ...more, authorization: `Bearer ${credential()}` };
     const answer = await rawCall(server, "GET", "/v1/models", headers);
-    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([403, "service_key_in_browser"]);
+    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([
+      403,
+      "service_key_in_browser",
+    ]);
     const messages = await rawCall(server, "GET", "/api/v1/models", {
       ...PAGE,
       ...more,
@@ -91,7 +114,10 @@ describe("a service key that a page sends", () => {
     ["another mode", { origin: ORIGIN, "sec-fetch-mode": "no-cors" }],
     ["neither", {}],
   ])("is a server's with %s, and answered without CORS headers", async (_name, headers) => {
-    const answer = await rawCall(server, "GET", "/v1/models", { ...headers, authorization: `Bearer ${service}` });
+    const answer = await rawCall(server, "GET", "/v1/models", {
+      ...headers,
+      authorization: `Bearer ${service}`,
+    });
     expect([answer.status, corsHeaders(answer)]).toEqual([200, []]);
   });
 });
@@ -110,13 +136,21 @@ describe("a token", () => {
 
   it("of an unknown key is refused so that pages of granted origins can read it, and no others", async () => {
     const of = (origin: string): Promise<RawAnswer> =>
-      rawCall(server, "GET", "/v1/models", { ...PAGE, origin, authorization: "Bearer sbx_x_a.b.c" });
+      rawCall(server, "GET", "/v1/models", {
+        ...PAGE,
+        origin,
+        authorization: "Bearer sbx_x_a.b.c",
+      });
     expect((await of(ORIGIN)).headers["access-control-allow-origin"]).toBe(ORIGIN);
     expect(corsHeaders(await of("https://evil.example"))).toEqual([]);
   });
 
   it("gets its errors readable too, also those of a request that no endpoint has seen", async () => {
-    const headers = { ...PAGE, authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const headers = {
+      ...PAGE,
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+    };
     const invalid = await rawCall(server, "POST", "/v1/chat/completions", headers, "{");
     expect([invalid.status, invalid.headers["access-control-allow-origin"]]).toEqual([400, ORIGIN]);
     const unseen = await rawCall(server, "GET", `/v1/models?limit=${"1".repeat(8_200)}`, headers);

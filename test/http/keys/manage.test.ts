@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
-import { CREATED_KEY, KEY_LIST, ROTATED_KEY, SERVICE_KEY } from "../../../src/http/contract/key-schemas.ts";
+import {
+  CREATED_KEY,
+  KEY_LIST,
+  ROTATED_KEY,
+  SERVICE_KEY,
+} from "../../../src/http/contract/key-schemas.ts";
 import { DAY, digestKeyText } from "../../../src/keys/key-record.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
@@ -16,7 +21,8 @@ const managerId = parseKeyText(manager)?.publicId;
 const foreign = await key("other", ["operations:manage"]);
 const PLAIN = { scopes: ["inference"], owner: "group:payments", expires_in: 3600 };
 
-const create = (body: object = {}) => call(server, manager, "POST", "/v1/keys", { ...PLAIN, ...body });
+const create = (body: object = {}) =>
+  call(server, manager, "POST", "/v1/keys", { ...PLAIN, ...body });
 const CANARY = "sbx_production_canary";
 
 describe("POST /v1/keys", () => {
@@ -41,7 +47,12 @@ describe("POST /v1/keys", () => {
       scopes: ["inference", "catalogue:read"],
       labels: ["eu"],
       created_by: managerId,
-      exchange: { maximum_lifetime: 600, operations: ["chat.completions"], routes: null, origins: null },
+      exchange: {
+        maximum_lifetime: 600,
+        operations: ["chat.completions"],
+        routes: null,
+        origins: null,
+      },
       limits: { requests_per_minute: 60, tokens_per_minute: null, budget: { usd: 5, per: "day" } },
     });
     expect((await call(server, text, "GET", "/v1/models")).status).toBe(200);
@@ -72,12 +83,22 @@ describe("POST /v1/keys", () => {
 
   it("takes an expiry in either form, and grants what it has not itself, but for its own workspace only", async () => {
     const at = new Date(Date.now() + 30 * DAY).toISOString();
-    const made = await create({ expires_in: undefined, expires_at: at, scopes: ["inference", "operations:manage"] });
+    const made = await create({
+      expires_in: undefined,
+      expires_at: at,
+      scopes: ["inference", "operations:manage"],
+    });
     expect(made.json).toMatchObject({ expires_at: at, scopes: ["inference", "operations:manage"] });
     expect((await create({ workspace: "acme-prod" })).status).toBe(200);
-    const others = await Promise.all(["other", "no-such-workspace"].map((workspace) => create({ workspace })));
+    const others = await Promise.all(
+      ["other", "no-such-workspace"].map((workspace) => create({ workspace })),
+    );
     expect(
-      new Set(others.map(({ json, status }) => JSON.stringify([status, json]).replaceAll(/req_\w+|dec_\w+/g, ""))).size,
+      new Set(
+        others.map(({ json, status }) =>
+          JSON.stringify([status, json]).replaceAll(/req_\w+|dec_\w+/g, ""),
+        ),
+      ).size,
     ).toBe(1);
     expect(others[0]).toMatchObject({
       status: 404,
@@ -94,7 +115,12 @@ describe("POST /v1/keys", () => {
     ["a wrong scope", { scopes: [CANARY] }, "invalid_value", "scopes[0]"],
     ["no expiry", { expires_in: undefined }, "missing_field", "expires_at"],
     ["two expiries", { expires_at: "2030-01-01T00:00:00Z" }, "invalid_value", "expires_in"],
-    ["a past expiry", { expires_in: undefined, expires_at: "2020-01-01T00:00:00Z" }, "invalid_value", "expires_at"],
+    [
+      "a past expiry",
+      { expires_in: undefined, expires_at: "2020-01-01T00:00:00Z" },
+      "invalid_value",
+      "expires_at",
+    ],
     ["a date", { expires_in: undefined, expires_at: "2030-01-01" }, "invalid_value", "expires_at"],
     ["an expiry too far", { expires_in: 401 * 86_400 }, "invalid_value", "expires_in"],
     ["an expiry out of numbers", { expires_in: 1e300 }, "invalid_value", "expires_in"],
@@ -107,15 +133,30 @@ describe("POST /v1/keys", () => {
       "invalid_value",
       "scopes",
     ],
-    ["an exchange without a lifetime", { exchange: {} }, "missing_field", "exchange.maximum_lifetime"],
-    ["an exchange for too long", { exchange: { maximum_lifetime: 901 } }, "invalid_value", "exchange.maximum_lifetime"],
+    [
+      "an exchange without a lifetime",
+      { exchange: {} },
+      "missing_field",
+      "exchange.maximum_lifetime",
+    ],
+    [
+      "an exchange for too long",
+      { exchange: { maximum_lifetime: 901 } },
+      "invalid_value",
+      "exchange.maximum_lifetime",
+    ],
     [
       "an origin with a path",
       { exchange: { maximum_lifetime: 60, origins: ["https://a.example/b"] } },
       "invalid_value",
       "exchange.origins",
     ],
-    ["no requests", { limits: { requests_per_minute: 0 } }, "invalid_value", "limits.requests_per_minute"],
+    [
+      "no requests",
+      { limits: { requests_per_minute: 0 } },
+      "invalid_value",
+      "limits.requests_per_minute",
+    ],
     [
       "a date that there is not",
       { expires_in: undefined, expires_at: "2027-02-30T00:00:00Z" },
@@ -131,7 +172,12 @@ describe("POST /v1/keys", () => {
     ["a key for an owner", { owner: `of:${manager}` }, "invalid_value", "owner"],
     ["a key for a workload", { workload: manager }, "invalid_value", "workload"],
     ["a key for a label", { labels: [manager] }, "invalid_value", "labels"],
-    ["a token for a label", { labels: ["sbx_x_eyJhbGciOiJFZERTQSJ9.eyJ"] }, "invalid_value", "labels"],
+    [
+      "a token for a label",
+      { labels: ["sbx_x_eyJhbGciOiJFZERTQSJ9.eyJ"] },
+      "invalid_value",
+      "labels",
+    ],
     [
       "a key for a route",
       { exchange: { maximum_lifetime: 60, routes: [manager] } },
@@ -150,16 +196,36 @@ describe("POST /v1/keys", () => {
       "invalid_type",
       "limits.budget.tokens",
     ],
-    ["a budget without an amount", { limits: { budget: { per: "day" } } }, "invalid_value", "limits.budget"],
-    ["a budget of both", { limits: { budget: { usd: 1, tokens: 1, per: "day" } } }, "invalid_value", "limits.budget"],
+    [
+      "a budget without an amount",
+      { limits: { budget: { per: "day" } } },
+      "invalid_value",
+      "limits.budget",
+    ],
+    [
+      "a budget of both",
+      { limits: { budget: { usd: 1, tokens: 1, per: "day" } } },
+      "invalid_value",
+      "limits.budget",
+    ],
     [
       "money that rounds to none",
       { limits: { budget: { usd: 1e-9, per: "day" } } },
       "invalid_value",
       "limits.budget.usd",
     ],
-    ["no money", { limits: { budget: { usd: 0, per: "day" } } }, "invalid_value", "limits.budget.usd"],
-    ["a wrong period", { limits: { budget: { usd: 1, per: "year" } } }, "invalid_value", "limits.budget.per"],
+    [
+      "no money",
+      { limits: { budget: { usd: 0, per: "day" } } },
+      "invalid_value",
+      "limits.budget.usd",
+    ],
+    [
+      "a wrong period",
+      { limits: { budget: { usd: 1, per: "year" } } },
+      "invalid_value",
+      "limits.budget.per",
+    ],
     ["an unknown limit", { limits: { rpm: 1 } }, "unknown_field", "limits.rpm"],
   ])("refuses %s by name", async (_, body, code, param) => {
     const { status, json, text } = await create(body);
@@ -202,9 +268,12 @@ describe("GET /v1/keys", () => {
     expect(found.filter((id: string) => made.includes(id))).toEqual([made[1], made[2]]);
   });
 
-  it.each(["limit=0", "limit=101", "limit=x", "after=nobody", "expires_before=soon"])("refuses ?%s", async (query) => {
-    expect((await call(server, manager, "GET", `/v1/keys?${query}`)).status).toBe(400);
-  });
+  it.each(["limit=0", "limit=101", "limit=x", "after=nobody", "expires_before=soon"])(
+    "refuses ?%s",
+    async (query) => {
+      expect((await call(server, manager, "GET", `/v1/keys?${query}`)).status).toBe(400);
+    },
+  );
 });
 
 describe("keys of others", () => {
@@ -228,7 +297,11 @@ describe("keys of others", () => {
 
 describe("POST /v1/keys/{id}/rotate", () => {
   it("makes a key with the same grants, and the old one works for the overlap, a day unless said", async () => {
-    const grants = { exchange: { maximum_lifetime: 60 }, limits: { concurrency: 3 }, workload: "checkout" };
+    const grants = {
+      exchange: { maximum_lifetime: 60 },
+      limits: { concurrency: 3 },
+      workload: "checkout",
+    };
     const old = (await create(grants)).json;
     // Without a body.
     const rotated = await call(server, manager, "POST", `/v1/keys/${old.id}/rotate`);
@@ -236,14 +309,28 @@ describe("POST /v1/keys/{id}/rotate", () => {
     expect(rotated.headers.get("cache-control")).toBe("no-store");
     expect(bodyValidator(ROTATED_KEY)(rotated.json)).toBeNull();
     const { id, key: text, previous } = rotated.json;
-    for (const member of ["workspace", "scopes", "owner", "environment", "workload", "labels", "exchange", "limits"]) {
+    for (const member of [
+      "workspace",
+      "scopes",
+      "owner",
+      "environment",
+      "workload",
+      "labels",
+      "exchange",
+      "limits",
+    ]) {
       expect(rotated.json[member], member).toEqual(old[member]);
     }
     expect(rotated.json.rotated_from).toBe(old.id);
     // The old key was to live for an hour, so the overlap of a day ends with it.
     expect(previous).toMatchObject({ id: old.id, expires_at: old.expires_at });
-    for (const each of [text, old.key]) expect((await call(server, each, "GET", "/v1/models")).status).toBe(403);
-    expect((await decisions(server, 3))[0]?.change).toEqual({ what: "key_rotated", id, replaces: old.id });
+    for (const each of [text, old.key])
+      expect((await call(server, each, "GET", "/v1/models")).status).toBe(403);
+    expect((await decisions(server, 3))[0]?.change).toEqual({
+      what: "key_rotated",
+      id,
+      replaces: old.id,
+    });
   });
 
   it("ends the old key at once with no overlap, and refuses to revive it", async () => {
@@ -253,8 +340,12 @@ describe("POST /v1/keys/{id}/rotate", () => {
       expires_in: 60,
     });
     expect(rotated.json.previous.status).toBe("expired");
-    expect((await call(server, old.key, "POST", "/v1/chat/completions", {})).json.error.code).toBe("expired_api_key");
-    expect((await call(server, rotated.json.key, "POST", "/v1/chat/completions", {})).status).toBe(400);
+    expect((await call(server, old.key, "POST", "/v1/chat/completions", {})).json.error.code).toBe(
+      "expired_api_key",
+    );
+    expect((await call(server, rotated.json.key, "POST", "/v1/chat/completions", {})).status).toBe(
+      400,
+    );
     const again = await call(server, manager, "POST", `/v1/keys/${old.id}/rotate`);
     expect(again).toMatchObject({ status: 400, json: { error: { code: "key_not_active" } } });
   });
@@ -265,7 +356,10 @@ describe("POST /v1/keys/{id}/rotate", () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => call(server, manager, "POST", path)));
     const [won, ...others] = answers.filter(({ status }) => status === 200);
     expect(others).toEqual([]);
-    const refused = [...answers.filter(({ status }) => status !== 200), await call(server, manager, "POST", path)];
+    const refused = [
+      ...answers.filter(({ status }) => status !== 200),
+      await call(server, manager, "POST", path),
+    ];
     for (const answer of refused) {
       expect(answer).toMatchObject({
         status: 409,
@@ -281,8 +375,13 @@ describe("POST /v1/keys/{id}/rotate", () => {
     const living = Date.parse(won?.json.expires_at) - Date.parse(won?.json.created_at);
     expect(living).toBe(Date.parse(old.expires_at) - Date.parse(old.created_at));
     const next = await call(server, manager, "POST", `/v1/keys/${won?.json.id}/rotate`);
-    expect(next).toMatchObject({ status: 200, json: { rotated_from: won?.json.id, replaced_by: null } });
-    const children = (await server.store.keys.list()).filter(({ rotatedFrom }) => rotatedFrom === old.id);
+    expect(next).toMatchObject({
+      status: 200,
+      json: { rotated_from: won?.json.id, replaced_by: null },
+    });
+    const children = (await server.store.keys.list()).filter(
+      ({ rotatedFrom }) => rotatedFrom === old.id,
+    );
     expect(children).toHaveLength(1);
   });
 
@@ -303,7 +402,9 @@ describe("POST /v1/keys/{id}/revoke", () => {
     const { id, key: text } = (await create()).json;
     const revoked = await call(server, manager, "POST", `/v1/keys/${id}/revoke`);
     expect(revoked.json).toMatchObject({ id, status: "revoked", revoked_at: expect.any(String) });
-    expect((await call(server, text, "POST", "/v1/chat/completions", {})).json.error.code).toBe("invalid_api_key");
+    expect((await call(server, text, "POST", "/v1/chat/completions", {})).json.error.code).toBe(
+      "invalid_api_key",
+    );
     const again = await call(server, manager, "POST", `/v1/keys/${id}/revoke`);
     expect(again.json.revoked_at).toBe(revoked.json.revoked_at);
     expect((await decisions(server, 1))[0]?.change).toEqual({ what: "key_revoked", id });
@@ -319,7 +420,10 @@ describe("POST /v1/keys/{id}/revoke", () => {
 
 it("a rotated key and the one that replaces it have one limit together", async () => {
   const manager2 = await key("demo", ["operations:manage"]);
-  const made = await call(server, manager2, "POST", "/v1/keys", { ...PLAIN, limits: { requests_per_minute: 2 } });
+  const made = await call(server, manager2, "POST", "/v1/keys", {
+    ...PLAIN,
+    limits: { requests_per_minute: 2 },
+  });
   const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
   const ask = async (credential: string): Promise<number> =>
     (
@@ -336,9 +440,15 @@ it("a rotated key and the one that replaces it have one limit together", async (
 });
 
 it.each([
-  ["/v1/keys", '{"scopes":["inference"],"scopes":["operations:manage"],"owner":"a","expires_in":60}'],
+  [
+    "/v1/keys",
+    '{"scopes":["inference"],"scopes":["operations:manage"],"owner":"a","expires_in":60}',
+  ],
   ["/v1/keys", String.raw`{"scopes":["inference"],"\u006fwner":"b","owner" : "a","expires_in":60}`],
-  ["/v1/keys", '{"scopes":["inference"],"owner":"a","expires_in":60,"limits":{"concurrency":1,"concurrency":9}}'],
+  [
+    "/v1/keys",
+    '{"scopes":["inference"],"owner":"a","expires_in":60,"limits":{"concurrency":1,"concurrency":9}}',
+  ],
   [`/v1/keys/${managerId ?? ""}/rotate`, '{"overlap_seconds":0,"overlap_seconds":86400}'],
 ])("POST %s refuses a body that names a member twice: %s", async (path, body) => {
   const { status, json } = await call(server, manager, "POST", path, body);
@@ -347,7 +457,10 @@ it.each([
 
 it("does not take names in a text for names of the body", async () => {
   const twice = { maximum_lifetime: 60, routes: ['"owner":{"owner":', "owner"] };
-  const { json } = await create({ exchange: twice, limits: { budget: { usd: 0.000_001, per: "day" } } });
+  const { json } = await create({
+    exchange: twice,
+    limits: { budget: { usd: 0.000_001, per: "day" } },
+  });
   expect(json.error).toMatchObject({ code: "invalid_value", param: "exchange.routes" });
 });
 
@@ -355,8 +468,19 @@ it("has nothing at paths with a slash at their end", async () => {
   for (const { path, method, listener } of ENDPOINTS) {
     if (listener !== "public") continue;
     const body = method === "POST" || method === "PUT" ? "{}" : undefined;
-    const { status, json } = await call(server, manager, method, `${path.replaceAll(/\{\w+\}/g, "x")}/`, body);
-    expect([path, status, json.error?.code ?? json.error?.type]).toEqual([path, 404, expect.anything()]);
-    if (!path.startsWith("/api/") && !path.includes("responses")) expect(json.error.code, path).toBe("unknown_path");
+    const { status, json } = await call(
+      server,
+      manager,
+      method,
+      `${path.replaceAll(/\{\w+\}/g, "x")}/`,
+      body,
+    );
+    expect([path, status, json.error?.code ?? json.error?.type]).toEqual([
+      path,
+      404,
+      expect.anything(),
+    ]);
+    if (!path.startsWith("/api/") && !path.includes("responses"))
+      expect(json.error.code, path).toBe("unknown_path");
   }
 });

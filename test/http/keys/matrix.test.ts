@@ -9,14 +9,21 @@ import { makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
 
 /**
- * Every endpoint × every scope × every state of a key (docs/keys.md#scopes). The rows come from the table of endpoints, so a new endpoint is tested too.
+ * Every endpoint × every scope × every state of a key (docs/keys.md#scopes). The rows come from the
+ * table of endpoints, so a new endpoint is tested too.
  */
 const { server } = await startTestServer();
-const GUARDED = ENDPOINTS.filter(({ listener, scopes }) => listener === "public" && scopes.length > 0);
+const GUARDED = ENDPOINTS.filter(
+  ({ listener, scopes }) => listener === "public" && scopes.length > 0,
+);
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-async function makeKey(scopes: readonly Scope[], workspace = "acme-prod", expiresAt = Date.now() + 600_000) {
+async function makeKey(
+  scopes: readonly Scope[],
+  workspace = "acme-prod",
+  expiresAt = Date.now() + 600_000,
+) {
   const made = createKey(
     { workspace, scopes, owner: "test", expiresAt, createdBy: "test" },
     () => Math.min(Date.now(), expiresAt - 1_000),
@@ -31,16 +38,22 @@ function withOtherSecret(text: string): string {
   const id = parseKeyText(text)?.publicId ?? "";
   let requested = 0;
   const bytes = (size: number): Uint8Array =>
-    (requested += 1) === 1 ? Uint8Array.from(id, (digit) => BASE62.indexOf(digit)) : randomBytes(size);
+    (requested += 1) === 1
+      ? Uint8Array.from(id, (digit) => BASE62.indexOf(digit))
+      : randomBytes(size);
   const other = makeKeyText(bytes, "production").text;
-  if (parseKeyText(other)?.publicId !== id || other === text) throw new Error("the test makes no such key");
+  if (parseKeyText(other)?.publicId !== id || other === text)
+    throw new Error("the test makes no such key");
   return other;
 }
 
 interface State {
   readonly name: string;
   /** Headers that carry the key; `scope` is the one that the endpoint requires. */
-  readonly headers: (scope: Scope, endpoint: Endpoint) => Promise<Record<string, string>> | Record<string, string>;
+  readonly headers: (
+    scope: Scope,
+    endpoint: Endpoint,
+  ) => Promise<Record<string, string>> | Record<string, string>;
   /** `passes`, or the code of the 401. */
   readonly outcome: (endpoint: Endpoint) => "passes" | "invalid_api_key" | "expired_api_key";
 }
@@ -58,7 +71,11 @@ const rotated = async (scope: Scope, overlap: number): Promise<string> => {
 };
 
 const STATES: readonly State[] = [
-  { name: "active", headers: async (scope) => bearer((await makeKey([scope])).text), outcome: passes },
+  {
+    name: "active",
+    headers: async (scope) => bearer((await makeKey([scope])).text),
+    outcome: passes,
+  },
   {
     name: "active, with another scheme's case",
     headers: async (scope) => ({ authorization: `bEaReR ${(await makeKey([scope])).text}` }),
@@ -83,8 +100,16 @@ const STATES: readonly State[] = [
     headers: async (scope) => bearer(await rotated(scope, 60_000)),
     outcome: passes,
   },
-  { name: "rotated, after the overlap", headers: async (scope) => bearer(await rotated(scope, 0)), outcome: expired },
-  { name: "unknown", headers: () => bearer(makeKeyText(randomBytes, "production").text), outcome: invalid },
+  {
+    name: "rotated, after the overlap",
+    headers: async (scope) => bearer(await rotated(scope, 0)),
+    outcome: expired,
+  },
+  {
+    name: "unknown",
+    headers: () => bearer(makeKeyText(randomBytes, "production").text),
+    outcome: invalid,
+  },
   {
     name: "mistyped",
     headers: async (scope) => {
@@ -100,7 +125,8 @@ const STATES: readonly State[] = [
   },
   {
     name: "right id, wrong secret, expired",
-    headers: async (scope) => bearer(withOtherSecret((await makeKey([scope], "acme-prod", Date.now() - 1)).text)),
+    headers: async (scope) =>
+      bearer(withOtherSecret((await makeKey([scope], "acme-prod", Date.now() - 1)).text)),
     outcome: invalid,
   },
   { name: "none", headers: () => ({}), outcome: invalid },
@@ -149,7 +175,11 @@ interface Answer {
   readonly text: string;
 }
 
-const NAMED = { scopes: ["inference"], owner: "test", expires_at: new Date(Date.now() + 86_400_000).toISOString() };
+const NAMED = {
+  scopes: ["inference"],
+  owner: "test",
+  expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+};
 
 async function ask(endpoint: Endpoint, headers: Record<string, string>, id = "x"): Promise<Answer> {
   const path = endpoint.path.replace("{workspace}", "acme-prod").replace(/\{\w+\}/, id);
@@ -178,38 +208,40 @@ function isLetIn({ status, code }: Answer): boolean {
   return status !== 401 && code !== "insufficient_scope";
 }
 
-describe.each(GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
-  "%s",
-  (_, endpoint) => {
-    const { scopes: enough } = endpoint;
-    const [scope] = enough;
-    if (scope === undefined) throw new Error("the row is not guarded");
+describe.each(
+  GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const),
+)("%s", (_, endpoint) => {
+  const { scopes: enough } = endpoint;
+  const [scope] = enough;
+  if (scope === undefined) throw new Error("the row is not guarded");
 
-    it.each(SCOPES)("with the scope %s", async (held) => {
-      const { text } = await makeKey([held]);
-      const answer = await ask(endpoint, bearer(text));
-      expect(isLetIn(answer), JSON.stringify(answer)).toBe(enough.includes(held));
-      if (enough.includes(held)) return;
-      expect(answer).toMatchObject({
-        status: isOAuth(endpoint) ? 400 : 403,
-        code: "insufficient_scope",
-        type: isOAuth(endpoint)
-          ? "unauthorized_client"
-          : isMessages(endpoint)
-            ? "permission_error"
-            : "insufficient_scope",
-      });
+  it.each(SCOPES)("with the scope %s", async (held) => {
+    const { text } = await makeKey([held]);
+    const answer = await ask(endpoint, bearer(text));
+    expect(isLetIn(answer), JSON.stringify(answer)).toBe(enough.includes(held));
+    if (enough.includes(held)) return;
+    expect(answer).toMatchObject({
+      status: isOAuth(endpoint) ? 400 : 403,
+      code: "insufficient_scope",
+      type: isOAuth(endpoint)
+        ? "unauthorized_client"
+        : isMessages(endpoint)
+          ? "permission_error"
+          : "insufficient_scope",
     });
+  });
 
-    it("with every scope but its own", async () => {
-      const { text } = await makeKey(SCOPES.filter((held) => !enough.includes(held)));
-      expect(await ask(endpoint, bearer(text))).toMatchObject({
-        status: isOAuth(endpoint) ? 400 : 403,
-        code: "insufficient_scope",
-      });
+  it("with every scope but its own", async () => {
+    const { text } = await makeKey(SCOPES.filter((held) => !enough.includes(held)));
+    expect(await ask(endpoint, bearer(text))).toMatchObject({
+      status: isOAuth(endpoint) ? 400 : 403,
+      code: "insufficient_scope",
     });
+  });
 
-    it.each(STATES.map((state) => [state.name, state] as const))("with a key that is: %s", async (__, state) => {
+  it.each(STATES.map((state) => [state.name, state] as const))(
+    "with a key that is: %s",
+    async (__, state) => {
       const headers = await state.headers(scope, endpoint);
       const answer = await ask(endpoint, headers);
       const outcome = state.outcome(endpoint);
@@ -221,9 +253,9 @@ describe.each(GUARDED.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, 
       for (const value of Object.values(headers)) {
         if (value.length > 20) expect(answer.text).not.toContain(value.slice(-20));
       }
-    });
-  },
-);
+    },
+  );
+});
 
 describe("what belongs to another workspace", () => {
   let own = "";
@@ -237,7 +269,9 @@ describe("what belongs to another workspace", () => {
   });
 
   // Policies are the fixture's, and no workspace's.
-  const named = GUARDED.filter(({ path }) => path.includes("{") && !path.startsWith("/v1/policies/"));
+  const named = GUARDED.filter(
+    ({ path }) => path.includes("{") && !path.startsWith("/v1/policies/"),
+  );
   it.each(named.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
     "%s answers as if it were not there",
     async (_, endpoint) => {
@@ -246,12 +280,21 @@ describe("what belongs to another workspace", () => {
       const foreign = await makeKey(ofOneWorkspace, "elsewhere");
       const [there, nowhere] = [
         await ask(endpoint, bearer(foreign.text), id),
-        await ask(endpoint, bearer(foreign.text), endpoint.path.endsWith("{name}") ? "nobodys-name" : "nobodysKey12"),
+        await ask(
+          endpoint,
+          bearer(foreign.text),
+          endpoint.path.endsWith("{name}") ? "nobodys-name" : "nobodysKey12",
+        ),
       ];
       expect(there.status).toBe(404);
-      const blank = ({ text }: Answer): string => text.replaceAll(/(req|dec)_\w+/g, "").replaceAll(id, "");
+      const blank = ({ text }: Answer): string =>
+        text.replaceAll(/(req|dec)_\w+/g, "").replaceAll(id, "");
       expect(blank(there)).toBe(blank(nowhere));
-      if (isKey) expect(await server.store.keys.get(ownId)).toMatchObject({ status: "active", rotatedFrom: null });
+      if (isKey)
+        expect(await server.store.keys.get(ownId)).toMatchObject({
+          status: "active",
+          rotatedFrom: null,
+        });
     },
   );
 

@@ -35,13 +35,20 @@ const made = await call(server, manager, "POST", "/v1/keys", {
   exchange: { maximum_lifetime: 600 },
 });
 const key: string = made.json.key;
-const bound = await call(server, key, "POST", EXCHANGE, { grant_type: GRANT_TYPE, origin: "https://app.example.com" });
+const bound = await call(server, key, "POST", EXCHANGE, {
+  grant_type: GRANT_TYPE,
+  origin: "https://app.example.com",
+});
 const free = await call(server, key, "POST", EXCHANGE, { grant_type: GRANT_TYPE });
 
 async function expired(): Promise<string> {
   const past = Date.now() - DAY;
   const options = { scopes: ["inference"], owner: "test", createdBy: "test" };
-  const old = createKey({ workspace: "demo", ...options, expiresAt: past + 1_000 }, () => past, randomBytes);
+  const old = createKey(
+    { workspace: "demo", ...options, expiresAt: past + 1_000 },
+    () => past,
+    randomBytes,
+  );
   await server.store.keys.create(old.record);
   return old.text;
 }
@@ -54,7 +61,9 @@ interface Sent {
   readonly body?: string;
 }
 
-const body = (more: object): Sent => ({ body: JSON.stringify({ grant_type: GRANT_TYPE, ...more }) });
+const body = (more: object): Sent => ({
+  body: JSON.stringify({ grant_type: GRANT_TYPE, ...more }),
+});
 const keyOf = (scope: Scope): Promise<string> => running.key("demo", [scope]);
 
 type Refusal = readonly [
@@ -66,10 +75,19 @@ type Refusal = readonly [
   early?: "early",
 ];
 
-/** What is sent; the status, the code of OAuth and our own code of the answer. Early refusals have no record. */
+/**
+ * What is sent; the status, the code of OAuth and our own code of the answer. Early refusals have
+ * no record.
+ */
 const REFUSALS: readonly Refusal[] = [
   ["no key", { bearer: "nothing" }, 401, "invalid_client", "invalid_api_key"],
-  ["an expired key", async () => ({ bearer: await expired() }), 401, "invalid_client", "expired_api_key"],
+  [
+    "an expired key",
+    async () => ({ bearer: await expired() }),
+    401,
+    "invalid_client",
+    "expired_api_key",
+  ],
   [
     "a key without the scope",
     async () => ({ bearer: await keyOf("catalogue:read") }),
@@ -84,8 +102,20 @@ const REFUSALS: readonly Refusal[] = [
     "unauthorized_client",
     "exchange_not_granted",
   ],
-  ["a token instead of the key", { bearer: free.json.access_token }, 400, "unauthorized_client", "insufficient_scope"],
-  ["a token of another origin", { bearer: bound.json.access_token }, 400, "unauthorized_client", "origin_not_allowed"],
+  [
+    "a token instead of the key",
+    { bearer: free.json.access_token },
+    400,
+    "unauthorized_client",
+    "insufficient_scope",
+  ],
+  [
+    "a token of another origin",
+    { bearer: bound.json.access_token },
+    400,
+    "unauthorized_client",
+    "origin_not_allowed",
+  ],
   [
     "a web page",
     { headers: { ...JSON_TYPE, origin: "https://app.example.com", "sec-fetch-mode": "cors" } },
@@ -93,15 +123,45 @@ const REFUSALS: readonly Refusal[] = [
     "unauthorized_client",
     "service_key_in_browser",
   ],
-  ["another grant type", body({ grant_type: "client_credentials" }), 400, "unsupported_grant_type", "invalid_value"],
+  [
+    "another grant type",
+    body({ grant_type: "client_credentials" }),
+    400,
+    "unsupported_grant_type",
+    "invalid_value",
+  ],
   ["no grant type", { body: "{}" }, 400, "invalid_request", "missing_field"],
-  ["a scope of the operator's", body({ scope: "operations:manage" }), 400, "invalid_scope", "invalid_value"],
+  [
+    "a scope of the operator's",
+    body({ scope: "operations:manage" }),
+    400,
+    "invalid_scope",
+    "invalid_value",
+  ],
   ["a scope of another type", body({ scope: 5 }), 400, "invalid_scope", "invalid_type"],
   ["a scope in a list of another type", body({ scope: [5] }), 400, "invalid_scope", "invalid_type"],
-  ["an audience", body({ audience: "https://api.example.com" }), 400, "invalid_target", "unknown_field"],
-  ["a resource", body({ resource: ["https://api.example.com"] }), 400, "invalid_target", "unknown_field"],
+  [
+    "an audience",
+    body({ audience: "https://api.example.com" }),
+    400,
+    "invalid_target",
+    "unknown_field",
+  ],
+  [
+    "a resource",
+    body({ resource: ["https://api.example.com"] }),
+    400,
+    "invalid_target",
+    "unknown_field",
+  ],
   ["an unknown member", body({ scopes: "inference" }), 400, "invalid_request", "unknown_field"],
-  ["a route that no key may have", body({ routes: "a\u0000" }), 400, "invalid_request", "invalid_value"],
+  [
+    "a route that no key may have",
+    body({ routes: "a\u0000" }),
+    400,
+    "invalid_request",
+    "invalid_value",
+  ],
   ["a lifetime that is too long", body({ lifetime: 601 }), 400, "invalid_request", "invalid_value"],
   ["a body that is no JSON", { body: "{" }, 400, "invalid_request", "invalid_json"],
   ["a body that is too deep", { body: "[".repeat(5_000) }, 400, "invalid_request", "invalid_json"],
@@ -119,7 +179,13 @@ const REFUSALS: readonly Refusal[] = [
     "invalid_target",
     "unknown_field",
   ],
-  ["a body that is too large", { body: " ".repeat(1_100_000) }, 413, "invalid_request", "request_too_large"],
+  [
+    "a body that is too large",
+    { body: " ".repeat(1_100_000) },
+    413,
+    "invalid_request",
+    "request_too_large",
+  ],
   [
     "another media type",
     { headers: { "content-type": "text/plain" } },
@@ -135,7 +201,14 @@ const REFUSALS: readonly Refusal[] = [
     "unsupported_encoding",
   ],
   ["another method", { method: "GET", body: "" }, 404, "invalid_request", "unknown_path", "early"],
-  ["a long URL", { path: `${EXCHANGE}?a=${"1".repeat(8_200)}` }, 414, "invalid_request", "url_too_long", "early"],
+  [
+    "a long URL",
+    { path: `${EXCHANGE}?a=${"1".repeat(8_200)}` },
+    414,
+    "invalid_request",
+    "url_too_long",
+    "early",
+  ],
   [
     "an unknown expectation",
     { headers: { ...JSON_TYPE, expect: "x" } },
@@ -152,52 +225,77 @@ const REFUSALS: readonly Refusal[] = [
     "too_many_headers",
     "early",
   ],
-  ["a path with a broken escape", { path: `${EXCHANGE}?a=%zz`, body: "{" }, 400, "invalid_request", "invalid_json"],
+  [
+    "a path with a broken escape",
+    { path: `${EXCHANGE}?a=%zz`, body: "{" },
+    400,
+    "invalid_request",
+    "invalid_json",
+  ],
 ];
 
 /** Printable ASCII without `"` and `\` (RFC 6749 §5.2). */
 const DESCRIPTION = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 
 describe("a refusal of the token endpoint has the shape and the codes of RFC 6749", () => {
-  it.each(REFUSALS.map((refusal) => [refusal[0], refusal] as const))("%s", async (_name, refusal) => {
-    const [, given, status, standardCode, code, early] = refusal;
-    const sent = typeof given === "function" ? await given() : given;
-    const { bearer = key, method = "POST", path = EXCHANGE, headers = JSON_TYPE } = sent;
-    const text = sent.body ?? JSON.stringify({ grant_type: GRANT_TYPE });
-    const answer = await rawCall(server, method, path, { authorization: `Bearer ${bearer}`, ...headers }, text);
-    expect(answer.status, answer.text).toBe(status);
-    const id = String(answer.headers["x-request-id"]);
-    expect(id).toMatch(/^req_/);
-    const json = JSON.parse(answer.text);
-    expect(Object.keys(json)).toEqual(["error", "error_description"]);
-    expect(json.error).toBe(standardCode);
-    expect(json.error_description).toMatch(DESCRIPTION);
-    expect(json.error_description).toContain(`(${code}, request id ${id})`);
-    // Characters that RFC 6749 does not allow there are written as "?".
-    expect(json.error_description.replace(/Did you mean [^?]*\?/, "")).not.toContain("?");
-    expect(answer.headers).toMatchObject({
-      "content-type": "application/json",
-      "cache-control": "no-store",
-      pragma: "no-cache",
-      "x-should-retry": "false",
-    });
-    expect(answer.headers["www-authenticate"]).toBe(status === 401 ? "Bearer" : undefined);
-    if (early === undefined) {
-      const known = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value)]);
-      expect(deviations(endpoint, { status, headers: new Headers(known), text: answer.text })).toEqual([]);
-      const [decision] = await decisions(server, 1);
-      expect(decision).toMatchObject({ outcome: "refuse", reason: code, ended: "refused" });
-      await server.store.evidence.flush();
-      const entries = await server.store.evidence.read({ after: 0, limit: 1_000 });
-      expect(entries.find(({ decision: { requestId } }) => requestId === id)?.outcome?.status).toBe(status);
-    }
-  });
+  it.each(REFUSALS.map((refusal) => [refusal[0], refusal] as const))(
+    "%s",
+    async (_name, refusal) => {
+      const [, given, status, standardCode, code, early] = refusal;
+      const sent = typeof given === "function" ? await given() : given;
+      const { bearer = key, method = "POST", path = EXCHANGE, headers = JSON_TYPE } = sent;
+      const text = sent.body ?? JSON.stringify({ grant_type: GRANT_TYPE });
+      const answer = await rawCall(
+        server,
+        method,
+        path,
+        { authorization: `Bearer ${bearer}`, ...headers },
+        text,
+      );
+      expect(answer.status, answer.text).toBe(status);
+      const id = String(answer.headers["x-request-id"]);
+      expect(id).toMatch(/^req_/);
+      const json = JSON.parse(answer.text);
+      expect(Object.keys(json)).toEqual(["error", "error_description"]);
+      expect(json.error).toBe(standardCode);
+      expect(json.error_description).toMatch(DESCRIPTION);
+      expect(json.error_description).toContain(`(${code}, request id ${id})`);
+      // Characters that RFC 6749 does not allow there are written as "?".
+      expect(json.error_description.replace(/Did you mean [^?]*\?/, "")).not.toContain("?");
+      expect(answer.headers).toMatchObject({
+        "content-type": "application/json",
+        "cache-control": "no-store",
+        pragma: "no-cache",
+        "x-should-retry": "false",
+      });
+      expect(answer.headers["www-authenticate"]).toBe(status === 401 ? "Bearer" : undefined);
+      if (early === undefined) {
+        const known = Object.entries(answer.headers).map(([name, value]): [string, string] => [
+          name,
+          String(value),
+        ]);
+        expect(
+          deviations(endpoint, { status, headers: new Headers(known), text: answer.text }),
+        ).toEqual([]);
+        const [decision] = await decisions(server, 1);
+        expect(decision).toMatchObject({ outcome: "refuse", reason: code, ended: "refused" });
+        await server.store.evidence.flush();
+        const entries = await server.store.evidence.read({ after: 0, limit: 1_000 });
+        expect(
+          entries.find(({ decision: { requestId } }) => requestId === id)?.outcome?.status,
+        ).toBe(status);
+      }
+    },
+  );
 });
 
-const ROWS = [...errorsOf(endpoint)].flatMap(([status, rows]) => rows.map((row) => [status, row] as const));
+const ROWS = [...errorsOf(endpoint)].flatMap(([status, rows]) =>
+  rows.map((row) => [status, row] as const),
+);
 
 /** The endpoint has codes that are listed only, no patterns. */
-const codeOf = (code: DescribedError["code"]): string => (typeof code === "string" ? code : code.like);
+const codeOf = (code: DescribedError["code"]): string =>
+  typeof code === "string" ? code : code.like;
 
 /** Of errors that the requests above do not bring about. */
 const OTHERS: Readonly<Record<string, string>> = {
@@ -226,10 +324,15 @@ describe("every error that the contract lists for the token endpoint", () => {
     "%s is answered as OAuth has it, with status %i",
     (code, status, row) => {
       const answer = ERROR_ANSWERS.get(code);
-      const found = new Set(REFUSALS.filter((refusal) => refusal[4] === code).map((refusal) => refusal[3]));
+      const found = new Set(
+        REFUSALS.filter((refusal) => refusal[4] === code).map((refusal) => refusal[3]),
+      );
       const other = Object.hasOwn(OTHERS, code) ? OTHERS[code] : undefined;
       if (other !== undefined) found.add(other);
-      expect([...found], "a code of OAuth for the code: a request above, or a row of OTHERS").not.toEqual([]);
+      expect(
+        [...found],
+        "a code of OAuth for the code: a request above, or a row of OTHERS",
+      ).not.toEqual([]);
       const error = {
         status,
         kind: row.kind,
@@ -250,18 +353,31 @@ describe("every error that the contract lists for the token endpoint", () => {
   );
 
   it("429 is temporarily_unavailable too", () => {
-    const limit = { status: 429, kind: "rate_limit", code: "requests_per_minute", param: null } as const;
+    const limit = {
+      status: 429,
+      kind: "rate_limit",
+      code: "requests_per_minute",
+      param: null,
+    } as const;
     expect(oauthCode(limit)).toBe("temporarily_unavailable");
   });
 });
 
 it("a description has only characters that RFC 6749 allows", () => {
-  expect(oauthText('a "b" \\ c\u2026 \u201Cd\u201D \u00E9 \u{1F600}\n')).toBe("a 'b' / c... 'd' ? ??");
-  for (let code = 0; code < 0x300; code += 1) expect(oauthText(String.fromCharCode(code))).toMatch(DESCRIPTION);
+  expect(oauthText('a "b" \\ c\u2026 \u201Cd\u201D \u00E9 \u{1F600}\n')).toBe(
+    "a 'b' / c... 'd' ? ??",
+  );
+  for (let code = 0; code < 0x300; code += 1)
+    expect(oauthText(String.fromCharCode(code))).toMatch(DESCRIPTION);
 });
 
 it("only the path of the token endpoint has these errors, with a query and as a whole URL too", () => {
-  for (const path of [EXCHANGE, `${EXCHANGE}?a=b`, `${EXCHANGE}#a`, `http://example.com:1${EXCHANGE}`])
+  for (const path of [
+    EXCHANGE,
+    `${EXCHANGE}?a=b`,
+    `${EXCHANGE}#a`,
+    `http://example.com:1${EXCHANGE}`,
+  ])
     expect(isTokenEndpoint(path)).toBe(true);
   for (const path of [`${EXCHANGE}/`, `/api${EXCHANGE}`, `/v1/keys?x=${EXCHANGE}`, "/v1/keys", "/"])
     expect(isTokenEndpoint(path)).toBe(false);

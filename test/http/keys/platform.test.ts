@@ -22,14 +22,22 @@ const put = (name: string, body: object = PLAIN, key = platform, workspace = "de
 describe("a key with platform:manage", () => {
   it("makes, lists, reads, rotates and revokes keys of every workspace", async () => {
     const made = await call(server, platform, "POST", "/v1/keys", { ...PLAIN, workspace: "demo" });
-    expect(made.json).toMatchObject({ workspace: "demo", created_by: parseKeyText(platform)?.publicId });
+    expect(made.json).toMatchObject({
+      workspace: "demo",
+      created_by: parseKeyText(platform)?.publicId,
+    });
     const { id } = made.json;
     const listed = await call(server, platform, "GET", "/v1/keys?workspace=demo&limit=100");
     expect(listed.json.data.map((one: { id: string }) => one.id)).toContain(id);
-    expect((await call(server, platform, "GET", `/v1/keys/${id}`)).json).toMatchObject({ id, workspace: "demo" });
+    expect((await call(server, platform, "GET", `/v1/keys/${id}`)).json).toMatchObject({
+      id,
+      workspace: "demo",
+    });
     const rotated = await call(server, platform, "POST", `/v1/keys/${id}/rotate`);
     expect(rotated.json).toMatchObject({ workspace: "demo", rotated_from: id });
-    expect((await call(server, platform, "POST", `/v1/keys/${rotated.json.id}/revoke`)).json.status).toBe("revoked");
+    expect(
+      (await call(server, platform, "POST", `/v1/keys/${rotated.json.id}/revoke`)).json.status,
+    ).toBe("revoked");
     expect((await decisions(server, 100)).find(({ change }) => change?.id === id)).toMatchObject({
       workspace: "acme-prod",
       change: { what: "key_created", id, workspace: "demo" },
@@ -41,24 +49,49 @@ describe("a key with platform:manage", () => {
       [platform, 404],
       [manager, 404],
     ] as const) {
-      const { json, status: answered } = await call(server, key, "GET", "/v1/keys?workspace=nowhere");
+      const { json, status: answered } = await call(
+        server,
+        key,
+        "GET",
+        "/v1/keys?workspace=nowhere",
+      );
       expect([answered, json.error.code]).toEqual([status, "workspace_not_found"]);
     }
     expect((await call(server, manager, "GET", "/v1/keys?workspace=demo")).status).toBe(404);
-    expect((await call(server, platform, "GET", "/v1/keys?workspace=constructor")).status).toBe(404);
+    expect((await call(server, platform, "GET", "/v1/keys?workspace=constructor")).status).toBe(
+      404,
+    );
   });
 
   it("may do nothing but manage keys", async () => {
-    for (const path of ["/v1/models", "/v1/decisions", "/v1/spend", "/v1/policies", "/v1/governance/summary"]) {
+    for (const path of [
+      "/v1/models",
+      "/v1/decisions",
+      "/v1/spend",
+      "/v1/policies",
+      "/v1/governance/summary",
+    ]) {
       expect((await call(server, platform, "GET", path)).status, path).toBe(403);
     }
   });
 
   it("comes from a terminal: no key gives it over HTTP, not even one that has it", async () => {
     for (const key of [platform, manager]) {
-      const { status, json } = await call(server, key, "POST", "/v1/keys", { ...PLAIN, scopes: ["platform:manage"] });
-      expect([status, json.error.code, json.error.param]).toEqual([400, "invalid_value", "scopes[0]"]);
-      const named = await put("escalated", { ...PLAIN, scopes: ["platform:manage"] }, key, "acme-prod");
+      const { status, json } = await call(server, key, "POST", "/v1/keys", {
+        ...PLAIN,
+        scopes: ["platform:manage"],
+      });
+      expect([status, json.error.code, json.error.param]).toEqual([
+        400,
+        "invalid_value",
+        "scopes[0]",
+      ]);
+      const named = await put(
+        "escalated",
+        { ...PLAIN, scopes: ["platform:manage"] },
+        key,
+        "acme-prod",
+      );
       expect(named.status).toBe(400);
     }
   });
@@ -72,7 +105,9 @@ describe("a key with platform:manage", () => {
       expect(text).not.toContain("sbx_");
     }
     expect((await call(server, other, "GET", "/v1/keys")).status).toBe(200);
-    expect((await call(server, platform, "POST", `/v1/keys/${id}/revoke`)).json.status).toBe("revoked");
+    expect((await call(server, platform, "POST", `/v1/keys/${id}/revoke`)).json.status).toBe(
+      "revoked",
+    );
   });
 });
 
@@ -84,7 +119,10 @@ describe("a key by name", () => {
     const { key, id } = made.json;
     expect(parseKeyText(key)?.publicId).toBe(id);
     expect(made.json).toMatchObject({ name: "terraform-1", workspace: "demo", expires_at: EXPIRY });
-    const again = [await put("terraform-1"), await put("terraform-1", { ...PLAIN, labels: [] }, neighbour)];
+    const again = [
+      await put("terraform-1"),
+      await put("terraform-1", { ...PLAIN, labels: [] }, neighbour),
+    ];
     again.push(await call(server, neighbour, "GET", at("terraform-1")));
     for (const { status, json, text } of again) {
       expect([status, json.id, json.key]).toEqual([200, id, undefined]);
@@ -106,35 +144,49 @@ describe("a key by name", () => {
     const { status, json } = await put("kept", { ...PLAIN, owner: "group:else", ...change });
     expect([status, json.error.code, json.error.param]).toEqual([409, "key_differs", field]);
     const { json: read } = await call(server, platform, "GET", at("kept"));
-    expect(read).toMatchObject({ id: made.id, scopes: PLAIN.scopes, owner: PLAIN.owner, limits: null });
+    expect(read).toMatchObject({
+      id: made.id,
+      scopes: PLAIN.scopes,
+      owner: PLAIN.owner,
+      limits: null,
+    });
   });
 
-  const LIMITS = { requests_per_minute: 5, tokens_per_minute: null, concurrency: null, budget: null };
+  const LIMITS = {
+    requests_per_minute: 5,
+    tokens_per_minute: null,
+    concurrency: null,
+    budget: null,
+  };
   it.each([
     ["scopes", { scopes: ["catalogue:read"] }],
     ["owner", { owner: "group:else" }],
     ["workload", { workload: "batch" }],
     ["labels", { labels: ["eu"] }],
     ["limits", { limits: LIMITS }],
-  ])("gets other %s by the next PUT, with the same text and id, on record", async (grant, change) => {
-    const { json: made } = await put(`changed-${grant}`);
-    const { status, json } = await put(`changed-${grant}`, { ...PLAIN, ...change });
-    expect([status, json.id, json.key]).toEqual([200, made.id, undefined]);
-    expect(bodyValidator(NAMED_SERVICE_KEY)(json)).toBeNull();
-    const { key: _text, ...described } = made;
-    expect(json).toEqual({ ...described, ...change });
-    expect((await call(server, platform, "GET", at(`changed-${grant}`))).json).toEqual(json);
-    expect((await put(`changed-${grant}`, { ...PLAIN, ...change })).json).toEqual(json);
-    const records = (await decisions(server, 1_000)).filter((one) => one.change?.id === made.id);
-    expect(records.map((one) => one.change)).toMatchObject([
-      { what: "key_created", workspace: "demo" },
-      { what: "key_changed", grants: [grant], workspace: "demo" },
-    ]);
-  });
+  ])(
+    "gets other %s by the next PUT, with the same text and id, on record",
+    async (grant, change) => {
+      const { json: made } = await put(`changed-${grant}`);
+      const { status, json } = await put(`changed-${grant}`, { ...PLAIN, ...change });
+      expect([status, json.id, json.key]).toEqual([200, made.id, undefined]);
+      expect(bodyValidator(NAMED_SERVICE_KEY)(json)).toBeNull();
+      const { key: _text, ...described } = made;
+      expect(json).toEqual({ ...described, ...change });
+      expect((await call(server, platform, "GET", at(`changed-${grant}`))).json).toEqual(json);
+      expect((await put(`changed-${grant}`, { ...PLAIN, ...change })).json).toEqual(json);
+      const records = (await decisions(server, 1_000)).filter((one) => one.change?.id === made.id);
+      expect(records.map((one) => one.change)).toMatchObject([
+        { what: "key_created", workspace: "demo" },
+        { what: "key_changed", grants: [grant], workspace: "demo" },
+      ]);
+    },
+  );
 
   it("may do at once what a PUT gives it, and nothing more once a PUT takes it away", async () => {
     const { json: made } = await put("scoped");
-    const models = async (): Promise<number> => (await call(server, made.key, "GET", "/v1/models")).status;
+    const models = async (): Promise<number> =>
+      (await call(server, made.key, "GET", "/v1/models")).status;
     expect(await models()).toBe(403);
     await put("scoped", { ...PLAIN, scopes: ["catalogue:read", "inference"] });
     expect(await models()).toBe(200);
@@ -144,7 +196,10 @@ describe("a key by name", () => {
 
   it("gets no scope of all workspaces and no label that nothing declares, and keeps what it has", async () => {
     const { json: made } = await put("modest");
-    for (const change of [{ scopes: ["inference", "platform:manage"] }, { labels: ["no-such-label"] }]) {
+    for (const change of [
+      { scopes: ["inference", "platform:manage"] },
+      { labels: ["no-such-label"] },
+    ]) {
       for (const key of [platform, neighbour]) {
         expect((await put("modest", { ...PLAIN, ...change }, key)).status).toBe(400);
       }
@@ -153,14 +208,23 @@ describe("a key by name", () => {
     const inference = await running.key("demo", ["inference"]);
     expect((await put("modest", { ...PLAIN, owner: "group:else" }, inference)).status).toBe(403);
     const { json } = await call(server, platform, "GET", at("modest"));
-    expect(json).toMatchObject({ id: made.id, scopes: PLAIN.scopes, labels: [], owner: PLAIN.owner });
+    expect(json).toMatchObject({
+      id: made.id,
+      scopes: PLAIN.scopes,
+      labels: [],
+      owner: PLAIN.owner,
+    });
   });
 
   it("changes with its rotations: no former key keeps a grant during its overlap", async () => {
-    const { json: first } = await put("overlap", { ...PLAIN, scopes: ["catalogue:read", "inference"] });
+    const { json: first } = await put("overlap", {
+      ...PLAIN,
+      scopes: ["catalogue:read", "inference"],
+    });
     const { json: second } = await call(server, platform, "POST", `/v1/keys/${first.id}/rotate`);
     expect((await put("overlap")).json).toMatchObject({ id: second.id, scopes: ["inference"] });
-    for (const { key } of [first, second]) expect((await call(server, key, "GET", "/v1/models")).status).toBe(403);
+    for (const { key } of [first, second])
+      expect((await call(server, key, "GET", "/v1/models")).status).toBe(403);
   });
 
   it("is one key where two requests make it at once, and one answer has the secret", async () => {
@@ -189,8 +253,11 @@ describe("a key by name", () => {
     const { json: first } = await put("rotated");
     const { json: second } = await call(server, platform, "POST", `/v1/keys/${first.id}/rotate`);
     expect((await put("rotated")).json).toMatchObject({ id: second.id });
-    expect((await call(server, platform, "DELETE", at("rotated"))).json).toMatchObject({ id: second.id });
-    for (const { key } of [first, second]) expect((await call(server, key, "GET", "/v1/models")).status).toBe(401);
+    expect((await call(server, platform, "DELETE", at("rotated"))).json).toMatchObject({
+      id: second.id,
+    });
+    for (const { key } of [first, second])
+      expect((await call(server, key, "GET", "/v1/models")).status).toBe(401);
   });
 
   it("belongs to its workspace: the same name elsewhere is another key, and managers see their own", async () => {
@@ -198,18 +265,29 @@ describe("a key by name", () => {
     const { json: ours } = await put("shared", PLAIN, manager, "acme-prod");
     expect(ours.id).not.toBe(theirs.id);
     for (const method of ["GET", "PUT", "DELETE"] as const) {
-      const { status, json } = await call(server, manager, method, at("shared"), method === "PUT" ? PLAIN : undefined);
+      const { status, json } = await call(
+        server,
+        manager,
+        method,
+        at("shared"),
+        method === "PUT" ? PLAIN : undefined,
+      );
       expect([method, status, json.error.code]).toEqual([method, 404, "workspace_not_found"]);
     }
   });
 
-  it.each(["UPPER", "-dash", "under_score", "a".repeat(64), "%00", "a%2Fb", "sbx_production_aaaaaaaaaaaa"])(
-    "has a plain name; %s is refused",
-    async (name) => {
-      expect((await put(name)).status).toBe(400);
-      expect((await call(server, platform, "GET", at(name))).status).toBe(404);
-    },
-  );
+  it.each([
+    "UPPER",
+    "-dash",
+    "under_score",
+    "a".repeat(64),
+    "%00",
+    "a%2Fb",
+    "sbx_production_aaaaaaaaaaaa",
+  ])("has a plain name; %s is refused", async (name) => {
+    expect((await put(name)).status).toBe(400);
+    expect((await call(server, platform, "GET", at(name))).status).toBe(404);
+  });
 
   it.each([
     ["an expiry in seconds", { ...PLAIN, expires_in: 60 }, "expires_in"],

@@ -7,7 +7,9 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/** One request with exactly these headers: `fetch` of Node adds `Sec-Fetch-Mode: cors` to every one. */
+/**
+ * One request with exactly these headers: `fetch` of Node adds `Sec-Fetch-Mode: cors` to every one.
+ */
 export function rawCall(
   { url }: RunningServer,
   method: string,
@@ -20,7 +22,9 @@ export function rawCall(
       response.setEncoding("utf8");
       let text = "";
       response.on("data", (chunk: string) => (text += chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+      );
     });
     sent.on("error", reject);
     sent.end(body);

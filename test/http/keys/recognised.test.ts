@@ -26,7 +26,11 @@ async function revoked(): Promise<string> {
 async function expired(): Promise<string> {
   const options = { scopes: ["inference"], owner: "test", createdBy: "test" };
   const past = Date.now() - DAY;
-  const made = createKey({ workspace: "demo", ...options, expiresAt: past + 1_000 }, () => past, randomBytes);
+  const made = createKey(
+    { workspace: "demo", ...options, expiresAt: past + 1_000 },
+    () => past,
+    randomBytes,
+  );
   await server.store.keys.create(made.record);
   return made.text;
 }
@@ -35,17 +39,25 @@ async function expired(): Promise<string> {
 function withWrongSecret(text: string): string {
   const body = `${text.slice(0, -39)}${"A".repeat(33)}`;
   let sum = "";
-  for (let rest = crc32(body); sum.length < 6; rest = Math.floor(rest / 62)) sum = BASE62.charAt(rest % 62) + sum;
+  for (let rest = crc32(body); sum.length < 6; rest = Math.floor(rest / 62))
+    sum = BASE62.charAt(rest % 62) + sum;
   return body + sum;
 }
 
-const chat = (bearer: string, body: unknown = {}) => call(server, bearer, "POST", "/v1/chat/completions", body);
+const chat = (bearer: string, body: unknown = {}) =>
+  call(server, bearer, "POST", "/v1/chat/completions", body);
 
 describe("the record of a refusal names a recognised key and its workspace", () => {
   it.each([
     ["a revoked key", revoked, chat, 401, "invalid_api_key"],
     ["an expired key", expired, chat, 401, "expired_api_key"],
-    ["a key without the scope", () => key("demo", ["catalogue:read"]), chat, 403, "insufficient_scope"],
+    [
+      "a key without the scope",
+      () => key("demo", ["catalogue:read"]),
+      chat,
+      403,
+      "insufficient_scope",
+    ],
     [
       "a key without the scope of a control endpoint",
       () => key("demo", ["inference"]),
@@ -73,7 +85,10 @@ describe("the record of a refusal names a recognised key and its workspace", () 
       headers: { authorization: `Bearer ${bearer}`, "x-request-timeout-ms": "soon" },
     });
     expect(response.status).toBe(400);
-    expect((await decisions(server, 1))[0]).toMatchObject({ reason: "invalid_timeout", keyId: idOf(bearer) });
+    expect((await decisions(server, 1))[0]).toMatchObject({
+      reason: "invalid_timeout",
+      keyId: idOf(bearer),
+    });
   });
 
   it("also where a token of a revoked key is shown, with the token's id", async () => {
@@ -99,10 +114,16 @@ describe("the record of a refusal names a recognised key and its workspace", () 
 
 describe("the record of a refusal is anonymous", () => {
   it.each([
-    ["a wrong secret behind a known id", async () => withWrongSecret(await key("demo", ["inference"]))],
+    [
+      "a wrong secret behind a known id",
+      async () => withWrongSecret(await key("demo", ["inference"])),
+    ],
     ["a wrong secret behind the id of a revoked key", async () => withWrongSecret(await revoked())],
     ["a mistyped key", async () => `${(await key("demo", ["inference"])).slice(0, -1)}_`],
-    ["an unknown key", () => Promise.resolve(withWrongSecret(`sbx_production_${"b".repeat(12)}_${"b".repeat(39)}`))],
+    [
+      "an unknown key",
+      () => Promise.resolve(withWrongSecret(`sbx_production_${"b".repeat(12)}_${"b".repeat(39)}`)),
+    ],
     ["no key at all", () => Promise.resolve("nobody")],
   ])("for %s", async (_name, make) => {
     expect((await chat(await make())).status).toBe(401);
@@ -121,7 +142,9 @@ it("a flood of refusals with one key costs a bounded number of rows, all with th
   const reader = await other.key("demo", ["governance:read"]);
   const gone = await other.key("demo", ["inference"]);
   await flooded.store.keys.revoke(idOf(gone), Date.now());
-  await Promise.all(Array.from({ length: 300 }, () => call(flooded, gone, "POST", "/v1/chat/completions", {})));
+  await Promise.all(
+    Array.from({ length: 300 }, () => call(flooded, gone, "POST", "/v1/chat/completions", {})),
+  );
   const rows = await decisions(flooded, 1_000);
   expect(rows.length).toBeGreaterThanOrEqual(100);
   expect(rows.length).toBeLessThan(200);
@@ -142,9 +165,15 @@ it("a flood of refusals with one key costs a bounded number of rows, all with th
     repeated: 200,
   } as const;
   await flooded.store.evidence.decide(decisionRecord("req_sum", sum));
-  flooded.store.evidence.settle({ ...outcomeRecord("req_sum", "refused"), status: 401, attempts: [] });
+  flooded.store.evidence.settle({
+    ...outcomeRecord("req_sum", "refused"),
+    status: 401,
+    attempts: [],
+  });
   await flooded.store.evidence.flush();
   const { json } = await call(flooded, reader, "GET", "/v1/governance/summary?group_by=key");
-  const group = json.groups.find((one: { group: { key: string | null } }) => one.group.key === idOf(gone));
+  const group = json.groups.find(
+    (one: { group: { key: string | null } }) => one.group.key === idOf(gone),
+  );
   expect(group.refused).toBe(rows.length + 200);
 });

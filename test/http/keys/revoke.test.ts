@@ -47,13 +47,18 @@ interface Seen {
 }
 
 /** Calls with the key, many at a time, until stopped. */
-function load(target: RunningServer, key: string): { readonly seen: Seen[]; stop(): Promise<void> } {
+function load(
+  target: RunningServer,
+  key: string,
+): { readonly seen: Seen[]; stop(): Promise<void> } {
   const seen: Seen[] = [];
   const stopping = new AbortController();
   const worker = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
-      const response = await fetch(`${target.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+      const response = await fetch(`${target.url}/v1/models`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
       await response.arrayBuffer();
       seen.push({ startedAt, status: response.status });
     }
@@ -80,7 +85,12 @@ describe("revocation under load", () => {
       const key = await running.key("acme-prod", ["catalogue:read"]);
       const [here, there] = [load(server, key), load(elsewhere, key)];
       await delay(300);
-      const revoked = await call(server, manager, "POST", `/v1/keys/${parseKeyText(key)?.publicId}/revoke`);
+      const revoked = await call(
+        server,
+        manager,
+        "POST",
+        `/v1/keys/${parseKeyText(key)?.publicId}/revoke`,
+      );
       const answeredAt = performance.now();
       expect(revoked.status).toBe(200);
       await delay(1_500);
@@ -109,7 +119,9 @@ describe("a revoked key", () => {
       await first.close();
       const second = await another();
       for (let count = 0; count < 3; count += 1) {
-        expect((await call(second, key, "GET", "/v1/models")).json.error.code).toBe("invalid_api_key");
+        expect((await call(second, key, "GET", "/v1/models")).json.error.code).toBe(
+          "invalid_api_key",
+        );
       }
     },
   );

@@ -31,8 +31,10 @@ export async function call(
 /** The newest decisions, newest last. */
 export async function decisions(server: RunningServer, count: number) {
   await server.store.evidence.flush();
-  return (await server.store.evidence.read({ after: 0, limit: count })).map(({ decision, outcome }) => ({
-    ...decision,
-    ended: outcome?.terminal,
-  }));
+  return (await server.store.evidence.read({ after: 0, limit: count })).map(
+    ({ decision, outcome }) => ({
+      ...decision,
+      ended: outcome?.terminal,
+    }),
+  );
 }

@@ -121,9 +121,16 @@ describe("a key that is changed by its name, on several servers of one database"
 
   it("gives a token of it no more than the key has now", async () => {
     const plain = { owner: "test", expires_at: new Date(Date.now() + 3_600_000).toISOString() };
-    const body = { ...plain, exchange: { maximum_lifetime: 600 }, scopes: ["inference", "catalogue:read"] };
+    const body = {
+      ...plain,
+      exchange: { maximum_lifetime: 600 },
+      scopes: ["inference", "catalogue:read"],
+    };
     const path = "/v1/workspaces/demo/keys/exchanged";
-    const token = await tokenFrom(server, (await call(server, manager, "PUT", path, body)).json.key);
+    const token = await tokenFrom(
+      server,
+      (await call(server, manager, "PUT", path, body)).json.key,
+    );
     expect(await use(server, token)).toBe(200);
     await call(server, manager, "PUT", path, { ...body, scopes: ["inference"] });
     expect(await use(server, token)).toBe(401);

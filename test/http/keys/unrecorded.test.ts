@@ -12,7 +12,9 @@ import { evidenceOf } from "../../support/evidence-of.ts";
 
 async function start(more: Partial<Runtime> = {}) {
   const store = await openSqliteStore({ path: ":memory:" });
-  await store.keys.create(keyRecord("k", { workspace: "w", expiresAt: Date.now() + 600_000, createdAt: Date.now() }));
+  await store.keys.create(
+    keyRecord("k", { workspace: "w", expiresAt: Date.now() + 600_000, createdAt: Date.now() }),
+  );
   const router = await startRouter({
     table: table(),
     identity: { ...identity, scopes: new Set(["operations:manage"]) },
@@ -46,26 +48,34 @@ describe("a change of keys", () => {
     await store.close();
   });
 
-  it.each(CHANGES)("that the store cannot make says so, and is on record as failed: %s", async (path, body) => {
-    const broken = (): Promise<never> => Promise.reject(new StoreUnavailableError("a secret path"));
-    const { store, router, post } = await start();
-    const failing = { ...store.keys, create: broken, rotate: broken, revoke: broken };
-    const { router: other, ...rest } = await start({ keys: manageKeys(failing, Date.now, randomBytes) });
-    await rest.store.close();
-    const response = await fetch(`${other.url}${path}`, {
-      method: "POST",
-      headers: { authorization: "Bearer good", "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    const error = await errorOf(response);
-    expect([response.status, error.code]).toEqual([503, "store_unavailable"]);
-    expect(error.message).not.toContain("secret");
-    await other.settled(1);
-    expect(other.decisions).toMatchObject([{ outcome: "answer", change: { id: expect.any(String) } }]);
-    expect(other.outcomes).toMatchObject([{ status: 503, terminal: "failed" }]);
-    expect((await post(path, body)).status).toBe(200);
-    await router.settled(1);
-    expect(router.outcomes).toMatchObject([{ status: 200, terminal: "completed" }]);
-    await store.close();
-  });
+  it.each(CHANGES)(
+    "that the store cannot make says so, and is on record as failed: %s",
+    async (path, body) => {
+      const broken = (): Promise<never> =>
+        Promise.reject(new StoreUnavailableError("a secret path"));
+      const { store, router, post } = await start();
+      const failing = { ...store.keys, create: broken, rotate: broken, revoke: broken };
+      const { router: other, ...rest } = await start({
+        keys: manageKeys(failing, Date.now, randomBytes),
+      });
+      await rest.store.close();
+      const response = await fetch(`${other.url}${path}`, {
+        method: "POST",
+        headers: { authorization: "Bearer good", "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      const error = await errorOf(response);
+      expect([response.status, error.code]).toEqual([503, "store_unavailable"]);
+      expect(error.message).not.toContain("secret");
+      await other.settled(1);
+      expect(other.decisions).toMatchObject([
+        { outcome: "answer", change: { id: expect.any(String) } },
+      ]);
+      expect(other.outcomes).toMatchObject([{ status: 503, terminal: "failed" }]);
+      expect((await post(path, body)).status).toBe(200);
+      await router.settled(1);
+      expect(router.outcomes).toMatchObject([{ status: 200, terminal: "completed" }]);
+      await store.close();
+    },
+  );
 });

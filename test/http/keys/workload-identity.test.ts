@@ -57,13 +57,26 @@ const EXCHANGE = `${server.url}/v1/credentials/exchange`;
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_TYPE = "urn:ietf:params:oauth:token-type:jwt";
 
-async function exchange(jwt: string, more: Record<string, string> = {}, headers: Record<string, string> = {}) {
+async function exchange(
+  jwt: string,
+  more: Record<string, string> = {},
+  headers: Record<string, string> = {},
+) {
   const response = await fetch(EXCHANGE, {
     method: "POST",
     headers,
-    body: new URLSearchParams({ grant_type: GRANT_TYPE, subject_token_type: JWT_TYPE, subject_token: jwt, ...more }),
+    body: new URLSearchParams({
+      grant_type: GRANT_TYPE,
+      subject_token_type: JWT_TYPE,
+      subject_token: jwt,
+      ...more,
+    }),
   });
-  return { status: response.status, headers: response.headers, json: JSON.parse(await response.text()) };
+  return {
+    status: response.status,
+    headers: response.headers,
+    json: JSON.parse(await response.text()),
+  };
 }
 
 const jwtOf = (parts: JwtParts = {}): Promise<string> => workloadJwt(idp.issuer, key, parts);
@@ -74,12 +87,18 @@ async function tokenOf(more: Record<string, string> = {}): Promise<string> {
   return json.access_token;
 }
 
-const chat = (token: string, model = "chat-small", path = "/v1/chat/completions"): Promise<Response> =>
+const chat = (
+  token: string,
+  model = "chat-small",
+  path = "/v1/chat/completions",
+): Promise<Response> =>
   fetch(`${server.url}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(
-      path.endsWith("embeddings") ? { model, input: "a" } : { model, messages: [{ role: "user", content: "hello" }] },
+      path.endsWith("embeddings")
+        ? { model, input: "a" }
+        : { model, messages: [{ role: "user", content: "hello" }] },
     ),
   });
 
@@ -107,20 +126,33 @@ describe("a workload without a key", () => {
     expect(models.json.data.map(({ id }: { id: string }) => id)).toEqual(["chat-small"]);
     expect((await call(server, token, "GET", "/v1/keys")).status).toBe(403);
     expect((await call(server, token, "GET", "/v1/decisions")).status).toBe(403);
-    const simulated = await call(server, token, "POST", "/v1/route/simulate?operation=chat.completions", {
-      request: { model: "chat-small", messages: [{ role: "user", content: "a" }] },
-    });
+    const simulated = await call(
+      server,
+      token,
+      "POST",
+      "/v1/route/simulate?operation=chat.completions",
+      {
+        request: { model: "chat-small", messages: [{ role: "user", content: "a" }] },
+      },
+    );
     expect(simulated.status).toBe(200);
     const again = await fetch(EXCHANGE, {
       method: "POST",
       headers: { authorization: `Bearer ${token}` },
       body: new URLSearchParams({ grant_type: GRANT_TYPE }),
     });
-    expect([again.status, JSON.parse(await again.text()).error]).toEqual([400, "unauthorized_client"]);
+    expect([again.status, JSON.parse(await again.text()).error]).toEqual([
+      400,
+      "unauthorized_client",
+    ]);
   });
 
   it("may request less, and not more", async () => {
-    const less = await exchange(await jwtOf(), { scope: "inference", lifetime: "60", max_requests: "1" });
+    const less = await exchange(await jwtOf(), {
+      scope: "inference",
+      lifetime: "60",
+      max_requests: "1",
+    });
     expect([less.json.expires_in, less.json.scope]).toEqual([60, "inference"]);
     expect((await call(server, less.json.access_token, "GET", "/v1/models")).status).toBe(403);
     expect((await chat(less.json.access_token)).status).toBe(200);
@@ -146,7 +178,9 @@ describe("a workload without a key", () => {
   it("gets a token for one that the issuer itself has made", async () => {
     const issued = await fetch(`${idp.issuer}/token`, {
       method: "POST",
-      headers: { authorization: `Basic ${Buffer.from("batch:a%20secret%20of%20the%20tests").toString("base64")}` },
+      headers: {
+        authorization: `Basic ${Buffer.from("batch:a%20secret%20of%20the%20tests").toString("base64")}`,
+      },
       body: new URLSearchParams({ grant_type: "client_credentials", resource: "urn:signalbox" }),
     });
     const text = await issued.text();
@@ -168,7 +202,11 @@ describe("a workload without a key", () => {
       change: {
         what: "token_issued",
         id: json.token_id,
-        subject: hash("sha256", JSON.stringify([idp.issuer, "system:serviceaccount:shop:checkout"]), "hex"),
+        subject: hash(
+          "sha256",
+          JSON.stringify([idp.issuer, "system:serviceaccount:shop:checkout"]),
+          "hex",
+        ),
       },
     });
     await chat(json.access_token);
@@ -178,12 +216,15 @@ describe("a workload without a key", () => {
       token: json.token_id,
     });
     const all = JSON.stringify(await decisions(server, 100));
-    for (const part of [jwt, jwt.split(".")[1] ?? "", "serviceaccount", idp.issuer]) expect(all).not.toContain(part);
+    for (const part of [jwt, jwt.split(".")[1] ?? "", "serviceaccount", idp.issuer])
+      expect(all).not.toContain(part);
     const reader = await running.key("demo", ["governance:read"]);
     const listed = await call(server, reader, "GET", "/v1/decisions?key=workload_checkout&limit=5");
     expect(listed.status).toBe(200);
     expect(listed.json.data.length).toBe(5);
-    const { id } = listed.json.data.find(({ operation }: { operation: string }) => operation === "chat.completions");
+    const { id } = listed.json.data.find(
+      ({ operation }: { operation: string }) => operation === "chat.completions",
+    );
     expect((await call(server, reader, "GET", `/v1/decisions/${id}`)).status).toBe(200);
     const explained = await call(server, reader, "GET", `/v1/decisions/${id}/explain`);
     expect([200, 404]).toContain(explained.status);
@@ -192,7 +233,12 @@ describe("a workload without a key", () => {
 
 describe("the token endpoint refuses a JWT", () => {
   it.each<[string, () => Promise<string> | string, string, string, number?]>([
-    ["of another issuer", () => workloadJwt("https://other.example", key), "invalid_request", "subject_token_invalid"],
+    [
+      "of another issuer",
+      () => workloadJwt("https://other.example", key),
+      "invalid_request",
+      "subject_token_invalid",
+    ],
     [
       "for another audience",
       () => jwtOf({ claims: { aud: "https://kubernetes.default.svc" } }),
@@ -205,9 +251,24 @@ describe("the token endpoint refuses a JWT", () => {
       "unauthorized_client",
       "workload_not_granted",
     ],
-    ["that two rules match", () => jwtOf({ claims: { kind: "twice" } }), "unauthorized_client", "workload_ambiguous"],
-    ["that has expired", () => jwtOf({ expires: -60, notBefore: -600 }), "invalid_request", "subject_token_expired"],
-    ["that is not valid yet", () => jwtOf({ notBefore: 60 }), "invalid_request", "subject_token_expired"],
+    [
+      "that two rules match",
+      () => jwtOf({ claims: { kind: "twice" } }),
+      "unauthorized_client",
+      "workload_ambiguous",
+    ],
+    [
+      "that has expired",
+      () => jwtOf({ expires: -60, notBefore: -600 }),
+      "invalid_request",
+      "subject_token_expired",
+    ],
+    [
+      "that is not valid yet",
+      () => jwtOf({ notBefore: 60 }),
+      "invalid_request",
+      "subject_token_expired",
+    ],
     [
       "of another key",
       async () => workloadJwt(idp.issuer, await makeIssuerKey("first")),
@@ -234,7 +295,11 @@ describe("the token endpoint refuses a JWT", () => {
     expect([refused.status, refused.json.error]).toEqual([status, error]);
     expect(refused.json.error_description).toContain(`(${code}, request id req_`);
     expect(refused.headers.get("retry-after")).toBe(status === 503 ? "5" : null);
-    expect((await decisions(server, 1))[0]).toMatchObject({ outcome: "refuse", reason: code, keyId: null });
+    expect((await decisions(server, 1))[0]).toMatchObject({
+      outcome: "refuse",
+      reason: code,
+      keyId: null,
+    });
   });
 
   it("whose body is larger than any, before it is read whole", async () => {
@@ -254,7 +319,10 @@ describe("the token endpoint refuses a JWT", () => {
       method: "POST",
       body: new URLSearchParams({ grant_type: GRANT_TYPE, subject_token: await jwtOf() }),
     });
-    expect([response.status, JSON.parse(await response.text()).error]).toEqual([401, "invalid_client"]);
+    expect([response.status, JSON.parse(await response.text()).error]).toEqual([
+      401,
+      "invalid_client",
+    ]);
   });
 });
 
@@ -270,7 +338,9 @@ describe("a rule", () => {
     expect((await server.reload()).ok).toBe(true);
     expect((await chat(token)).status).toBe(401);
     expect((await exchange(await jwtOf())).json.error).toBe("unauthorized_client");
-    const till = await exchange(await jwtOf({ claims: { sub: "system:serviceaccount:shop:till" } }));
+    const till = await exchange(
+      await jwtOf({ claims: { sub: "system:serviceaccount:shop:till" } }),
+    );
     expect((await chat(till.json.access_token)).status).toBe(200);
     writeFileSync(path, before.slice(0, before.indexOf("workload_identity:")));
     expect((await server.reload()).ok).toBe(true);

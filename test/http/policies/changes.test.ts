@@ -10,7 +10,9 @@ const REPORT = {
   assertions: { passed: 3, failed: 0, waived: 1 },
 };
 
-async function open(options: Parameters<typeof Fixture.open>[0] = {}): Promise<{ fixture: Fixture; key: MadeKey }> {
+async function open(
+  options: Parameters<typeof Fixture.open>[0] = {},
+): Promise<{ fixture: Fixture; key: MadeKey }> {
   const fixture = await Fixture.open(options);
   return { fixture, key: await fixture.key() };
 }
@@ -30,11 +32,16 @@ describe("a policy from shadow to enforced and back", () => {
     expect(approved.status, approved.text).toBe(200);
     expectDeclared("POST", "/v1/policies/{id}/approvals", approved.json);
     expect(approved.json.approvals).toMatchObject([
-      { by: { key_id: approver.id, workspace: "acme", origin: approver.id, roles: ["dpo"] }, report: REPORT },
+      {
+        by: { key_id: approver.id, workspace: "acme", origin: approver.id, roles: ["dpo"] },
+        report: REPORT,
+      },
     ]);
     // The approval counts for another promoter, not for its approver.
     expect(approved.json.missing).toEqual([]);
-    expect((await fixture.get(approver, "/v1/policies/a")).json.missing).toMatchObject([{ requirement: "approvals" }]);
+    expect((await fixture.get(approver, "/v1/policies/a")).json.missing).toMatchObject([
+      { requirement: "approvals" },
+    ]);
     // Who wants to promote need not look again because somebody has approved.
     expect((await fixture.get(key, "/v1/policies/a")).json.etag).toBe(approved.json.etag);
 
@@ -51,7 +58,9 @@ describe("a policy from shadow to enforced and back", () => {
     });
 
     await fixture.observe({ a: "second" });
-    await fixture.post(approver, "/v1/policies/a/approvals", { body: { digest: digestOf("second") } });
+    await fixture.post(approver, "/v1/policies/a/approvals", {
+      body: { digest: digestOf("second") },
+    });
     expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
 
     const rolledBack = await fixture.change(key, "a", "rollbacks", { reason: "wrong_denials" });
@@ -78,7 +87,9 @@ describe("a policy from shadow to enforced and back", () => {
     expectDeclared("POST", "/v1/policies/{id}/releases", released.json);
     expect(released.json).toMatchObject({ held: [], candidate: { revision: "r2", held: false } });
     // The approval outlived promotion, rollback and hold.
-    expect((await fixture.change(key, "a", "promotions")).json).toMatchObject({ enforced: { revision: "r2" } });
+    expect((await fixture.change(key, "a", "promotions")).json).toMatchObject({
+      enforced: { revision: "r2" },
+    });
 
     await fixture.router.settled(fixture.router.decisions.length);
     const [first, second] = [digestOf("first"), digestOf("second")];
@@ -96,12 +107,17 @@ describe("a policy from shadow to enforced and back", () => {
     expect(records.filter(({ kind }) => kind === "promoted")[0]).toMatchObject({
       by: { keyId: key.id, requestId: expect.stringMatching(/^req_/) },
       approvals: [
-        { by: { keyId: approver.id }, report: { sha256: REPORT.sha256, tableRevision: REPORT.table_revision } },
+        {
+          by: { keyId: approver.id },
+          report: { sha256: REPORT.sha256, tableRevision: REPORT.table_revision },
+        },
       ],
       requirements: { approvals: 1 },
       shadow: { judged: 0 },
     });
-    expect(records.find(({ kind }) => kind === "rolled_back")).toMatchObject({ reason: "wrong_denials" });
+    expect(records.find(({ kind }) => kind === "rolled_back")).toMatchObject({
+      reason: "wrong_denials",
+    });
   });
 
   it("goes back to a revision that is named, or to nothing", async () => {
@@ -111,13 +127,17 @@ describe("a policy from shadow to enforced and back", () => {
       await fixture.observe({ a: name });
       expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
     }
-    expect((await fixture.change(key, "a", "rollbacks", { to_revision: "r1" })).json).toMatchObject({
-      enforced: { revision: "r1" },
-      held: [{ revision: "r3" }],
-    });
+    expect((await fixture.change(key, "a", "rollbacks", { to_revision: "r1" })).json).toMatchObject(
+      {
+        enforced: { revision: "r1" },
+        held: [{ revision: "r3" }],
+      },
+    );
     const nothing = await fixture.change(key, "a", "rollbacks", { to_revision: null });
     expect(nothing.json).toMatchObject({ enforced: null, state: "shadow" });
-    expect(nothing.json.held.map(({ revision }: { revision: string }) => revision).toSorted()).toEqual(["r1", "r3"]);
+    expect(
+      nothing.json.held.map(({ revision }: { revision: string }) => revision).toSorted(),
+    ).toEqual(["r1", "r3"]);
   });
 
   it("withdraws an approval, once, and only the caller's own", async () => {
@@ -143,8 +163,14 @@ describe("a policy from shadow to enforced and back", () => {
       ifMatch: etag,
       body: { what: "candidate", expected: { candidate_revision: "r1" } },
     });
-    expect(withdrawn.json).toMatchObject({ candidate: null, withdrawn: [{ revision: "r1" }], approvals: [] });
-    expect(changesOf(fixture)).toEqual([{ what: "policy_candidate_withdrawn", id: "a", content: digestOf("first") }]);
+    expect(withdrawn.json).toMatchObject({
+      candidate: null,
+      withdrawn: [{ revision: "r1" }],
+      approvals: [],
+    });
+    expect(changesOf(fixture)).toEqual([
+      { what: "policy_candidate_withdrawn", id: "a", content: digestOf("first") },
+    ]);
   });
 
   it("approving twice changes nothing and is no change on record", async () => {
@@ -160,7 +186,9 @@ describe("a policy from shadow to enforced and back", () => {
     expect(changesOf(fixture).length).toBe(1);
     // Another report is another statement.
     const other = { ...body, report: { ...REPORT, sha256: digestOf("another report") } };
-    expect((await fixture.post(key, "/v1/policies/a/approvals", { body: other })).json.approvals.length).toBe(1);
+    expect(
+      (await fixture.post(key, "/v1/policies/a/approvals", { body: other })).json.approvals.length,
+    ).toBe(1);
     expect(changesOf(fixture).length).toBe(2);
   });
 });
@@ -172,7 +200,9 @@ describe("the order of a change", () => {
       runtime: {
         evidence: evidenceOf(({ change }) => {
           if (change !== undefined)
-            seen.push(`recorded with ${fixture.log.rows.length} rows, ${fixture.steps.length} applied`);
+            seen.push(
+              `recorded with ${fixture.log.rows.length} rows, ${fixture.steps.length} applied`,
+            );
           return Promise.resolve();
         }),
       },
@@ -187,12 +217,16 @@ describe("the order of a change", () => {
 
   it("is not made where it cannot be recorded", async () => {
     let isFull = false;
-    const decide = () => (isFull ? Promise.reject(new Error("the disk is full")) : Promise.resolve());
+    const decide = () =>
+      isFull ? Promise.reject(new Error("the disk is full")) : Promise.resolve();
     const { fixture, key } = await open({ runtime: { evidence: evidenceOf(decide) } });
     await fixture.observe({ a: "first" });
     await fixture.change(key, "a", "promotions");
     await fixture.observe({ a: "second" });
-    const [digest, { etag }] = [digestOf("second"), (await fixture.get(key, "/v1/policies/a")).json];
+    const [digest, { etag }] = [
+      digestOf("second"),
+      (await fixture.get(key, "/v1/policies/a")).json,
+    ];
     const requested: readonly (readonly [string, object])[] = [
       ["approvals", { digest }],
       ["promotions", { expected: { candidate_revision: "r2", enforced_revision: "r1" } }],
@@ -203,7 +237,10 @@ describe("the order of a change", () => {
     isFull = true;
     for (const [path, body] of requested) {
       const answer = await fixture.post(key, `/v1/policies/a/${path}`, { body, ifMatch: etag });
-      expect(answer, path).toMatchObject({ status: 503, json: { error: { code: "evidence_unavailable" } } });
+      expect(answer, path).toMatchObject({
+        status: 503,
+        json: { error: { code: "evidence_unavailable" } },
+      });
       expect(answer.text).not.toContain("disk");
     }
     expect(fixture.log.rows.length).toBe(rows);
@@ -216,7 +253,10 @@ describe("the order of a change", () => {
       throw new Error("the module does not load");
     };
     const answer = await fixture.change(key, "a", "promotions");
-    expect(answer).toMatchObject({ status: 503, json: { error: { code: "policies_not_applied" } } });
+    expect(answer).toMatchObject({
+      status: 503,
+      json: { error: { code: "policies_not_applied" } },
+    });
     expect(answer.headers.get("retry-after")).toBeNull();
     expect(fixture.status("a").enforced?.digest).toBe(digestOf("first"));
   });
@@ -230,7 +270,11 @@ describe("where the store is away", () => {
     ["GET", "/v1/policies/a/shadow", {}],
     ["GET", "/v1/policies/a/transitions", {}],
     ["POST", "/v1/policies/a/approvals", { digest: digestOf("first") }],
-    ["POST", "/v1/policies/a/promotions", { expected: { candidate_revision: "r1", enforced_revision: null } }],
+    [
+      "POST",
+      "/v1/policies/a/promotions",
+      { expected: { candidate_revision: "r1", enforced_revision: null } },
+    ],
     ["POST", "/v1/policies/a/rollbacks", { expected: { enforced_revision: "r1" } }],
     ["POST", "/v1/policies/a/withdrawals", { what: "approval", digest: digestOf("first") }],
     ["POST", "/v1/policies/a/releases", { digest: digestOf("first") }],
@@ -239,7 +283,9 @@ describe("where the store is away", () => {
     await fixture.observe({ a: "first" });
     fixture.log.isAway = true;
     const answer =
-      method === "GET" ? await fixture.get(key, path) : await fixture.post(key, path, { body, ifMatch: '"x"' });
+      method === "GET"
+        ? await fixture.get(key, path)
+        : await fixture.post(key, path, { body, ifMatch: '"x"' });
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "store_unavailable" } } });
     expect(answer.headers.get("retry-after")).toBe("1");
     expect(answer.text).not.toContain("secret");
@@ -277,15 +323,22 @@ describe("at the same time", () => {
     const { etag } = (await fixture.get(key, "/v1/policies/a")).json;
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answers = await Promise.all(
-      Array.from({ length: count }, () => fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body })),
+      Array.from({ length: count }, () =>
+        fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body }),
+      ),
     );
     const statuses = answers.map(({ status }) => status).toSorted((left, right) => left - right);
     expect(statuses).toEqual([200, ...Array.from({ length: count - 1 }, () => 412)]);
     for (const { status, json } of answers) {
       if (status === 412)
-        expect(json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
+        expect(json.error.current).toMatchObject({
+          candidate_revision: null,
+          enforced_revision: "r1",
+        });
     }
-    expect(fixture.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length).toBe(1);
+    expect(
+      fixture.log.rows.filter(({ record }) => record.includes('"kind":"promoted"')).length,
+    ).toBe(1);
   });
 
   it("a change that is later than another process's is refused with the present state", async () => {
@@ -301,7 +354,10 @@ describe("at the same time", () => {
     const body = { expected: { candidate_revision: "r1", enforced_revision: null } };
     const answer = await fixture.post(key, "/v1/policies/a/promotions", { ifMatch: etag, body });
     expect(answer.status, answer.text).toBe(412);
-    expect(answer.json.error.current).toMatchObject({ candidate_revision: null, enforced_revision: "r1" });
+    expect(answer.json.error.current).toMatchObject({
+      candidate_revision: null,
+      enforced_revision: "r1",
+    });
     expect(fixture.steps).toEqual([]);
     expect(fixture.log.rows.length).toBe(2);
   });

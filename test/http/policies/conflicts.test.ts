@@ -1,8 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { describeMissing, missingCode, missingJson } from "../../../src/http/control/policies/policy-error.ts";
+import {
+  describeMissing,
+  missingCode,
+  missingJson,
+} from "../../../src/http/control/policies/policy-error.ts";
 import type { MissingRequirement } from "../../../src/canon/promotion.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
-import { Fixture, type Answered, type FixtureOptions, type MadeKey, type ReportBody } from "./fixture.ts";
+import {
+  Fixture,
+  type Answered,
+  type FixtureOptions,
+  type MadeKey,
+  type ReportBody,
+} from "./fixture.ts";
 
 const HOUR = 3_600_000;
 const report = (more: Partial<ReportBody> = {}): ReportBody => ({
@@ -59,7 +69,8 @@ const CASES: readonly Case[] = [
   {
     name: "a role",
     required: { approvals: 1, roles: ["dpo", "security"] },
-    prepare: async (fixture) => approve(fixture, await fixture.key("office", ["operations:manage"], ["security", "x"])),
+    prepare: async (fixture) =>
+      approve(fixture, await fixture.key("office", ["operations:manage"], ["security", "x"])),
     code: "approvals_required",
     missing: [{ requirement: "roles", roles: ["dpo"] }],
     says: /an approver with the role dpo/,
@@ -82,7 +93,8 @@ const CASES: readonly Case[] = [
   {
     name: "a verdict where there was none",
     required: {},
-    prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 10, indeterminate: 1 })),
+    prepare: (fixture) =>
+      Promise.resolve(fixture.counts.set("a r1", { judged: 10, indeterminate: 1 })),
     code: "indeterminate_seen",
     missing: [{ requirement: "no_indeterminate", have: 1 }],
     says: /1 request had none/,
@@ -109,7 +121,8 @@ const CASES: readonly Case[] = [
   {
     name: "a report of the table that serves",
     required: { approvals: 1, report: true },
-    prepare: (fixture) => approveVerified(fixture, report({ table_revision: digestOf("another table") })),
+    prepare: (fixture) =>
+      approveVerified(fixture, report({ table_revision: digestOf("another table") })),
     code: "report_required",
     missing: [{ requirement: "report", claimed: 0, outdated: 1 }],
     says: /\(0 only claimed, 1 outdated\)/,
@@ -125,7 +138,8 @@ const CASES: readonly Case[] = [
   {
     name: "assertions that passed",
     required: { approvals: 1, report: true, assertions: true },
-    prepare: (fixture) => approveVerified(fixture, report({ assertions: { passed: 5, failed: 2, waived: 0 } })),
+    prepare: (fixture) =>
+      approveVerified(fixture, report({ assertions: { passed: 5, failed: 2, waived: 0 } })),
     code: "assertions_not_passed",
     missing: [{ requirement: "assertions", have: 2 }],
     says: /2 failed/,
@@ -140,7 +154,8 @@ const CASES: readonly Case[] = [
       report: true,
       assertions: true,
     },
-    prepare: (fixture) => Promise.resolve(fixture.counts.set("a r1", { judged: 1, indeterminate: 1 })),
+    prepare: (fixture) =>
+      Promise.resolve(fixture.counts.set("a r1", { judged: 1, indeterminate: 1 })),
     code: "approvals_required",
     missing: [
       { requirement: "approvals", have: 0, need: 2 },
@@ -156,28 +171,36 @@ const CASES: readonly Case[] = [
 ];
 
 describe("a promotion that lacks", () => {
-  it.each(CASES.map((row) => [row.name, row] as const))("%s", async (_, { required, prepare, code, missing, says }) => {
-    const fixture = await Fixture.open({ promotion: { a: required } });
-    const key = await fixture.key();
-    await fixture.ago(HOUR).observe({ a: "first" });
-    fixture.ago(0);
-    await prepare?.(fixture, key);
-    const looked = (await fixture.get(key, "/v1/policies/a")).json.missing;
-    const rows = fixture.log.rows.length;
-    const answer = await fixture.change(key, "a", "promotions");
-    expect(answer.status, answer.text).toBe(409);
-    const { error } = answer.json;
-    expect(error).toMatchObject({ code, type: "invalid_request_error", param: null });
-    const sentences = { message: expect.stringMatching(/./), fix: expect.stringMatching(/^[A-Z`].*\.$/) };
-    const described = missing.map((one) => Object.assign(JSON.parse(JSON.stringify(one)), sentences));
-    expect(blurred(error.missing)).toEqual(described);
-    expect(blurred(looked)).toEqual(described);
-    expect(error.message).toMatch(says);
-    // Refused, not changed: nothing in the log, and the evidence names the reason and no change.
-    expect(fixture.log.rows.length).toBe(rows);
-    expect(fixture.router.decisions.at(-1)).toMatchObject({ outcome: "refuse", reason: code });
-    expect(fixture.router.decisions.at(-1)).not.toHaveProperty("change");
-  });
+  it.each(CASES.map((row) => [row.name, row] as const))(
+    "%s",
+    async (_, { required, prepare, code, missing, says }) => {
+      const fixture = await Fixture.open({ promotion: { a: required } });
+      const key = await fixture.key();
+      await fixture.ago(HOUR).observe({ a: "first" });
+      fixture.ago(0);
+      await prepare?.(fixture, key);
+      const looked = (await fixture.get(key, "/v1/policies/a")).json.missing;
+      const rows = fixture.log.rows.length;
+      const answer = await fixture.change(key, "a", "promotions");
+      expect(answer.status, answer.text).toBe(409);
+      const { error } = answer.json;
+      expect(error).toMatchObject({ code, type: "invalid_request_error", param: null });
+      const sentences = {
+        message: expect.stringMatching(/./),
+        fix: expect.stringMatching(/^[A-Z`].*\.$/),
+      };
+      const described = missing.map((one) =>
+        Object.assign(JSON.parse(JSON.stringify(one)), sentences),
+      );
+      expect(blurred(error.missing)).toEqual(described);
+      expect(blurred(looked)).toEqual(described);
+      expect(error.message).toMatch(says);
+      // Refused, not changed: nothing in the log, and the evidence names the reason and no change.
+      expect(fixture.log.rows.length).toBe(rows);
+      expect(fixture.router.decisions.at(-1)).toMatchObject({ outcome: "refuse", reason: code });
+      expect(fixture.router.decisions.at(-1)).not.toHaveProperty("change");
+    },
+  );
 });
 
 /** Seconds of a soak run on while a test runs. */
@@ -189,7 +212,14 @@ function blurred(missing: readonly object[]): unknown {
 
 describe("with what is required", () => {
   it("a promotion is made, and its record has it", async () => {
-    const required = { approvals: 2, roles: ["dpo"], soak: HOUR, decisions: 5, report: true, assertions: true };
+    const required = {
+      approvals: 2,
+      roles: ["dpo"],
+      soak: HOUR,
+      decisions: 5,
+      report: true,
+      assertions: true,
+    };
     const fixture = await Fixture.open({ promotion: { "*": { approvals: 20 }, a: required } });
     const key = await fixture.key();
     await fixture.ago(2 * HOUR).observe({ a: "first" });
@@ -200,7 +230,11 @@ describe("with what is required", () => {
     const answer = await fixture.change(key, "a", "promotions");
     expect(answer.status, answer.text).toBe(200);
     const record = JSON.parse(fixture.log.rows.at(-1)?.record ?? "");
-    expect(record).toMatchObject({ kind: "promoted", requirements: required, shadow: { judged: 5, wouldDeny: 1 } });
+    expect(record).toMatchObject({
+      kind: "promoted",
+      requirements: required,
+      shadow: { judged: 5, wouldDeny: 1 },
+    });
     expect(record.approvals.length).toBe(2);
   });
 
@@ -212,10 +246,15 @@ describe("with what is required", () => {
     await fixture.observe({ a: "second", b: "first of b" });
     for (const policy of ["a", "b"]) {
       const answer = await fixture.change(key, policy, "promotions");
-      expect(answer).toMatchObject({ status: 409, json: { error: { code: "approvals_required" } } });
+      expect(answer).toMatchObject({
+        status: 409,
+        json: { error: { code: "approvals_required" } },
+      });
     }
     // One policy's digest is no content of another.
-    const foreign = await fixture.post(approver, "/v1/policies/b/approvals", { body: { digest: digestOf("first") } });
+    const foreign = await fixture.post(approver, "/v1/policies/b/approvals", {
+      body: { digest: digestOf("first") },
+    });
     expect(foreign).toMatchObject({ status: 404, json: { error: { code: "content_not_found" } } });
     await fixture.observe({ a: "first", b: "first of b" });
     expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
@@ -238,11 +277,26 @@ describe("with what is required", () => {
 describe("409 without requirements", () => {
   // `a` is new, in shadow; `b` has been enforced from the start, without a candidate.
   it.each<[string, string, object, string]>([
-    ["promotions", "b", { expected: { candidate_revision: "r1", enforced_revision: "r1" } }, "no_candidate"],
+    [
+      "promotions",
+      "b",
+      { expected: { candidate_revision: "r1", enforced_revision: "r1" } },
+      "no_candidate",
+    ],
     ["rollbacks", "a", { expected: { enforced_revision: "r1" } }, "nothing_to_roll_back_to"],
     ["rollbacks", "b", { expected: { enforced_revision: "r1" } }, "nothing_to_roll_back_to"],
-    ["rollbacks", "b", { expected: { enforced_revision: "r1" }, to_revision: "r7" }, "nothing_to_roll_back_to"],
-    ["withdrawals", "b", { what: "candidate", expected: { candidate_revision: "r1" } }, "no_candidate"],
+    [
+      "rollbacks",
+      "b",
+      { expected: { enforced_revision: "r1" }, to_revision: "r7" },
+      "nothing_to_roll_back_to",
+    ],
+    [
+      "withdrawals",
+      "b",
+      { what: "candidate", expected: { candidate_revision: "r1" } },
+      "no_candidate",
+    ],
     ["withdrawals", "a", { what: "approval", digest: digestOf("first") }, "not_approved"],
     ["releases", "a", { digest: digestOf("first") }, "not_held"],
   ])("POST …/%s of %s: %j is %s", async (path, policy, body, code) => {
@@ -251,7 +305,10 @@ describe("409 without requirements", () => {
     await fixture.observe({ b: "one" }, "start", "enforce");
     await fixture.observe({ a: "first", b: "one" });
     const { etag } = (await fixture.get(key, `/v1/policies/${policy}`)).json;
-    const answer = await fixture.post(key, `/v1/policies/${policy}/${path}`, { body, ifMatch: etag });
+    const answer = await fixture.post(key, `/v1/policies/${policy}/${path}`, {
+      body,
+      ifMatch: etag,
+    });
     expect(answer.status, answer.text).toBe(409);
     expect(answer.json.error.code).toBe(code);
     expect(answer.json.error).not.toHaveProperty("missing");

@@ -31,18 +31,28 @@ beforeAll(async () => {
   ({ etag } = (await fixture.get(office, "/v1/policies/a")).json);
 });
 
-function ask(key: MadeKey, row: (typeof ROWS)[number], id = "a", body: unknown = BODIES[row.id]): Promise<Answered> {
+function ask(
+  key: MadeKey,
+  row: (typeof ROWS)[number],
+  id = "a",
+  body: unknown = BODIES[row.id],
+): Promise<Answered> {
   const path = row.path.replace("{id}", id);
-  return row.method === "GET" ? fixture.get(key, path) : fixture.post(key, path, { body, ifMatch: etag });
+  return row.method === "GET"
+    ? fixture.get(key, path)
+    : fixture.post(key, path, { body, ifMatch: etag });
 }
 
-const named = <Row extends { readonly method: string; readonly path: string }>(rows: readonly Row[]) =>
-  rows.map((row) => [`${row.method} ${row.path}`, row] as const);
+const named = <Row extends { readonly method: string; readonly path: string }>(
+  rows: readonly Row[],
+) => rows.map((row) => [`${row.method} ${row.path}`, row] as const);
 
 describe("scopes", () => {
   it.each(named(ROWS))("%s", async (_, row) => {
     const reading = ["governance:read", "operations:manage"];
-    const managing = isApproving(row) ? ["operations:manage", "policies:approve"] : ["operations:manage"];
+    const managing = isApproving(row)
+      ? ["operations:manage", "policies:approve"]
+      : ["operations:manage"];
     expect(row.scopes).toEqual(isManaging(row) ? managing : reading);
     for (const scope of SCOPES) {
       // Of a workspace that manages nothing, so that nothing is changed.
@@ -74,9 +84,12 @@ describe("policies.managed_by", () => {
     expect(nobody.json.error.code).toBe("not_managed_here");
   });
 
-  it.each(named(ROWS.filter((row) => !isManaging(row))))("%s is for every workspace", async (_, row) => {
-    expect((await ask(await fixture.key("acme"), row)).status).toBe(200);
-  });
+  it.each(named(ROWS.filter((row) => !isManaging(row))))(
+    "%s is for every workspace",
+    async (_, row) => {
+      expect((await ask(await fixture.key("acme"), row)).status).toBe(200);
+    },
+  );
 
   it("must be said where there are several workspaces: no tenant's key is everybody's", async () => {
     const unsaid = await Fixture.open({ managedBy: null });
@@ -132,7 +145,12 @@ describe("bodies", () => {
     ["approvePolicy", { digest: "abc123" }, "invalid_value", "digest"],
     ["approvePolicy", { digest: digestOf("second").toUpperCase() }, "invalid_value", "digest"],
     ["approvePolicy", { digest: 5 }, "invalid_type", "digest"],
-    ["approvePolicy", { digest: digestOf("second"), comment: "canary" }, "unknown_field", "comment"],
+    [
+      "approvePolicy",
+      { digest: digestOf("second"), comment: "canary" },
+      "unknown_field",
+      "comment",
+    ],
     ["approvePolicy", { digest: digestOf("second"), report: {} }, "missing_field", "report.sha256"],
     [
       "approvePolicy",
@@ -149,7 +167,12 @@ describe("bodies", () => {
       "report.assertions.passed",
     ],
     ["promotePolicy", {}, "missing_field", "expected"],
-    ["promotePolicy", { expected: { candidate_revision: "r2" } }, "missing_field", "expected.enforced_revision"],
+    [
+      "promotePolicy",
+      { expected: { candidate_revision: "r2" } },
+      "missing_field",
+      "expected.enforced_revision",
+    ],
     [
       "promotePolicy",
       { expected: { candidate_revision: null, enforced_revision: "r1" } },
@@ -180,14 +203,34 @@ describe("bodies", () => {
       "",
       null,
     ],
-    ["rollBackPolicy", { expected: { enforced_revision: null } }, "invalid_type", "expected.enforced_revision"],
-    ["rollBackPolicy", { expected: { enforced_revision: "r1" }, reason: "canary" }, "invalid_value", "reason"],
-    ["rollBackPolicy", { expected: { enforced_revision: "r1" }, to_revision: 1 }, "invalid_type", "to_revision"],
+    [
+      "rollBackPolicy",
+      { expected: { enforced_revision: null } },
+      "invalid_type",
+      "expected.enforced_revision",
+    ],
+    [
+      "rollBackPolicy",
+      { expected: { enforced_revision: "r1" }, reason: "canary" },
+      "invalid_value",
+      "reason",
+    ],
+    [
+      "rollBackPolicy",
+      { expected: { enforced_revision: "r1" }, to_revision: 1 },
+      "invalid_type",
+      "to_revision",
+    ],
     ["withdrawPolicy", {}, "missing_field", "what"],
     ["withdrawPolicy", { what: "canary" }, "invalid_value", "what"],
     ["withdrawPolicy", { what: "approval" }, "missing_field", "digest"],
     ["withdrawPolicy", { what: "candidate" }, "missing_field", "expected"],
-    ["withdrawPolicy", { what: "candidate", expected: {} }, "missing_field", "expected.candidate_revision"],
+    [
+      "withdrawPolicy",
+      { what: "candidate", expected: {} },
+      "missing_field",
+      "expected.candidate_revision",
+    ],
     [
       "withdrawPolicy",
       { what: "candidate", expected: { candidate_revision: "r2" }, digest: digestOf("second") },

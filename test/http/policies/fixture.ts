@@ -40,7 +40,10 @@ class AwayLog extends MemoryPolicyLog {
   /** Appends fail, reads do not. */
   isReadOnly = false;
 
-  override read(query: { readonly after: number; readonly limit: number }): Promise<readonly PolicyLogRow[]> {
+  override read(query: {
+    readonly after: number;
+    readonly limit: number;
+  }): Promise<readonly PolicyLogRow[]> {
     return this.isAway ? away() : super.read(query);
   }
 
@@ -76,7 +79,11 @@ export interface ReportBody {
   readonly sha256: string;
   readonly table_revision: string;
   readonly complete: boolean;
-  readonly assertions: { readonly passed: number; readonly failed: number; readonly waived: number };
+  readonly assertions: {
+    readonly passed: number;
+    readonly failed: number;
+    readonly waived: number;
+  };
 }
 
 export interface FixtureOptions {
@@ -89,7 +96,10 @@ export interface FixtureOptions {
   readonly hasNoLog?: true;
 }
 
-/** A server over real sockets with real keys and the lifecycle over a log in memory: policies without rules, contents without bytes. */
+/**
+ * A server over real sockets with real keys and the lifecycle over a log in memory: policies
+ * without rules, contents without bytes.
+ */
 export class Fixture {
   readonly log: AwayLog;
   readonly store: Store;
@@ -99,12 +109,18 @@ export class Fixture {
   /** Counts of shadow by policy and revision, such as `a r2`. */
   readonly counts: Map<string, Partial<Record<Counter, number>>>;
   readonly steps: string[];
-  /** The server's own simulations, by the digest that would be promoted; none can be made unless it is set. */
+  /**
+   * The server's own simulations, by the digest that would be promoted; none can be made unless it
+   * is set.
+   */
   readonly simulations: Map<string, PromotionSimulation | PromotionSimulationFault>;
   #now = 0;
 
   private constructor(
-    parts: Pick<Fixture, "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps" | "simulations">,
+    parts: Pick<
+      Fixture,
+      "log" | "store" | "router" | "lifecycle" | "files" | "counts" | "steps" | "simulations"
+    >,
   ) {
     this.log = parts.log;
     this.store = parts.store;
@@ -158,7 +174,16 @@ export class Fixture {
         ...options.runtime,
       },
     });
-    const fixture = new Fixture({ log, store, router, lifecycle, files, counts, steps, simulations });
+    const fixture = new Fixture({
+      log,
+      store,
+      router,
+      lifecycle,
+      files,
+      counts,
+      steps,
+      simulations,
+    });
     made.fixture = fixture;
     return fixture;
   }
@@ -174,13 +199,18 @@ export class Fixture {
     return this;
   }
 
-  /** Files of the server as it starts, or reloads: `a: "first"` is the policy `a` with the content `first`. */
+  /**
+   * Files of the server as it starts, or reloads: `a: "first"` is the policy `a` with the content
+   * `first`.
+   */
   async observe(
     policies: Readonly<Record<string, string>>,
     occasion: "start" | "reload" = "reload",
     initialMode: FileContent["initialMode"] = "shadow",
   ): Promise<void> {
-    const contentsOfFiles = Object.entries(policies).map(([id, name]) => file(id, name, initialMode));
+    const contentsOfFiles = Object.entries(policies).map(([id, name]) =>
+      file(id, name, initialMode),
+    );
     this.files.clear();
     for (const { policy, digest, bytes = new Uint8Array() } of contentsOfFiles) {
       contents.set(digest, keptContent(policy, digest));
@@ -203,7 +233,14 @@ export class Fixture {
     labels: readonly string[] = [],
   ): Promise<MadeKey> {
     const made = createKey(
-      { workspace: workspaceId, scopes, labels, owner: "test", expiresAt: Date.now() + 600_000, createdBy: "cli" },
+      {
+        workspace: workspaceId,
+        scopes,
+        labels,
+        owner: "test",
+        expiresAt: Date.now() + 600_000,
+        createdBy: "cli",
+      },
       Date.now,
       randomBytes,
     );
@@ -219,23 +256,46 @@ export class Fixture {
     return this.#ask(key, "POST", path, requested);
   }
 
-  /** Lets the server's own simulation of a content be what the body of an approval says of its report. */
+  /**
+   * Lets the server's own simulation of a content be what the body of an approval says of its
+   * report.
+   */
   simulate(name: string, report: ReportBody, enforced: string | null = null): void {
     const { sha256, table_revision: tableRevision, complete, assertions } = report;
-    this.simulations.set(digestOf(name), { text: "{}", sha256, tableRevision, complete, assertions, enforced });
+    this.simulations.set(digestOf(name), {
+      text: "{}",
+      sha256,
+      tableRevision,
+      complete,
+      assertions,
+      enforced,
+    });
   }
 
   /** The change with the entity tag and the revisions as they are now. */
-  async change(key: MadeKey, policy: string, what: "promotions" | "rollbacks", body: object = {}): Promise<Answered> {
+  async change(
+    key: MadeKey,
+    policy: string,
+    what: "promotions" | "rollbacks",
+    body: object = {},
+  ): Promise<Answered> {
     const { json } = await this.get(key, `/v1/policies/${policy}`);
     const expected = {
       enforced_revision: json.enforced?.revision ?? null,
       ...(what === "promotions" && { candidate_revision: json.candidate?.revision ?? "r1" }),
     };
-    return this.post(key, `/v1/policies/${policy}/${what}`, { ifMatch: json.etag, body: { expected, ...body } });
+    return this.post(key, `/v1/policies/${policy}/${what}`, {
+      ifMatch: json.etag,
+      body: { expected, ...body },
+    });
   }
 
-  async #ask({ text }: MadeKey, method: "GET" | "POST", path: string, { body, ifMatch }: Requested): Promise<Answered> {
+  async #ask(
+    { text }: MadeKey,
+    method: "GET" | "POST",
+    path: string,
+    { body, ifMatch }: Requested,
+  ): Promise<Answered> {
     const response = await fetch(`${this.router.url}${path}`, {
       method,
       headers: {
@@ -246,16 +306,28 @@ export class Fixture {
       ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const answer = await response.text();
-    return { status: response.status, headers: response.headers, text: answer, json: JSON.parse(answer) };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: answer,
+      json: JSON.parse(answer),
+    };
   }
 }
 
 /** By digest, of all fixtures of a file. */
 const contents = new Map<string, KeptContent>();
 
-function fixtureTable({ promotion, managedBy = ["acme", "office"], console }: FixtureOptions): RoutingTable {
+function fixtureTable({
+  promotion,
+  managedBy = ["acme", "office"],
+  console,
+}: FixtureOptions): RoutingTable {
   const fixture = table({ workspaces: [workspace("acme"), workspace("office")] });
-  const rows = Object.entries(promotion ?? {}).map(([id, row]) => [id, { ...DEFAULT_PROMOTION, ...row }]);
+  const rows = Object.entries(promotion ?? {}).map(([id, row]) => [
+    id,
+    { ...DEFAULT_PROMOTION, ...row },
+  ]);
   return {
     ...fixture,
     vocabulary: { ...fixture.vocabulary, labels: ["dpo", "risk", "security", "x"] },
@@ -283,8 +355,15 @@ export function contractOf(policy: string): PolicyContract {
 }
 
 function keptContent(policy: string, digest: string): KeptContent {
-  const sources = [{ package: `policies.${policy}`, source: `package policies.${policy} # ${digest}\n` }];
-  return { digest, moduleSha256: digestOf(`module of ${digest}`), contract: contractOf(policy), sources };
+  const sources = [
+    { package: `policies.${policy}`, source: `package policies.${policy} # ${digest}\n` },
+  ];
+  return {
+    digest,
+    moduleSha256: digestOf(`module of ${digest}`),
+    contract: contractOf(policy),
+    sources,
+  };
 }
 
 async function* countedRows(
@@ -294,7 +373,13 @@ async function* countedRows(
   if (facet !== "shadow" || requested !== "acme") return;
   yield [...counts].map(([name, amounts]) => {
     const cell = cellOf(amounts).encode();
-    return { workspace: requested, facet, hour: from, labels: JSON.stringify(name.split(" ")), cell };
+    return {
+      workspace: requested,
+      facet,
+      hour: from,
+      labels: JSON.stringify(name.split(" ")),
+      cell,
+    };
   });
 }
 

@@ -59,7 +59,9 @@ const CONSOLE: Console = {
     find: (value) => {
       const holder = PEOPLE.get(value);
       const now = Date.now();
-      return Promise.resolve(holder === undefined ? null : { holder, seenAt: now, endsAt: now + 60_000 });
+      return Promise.resolve(
+        holder === undefined ? null : { holder, seenAt: now, endsAt: now + 60_000 },
+      );
     },
   },
   holderOf: unused,
@@ -69,8 +71,14 @@ const CONSOLE: Console = {
   oidcClient: unused,
 };
 
-async function open(promotion: FixtureOptions["promotion"] = { a: { approvals: 1 } }): Promise<Fixture> {
-  const fixture = await Fixture.open({ promotion, runtime: { console: CONSOLE }, console: SETTINGS });
+async function open(
+  promotion: FixtureOptions["promotion"] = { a: { approvals: 1 } },
+): Promise<Fixture> {
+  const fixture = await Fixture.open({
+    promotion,
+    runtime: { console: CONSOLE },
+    console: SETTINGS,
+  });
   await fixture.observe({ a: "first" });
   return fixture;
 }
@@ -105,7 +113,8 @@ async function promote(fixture: Fixture, subject: string): Promise<Answered> {
   return ask(fixture, subject, "/v1/policies/a/promotions", { expected }, json.etag);
 }
 
-const idOf = (subject: string): string => `person_${hash("sha256", `oidc:${ISSUER}#${subject}`, "hex").slice(0, 24)}`;
+const idOf = (subject: string): string =>
+  `person_${hash("sha256", `oidc:${ISSUER}#${subject}`, "hex").slice(0, 24)}`;
 
 describe("a person who is signed in", () => {
   it("approves as issuer and subject, with a name only where one is read", async () => {
@@ -153,8 +162,12 @@ describe("a person who is signed in", () => {
     const made = await ask(fixture, "operator", "/v1/keys", body);
     expect(made.status).toBe(200);
     const key = { text: made.json.key, id: made.json.id };
-    const { json } = await fixture.post(key, "/v1/policies/a/approvals", { body: { digest: digestOf("first") } });
-    expect(json.approvals).toMatchObject([{ by: { key_id: key.id, origin: idOf("operator"), roles: [] } }]);
+    const { json } = await fixture.post(key, "/v1/policies/a/approvals", {
+      body: { digest: digestOf("first") },
+    });
+    expect(json.approvals).toMatchObject([
+      { by: { key_id: key.id, origin: idOf("operator"), roles: [] } },
+    ]);
     const refused = await promote(fixture, "operator");
     expect([refused.status, refused.json.error.code]).toEqual([409, "approvals_required"]);
   });
@@ -172,7 +185,10 @@ describe("a person who is signed in", () => {
     const fixture = await open();
     const { json } = await ask(fixture, "reader", "/v1/policies/a");
     const expected = { enforced_revision: null, candidate_revision: json.candidate.revision };
-    const withdrawal = { what: "candidate", expected: { candidate_revision: json.candidate.revision } };
+    const withdrawal = {
+      what: "candidate",
+      expected: { candidate_revision: json.candidate.revision },
+    };
     for (const [subject, path, body] of [
       ["reader", "approvals", { digest: digestOf("first") }],
       ["reader", "withdrawals", { what: "approval", digest: digestOf("first") }],
@@ -189,7 +205,9 @@ describe("a person who is signed in", () => {
         "insufficient_scope",
       ]);
     }
-    expect((await ask(fixture, "operator", "/v1/policies/a/withdrawals", withdrawal, json.etag)).status).toBe(200);
+    expect(
+      (await ask(fixture, "operator", "/v1/policies/a/withdrawals", withdrawal, json.etag)).status,
+    ).toBe(200);
   });
 
   it("takes an approval back", async () => {

@@ -52,65 +52,84 @@ const GUARDED: readonly Guarded[] = [
   { path: "releases", body: { digest: digestOf("first") }, wrong: [] },
 ];
 
-describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))("POST …/%s", (path, { body, wrong }) => {
-  const post = (ifMatch: string | undefined, sent: object = body) =>
-    fixture.post(key, `/v1/policies/a/${path}`, { body: sent, ...(ifMatch !== undefined && { ifMatch }) });
+describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))(
+  "POST …/%s",
+  (path, { body, wrong }) => {
+    const post = (ifMatch: string | undefined, sent: object = body) =>
+      fixture.post(key, `/v1/policies/a/${path}`, {
+        body: sent,
+        ...(ifMatch !== undefined && { ifMatch }),
+      });
 
-  it.each([
-    ["no tag", undefined],
-    ["an empty one", ""],
-    ["any", "*"],
-    ["any, with spaces", "  * "],
-  ])("requires what was seen: %s", async (_, ifMatch) => {
-    const answer = await post(ifMatch);
-    expect(answer).toMatchObject({
-      status: 428,
-      json: { error: { code: "precondition_required", param: "If-Match", type: "invalid_request_error" } },
+    it.each([
+      ["no tag", undefined],
+      ["an empty one", ""],
+      ["any", "*"],
+      ["any, with spaces", "  * "],
+    ])("requires what was seen: %s", async (_, ifMatch) => {
+      const answer = await post(ifMatch);
+      expect(answer).toMatchObject({
+        status: 428,
+        json: {
+          error: {
+            code: "precondition_required",
+            param: "If-Match",
+            type: "invalid_request_error",
+          },
+        },
+      });
+      expect(answer.json.error.message).toMatch(/ETag/);
     });
-    expect(answer.json.error.message).toMatch(/ETag/);
-  });
 
-  it.each([
-    ["another tag", () => '"0123456789abcdef0123456789abcdef"'],
-    ["the weak form of the right one", () => `W/${etag}`],
-    ["an empty tag", () => '""'],
-    ["the tag of another policy", () => otherTag],
-    ["a list without it", () => `"x", W/${etag}, "y"`],
-  ])("refuses %s, and says how it is", async (_, ifMatch) => {
-    const answer = await post(ifMatch());
-    expect(answer.status, answer.text).toBe(412);
-    expect(answer.json.error).toMatchObject({
-      code: "precondition_failed",
-      current: { etag, candidate_revision: "r2", enforced_revision: "r1" },
-    });
-  });
-
-  it.each([
-    ["without its quotation marks", () => etag.slice(1, -1)],
-    ["with one of them", () => etag.slice(1)],
-    ["with `*` in a list", () => `*, ${etag}`],
-    ["with a canary behind it", () => `${etag} canary`],
-    ["seventeen times", () => Array.from({ length: 17 }, () => etag).join(", ")],
-  ])("refuses a tag %s as none", async (_, ifMatch) => {
-    const answer = await post(ifMatch());
-    expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_value", param: "If-Match" } } });
-    expect(answer.text).not.toContain("canary");
-  });
-
-  it.each(wrong.map((sent) => [JSON.stringify(sent), sent] as const))(
-    "refuses the right tag with %s",
-    async (_, sent) => {
-      const answer = await post(etag, sent);
+    it.each([
+      ["another tag", () => '"0123456789abcdef0123456789abcdef"'],
+      ["the weak form of the right one", () => `W/${etag}`],
+      ["an empty tag", () => '""'],
+      ["the tag of another policy", () => otherTag],
+      ["a list without it", () => `"x", W/${etag}, "y"`],
+    ])("refuses %s, and says how it is", async (_, ifMatch) => {
+      const answer = await post(ifMatch());
       expect(answer.status, answer.text).toBe(412);
-      expect(answer.json.error.current).toEqual({ etag, candidate_revision: "r2", enforced_revision: "r1" });
-    },
-  );
+      expect(answer.json.error).toMatchObject({
+        code: "precondition_failed",
+        current: { etag, candidate_revision: "r2", enforced_revision: "r1" },
+      });
+    });
 
-  it("looks at the policy first: one that there is not needs no tag", async () => {
-    const answer = await fixture.post(key, `/v1/policies/nobody/${path}`, { body });
-    expect(answer).toMatchObject({ status: 404, json: { error: { code: "policy_not_found" } } });
-  });
-});
+    it.each([
+      ["without its quotation marks", () => etag.slice(1, -1)],
+      ["with one of them", () => etag.slice(1)],
+      ["with `*` in a list", () => `*, ${etag}`],
+      ["with a canary behind it", () => `${etag} canary`],
+      ["seventeen times", () => Array.from({ length: 17 }, () => etag).join(", ")],
+    ])("refuses a tag %s as none", async (_, ifMatch) => {
+      const answer = await post(ifMatch());
+      expect(answer).toMatchObject({
+        status: 400,
+        json: { error: { code: "invalid_value", param: "If-Match" } },
+      });
+      expect(answer.text).not.toContain("canary");
+    });
+
+    it.each(wrong.map((sent) => [JSON.stringify(sent), sent] as const))(
+      "refuses the right tag with %s",
+      async (_, sent) => {
+        const answer = await post(etag, sent);
+        expect(answer.status, answer.text).toBe(412);
+        expect(answer.json.error.current).toEqual({
+          etag,
+          candidate_revision: "r2",
+          enforced_revision: "r1",
+        });
+      },
+    );
+
+    it("looks at the policy first: one that there is not needs no tag", async () => {
+      const answer = await fixture.post(key, `/v1/policies/nobody/${path}`, { body });
+      expect(answer).toMatchObject({ status: 404, json: { error: { code: "policy_not_found" } } });
+    });
+  },
+);
 
 let otherTag = "";
 beforeAll(async () => {
@@ -122,7 +141,9 @@ it("none of this has changed anything, or is on record as a change", async () =>
   expect(fixture.log.rows.length).toBe(rows);
   expect(fixture.steps).toEqual([]);
   expect(fixture.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
-  expect(fixture.router.decisions.filter(({ reason }) => reason === "precondition_failed").length).toBeGreaterThan(10);
+  expect(
+    fixture.router.decisions.filter(({ reason }) => reason === "precondition_failed").length,
+  ).toBeGreaterThan(10);
 });
 
 it("takes the right tag in a list of others", async () => {

@@ -21,7 +21,10 @@ assertions:
     title: No workspace reaches a provider that it did not reach before
 `;
 
-/** Two workspaces and one endpoint: simulating the repository's own table eight times takes a quarter of a minute. */
+/**
+ * Two workspaces and one endpoint: simulating the repository's own table eight times takes a
+ * quarter of a minute.
+ */
 const ROUTES = `version: 1
 regions: { eu: [europe], us: [united-states] }
 providers:
@@ -46,7 +49,10 @@ policies:
   managed_by: [acme-prod]
 `;
 
-/** A server whose policy `a` has a candidate; promotions require a report with assertions that passed. */
+/**
+ * A server whose policy `a` has a candidate; promotions require a report with assertions that
+ * passed.
+ */
 async function serverWithCandidate() {
   const running = await startTestServer(() => ROUTES);
   const { server, folder } = running;
@@ -64,15 +70,23 @@ async function serverWithCandidate() {
     const { json } = await call(server, promoter, "GET", path);
     const response = await fetch(`${server.url}${path}/promotions`, {
       method: "POST",
-      headers: { authorization: `Bearer ${promoter}`, "content-type": "application/json", "if-match": json.etag },
+      headers: {
+        authorization: `Bearer ${promoter}`,
+        "content-type": "application/json",
+        "if-match": json.etag,
+      },
       body: JSON.stringify({
-        expected: { candidate_revision: json.candidate.revision, enforced_revision: json.enforced?.revision ?? null },
+        expected: {
+          candidate_revision: json.candidate.revision,
+          enforced_revision: json.enforced?.revision ?? null,
+        },
       }),
     });
     return { status: response.status, json: JSON.parse(await response.text()) };
   };
   const { digest } = (await call(server, promoter, "GET", path)).json.candidate;
-  const approve = (report: object) => call(server, approver, "POST", `${path}/approvals`, { digest, report });
+  const approve = (report: object) =>
+    call(server, approver, "POST", `${path}/approvals`, { digest, report });
   const simulation = async () => {
     const response = await fetch(`${server.url}${path}/simulation`, {
       headers: { authorization: `Bearer ${approver}` },
@@ -93,7 +107,12 @@ function referenceOf(text: string) {
   const { head, complete, assertions } = JSON.parse(text);
   const { passed = 0, failed = 0, waived = 0 } = assertions ?? {};
   const sha256 = createHash("sha256").update(text).digest("hex");
-  return { sha256, table_revision: head.table_revision, complete, assertions: { passed, failed, waived } };
+  return {
+    sha256,
+    table_revision: head.table_revision,
+    complete,
+    assertions: { passed, failed, waived },
+  };
 }
 
 describe("an approval with a simulation report", () => {
@@ -118,7 +137,10 @@ describe("an approval with a simulation report", () => {
   it("does not satisfy a promotion with the right digest and false facts", async () => {
     const own = referenceOf((await simulation()).text);
     const approved = await approve({ ...own, assertions: FORGED.assertions });
-    expect(approved.json.approvals[0].report).toMatchObject({ status: "claimed", claimed_because: "differs" });
+    expect(approved.json.approvals[0].report).toMatchObject({
+      status: "claimed",
+      claimed_because: "differs",
+    });
     expect((await promote()).status).toBe(409);
   });
 
@@ -128,9 +150,15 @@ describe("an approval with a simulation report", () => {
     const { text, report } = await simulation();
     expect(report.assertions).toBeNull();
     const approved = await approve(referenceOf(text));
-    expect(approved.json.approvals[0].report).toMatchObject({ status: "verified", claimed_because: null });
+    expect(approved.json.approvals[0].report).toMatchObject({
+      status: "verified",
+      claimed_because: null,
+    });
     const { json } = await promote();
-    expect(json.error).toMatchObject({ code: "assertions_not_passed", missing: [{ requirement: "assertions" }] });
+    expect(json.error).toMatchObject({
+      code: "assertions_not_passed",
+      missing: [{ requirement: "assertions" }],
+    });
   });
 
   it("is not verified while the server's assertions have errors, and the simulation says why", async () => {
@@ -140,21 +168,37 @@ describe("an approval with a simulation report", () => {
     const refused = await call(server, manager, "GET", `${path}/simulation`);
     expect(refused).toMatchObject({ status: 409, json: { error: { code: "assertions_invalid" } } });
     const approved = await approve(FORGED);
-    expect(approved.json.approvals[0].report).toMatchObject({ status: "claimed", claimed_because: "not_computed" });
+    expect(approved.json.approvals[0].report).toMatchObject({
+      status: "claimed",
+      claimed_because: "not_computed",
+    });
   });
 
   it("no longer satisfies after a change of the table, and does with a new report", async () => {
     writeFileSync(join(folder, "policies/assertions.yaml"), ASSERTIONS);
     expect((await server.reload()).ok).toBe(true);
     const { text, report } = await simulation();
-    expect(report).toMatchObject({ complete: true, assertions: { passed: 1, failed: 0 }, base: { name: "enforced" } });
-    expect((await approve(referenceOf(text))).json.approvals[0].report).toMatchObject({ status: "verified" });
+    expect(report).toMatchObject({
+      complete: true,
+      assertions: { passed: 1, failed: 0 },
+      base: { name: "enforced" },
+    });
+    expect((await approve(referenceOf(text))).json.approvals[0].report).toMatchObject({
+      status: "verified",
+    });
 
     const routes = join(folder, "routes.yaml");
-    writeFileSync(routes, readFileSync(routes, "utf8").replace("approvals: 1,", "approvals: 1, self_approval: true,"));
+    writeFileSync(
+      routes,
+      readFileSync(routes, "utf8").replace("approvals: 1,", "approvals: 1, self_approval: true,"),
+    );
     expect((await server.reload()).ok).toBe(true);
-    const seen = (await call(server, await running.key("acme-prod", ["operations:manage"]), "GET", path)).json;
-    expect(seen.approvals).toMatchObject([{ report: { status: "outdated", claimed_because: null } }]);
+    const seen = (
+      await call(server, await running.key("acme-prod", ["operations:manage"]), "GET", path)
+    ).json;
+    expect(seen.approvals).toMatchObject([
+      { report: { status: "outdated", claimed_because: null } },
+    ]);
     const outdated = await promote();
     expect(outdated.json.error).toMatchObject({
       code: "report_required",
@@ -169,9 +213,13 @@ describe("an approval with a simulation report", () => {
 
   it("is simulated for keys of the managing workspaces only", async () => {
     const reader = await running.key("acme-prod", ["governance:read"]);
-    expect((await call(server, reader, "GET", `${path}/simulation`)).json.error.code).toBe("insufficient_scope");
+    expect((await call(server, reader, "GET", `${path}/simulation`)).json.error.code).toBe(
+      "insufficient_scope",
+    );
     const other = await running.key("demo", ["operations:manage"]);
-    expect((await call(server, other, "GET", `${path}/simulation`)).json.error.code).toBe("not_managed_here");
+    expect((await call(server, other, "GET", `${path}/simulation`)).json.error.code).toBe(
+      "not_managed_here",
+    );
   });
 });
 

@@ -18,9 +18,16 @@ async function promote(id: string, by = key) {
   const { json } = await call(server, by, "GET", `/v1/policies/${id}`);
   const response = await fetch(`${server.url}/v1/policies/${id}/promotions`, {
     method: "POST",
-    headers: { authorization: `Bearer ${by}`, "content-type": "application/json", "if-match": json.etag },
+    headers: {
+      authorization: `Bearer ${by}`,
+      "content-type": "application/json",
+      "if-match": json.etag,
+    },
     body: JSON.stringify({
-      expected: { candidate_revision: json.candidate.revision, enforced_revision: json.enforced?.revision ?? null },
+      expected: {
+        candidate_revision: json.candidate.revision,
+        enforced_revision: json.enforced?.revision ?? null,
+      },
     }),
   });
   const text = await response.text();
@@ -46,11 +53,15 @@ it("takes new content of a policy from its file to enforced, and decides with it
   expect((await promote(id)).json.error).toMatchObject({ code: "approvals_required" });
 
   const approver = await running.key("acme-prod", ["operations:manage"]);
-  expect((await call(server, approver, "POST", `/v1/policies/${id}/approvals`, { digest })).status).toBe(200);
+  expect(
+    (await call(server, approver, "POST", `/v1/policies/${id}/approvals`, { digest })).status,
+  ).toBe(200);
   const content = await call(server, key, "GET", `/v1/policies/${id}/content`);
   expectDeclared("GET", "/v1/policies/{id}/content", content.json);
   expect(content.json).toMatchObject({ digest, contract: { title: "Another title" } });
-  expect(content.json.sources.map(({ source }: { source: string }) => source).join("")).toContain("Another title");
+  expect(content.json.sources.map(({ source }: { source: string }) => source).join("")).toContain(
+    "Another title",
+  );
   const shadow = await call(server, key, "GET", `/v1/policies/${id}/shadow`);
   expectDeclared("GET", "/v1/policies/{id}/shadow", shadow.json);
 
@@ -64,8 +75,14 @@ it("takes new content of a policy from its file to enforced, and decides with it
 
   const history = (await call(server, key, "GET", `/v1/policies/${id}/transitions`)).json;
   expectDeclared("GET", "/v1/policies/{id}/transitions", history);
-  expect(history.data.at(-1).record).toMatchObject({ kind: "promoted", to: { digest }, approvals: [{}] });
-  const recorded = (await decisions(server, 100)).flatMap(({ change }) => (change === undefined ? [] : [change]));
+  expect(history.data.at(-1).record).toMatchObject({
+    kind: "promoted",
+    to: { digest },
+    approvals: [{}],
+  });
+  const recorded = (await decisions(server, 100)).flatMap(({ change }) =>
+    change === undefined ? [] : [change],
+  );
   expect(recorded).toEqual([
     { what: "policy_approved", id, content: digest },
     { what: "policy_promoted", id, content: digest },

@@ -38,7 +38,9 @@ describe("GET /v1/policies/{id}", () => {
         digest: digestOf("first"),
         content: "rules",
         held: false,
-        constraints: [{ name: "in_region", effect: "require_all", reasons: ["OUTSIDE", "UNKNOWN"] }],
+        constraints: [
+          { name: "in_region", effect: "require_all", reasons: ["OUTSIDE", "UNKNOWN"] },
+        ],
         obligations: [{ name: "short", kind: "max_output_tokens", value: 100 }],
         operations: ["chat.completions"],
       },
@@ -56,7 +58,8 @@ describe("GET /v1/policies/{id}", () => {
 
   it("names every state that a policy can be in", async () => {
     const { fixture, reader, manager } = await open();
-    const state = async (): Promise<string> => (await fixture.get(reader, "/v1/policies/a")).json.state;
+    const state = async (): Promise<string> =>
+      (await fixture.get(reader, "/v1/policies/a")).json.state;
     await fixture.observe({ a: "first" });
     expect(await state()).toBe("shadow");
     await fixture.change(manager, "a", "promotions");
@@ -67,7 +70,12 @@ describe("GET /v1/policies/{id}", () => {
     expect(await state()).toBe("ending");
     const { json } = await fixture.get(reader, "/v1/policies/a");
     expectDeclared("GET", ONE, json);
-    expect(json.candidate).toMatchObject({ content: "removal", module_sha256: null, constraints: [], operations: [] });
+    expect(json.candidate).toMatchObject({
+      content: "removal",
+      module_sha256: null,
+      constraints: [],
+      operations: [],
+    });
     expect(json).toMatchObject({ title: "Title of a", drift: [], files: null, missing: [] });
     await fixture.change(manager, "a", "promotions");
     expect(await state()).toBe("ended");
@@ -98,7 +106,8 @@ describe("GET /v1/policies/{id}", () => {
 
   it("says how the files differ from the slots", async () => {
     const { fixture, reader, manager } = await open();
-    const drift = async (): Promise<readonly string[]> => (await fixture.get(reader, "/v1/policies/a")).json.drift;
+    const drift = async (): Promise<readonly string[]> =>
+      (await fixture.get(reader, "/v1/policies/a")).json.drift;
     const fileBecomes = (digest: string | null): void => {
       fixture.files.clear();
       if (digest !== null) fixture.files.set("a", { digest });
@@ -129,7 +138,14 @@ describe("GET /v1/policies/{id}", () => {
   it("says what a promotion by the caller lacks, in numbers", async () => {
     const fixture = await Fixture.open({
       promotion: {
-        "*": { approvals: 2, roles: ["dpo"], soak: 3_600_000, decisions: 100, report: true, assertions: true },
+        "*": {
+          approvals: 2,
+          roles: ["dpo"],
+          soak: 3_600_000,
+          decisions: 100,
+          report: true,
+          assertions: true,
+        },
       },
     });
     const manager = await fixture.key();
@@ -147,7 +163,11 @@ describe("GET /v1/policies/{id}", () => {
       { requirement: "assertions", have: 0 },
     ]);
     expect(Math.abs(json.missing[2].have_seconds - 600)).toBeLessThan(60);
-    expect(json.requirements).toMatchObject({ approvals: 2, soak_seconds: 3_600, min_decisions: 100 });
+    expect(json.requirements).toMatchObject({
+      approvals: 2,
+      soak_seconds: 3_600,
+      min_decisions: 100,
+    });
   });
 });
 
@@ -177,23 +197,29 @@ describe("GET /v1/policies", () => {
     await fixture.observe({ a: "first" });
     const { etag } = (await fixture.get(manager, "/v1/policies/a")).json;
     const body = { what: "candidate", expected: { candidate_revision: "r1" } };
-    expect((await fixture.post(manager, "/v1/policies/a/withdrawals", { ifMatch: etag, body })).status).toBe(200);
+    expect(
+      (await fixture.post(manager, "/v1/policies/a/withdrawals", { ifMatch: etag, body })).status,
+    ).toBe(200);
     const { json } = await fixture.get(reader, "/v1/policies");
     expect(json.data).toMatchObject([{ id: "a", state: "ended", drift: ["files_withdrawn"] }]);
   });
 
-  it.each(["ended=yes", "ended=", "ended=true&ended=true", "end=true", "constructor=1", "ended=true&x%20y=1"])(
-    "refuses ?%s",
-    async (query) => {
-      const { fixture, reader } = still;
-      const answer = await fixture.get(reader, `/v1/policies?${query}`);
-      expect(answer).toMatchObject({
-        status: 400,
-        json: { error: { code: expect.stringMatching(/invalid_value|unknown_parameter/) } },
-      });
-      expect(answer.text).not.toContain("x y");
-    },
-  );
+  it.each([
+    "ended=yes",
+    "ended=",
+    "ended=true&ended=true",
+    "end=true",
+    "constructor=1",
+    "ended=true&x%20y=1",
+  ])("refuses ?%s", async (query) => {
+    const { fixture, reader } = still;
+    const answer = await fixture.get(reader, `/v1/policies?${query}`);
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { error: { code: expect.stringMatching(/invalid_value|unknown_parameter/) } },
+    });
+    expect(answer.text).not.toContain("x y");
+  });
 });
 
 describe("GET /v1/policies/{id}/content", () => {
@@ -230,14 +256,21 @@ describe("GET /v1/policies/{id}/content", () => {
   it("gives what is enforced where there is no candidate, and says that a removal has no rules", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first" }, "start", "enforce");
-    expect((await fixture.get(reader, "/v1/policies/a/content")).json.digest).toBe(digestOf("first"));
-    expect((await fixture.get(reader, "/v1/policies/a/content?digest=candidate")).json.error.code).toBe(
-      "content_not_found",
+    expect((await fixture.get(reader, "/v1/policies/a/content")).json.digest).toBe(
+      digestOf("first"),
     );
+    expect(
+      (await fixture.get(reader, "/v1/policies/a/content?digest=candidate")).json.error.code,
+    ).toBe("content_not_found");
     await fixture.observe({});
     const { json } = await fixture.get(reader, "/v1/policies/a/content");
     expectDeclared("GET", "/v1/policies/{id}/content", json);
-    expect(json).toMatchObject({ content: "removal", module_sha256: null, contract: null, sources: [] });
+    expect(json).toMatchObject({
+      content: "removal",
+      module_sha256: null,
+      contract: null,
+      sources: [],
+    });
   });
 
   it.each([
@@ -265,7 +298,10 @@ describe("GET /v1/policies/{id}/content", () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first", b: "other" });
     const answer = await fixture.get(reader, `/v1/policies/a/content?digest=${digestOf("other")}`);
-    expect(answer).toMatchObject({ status: 404, json: { error: { code: "content_not_found", param: "digest" } } });
+    expect(answer).toMatchObject({
+      status: 404,
+      json: { error: { code: "content_not_found", param: "digest" } },
+    });
   });
 });
 
@@ -273,7 +309,13 @@ describe("GET /v1/policies/{id}/shadow", () => {
   it("gives the candidate's numbers, of workspaces that the caller sees by name", async () => {
     const { fixture, reader } = await open({ managedBy: ["acme"] });
     await fixture.observe({ a: "first" });
-    fixture.counts.set("a r1", { judged: 10, would_deny: 3, newly_denied: 2, would_narrow: 1, indeterminate: 1 });
+    fixture.counts.set("a r1", {
+      judged: 10,
+      would_deny: 3,
+      newly_denied: 2,
+      would_narrow: 1,
+      indeterminate: 1,
+    });
     const { status, json } = await fixture.get(reader, "/v1/policies/a/shadow?witnesses=0");
     expect(status).toBe(200);
     expectDeclared("GET", "/v1/policies/{id}/shadow", json);
@@ -332,7 +374,8 @@ describe("GET /v1/policies/{id}/transitions", () => {
     });
     const paged: unknown[] = [];
     for (let after = 0, more = true; more;) {
-      const page = (await fixture.get(reader, `/v1/policies/a/transitions?limit=1&after=${after}`)).json;
+      const page = (await fixture.get(reader, `/v1/policies/a/transitions?limit=1&after=${after}`))
+        .json;
       expect(page.data.length).toBe(1);
       paged.push(...page.data);
       after = page.data[0].position;
@@ -341,11 +384,16 @@ describe("GET /v1/policies/{id}/transitions", () => {
     expect(paged).toEqual(whole.data);
   });
 
-  it.each(["limit=0", "limit=1001", "limit=x", "after=-1", "after=1.5", "limit=1&limit=2", "before=3"])(
-    "refuses ?%s",
-    async (query) => {
-      const { fixture, reader } = still;
-      expect((await fixture.get(reader, `/v1/policies/a/transitions?${query}`)).status).toBe(400);
-    },
-  );
+  it.each([
+    "limit=0",
+    "limit=1001",
+    "limit=x",
+    "after=-1",
+    "after=1.5",
+    "limit=1&limit=2",
+    "before=3",
+  ])("refuses ?%s", async (query) => {
+    const { fixture, reader } = still;
+    expect((await fixture.get(reader, `/v1/policies/a/transitions?${query}`)).status).toBe(400);
+  });
 });

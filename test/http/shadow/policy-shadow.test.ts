@@ -17,10 +17,18 @@ import { recordedRequests } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
 
-const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(POLICY_SHADOW);
+const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(
+  POLICY_SHADOW,
+);
 
 const NOW = 1_795_000_000_000;
-const LINE: ShadowLine = { id: "eu", revision: 3, digest: "d".repeat(64), since: NOW - 1_000, firstSeen: 0 };
+const LINE: ShadowLine = {
+  id: "eu",
+  revision: 3,
+  digest: "d".repeat(64),
+  since: NOW - 1_000,
+  firstSeen: 0,
+};
 const MANAGER = { workspace: "acme", seesAll: true };
 
 let store: Store;
@@ -57,7 +65,12 @@ const SAID = {
   effect: "would_deny",
 } as const;
 
-function judged(id: string, workspace: string, route: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
+function judged(
+  id: string,
+  workspace: string,
+  route: string,
+  more: Partial<DecisionRecord> = {},
+): DecisionRecord {
   const members = { workspace: asIdentifier(workspace), route: asIdentifier(route) };
   return decisionRecord(id, { at: NOW - 5, ...members, shadows: [BY], wouldDeny: [SAID], ...more });
 }
@@ -77,7 +90,10 @@ describe("what a revision in shadow said", () => {
       judged("r1", "acme", "fast"),
       judged("r2", "beta", "large", { at: NOW - 3_600_000 }),
       judged("r3", "beta", "large", { wouldDeny: [] }),
-      judged("r4", "beta", "large", { shadows: [{ ...BY, revision: asIdentifier("r2") }], wouldDeny: [] }),
+      judged("r4", "beta", "large", {
+        shadows: [{ ...BY, revision: asIdentifier("r2") }],
+        wouldDeny: [],
+      }),
     ]);
     const answer = await ask();
     expect(answer).toMatchObject({
@@ -98,19 +114,27 @@ describe("what a revision in shadow said", () => {
       ["large", 2],
       ["fast", 1],
     ]);
-    expect(new Set(answer.by_workspace.map(({ workspace }) => workspace))).toEqual(new Set(["acme", "beta"]));
-    expect(answer.witnesses.map(({ request_id, class: { route } }) => [request_id, route])).toEqual([
-      ["r1", "fast"],
-      ["r2", "large"],
-    ]);
-    expect(answer.witnesses[0]?.explain).toMatch(/^explain --point '\{"workspace":"acme",.*\}' --promoted$/);
+    expect(new Set(answer.by_workspace.map(({ workspace }) => workspace))).toEqual(
+      new Set(["acme", "beta"]),
+    );
+    expect(answer.witnesses.map(({ request_id, class: { route } }) => [request_id, route])).toEqual(
+      [
+        ["r1", "fast"],
+        ["r2", "large"],
+      ],
+    );
+    expect(answer.witnesses[0]?.explain).toMatch(
+      /^explain --point '\{"workspace":"acme",.*\}' --promoted$/,
+    );
   });
 
   it("names no other workspace, none of its routes and no request of it to anybody else", async () => {
     await write([judged("r1", "acme", "fast"), judged("hidden", "beta", "secret-route")]);
     const answer = await ask({ reader: { workspace: "acme", seesAll: false } });
     expect(answer).toMatchObject({ judged: 2, looked_at: { decisions: 1 } });
-    expect(answer.by_workspace.map(({ workspace, judged: requested }) => [workspace, requested])).toEqual([
+    expect(
+      answer.by_workspace.map(({ workspace, judged: requested }) => [workspace, requested]),
+    ).toEqual([
       ["acme", 1],
       [null, 1],
     ]);
@@ -151,11 +175,20 @@ describe("what a revision in shadow said", () => {
   });
 
   it("looks for no examples where none are requested, and gives as many classes as are", async () => {
-    await write(Array.from({ length: 5 }, (_, index) => judged(`r${index}`, "acme", `route-${index}`)));
+    await write(
+      Array.from({ length: 5 }, (_, index) => judged(`r${index}`, "acme", `route-${index}`)),
+    );
     const source = sourceOf(store);
-    const unread = { head: () => Promise.reject(new Error("read")), log: () => Promise.reject(new Error("read")) };
+    const unread = {
+      head: () => Promise.reject(new Error("read")),
+      log: () => Promise.reject(new Error("read")),
+    };
     const none = await ask({ witnesses: 0, source: { ...source, evidence: unread } });
-    expect(none).toMatchObject({ judged: 5, witnesses: [], looked_at: { decisions: 0, since: null, complete: false } });
+    expect(none).toMatchObject({
+      judged: 5,
+      witnesses: [],
+      looked_at: { decisions: 0, since: null, complete: false },
+    });
     expect((await ask({ witnesses: 3 })).witnesses).toHaveLength(3);
   });
 

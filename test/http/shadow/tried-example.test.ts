@@ -7,7 +7,9 @@ import type { ShadowAnswer } from "../../../src/http/control/policy-shadow.ts";
 import { runCommand } from "../../keys/command.ts";
 import { startTestServer } from "../../support/server.ts";
 
-const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(POLICY_SHADOW);
+const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(
+  POLICY_SHADOW,
+);
 
 it(
   "a real request that a real policy in shadow would deny is an example, and its command says what promoting does",
@@ -45,7 +47,9 @@ it(
       judged: 3,
       would_deny: 2,
       newly_denied: 2,
-      by_constraint: [{ constraint: "hosted_tools_labelled", reason: "HOSTED_TOOLS_NOT_APPROVED", would_deny: 2 }],
+      by_constraint: [
+        { constraint: "hosted_tools_labelled", reason: "HOSTED_TOOLS_NOT_APPROVED", would_deny: 2 },
+      ],
       by_route: [{ route: "gpt-5", judged: 3 }],
       by_workspace: [{ workspace: "demo", judged: 3 }],
       looked_at: { complete: true },
@@ -58,7 +62,8 @@ it(
       class: { route: "gpt-5", operation: "responses" },
     });
 
-    const [, point = ""] = /^explain --point '([^']*)' --promoted$/.exec(example?.explain ?? "") ?? [];
+    const [, point = ""] =
+      /^explain --point '([^']*)' --promoted$/.exec(example?.explain ?? "") ?? [];
     const explained = await runCommand(
       explainRequest,
       ["--point", point, "--promoted", "--format", "json", "--config", join(folder, "routes.yaml")],

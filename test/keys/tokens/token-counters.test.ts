@@ -6,7 +6,11 @@ import { TokenCounters } from "../../../src/keys/tokens/token-counters.ts";
 
 type Counted = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
 
-const counted = (tokenId: string, ceilings: Partial<TokenCeilings>, more: Partial<Counted> = {}): Counted => ({
+const counted = (
+  tokenId: string,
+  ceilings: Partial<TokenCeilings>,
+  more: Partial<Counted> = {},
+): Counted => ({
   workspace: "w",
   narrowed: {
     tokenId,
@@ -72,7 +76,8 @@ it("says what is reached without counting", () => {
 
 it("a full workspace's new tokens are refused rather than forgetting what others have used; other workspaces' are not", () => {
   const counters = new TokenCounters();
-  for (let count = 0; count < 20_000; count += 1) counters.take(counted(`t${count}`, { requests: 1 }), 0);
+  for (let count = 0; count < 20_000; count += 1)
+    counters.take(counted(`t${count}`, { requests: 1 }), 0);
   const fresh = counted("new", { requests: 1 }, { expiresAt: 9_000 });
   expect(counters.take(fresh, 999)).toBe("requests");
   expect(counters.take(counted("t0", { requests: 1 }), 999)).toBe("requests");

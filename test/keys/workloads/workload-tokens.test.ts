@@ -12,7 +12,12 @@ import {
 import { jsonFetcher } from "../../../src/dispatch/fetch-json.ts";
 import { ruleHolder, WorkloadTokens } from "../../../src/keys/workload-tokens.ts";
 import { whenFileEnds } from "../../support/file-end.ts";
-import { forgedJwt, makeIssuerKey, startWorkloadIssuer, workloadJwt } from "../../support/workload-issuer.ts";
+import {
+  forgedJwt,
+  makeIssuerKey,
+  startWorkloadIssuer,
+  workloadJwt,
+} from "../../support/workload-issuer.ts";
 
 const first = await makeIssuerKey("first");
 const second = await makeIssuerKey("second");
@@ -34,9 +39,15 @@ const RULE: WorkloadRule = {
   labels: [],
 };
 
-function rulesOf(issuer: WorkloadIssuer, ...rules: readonly Partial<WorkloadRule>[]): WorkloadIdentity {
+function rulesOf(
+  issuer: WorkloadIssuer,
+  ...rules: readonly Partial<WorkloadRule>[]
+): WorkloadIdentity {
   const rows = rules.length === 0 ? [RULE] : rules.map((rule) => ({ ...RULE, ...rule }));
-  return { issuers: { cluster: issuer }, rules: Object.fromEntries(rows.map((rule) => [rule.id, rule])) };
+  return {
+    issuers: { cluster: issuer },
+    rules: Object.fromEntries(rows.map((rule) => [rule.id, rule])),
+  };
 }
 
 /** Judges over sockets, with a clock that the test moves. */
@@ -52,15 +63,28 @@ function judge() {
   return { clock, failures, admit: tokens.admit.bind(tokens) };
 }
 
-const discovered = (issuer: string): WorkloadIssuer => ({ issuer, keys: { kind: "discovery" }, network: "private" });
+const discovered = (issuer: string): WorkloadIssuer => ({
+  issuer,
+  keys: { kind: "discovery" },
+  network: "private",
+});
 
 describe("the holder of a caller's id", () => {
   const issuer: WorkloadIssuer = { issuer: "edge", keys: { kind: "file", file: "e", keys: [] } };
-  const rules = rulesOf(issuer, { id: "deploy", owner: "group:ops" }, { id: "null" }, { id: "ci", owner: null });
+  const rules = rulesOf(
+    issuer,
+    { id: "deploy", owner: "group:ops" },
+    { id: "null" },
+    { id: "ci", owner: null },
+  );
 
   it("has the members of its rule, and no owner where the rule has none", () => {
     const identity = ruleHolder(rules, workloadCaller("deploy"))?.identity;
-    expect(identity).toMatchObject({ keyId: workloadCaller("deploy"), workspace: RULE.workspace, owner: "group:ops" });
+    expect(identity).toMatchObject({
+      keyId: workloadCaller("deploy"),
+      workspace: RULE.workspace,
+      owner: "group:ops",
+    });
     expect(ruleHolder(rules, workloadCaller("ci"))?.identity).not.toHaveProperty("owner");
   });
 
@@ -80,7 +104,10 @@ describe("keys of an issuer", () => {
     const { admit } = judge();
     const rules = rulesOf(discovered(idp.issuer));
     for (const key of [first, rsa, first]) {
-      expect(await admit(await workloadJwt(idp.issuer, key), rules)).toHaveProperty("identity.workspace", "shop");
+      expect(await admit(await workloadJwt(idp.issuer, key), rules)).toHaveProperty(
+        "identity.workspace",
+        "shop",
+      );
     }
     expect(idp.requests).toEqual(["/.well-known/openid-configuration", "/jwks"]);
   });
@@ -101,7 +128,9 @@ describe("keys of an issuer", () => {
     // Of unknown keys, anybody could send as many as they like.
     const unknown = await makeIssuerKey("unknown");
     for (let sent = 0; sent < 5; sent += 1) {
-      expect(await admit(await workloadJwt(idp.issuer, unknown), rules)).toEqual({ fault: "invalid" });
+      expect(await admit(await workloadJwt(idp.issuer, unknown), rules)).toEqual({
+        fault: "invalid",
+      });
     }
     expect(idp.requests.length).toBe(4);
   });
@@ -140,13 +169,22 @@ describe("keys of an issuer", () => {
 
   it("come from `jwks_uri` without discovery, and from the table without a call", async () => {
     const idp = await startWorkloadIssuer([first]);
-    const byUri = rulesOf({ ...discovered(idp.issuer), keys: { kind: "uri", uri: `${idp.issuer}/jwks` } });
-    expect(await judge().admit(await workloadJwt(idp.issuer, first), byUri)).toHaveProperty("identity");
+    const byUri = rulesOf({
+      ...discovered(idp.issuer),
+      keys: { kind: "uri", uri: `${idp.issuer}/jwks` },
+    });
+    expect(await judge().admit(await workloadJwt(idp.issuer, first), byUri)).toHaveProperty(
+      "identity",
+    );
     expect(idp.requests).toEqual(["/jwks"]);
     const keys = [{ ...first.publicJwk }];
     const byFile = rulesOf({ issuer: "edge", keys: { kind: "file", file: "edge.json", keys } });
-    expect(await judge().admit(await workloadJwt("edge", first), byFile)).toHaveProperty("identity");
-    expect(await judge().admit(await workloadJwt("edge", second), byFile)).toEqual({ fault: "invalid" });
+    expect(await judge().admit(await workloadJwt("edge", first), byFile)).toHaveProperty(
+      "identity",
+    );
+    expect(await judge().admit(await workloadJwt("edge", second), byFile)).toEqual({
+      fault: "invalid",
+    });
     expect(idp.requests.length).toBe(1);
   });
 
@@ -181,7 +219,9 @@ describe("keys of an issuer", () => {
       else response.end(typeof value === "string" ? value : JSON.stringify(value));
     };
     const { admit, failures } = judge();
-    expect(await admit(await workloadJwt(idp.issuer, first), rulesOf(discovered(idp.issuer)))).toEqual({
+    expect(
+      await admit(await workloadJwt(idp.issuer, first), rulesOf(discovered(idp.issuer))),
+    ).toEqual({
       fault: "unavailable",
     });
     expect(failures).toEqual([failure]);
@@ -191,52 +231,81 @@ describe("keys of an issuer", () => {
     const idp = await startWorkloadIssuer([first]);
     const { admit, failures } = judge();
     const { network: _, ...guarded } = discovered(idp.issuer);
-    expect(await admit(await workloadJwt(idp.issuer, first), rulesOf(guarded))).toEqual({ fault: "unavailable" });
+    expect(await admit(await workloadJwt(idp.issuer, first), rulesOf(guarded))).toEqual({
+      fault: "unavailable",
+    });
     expect(failures).toEqual(["address_refused"]);
     expect(idp.requests).toEqual([]);
   });
 
-  it("are unavailable after five seconds where the issuer does not answer", { timeout: 20_000 }, async () => {
-    const silent = createServer(() => undefined);
-    await new Promise<void>((resolve) => {
-      silent.listen(0, "127.0.0.1", resolve);
-    });
-    whenFileEnds(async () => {
-      silent.closeAllConnections();
-      silent.close();
-    });
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
-    const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    const { admit, failures } = judge();
-    const begun = performance.now();
-    expect(await admit(await workloadJwt(issuer, first), rulesOf(discovered(issuer)))).toEqual({
-      fault: "unavailable",
-    });
-    expect(performance.now() - begun).toBeLessThan(8_000);
-    expect(failures).toEqual(["unreachable"]);
-  });
+  it(
+    "are unavailable after five seconds where the issuer does not answer",
+    { timeout: 20_000 },
+    async () => {
+      const silent = createServer(() => undefined);
+      await new Promise<void>((resolve) => {
+        silent.listen(0, "127.0.0.1", resolve);
+      });
+      whenFileEnds(async () => {
+        silent.closeAllConnections();
+        silent.close();
+      });
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has this address
+      const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+      const { admit, failures } = judge();
+      const begun = performance.now();
+      expect(await admit(await workloadJwt(issuer, first), rulesOf(discovered(issuer)))).toEqual({
+        fault: "unavailable",
+      });
+      expect(performance.now() - begun).toBeLessThan(8_000);
+      expect(failures).toEqual(["unreachable"]);
+    },
+  );
 
   it("are unavailable with a key set that is null", async () => {
     const idp = await startWorkloadIssuer([first]);
     idp.interfere = (_, response) => void response.end("null");
-    const rules = rulesOf({ ...discovered(idp.issuer), keys: { kind: "uri", uri: `${idp.issuer}/jwks` } });
+    const rules = rulesOf({
+      ...discovered(idp.issuer),
+      keys: { kind: "uri", uri: `${idp.issuer}/jwks` },
+    });
     const { admit, failures } = judge();
-    expect(await admit(await workloadJwt(idp.issuer, first), rules)).toEqual({ fault: "unavailable" });
+    expect(await admit(await workloadJwt(idp.issuer, first), rules)).toEqual({
+      fault: "unavailable",
+    });
     expect(failures).toEqual(["not_a_key_set"]);
   });
 
   it("of other kinds beside them do no harm", async () => {
-    const keys = [{ kty: "oct", k: "c2VjcmV0", kid: "first" }, { kty: "NEW" }, 5, { ...first.publicJwk }];
+    const keys = [
+      { kty: "oct", k: "c2VjcmV0", kid: "first" },
+      { kty: "NEW" },
+      5,
+      { ...first.publicJwk },
+    ];
     const idp = await startWorkloadIssuer([first]);
     idp.interfere = (_, response) => void response.end(JSON.stringify({ keys }));
-    const rules = rulesOf({ ...discovered(idp.issuer), keys: { kind: "uri", uri: `${idp.issuer}/jwks` } });
-    expect(await judge().admit(await workloadJwt(idp.issuer, first), rules)).toHaveProperty("identity");
+    const rules = rulesOf({
+      ...discovered(idp.issuer),
+      keys: { kind: "uri", uri: `${idp.issuer}/jwks` },
+    });
+    expect(await judge().admit(await workloadJwt(idp.issuer, first), rules)).toHaveProperty(
+      "identity",
+    );
   });
 });
 
 describe("a JWT", () => {
-  const rules = rulesOf({ issuer: "edge", keys: { kind: "file", file: "e", keys: [{ ...first.publicJwk }] } });
-  const good = { iss: "edge", sub: "system:serviceaccount:shop:a", aud: "signalbox", exp: 4_000_000_000 };
+  const rules = rulesOf({
+    issuer: "edge",
+    keys: { kind: "file", file: "e", keys: [{ ...first.publicJwk }] },
+  });
+  const good = {
+    iss: "edge",
+    sub: "system:serviceaccount:shop:a",
+    aud: "signalbox",
+    exp: 4_000_000_000,
+  };
   const { admit } = judge();
 
   it("of a rule gives its identity, and the digest of issuer and subject", async () => {
@@ -256,10 +325,16 @@ describe("a JWT", () => {
     ["of another issuer", () => workloadJwt("other", first)],
     ["without an issuer", () => workloadJwt("edge", first, { claims: { iss: undefined } })],
     ["with a list of issuers", () => forgedJwt({ alg: "ES256" }, { ...good, iss: ["edge"] })],
-    ["signed by another key of the same name", async () => workloadJwt("edge", { ...(await makeIssuerKey("first")) })],
+    [
+      "signed by another key of the same name",
+      async () => workloadJwt("edge", { ...(await makeIssuerKey("first")) }),
+    ],
     ["of an unknown key", () => workloadJwt("edge", second)],
     ["without a signature", () => forgedJwt({ alg: "none" }, good)],
-    ["without a signature, under the key's name", () => forgedJwt({ alg: "none", kid: "first" }, good)],
+    [
+      "without a signature, under the key's name",
+      () => forgedJwt({ alg: "none", kid: "first" }, good),
+    ],
     ["without an algorithm", () => forgedJwt({ kid: "first" }, good, "AAAA")],
     ["without a subject", () => workloadJwt("edge", first, { claims: { sub: undefined } })],
     ["with an empty subject", () => workloadJwt("edge", first, { claims: { sub: "" } })],
@@ -296,10 +371,13 @@ describe("a JWT", () => {
   });
 
   it("of a clock that is 30 seconds ahead is good, and one that is over never is", async () => {
-    const at = (parts: object) => workloadJwt("edge", first, parts).then((jwt) => admit(jwt, rules));
+    const at = (parts: object) =>
+      workloadJwt("edge", first, parts).then((jwt) => admit(jwt, rules));
     expect(await at({ expires: -1, notBefore: -600 })).toEqual({ fault: "expired" });
     const admitted = await at({ expires: 20, notBefore: -600 });
-    expect(Reflect.get(Reflect.get(admitted, "identity"), "expiresAt")).toBeLessThanOrEqual(Date.now() + 20_000);
+    expect(Reflect.get(Reflect.get(admitted, "identity"), "expiresAt")).toBeLessThanOrEqual(
+      Date.now() + 20_000,
+    );
     expect(await at({ notBefore: 25 })).toHaveProperty("identity");
     expect(await at({ notBefore: 35 })).toEqual({ fault: "expired" });
     const now = Math.floor(Date.now() / 1_000);
@@ -317,7 +395,9 @@ describe("a JWT", () => {
     ["a subject that is a list", { sub: ["system:serviceaccount:shop:checkout"] }],
   ])("with %s is not granted", async (_, claims) => {
     const admitted = await admit(await workloadJwt("edge", first, { claims }), rules);
-    expect(admitted).toEqual({ fault: Array.isArray(Reflect.get(claims, "sub")) ? "invalid" : "not_granted" });
+    expect(admitted).toEqual({
+      fault: Array.isArray(Reflect.get(claims, "sub")) ? "invalid" : "not_granted",
+    });
   });
 
   it("that two rules match gets nothing, and they are named", async () => {

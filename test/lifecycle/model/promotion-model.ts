@@ -27,11 +27,17 @@ interface Promotable {
 export function promotionCause(record: PromotedRecord, status: Promotable): PromotionCause | null {
   if ((record.shadow === null) !== status.isRemoval) return "figures";
   return (
-    copyCause(record, status.approvals) ?? peopleCause(record) ?? reportCause(record) ?? shadowCause(record, status)
+    copyCause(record, status.approvals) ??
+    peopleCause(record) ??
+    reportCause(record) ??
+    shadowCause(record, status)
   );
 }
 
-/** The approvals in the row are those that stood and count, to the letter: they are what is read in years to come. */
+/**
+ * The approvals in the row are those that stood and count, to the letter: they are what is read in
+ * years to come.
+ */
 function copyCause(
   { approvals, by, requirements }: PromotedRecord,
   status: readonly Approval[],
@@ -40,7 +46,8 @@ function copyCause(
   const originals = status.map(canonicalJson);
   if (copies.some((copy) => !originals.includes(copy)) || new Set(copies).size < copies.length)
     return "approval_unknown";
-  const counts = (approval: Approval): boolean => requirements.selfApproval || approval.by.origin !== by.origin;
+  const counts = (approval: Approval): boolean =>
+    requirements.selfApproval || approval.by.origin !== by.origin;
   if (!approvals.every(counts)) return "self_approval";
   return copies.length === status.filter(counts).length ? null : "approval_missing";
 }
@@ -52,7 +59,10 @@ function peopleCause({ approvals, requirements }: PromotedRecord): PromotionCaus
 }
 
 /** A report without a verification is of an older version, for which every claim counted. */
-function isCounted({ verification, tableRevision }: ReportReference, record: PromotedRecord): boolean {
+function isCounted(
+  { verification, tableRevision }: ReportReference,
+  record: PromotedRecord,
+): boolean {
   if (verification === undefined) return true;
   return (
     verification.result === "verified" &&
@@ -68,11 +78,16 @@ function reportCause(record: PromotedRecord): PromotionCause | null {
   );
   if ((requirements.report || requirements.assertions) && whole.length === 0) return "report";
   if (!requirements.assertions) return null;
-  const isProven = whole.some(({ assertions: { passed, failed, waived } }) => failed === 0 && passed + waived > 0);
+  const isProven = whole.some(
+    ({ assertions: { passed, failed, waived } }) => failed === 0 && passed + waived > 0,
+  );
   return isProven ? null : "assertions";
 }
 
-function shadowCause({ at, requirements, shadow }: PromotedRecord, { since }: Promotable): PromotionCause | null {
+function shadowCause(
+  { at, requirements, shadow }: PromotedRecord,
+  { since }: Promotable,
+): PromotionCause | null {
   // A clock that was behind another one's takes nothing away where nothing is required.
   if (Math.max(0, at - since) < requirements.soak) return "soak";
   // A removal has no counts, so nothing is required.

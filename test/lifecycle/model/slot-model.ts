@@ -24,8 +24,9 @@ type Cause =
   | null;
 
 /**
- * Model of one policy's slots, which judges whether each row is possible after those before it. It shares no code with
- * the fold that servers use, so that a fault in the fold does not confirm itself.
+ * Model of one policy's slots, which judges whether each row is possible after those before it. It
+ * shares no code with the fold that servers use, so that a fault in the fold does not confirm
+ * itself.
  */
 export class SlotModel {
   /** What stands for the end of the policy. */
@@ -37,7 +38,10 @@ export class SlotModel {
   #enforced: string | null = null;
   #candidate: string | null = null;
   #candidateSince = 0;
-  /** Contents that promotions have replaced and no rollback has gone behind, oldest first; `null`: nothing was enforced. */
+  /**
+   * Contents that promotions have replaced and no rollback has gone behind, oldest first; `null`:
+   * nothing was enforced.
+   */
   #former: readonly (string | null)[] = [];
   readonly #approvals = new Map<string, readonly records.Approval[]>();
   readonly #held = new Set<string>();
@@ -60,7 +64,9 @@ export class SlotModel {
   add(record: records.PolicyRecord): Cause {
     switch (record.kind) {
       case "observed":
-        return record.content === "removal" ? this.#observeRemoval(record) : this.#observeRules(record);
+        return record.content === "removal"
+          ? this.#observeRemoval(record)
+          : this.#observeRules(record);
       case "returned":
         return this.#return(record);
       case "approved":
@@ -91,7 +97,10 @@ export class SlotModel {
     return null;
   }
 
-  /** The files have the policy no longer: its end is the candidate, or, where nothing is enforced, it is not watched any more. */
+  /**
+   * The files have the policy no longer: its end is the candidate, or, where nothing is enforced,
+   * it is not watched any more.
+   */
   #observeRemoval({ revision, digest, module, slot, at }: records.ObservedRecord): Cause {
     const isNothing = this.#enforced === null && this.#candidate === null;
     if (digest !== this.#removal || isNothing) return "removal";
@@ -202,7 +211,10 @@ export class SlotModel {
     return this.#approvalsOf(digest).filter(({ by }) => by.origin !== origin);
   }
 
-  #numberedCause({ revision, digest }: Pick<records.ContentReference, "revision" | "digest">): Cause {
+  #numberedCause({
+    revision,
+    digest,
+  }: Pick<records.ContentReference, "revision" | "digest">): Cause {
     const known = this.#contents.get(digest)?.revision;
     if (known === undefined) return "unknown_content";
     return known === revision ? null : "revision";

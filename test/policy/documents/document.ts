@@ -4,7 +4,10 @@ import { readFileSync } from "node:fs";
 export interface Block {
   /** Such as `rego`. */
   readonly language: string;
-  /** What follows the language: the path of the file that the block holds; empty where it holds none. */
+  /**
+   * What follows the language: the path of the file that the block holds; empty where it holds
+   * none.
+   */
   readonly file: string;
   /** Without the line feed at its end. */
   readonly text: string;
@@ -24,7 +27,10 @@ export function readText(path: string): string {
   return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
 }
 
-/** The sections of a Markdown document with headings of one level; what stands before the first one is omitted. */
+/**
+ * The sections of a Markdown document with headings of one level; what stands before the first one
+ * is omitted.
+ */
 export function readSections(path: string, level: 2 | 3 = 2): readonly Section[] {
   return readText(path)
     .split(level === 2 ? /^## /m : /^### /m)
@@ -32,11 +38,13 @@ export function readSections(path: string, level: 2 | 3 = 2): readonly Section[]
     .map((section): Section => {
       const end = section.indexOf("\n");
       const text = section.slice(end + 1);
-      const blocks = [...text.matchAll(BLOCK)].map(([, language = "", file = "", body = ""]): Block => ({
-        language,
-        file,
-        text: body,
-      }));
+      const blocks = [...text.matchAll(BLOCK)].map(
+        ([, language = "", file = "", body = ""]): Block => ({
+          language,
+          file,
+          text: body,
+        }),
+      );
       return { heading: section.slice(0, end), text, blocks };
     });
 }

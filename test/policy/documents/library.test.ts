@@ -34,22 +34,35 @@ const active = [...sourcesOf("policies"), ...sourcesOf("policies/lib")];
 const { workspace, key, request } = ordinaryInput();
 
 /** As {@link sampleData}, with a workspace that may use vectors of 256 and 1,024 dimensions. */
-const data: PolicyData = { ...sampleData, approved: { ...sampleData.approved, dimensions: { demo: [256, 1024] } } };
+const data: PolicyData = {
+  ...sampleData,
+  approved: { ...sampleData.approved, dimensions: { demo: [256, 1024] } },
+};
 
 const labelled = (...labels: readonly string[]) => ({ workspace: { ...workspace, labels } });
 const needing = (...needs: PolicyInput["request"]["needs"]) => ({ request: { ...request, needs } });
 const effort = (reasoning_effort: PolicyInput["request"]["reasoning_effort"]) => ({
   request: { ...request, reasoning_effort },
 });
-const at = (day: PolicyInput["time"]["day"], hour: PolicyInput["time"]["hour"]) => ({ time: { day, hour } });
-const embedding = (dimensions: number) => ({ operation: "embeddings", request: { ...request, dimensions } }) as const;
+const at = (day: PolicyInput["time"]["day"], hour: PolicyInput["time"]["hour"]) => ({
+  time: { day, hour },
+});
+const embedding = (dimensions: number) =>
+  ({ operation: "embeddings", request: { ...request, dimensions } }) as const;
 const served = (...providers: readonly string[]) => ({
   candidates: providers.map((provider, index) => candidate(`c${index}`, { provider })),
 });
 
-/** What is refused: constraint, reason, and the candidates that fail. One row for each reason at least. */
+/**
+ * What is refused: constraint, reason, and the candidates that fail. One row for each reason at
+ * least.
+ */
 const refusals: readonly (readonly [string, Partial<PolicyInput>, readonly string[]])[] = [
-  ["audio", needing("audio_input", "tools"), ["modality-approval audio_labelled AUDIO_NOT_APPROVED"]],
+  [
+    "audio",
+    needing("audio_input", "tools"),
+    ["modality-approval audio_labelled AUDIO_NOT_APPROVED"],
+  ],
   [
     "spoken answers",
     needing("audio_input", "audio_output"),
@@ -57,7 +70,11 @@ const refusals: readonly (readonly [string, Partial<PolicyInput>, readonly strin
   ],
   ["files", needing("file_input"), ["modality-approval files_labelled FILES_NOT_APPROVED"]],
   ["images", needing("image_input"), ["modality-approval images_labelled IMAGES_NOT_APPROVED"]],
-  ["drawn answers", needing("image_output"), ["modality-approval images_labelled IMAGE_OUTPUT_NOT_APPROVED"]],
+  [
+    "drawn answers",
+    needing("image_output"),
+    ["modality-approval images_labelled IMAGE_OUTPUT_NOT_APPROVED"],
+  ],
   ["video", needing("video_input"), ["modality-approval video_labelled VIDEO_NOT_APPROVED"]],
   [
     "images with the label for files",
@@ -105,8 +122,16 @@ const refusals: readonly (readonly [string, Partial<PolicyInput>, readonly strin
     served("example-contract-ended", "example-incident", "example-under-review"),
     ["provider-deny-list provider_not_denied PROVIDER_CONTRACT_ENDED c0+c1+c2"],
   ],
-  ["a vector of another length", embedding(512), ["embedding-dimensions length_approved LENGTH_NOT_APPROVED"]],
-  ["a vector of no stated length", embedding(0), ["embedding-dimensions length_stated LENGTH_NOT_STATED"]],
+  [
+    "a vector of another length",
+    embedding(512),
+    ["embedding-dimensions length_approved LENGTH_NOT_APPROVED"],
+  ],
+  [
+    "a vector of no stated length",
+    embedding(0),
+    ["embedding-dimensions length_stated LENGTH_NOT_STATED"],
+  ],
   [
     "a vector in a workspace that has no lengths",
     { ...embedding(256), workspace: { ...workspace, id: "other" } },
@@ -165,8 +190,14 @@ describe("the policy library", () => {
       },
     ],
     ["effort at the ceiling", effort("medium")],
-    ["effort that a label of the workspace allows", { ...effort("high"), ...labelled("reasoning-high") }],
-    ["effort that a label of the key allows", { ...effort("max"), key: { ...key, labels: ["reasoning-max"] } }],
+    [
+      "effort that a label of the workspace allows",
+      { ...effort("high"), ...labelled("reasoning-high") },
+    ],
+    [
+      "effort that a label of the key allows",
+      { ...effort("max"), key: { ...key, labels: ["reasoning-max"] } },
+    ],
     ["an approved vector length", embedding(1024)],
     ["office hours in the morning", { ...labelled("office-hours"), ...at("weekday", "morning") }],
     ["off-peak work at night", { ...labelled("off-peak"), ...at("weekday", "night") }],
@@ -183,7 +214,9 @@ describe("the policy library", () => {
       refusals.flatMap(([, , lines]) => lines.map((line) => line.split(" ").slice(0, 3).join(" "))),
     );
     const declared = compiled.policies.flatMap(({ contract: { id, constraints } }) =>
-      constraints.flatMap(({ name, reasons }) => reasons.map((reason) => `${id} ${name} ${reason}`)),
+      constraints.flatMap(({ name, reasons }) =>
+        reasons.map((reason) => `${id} ${name} ${reason}`),
+      ),
     );
     expect(declared.filter((line) => !given.has(line))).toEqual([]);
   });
@@ -200,7 +233,11 @@ describe("the policy library", () => {
 });
 
 test("docs/policy-reference.md has a row for every policy that comes with Signalbox", () => {
-  const rows = [...readText("docs/policy-reference.md").matchAll(/^\| `([a-z-]+)` \|(?: [^|]{20,} \|){3}$/gm)];
-  expect(rows.map(([, id = ""]) => id).toSorted()).toEqual([...idsOf(active), ...idsOf(library)].toSorted());
+  const rows = [
+    ...readText("docs/policy-reference.md").matchAll(/^\| `([a-z-]+)` \|(?: [^|]{20,} \|){3}$/gm),
+  ];
+  expect(rows.map(([, id = ""]) => id).toSorted()).toEqual(
+    [...idsOf(active), ...idsOf(library)].toSorted(),
+  );
   expect(rows.length).toBeGreaterThanOrEqual(10);
 });

@@ -6,7 +6,9 @@ import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import { readSections } from "./document.ts";
 import { ordinaryInput, policySource, sampleData, toolchain } from "../samples.ts";
 
-const [section] = readSections("docs/writing-a-policy.md").filter(({ heading }) => heading === "Traps");
+const [section] = readSections("docs/writing-a-policy.md").filter(
+  ({ heading }) => heading === "Traps",
+);
 const { text = "", blocks = [] } = section ?? {};
 
 const ordinary = ordinaryInput();
@@ -16,12 +18,20 @@ const requests: Readonly<Record<string, PolicyInput>> = {
   "an ordinary request": ordinary,
   "a streamed request": ordinaryInput({ request: { ...ordinary.request, stream: true } }),
   "a workspace of a new tier": ordinaryInput({ workspace: { ...ordinary.workspace, tier: "new" } }),
-  "a workspace labelled approved": ordinaryInput({ workspace: { ...ordinary.workspace, labels: ["approved"] } }),
-  "a request that needs web search": ordinaryInput({ request: { ...ordinary.request, needs: ["web_search"] } }),
-  "a request of 200,000 tokens": ordinaryInput({ request: { ...ordinary.request, context: "to_200k" } }),
+  "a workspace labelled approved": ordinaryInput({
+    workspace: { ...ordinary.workspace, labels: ["approved"] },
+  }),
+  "a request that needs web search": ordinaryInput({
+    request: { ...ordinary.request, needs: ["web_search"] },
+  }),
+  "a request of 200,000 tokens": ordinaryInput({
+    request: { ...ordinary.request, context: "to_200k" },
+  }),
 };
 
-/** A policy that the page shows, and what becomes of it: findings, or a verdict for each request. */
+/**
+ * A policy that the page shows, and what becomes of it: findings, or a verdict for each request.
+ */
 interface Example {
   readonly rego: string;
   readonly expected: readonly string[];
@@ -30,7 +40,9 @@ interface Example {
 /** What a block of Rego says, and the block of text below it. */
 const shown = blocks.flatMap(({ language, text: rego }, index): readonly Example[] => {
   const next = blocks[index + 1];
-  return language === "rego" ? [{ rego, expected: next?.language === "text" ? next.text.split("\n") : [] }] : [];
+  return language === "rego"
+    ? [{ rego, expected: next?.language === "text" ? next.text.split("\n") : [] }]
+    : [];
 });
 
 /** Rows `| rules | outcome | why |` below a heading. */
@@ -50,7 +62,11 @@ const judged = [
     expected: expected.map((verdict) => `an ordinary request: ${verdict}`),
   })),
   ...shown,
-].map((example, index) => ({ ...example, id: `trap-${index}`, source: sourceOf(`trap-${index}`, example.rego) }));
+].map((example, index) => ({
+  ...example,
+  id: `trap-${index}`,
+  source: sourceOf(`trap-${index}`, example.rego),
+}));
 
 function sourceOf(id: string, rego: string): Source {
   const constraints: Record<string, string> = rego.includes(".listed")
@@ -65,7 +81,10 @@ test("every example says what becomes of it", () => {
 });
 
 test.for(found)("the compiler finds: $rego", async ({ rego, expected }) => {
-  const { diagnostics } = await compilePolicies([sourceOf("trap", rego)], { cache: null, toolchain });
+  const { diagnostics } = await compilePolicies([sourceOf("trap", rego)], {
+    cache: null,
+    toolchain,
+  });
   expect([...new Set(diagnostics.map(({ code }) => code))].toSorted()).toEqual(expected);
 });
 
@@ -87,9 +106,12 @@ describe("verdicts are those of the document", () => {
     const verdicts = expected.map((line) => {
       const [name = ""] = line.split(":");
       const input = Object.hasOwn(requests, name) ? requests[name] : undefined;
-      if (input === undefined) throw new Error(`the document speaks of a request that the test does not know: ${name}`);
+      if (input === undefined)
+        throw new Error(`the document speaks of a request that the test does not know: ${name}`);
       const [verdict] = set.evaluate(input).verdicts.filter(({ policy }) => policy.id === id);
-      const all = [verdict?.verdict, verdict?.reason ?? [], ...(verdict?.failing ?? [])].flat().join(" ");
+      const all = [verdict?.verdict, verdict?.reason ?? [], ...(verdict?.failing ?? [])]
+        .flat()
+        .join(" ");
       // A row of a table has the verdict only.
       return `${name}: ${line.includes(" NOT_") || line.endsWith(": pass") ? all : verdict?.verdict}`;
     });

@@ -7,7 +7,12 @@ import { assertionsOf, denied, fileWith, NOW, pairOf, pointWith, routed } from "
 const PLAN = routed(["gpt-5-us", "gpt-5-eu", "mistral-large-eu"]);
 const shown = "the plan is gpt-5-us, gpt-5-eu, mistral-large-eu";
 
-function judge(expectation: string, declared: Outcome, promoted: Outcome = declared, view = "both") {
+function judge(
+  expectation: string,
+  declared: Outcome,
+  promoted: Outcome = declared,
+  view = "both",
+) {
   const assertions = assertionsOf(
     fileWith(`kind: cases
 view: ${view}
@@ -17,7 +22,10 @@ cases:
     expect: ${expectation}`),
   );
   // Base is never what a case is about.
-  const decide = () => ({ declared: pairOf(denied("base"), declared), promoted: pairOf(denied("base"), promoted) });
+  const decide = () => ({
+    declared: pairOf(denied("base"), declared),
+    promoted: pairOf(denied("base"), promoted),
+  });
   const cases = judgeCases(assertions, decide);
   return { cases, result: assertionResults(assertions, [], cases, NOW)[0] };
 }
@@ -25,7 +33,11 @@ cases:
 describe("what is expected of one request", () => {
   const rows: readonly (readonly [string, Outcome, string | null])[] = [
     ["{ outcome: route }", PLAN, null],
-    ["{ outcome: route }", denied(), "the request is denied by approvals/route_known (model_not_found)"],
+    [
+      "{ outcome: route }",
+      denied(),
+      "the request is denied by approvals/route_known (model_not_found)",
+    ],
     ["{ outcome: deny }", PLAN, "the request is routed"],
     ["{ outcome: deny }", denied(), null],
     ["{ plan: [gpt-5-us, gpt-5-eu, mistral-large-eu] }", PLAN, null],
@@ -35,7 +47,11 @@ describe("what is expected of one request", () => {
       `${shown}, expected gpt-5-eu, gpt-5-us, mistral-large-eu`,
     ],
     ["{ plan: [gpt-5-us, gpt-5-eu] }", PLAN, `${shown}, expected gpt-5-us, gpt-5-eu`],
-    ["{ plan: [gpt-5-us] }", denied(), "denied by approvals/route_known (model_not_found), expected gpt-5-us"],
+    [
+      "{ plan: [gpt-5-us] }",
+      denied(),
+      "denied by approvals/route_known (model_not_found), expected gpt-5-us",
+    ],
     ["{ plan: [] }", denied(), null],
     ["{ plan: [] }", PLAN, `${shown}, expected none`],
     ["{ primary: gpt-5-us }", PLAN, null],
@@ -46,7 +62,11 @@ describe("what is expected of one request", () => {
     ["{ lacks: [rerank-global] }", PLAN, null],
     ["{ lacks: [rerank-global, gpt-5-eu] }", PLAN, `${shown}, expected no gpt-5-eu`],
     ["{ denied_by: { policy: approvals } }", denied(), null],
-    ["{ denied_by: { policy: approvals, reason: model_not_found, constraint: route_known } }", denied(), null],
+    [
+      "{ denied_by: { policy: approvals, reason: model_not_found, constraint: route_known } }",
+      denied(),
+      null,
+    ],
     [
       "{ denied_by: { policy: eu-residency } }",
       denied(),
@@ -68,8 +88,14 @@ describe("what is expected of one request", () => {
 
   test.for([
     ["declared", null],
-    ["promoted", "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)"],
-    ["both", "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)"],
+    [
+      "promoted",
+      "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)",
+    ],
+    [
+      "both",
+      "sample: as if promoted, the request is denied by approvals/route_known (model_not_found)",
+    ],
   ] as const)("view %s", ([view, message]) => {
     expect(judge("{ outcome: route }", PLAN, denied(), view).cases[0]?.message).toBe(message);
   });
@@ -77,9 +103,10 @@ describe("what is expected of one request", () => {
 
 /** The requests that are decided for the cases. */
 const samplesOf = (rows: readonly Assertion[]) =>
-  judgeCases(rows, () => ({ declared: pairOf(PLAN, denied()), promoted: pairOf(PLAN, denied()) })).map(
-    ({ sample }) => sample,
-  );
+  judgeCases(rows, () => ({
+    declared: pairOf(PLAN, denied()),
+    promoted: pairOf(PLAN, denied()),
+  })).map(({ sample }) => sample);
 
 describe("the request of a case", () => {
   test("is the plainest that there is", () => {
@@ -92,7 +119,10 @@ describe("the request of a case", () => {
       pointWith({ key: { environment: "other", workload: "other", labels: [] }, features: [] }),
     ]);
     expect(
-      judgeCases(rows, () => ({ declared: pairOf(PLAN, denied()), promoted: pairOf(PLAN, denied()) }))[0]?.message,
+      judgeCases(rows, () => ({
+        declared: pairOf(PLAN, denied()),
+        promoted: pairOf(PLAN, denied()),
+      }))[0]?.message,
     ).toMatch(/^case 1: /);
   });
 

@@ -44,7 +44,9 @@ describe("coverage gates", () => {
   });
 
   test("gates hold at their border", () => {
-    expect(statuses("coverage: { constraints: 33, reasons: 50, routes: 100, fallback_edges: 67 }")).toEqual([
+    expect(
+      statuses("coverage: { constraints: 33, reasons: 50, routes: 100, fallback_edges: 67 }"),
+    ).toEqual([
       "constraints 1/3 33 PASS",
       "reasons 1/2 50 PASS",
       "routes 1/1 100 PASS",
@@ -73,7 +75,10 @@ describe("coverage gates", () => {
 
   test("what has nothing to cover is covered", () => {
     const none: CoverageFacts = { constraints: [], reasons: [], routes: [], fallback_edges: [] };
-    for (const result of coverageResults(gatesOf("coverage: { constraints: 100, routes: 100 }"), none)) {
+    for (const result of coverageResults(
+      gatesOf("coverage: { constraints: 100, routes: 100 }"),
+      none,
+    )) {
       expect(result).toMatchObject({ covered: 0, of: 0, status: "PASS" });
     }
   });
@@ -86,11 +91,13 @@ describe("coverage gates", () => {
         (chosen, gate) => {
           const routes = chosen.map((each, index) => ({ id: `r${index}`, chosen: each }));
           const demand = gatesOf(`coverage: { routes: ${gate} }`);
-          const status = (rows: typeof routes) => coverageResults(demand, { ...FACTS, routes: rows })[2]?.status;
+          const status = (rows: typeof routes) =>
+            coverageResults(demand, { ...FACTS, routes: rows })[2]?.status;
           const worse = routes.map((row, index) => (index === 0 ? { ...row, chosen: false } : row));
           expect([status(routes), status(worse)]).not.toEqual(["FAIL", "PASS"]);
           const share = (100 * chosen.filter(Boolean).length) / chosen.length;
-          if (Math.abs(share - gate) > 1e-6) expect(status(routes)).toBe(share > gate ? "PASS" : "FAIL");
+          if (Math.abs(share - gate) > 1e-6)
+            expect(status(routes)).toBe(share > gate ? "PASS" : "FAIL");
         },
       ),
     );

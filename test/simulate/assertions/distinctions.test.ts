@@ -3,9 +3,19 @@ import { describe, expect, test } from "vitest";
 import { distinctionsOf } from "../../../src/simulate/assertions/distinctions.ts";
 import { SELECTOR_DEFINITIONS } from "../../../src/simulate/assertions/schema-selectors.ts";
 import type { Distinctions, SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { assertionsOf, comparisonOf, fileWith, pairOf, pointWith, resultOf, routed, TABLE } from "./samples.ts";
+import {
+  assertionsOf,
+  comparisonOf,
+  fileWith,
+  pairOf,
+  pointWith,
+  resultOf,
+  routed,
+  TABLE,
+} from "./samples.ts";
 
-const of = (lines: string): Distinctions => distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
+const of = (lines: string): Distinctions =>
+  distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
 
 describe("what must be distinguished", () => {
   test.for([
@@ -19,7 +29,11 @@ describe("what must be distinguished", () => {
     ["kind: equivalent\nfor: { labels: { none: [eu] } }", ["eu"], ["input.workspace.labels"]],
     ["kind: equivalent\nfor: { key_labels: [eu] }", ["eu"], ["input.key.labels"]],
     ["kind: equivalent\nfor: { routes: [rerank] }", ["rerank"], ["input.request.route"]],
-    ["kind: equivalent\nfor: { operations: [rerank, messages] }", ["messages", "rerank"], ["input.operation"]],
+    [
+      "kind: equivalent\nfor: { operations: [rerank, messages] }",
+      ["messages", "rerank"],
+      ["input.operation"],
+    ],
     [
       "kind: equivalent\nfor: { needs: { all: [tools], any: [mcp], none: [prefill], only: [tools, reasoning] } }",
       ["mcp", "prefill", "reasoning", "tools"],
@@ -27,7 +41,11 @@ describe("what must be distinguished", () => {
     ],
     ["kind: equivalent\nfor: { needs: { only: [] } }", [], ["input.request.needs"]],
     ["kind: equivalent\nfor: { features: { only: [seed] } }", ["seed"], ["input.request.features"]],
-    ["kind: equivalent\nfor: { signature_families: [openai] }", ["openai"], ["input.request.signature_families"]],
+    [
+      "kind: equivalent\nfor: { signature_families: [openai] }",
+      ["openai"],
+      ["input.request.signature_families"],
+    ],
     [
       "kind: equivalent\nfor: { environments: [other], workloads: [other] }",
       ["other"],
@@ -36,7 +54,12 @@ describe("what must be distinguished", () => {
     [
       "kind: equivalent\nfor: { stream: true, zdr: false, allow_fallbacks: true, data_collection: deny }",
       [],
-      ["input.request.allow_fallbacks", "input.request.data_collection", "input.request.stream", "input.request.zdr"],
+      [
+        "input.request.allow_fallbacks",
+        "input.request.data_collection",
+        "input.request.stream",
+        "input.request.zdr",
+      ],
     ],
     [
       "kind: equivalent\nfor: { context: [to_1k], max_output: [to_4k], reasoning_effort: [low], dimensions: [0, 512] }",
@@ -78,7 +101,10 @@ describe("what must be distinguished", () => {
     const { strings } = of("kind: no_new_access");
     expect(strings).toEqual(
       [
-        ...new Set([...Object.keys(TABLE.providers), ...Object.values(TABLE.endpoints).map(({ region }) => region)]),
+        ...new Set([
+          ...Object.keys(TABLE.providers),
+          ...Object.values(TABLE.endpoints).map(({ region }) => region),
+        ]),
       ].toSorted(),
     );
   });
@@ -111,7 +137,9 @@ describe("what must be distinguished", () => {
       days: "[weekday]",
       hours: "[night]",
     };
-    const paths = Object.keys(selector).map((key) => of(`kind: equivalent\nfor: { ${key}: ${values[key]} }`).reads);
+    const paths = Object.keys(selector).map(
+      (key) => of(`kind: equivalent\nfor: { ${key}: ${values[key]} }`).reads,
+    );
     expect(paths.every((reads) => reads.length === 1)).toBe(true);
     expect(new Set(paths.flat()).size).toBe(Object.keys(selector).length);
   });
@@ -131,11 +159,15 @@ describe("what must be distinguished", () => {
           const { strings } = of(lines);
           // As `distinctionsOf` says: the named values, and whether there is another one.
           const seen = (set: readonly string[]) =>
-            [...new Set(set.map((value) => (strings.includes(value) ? value : "another")))].toSorted().join();
+            [...new Set(set.map((value) => (strings.includes(value) ? value : "another")))]
+              .toSorted()
+              .join();
           fc.pre(seen(left) === seen(right));
           const meets = (set: SampleRequest["needs"]) => {
             const outcome = routed(["gpt-5-us"]);
-            return resultOf(lines, [comparisonOf(pairOf(outcome, outcome), pointWith({ needs: set }))]).classes;
+            return resultOf(lines, [
+              comparisonOf(pairOf(outcome, outcome), pointWith({ needs: set })),
+            ]).classes;
           };
           expect(meets(left.toSorted())).toBe(meets(right.toSorted()));
         },

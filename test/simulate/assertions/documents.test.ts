@@ -3,7 +3,9 @@ import { ASSERTION_KINDS, ASSERTIONS_SCHEMA } from "../../../src/simulate/assert
 import { CONTRACT, parse, readText, TABLE } from "./samples.ts";
 
 const document = readText("docs/assertions.md");
-const sections = document.split(/^## /m).map((text) => ({ heading: text.split("\n")[0] ?? "", text }));
+const sections = document
+  .split(/^## /m)
+  .map((text) => ({ heading: text.split("\n")[0] ?? "", text }));
 const examples = sections.flatMap(({ heading, text }) =>
   [...text.matchAll(/^```yaml\n([^]*?)^```$/gm)].map(([, yaml = ""], index) => ({
     name: `${heading}, example ${index + 1}`,
@@ -17,7 +19,10 @@ const examples = sections.flatMap(({ heading, text }) =>
 
 describe("docs/assertions.md", () => {
   const reasons = ["REGION_NOT_IN_EU", "EU_REGIONS_NOT_DECLARED"] as const;
-  const contract = { ...CONTRACT, constraints: [{ name: "processed_in_eu", effect: "require_all", reasons }] } as const;
+  const contract = {
+    ...CONTRACT,
+    constraints: [{ name: "processed_in_eu", effect: "require_all", reasons }],
+  } as const;
   const side = { table: TABLE, contracts: [contract] };
 
   test.for(examples)("$name is without a finding", ({ yaml }) => {
@@ -33,7 +38,11 @@ describe("docs/assertions.md", () => {
     const keys = new Set<string>();
     const visit = (value: unknown): void => {
       if (typeof value !== "object" || value === null) return;
-      if ("properties" in value && typeof value.properties === "object" && value.properties !== null) {
+      if (
+        "properties" in value &&
+        typeof value.properties === "object" &&
+        value.properties !== null
+      ) {
         for (const key of Object.keys(value.properties)) keys.add(key);
       }
       for (const member of Object.values(value)) visit(member);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { comparisonOf, denied, pairOf, pointWith, resultOf, routed, TABLE, tableWith } from "./samples.ts";
+import {
+  comparisonOf,
+  denied,
+  pairOf,
+  pointWith,
+  resultOf,
+  routed,
+  TABLE,
+  tableWith,
+} from "./samples.ts";
 import type { OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
 
 const US = routed(["gpt-5-us"]);
@@ -118,8 +127,18 @@ const rows: readonly Row[] = [
     pair: pairOf(US, RESIDENCY),
     message: "the request is denied by eu-residency/processed_in_eu (REGION_NOT_IN_EU)",
   },
-  { name: "a denial in base", lines: "kind: always_routable", pair: pairOf(NONE, US), message: null },
-  { name: "two endpoints of two", lines: "kind: always_routable\nmin_places: 2", pair: same(BOTH), message: null },
+  {
+    name: "a denial in base",
+    lines: "kind: always_routable",
+    pair: pairOf(NONE, US),
+    message: null,
+  },
+  {
+    name: "two endpoints of two",
+    lines: "kind: always_routable\nmin_places: 2",
+    pair: same(BOTH),
+    message: null,
+  },
   {
     name: "one endpoint of two",
     lines: "kind: always_routable\nmin_places: 2",
@@ -135,13 +154,15 @@ const rows: readonly Row[] = [
 
   {
     name: "condition and demand hold",
-    lines: "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
+    lines:
+      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
     pair: same(BOTH),
     message: null,
   },
   {
     name: "no endpoint is wanted",
-    lines: "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
+    lines:
+      "kind: implies\nif: { reaches: { regions: [us] } }\nthen: { some_place: { regions: [eu] } }",
     pair: same(US),
     message: "no endpoint of the plan is one that `some_place` selects",
   },
@@ -159,7 +180,8 @@ const rows: readonly Row[] = [
   },
   {
     name: "the primary",
-    lines: "kind: implies\nif: { outcome: route }\nthen: { primary: { models: [gpt-5], regions: [us] } }",
+    lines:
+      "kind: implies\nif: { outcome: route }\nthen: { primary: { models: [gpt-5], regions: [us] } }",
     pair: same(BOTH),
     message: null,
   },
@@ -190,7 +212,8 @@ const rows: readonly Row[] = [
   },
   {
     name: "denied instead of routed",
-    lines: "kind: implies\nif: { denied_by: { constraint: processed_in_eu } }\nthen: { outcome: route }",
+    lines:
+      "kind: implies\nif: { denied_by: { constraint: processed_in_eu } }\nthen: { outcome: route }",
     pair: same(RESIDENCY),
     message: "the request is denied by eu-residency/processed_in_eu (REGION_NOT_IN_EU)",
   },
@@ -217,13 +240,16 @@ const rows: readonly Row[] = [
 ];
 
 describe("every kind, both ways", () => {
-  test.for(rows.map((row) => [`${row.lines.split("\n")[0]}: ${row.name}`, row] as const))("%s", ([, row]) => {
-    const result = resultOf(row.lines, [comparisonOf(row.pair, pointWith(row.point))]);
-    expect(result.message).toBe(row.message === null ? null : `as declared, ${row.message}`);
-    expect(result.status).toBe(row.message === null ? "PASS" : "FAIL");
-    expect([result.classes, result.violations]).toEqual([1, row.message === null ? 0 : 1]);
-    expect(result.example).toEqual(row.message === null ? null : pointWith(row.point));
-  });
+  test.for(rows.map((row) => [`${row.lines.split("\n")[0]}: ${row.name}`, row] as const))(
+    "%s",
+    ([, row]) => {
+      const result = resultOf(row.lines, [comparisonOf(row.pair, pointWith(row.point))]);
+      expect(result.message).toBe(row.message === null ? null : `as declared, ${row.message}`);
+      expect(result.status).toBe(row.message === null ? "PASS" : "FAIL");
+      expect([result.classes, result.violations]).toEqual([1, row.message === null ? 0 : 1]);
+      expect(result.example).toEqual(row.message === null ? null : pointWith(row.point));
+    },
+  );
 });
 
 describe("views", () => {
@@ -231,8 +257,16 @@ describe("views", () => {
 
   test.for([
     ["declared", "PASS", null],
-    ["promoted", "FAIL", "as if promoted, the request is denied by approvals/route_known (model_not_found)"],
-    ["both", "FAIL", "as if promoted, the request is denied by approvals/route_known (model_not_found)"],
+    [
+      "promoted",
+      "FAIL",
+      "as if promoted, the request is denied by approvals/route_known (model_not_found)",
+    ],
+    [
+      "both",
+      "FAIL",
+      "as if promoted, the request is denied by approvals/route_known (model_not_found)",
+    ],
   ] as const)("%s", ([view, status, message]) => {
     const result = resultOf(`kind: always_routable\nview: ${view}`, [comparison]);
     expect([result.status, result.message, result.standpoint]).toEqual([status, message, view]);
@@ -244,7 +278,8 @@ describe("views", () => {
   });
 
   test("an implication counts the classes that its condition meets from a view that it looks at", () => {
-    const lines = "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
+    const lines =
+      "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparison]).classes).toBe(1);
     expect(resultOf(`${lines}\nview: declared\nmay_be_empty: true`, [comparison]).classes).toBe(0);
   });
@@ -252,9 +287,13 @@ describe("views", () => {
 
 describe("an assertion that meets nothing", () => {
   test("fails and says so", () => {
-    const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [comparisonOf(same(US))]);
+    const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [
+      comparisonOf(same(US)),
+    ]);
     expect([result.status, result.classes, result.example]).toEqual(["FAIL", 0, null]);
-    expect(result.message).toBe("it selects no request; correct its selectors, or write `may_be_empty: true`");
+    expect(result.message).toBe(
+      "it selects no request; correct its selectors, or write `may_be_empty: true`",
+    );
   });
 
   test("passes where it may", () => {
@@ -263,7 +302,8 @@ describe("an assertion that meets nothing", () => {
   });
 
   test("an implication whose condition never holds meets nothing", () => {
-    const lines = "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
+    const lines =
+      "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparisonOf(same(US))]).status).toBe("FAIL");
   });
 });
@@ -273,17 +313,28 @@ describe("workspaces that change with the tree", () => {
     "  acme-prod:\n    tier: regulated\n    labels: [eu]",
     "  acme-prod:\n    tier: standard",
   ]);
-  const without = tableWith(["  acme-prod:\n    tier: regulated", "  acme-stage:\n    tier: regulated"]);
+  const without = tableWith([
+    "  acme-prod:\n    tier: regulated",
+    "  acme-stage:\n    tier: regulated",
+  ]);
   const acme = pointWith({ workspace: "acme-prod", model: "chat-large-eu" });
   const wider = comparisonOf(pairOf(EU, BOTH, "fallbacks_widened"), acme);
 
   test.for(["for: { tiers: [regulated] }", "for: { labels: [eu] }"])(
     "a comparison keeps guarding a workspace that head takes out of %s",
     (selector) => {
-      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], TABLE, relaxed).status).toBe("FAIL");
-      expect(resultOf(`kind: equivalent\n${selector}`, [wider], TABLE, relaxed).status).toBe("FAIL");
-      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], TABLE, TABLE).status).toBe("FAIL");
-      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], relaxed, TABLE).status).toBe("FAIL");
+      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], TABLE, relaxed).status).toBe(
+        "FAIL",
+      );
+      expect(resultOf(`kind: equivalent\n${selector}`, [wider], TABLE, relaxed).status).toBe(
+        "FAIL",
+      );
+      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], TABLE, TABLE).status).toBe(
+        "FAIL",
+      );
+      expect(resultOf(`kind: no_new_access\n${selector}`, [wider], relaxed, TABLE).status).toBe(
+        "FAIL",
+      );
     },
   );
 
@@ -308,7 +359,8 @@ describe("workspaces that change with the tree", () => {
   });
 
   test("what speaks of head looks at head's rows alone", () => {
-    const lines = "kind: access_not_granted\nmay_be_empty: true\nfor: { labels: [eu] }\nto: { regions: [us] }";
+    const lines =
+      "kind: access_not_granted\nmay_be_empty: true\nfor: { labels: [eu] }\nto: { regions: [us] }";
     expect(resultOf(lines, [wider], TABLE, relaxed)).toMatchObject({ status: "PASS", classes: 0 });
     expect(resultOf(lines, [wider], relaxed, TABLE)).toMatchObject({ status: "FAIL", classes: 1 });
   });
@@ -317,6 +369,9 @@ describe("workspaces that change with the tree", () => {
     const gone = comparisonOf(pairOf(EU, NONE, "newly_denied"), acme);
     const lines = "kind: always_routable\nmay_be_empty: true";
     expect(resultOf(lines, [gone], TABLE, without)).toMatchObject({ status: "PASS", classes: 0 });
-    expect(resultOf("kind: equivalent", [gone], TABLE, without)).toMatchObject({ status: "FAIL", classes: 1 });
+    expect(resultOf("kind: equivalent", [gone], TABLE, without)).toMatchObject({
+      status: "FAIL",
+      classes: 1,
+    });
   });
 });

@@ -10,7 +10,8 @@ function findings(text: string, base = SIDE, head = SIDE): readonly string[] {
   const { assertions, diagnostics } = parse(text, base, head);
   expect(assertions === null).toBe(diagnostics.length > 0);
   return diagnostics.map(
-    ({ code, line, column, message, hint }) => `${code} ${line}:${column} ${message}${hint === "" ? "" : ` (${hint})`}`,
+    ({ code, line, column, message, hint }) =>
+      `${code} ${line}:${column} ${message}${hint === "" ? "" : ` (${hint})`}`,
   );
 }
 
@@ -55,7 +56,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown kind",
     fileWith("kind: no_new_acess"),
-    ["WRONG_VALUE 5:11 assertions[0].kind cannot be `no_new_acess` (did you mean `no_new_access`?)"],
+    [
+      "WRONG_VALUE 5:11 assertions[0].kind cannot be `no_new_acess` (did you mean `no_new_access`?)",
+    ],
   ],
   [
     "a kind that is a number",
@@ -67,7 +70,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "no kind",
     fileWith("for: { stream: true }"),
-    ["MISSING_KEY 3:5 assertions[0] lacks `kind` (it says: kind of the assertion; it determines the other keys)"],
+    [
+      "MISSING_KEY 3:5 assertions[0] lacks `kind` (it says: kind of the assertion; it determines the other keys)",
+    ],
   ],
   [
     "a key of another kind",
@@ -91,7 +96,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an id in capitals",
     "version: 1\nassertions: [{ kind: equivalent, id: Same, title: T }]",
-    ["WRONG_VALUE 2:38 assertions[0].id must be kebab-case of at most 63 characters, such as `no-new-access`"],
+    [
+      "WRONG_VALUE 2:38 assertions[0].id must be kebab-case of at most 63 characters, such as `no-new-access`",
+    ],
   ],
   [
     "two equal ids",
@@ -106,7 +113,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "another view",
     fileWith("kind: equivalent\nview: all"),
-    ["WRONG_VALUE 6:11 assertions[0].view cannot be `all` (known here: `both`, `declared`, `promoted`)"],
+    [
+      "WRONG_VALUE 6:11 assertions[0].view cannot be `all` (known here: `both`, `declared`, `promoted`)",
+    ],
   ],
   [
     "an empty selector",
@@ -136,7 +145,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown condition of a set",
     fileWith("kind: equivalent\nfor: { needs: { some: [tools] } }"),
-    ["UNKNOWN_KEY 6:21 assertions[0].for.needs has no key `some` (known here: `all`, `any`, `none`, `only`)"],
+    [
+      "UNKNOWN_KEY 6:21 assertions[0].for.needs has no key `some` (known here: `all`, `any`, `none`, `only`)",
+    ],
   ],
   [
     "an unknown capability",
@@ -163,7 +174,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown retention",
     fileWith("kind: access_not_granted\nto: { retention: [days_60] }"),
-    ["WRONG_VALUE 6:23 assertions[0].to.retention[0] cannot be `days_60` (did you mean `days_30`?)"],
+    [
+      "WRONG_VALUE 6:23 assertions[0].to.retention[0] cannot be `days_60` (did you mean `days_30`?)",
+    ],
   ],
   [
     "no endpoints at all",
@@ -173,7 +186,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown change",
     fileWith("kind: equivalent\nignoring: [reasons_changed]"),
-    ["WRONG_VALUE 6:16 assertions[0].ignoring[0] cannot be `reasons_changed` (did you mean `reason_changed`?)"],
+    [
+      "WRONG_VALUE 6:16 assertions[0].ignoring[0] cannot be `reasons_changed` (did you mean `reason_changed`?)",
+    ],
   ],
   [
     "no cases",
@@ -183,7 +198,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a waiver without an owner",
     fileWith("kind: equivalent\nwaiver: { until: 2026-12-31, reason: R }"),
-    ["MISSING_KEY 6:5 assertions[0].waiver lacks `owner` (it says: who is responsible for ending it)"],
+    [
+      "MISSING_KEY 6:5 assertions[0].waiver lacks `owner` (it says: who is responsible for ending it)",
+    ],
   ],
   [
     "a waiver without a form",
@@ -234,12 +251,16 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown environment",
     fileWith("kind: no_new_access\nfor: { environments: [other, prodution] }"),
-    ["ASSERTION_UNKNOWN_WORD 6:34 there is no environment `prodution` (did you mean `production`?)"],
+    [
+      "ASSERTION_UNKNOWN_WORD 6:34 there is no environment `prodution` (did you mean `production`?)",
+    ],
   ],
   [
     "an unknown signature family",
     fileWith("kind: no_new_access\nfor: { signature_families: [open] }"),
-    ["ASSERTION_UNKNOWN_WORD 6:33 there is no signature family `open` (known here: `anthropic`, `none`, `openai`)"],
+    [
+      "ASSERTION_UNKNOWN_WORD 6:33 there is no signature family `open` (known here: `anthropic`, `none`, `openai`)",
+    ],
   ],
   [
     "an unknown vector length",
@@ -292,11 +313,15 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an unknown policy",
     fileWith("kind: implies\nif: { denied_by: { policy: eu-residence } }\nthen: { outcome: deny }"),
-    ["ASSERTION_UNKNOWN_WORD 6:32 there is no policy `eu-residence` (did you mean `eu-residency`?)"],
+    [
+      "ASSERTION_UNKNOWN_WORD 6:32 there is no policy `eu-residence` (did you mean `eu-residency`?)",
+    ],
   ],
   [
     "an unknown constraint",
-    fileWith("kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: eu-residency, constraint: in_eu } }"),
+    fileWith(
+      "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: eu-residency, constraint: in_eu } }",
+    ),
     ["ASSERTION_UNKNOWN_WORD 7:60 there is no constraint `in_eu` (known here: `processed_in_eu`)"],
   ],
   [
@@ -313,7 +338,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     fileWith(
       "kind: implies\nif: { denied_by: { policy: approvals, reason: model_not_fund } }\nthen: { outcome: deny }",
     ),
-    ["ASSERTION_UNKNOWN_WORD 6:51 there is no reason `model_not_fund` (did you mean `model_not_found`?)"],
+    [
+      "ASSERTION_UNKNOWN_WORD 6:51 there is no reason `model_not_fund` (did you mean `model_not_found`?)",
+    ],
   ],
   [
     "unknown names of a case",
@@ -342,7 +369,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   // Demands that nothing can meet.
   [
     "a case without a model",
-    fileWith("kind: cases\ncases: [{ request: { workspace: demo, operation: responses }, expect: { outcome: deny } }]"),
+    fileWith(
+      "kind: cases\ncases: [{ request: { workspace: demo, operation: responses }, expect: { outcome: deny } }]",
+    ),
     ["MISSING_KEY 6:15 request lacks `model`, which only moderations may leave out (name a route)"],
   ],
   ...[
@@ -368,7 +397,10 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
     ["if: { outcome: deny, reaches: { models: [gpt-5] } }\nthen: { outcome: deny }", "6:5"],
     ["if: { outcome: route, denied_by: { policy: approvals } }\nthen: { outcome: deny }", "6:5"],
     ["if: { outcome: deny }\nthen: { outcome: deny, primary: { models: [gpt-5] } }", "7:5"],
-    ["if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, some_place: { models: [gpt-5] } }", "7:5"],
+    [
+      "if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, some_place: { models: [gpt-5] } }",
+      "7:5",
+    ],
     ["if: { outcome: deny }\nthen: { denied_by: { policy: approvals }, outcome: route }", "7:5"],
   ].map(([lines = "", at = ""]): readonly [string, string, readonly string[]] => [
     lines,
@@ -389,7 +421,9 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "a merge key",
     fileWith("kind: equivalent\n<<: { may_be_empty: true }"),
-    ["YAML_MERGE_KEY 6:5 merge keys (`<<`) are not read (write the members out, or use an alias for a whole value)"],
+    [
+      "YAML_MERGE_KEY 6:5 merge keys (`<<`) are not read (write the members out, or use an alias for a whole value)",
+    ],
   ],
   [
     "a tag",
@@ -399,19 +433,27 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "two documents",
     `${fileWith("kind: equivalent")}---\nversion: 1\n`,
-    ["YAML_MULTIPLE_DOCUMENTS 6:1 a second YAML document begins here (remove the `---` and merge both)"],
+    [
+      "YAML_MULTIPLE_DOCUMENTS 6:1 a second YAML document begins here (remove the `---` and merge both)",
+    ],
   ],
   [
     "a reserved name",
     fileWith("kind: equivalent\n__proto__: { may_be_empty: true }"),
     ["RESERVED_NAME 6:5 `__proto__` is a reserved name (choose another name)"],
   ],
-  ["an alias of nothing", fileWith("kind: equivalent\nfor: *nothing"), [expect.stringMatching(/^YAML_ALIAS 6:10/)]],
+  [
+    "an alias of nothing",
+    fileWith("kind: equivalent\nfor: *nothing"),
+    [expect.stringMatching(/^YAML_ALIAS 6:10/)],
+  ],
   ["a list as key", fileWith("kind: equivalent\n? [a]\n: b"), [expect.stringMatching(/^YAML_KEY/)]],
   ["an open bracket", "version: 1\nassertions: [", [expect.stringMatching(/^YAML_SYNTAX/)]],
   [
     "a credential",
-    fileWith("kind: equivalent\nwaiver: { until: 2026-12-31, reason: sk-abcdefghijklmnopqrstuvwx, owner: O }"),
+    fileWith(
+      "kind: equivalent\nwaiver: { until: 2026-12-31, reason: sk-abcdefghijklmnopqrstuvwx, owner: O }",
+    ),
     [
       "LITERAL_SECRET 6:42 assertions[0].waiver.reason contains a literal credential, or a value that looks like one (revoke it if it was committed, then refer to it: `{env: NAME}` or `{file: path}`)",
     ],
@@ -424,7 +466,9 @@ describe("what can be wrong with a file", () => {
   });
 
   test("every code but that of the reader of files and the largest text has a row above", () => {
-    const seen = new Set<string>(rows.flatMap(([, text]) => parse(text).diagnostics.map(({ code }) => code)));
+    const seen = new Set<string>(
+      rows.flatMap(([, text]) => parse(text).diagnostics.map(({ code }) => code)),
+    );
     expect(Object.keys(ASSERTION_CODES).filter((code) => !seen.has(code))).toEqual([
       "SOURCE_UNREADABLE",
       "SOURCE_TOO_LARGE",
@@ -475,9 +519,16 @@ coverage: { routes: 200 }
   });
 
   test("no text makes it throw, and an error yields no assertions", () => {
-    const whole = readFileSync(new URL("../../../policies/assertions.yaml", import.meta.url), "utf8");
+    const whole = readFileSync(
+      new URL("../../../policies/assertions.yaml", import.meta.url),
+      "utf8",
+    );
     const damaged = fc
-      .tuple(fc.nat({ max: whole.length }), fc.nat({ max: 12 }), fc.string({ unit: "binary", maxLength: 6 }))
+      .tuple(
+        fc.nat({ max: whole.length }),
+        fc.nat({ max: 12 }),
+        fc.string({ unit: "binary", maxLength: 6 }),
+      )
       .map(([at, length, text]) => whole.slice(0, at) + text + whole.slice(at + length));
     fc.assert(
       fc.property(fc.oneof(damaged, fc.string({ unit: "binary" })), (text) => {
@@ -496,7 +547,8 @@ describe("names of one side", () => {
     ),
     contracts: [CONTRACT],
   };
-  const gone = "ASSERTION_WORD_GONE 6:21 head has no route `rerank` (remove it: `rerank` is in base only)";
+  const gone =
+    "ASSERTION_WORD_GONE 6:21 head has no route `rerank` (remove it: `rerank` is in base only)";
 
   test.for([
     ["no_new_access", "", []],
@@ -505,19 +557,27 @@ describe("names of one side", () => {
     ["access_not_granted", "\nto: { regions: [us] }", [gone]],
     ["implies", "\nif: { outcome: deny }\nthen: { outcome: deny }", [gone]],
   ] as const)("base's in %s", ([kind, rest, expected]) => {
-    expect(findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }${rest}`), SIDE, head)).toEqual(expected);
+    expect(
+      findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }${rest}`), SIDE, head),
+    ).toEqual(expected);
   });
 
   test("head's are always known", () => {
     for (const kind of ["no_new_access", "always_routable"]) {
-      expect(findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }`), head, SIDE)).toEqual([]);
+      expect(findings(fileWith(`kind: ${kind}\nfor: { routes: [rerank] }`), head, SIDE)).toEqual(
+        [],
+      );
     }
   });
 
   test("names of policies are believed where policies are not known", () => {
     const side = { table: TABLE, contracts: null };
-    const text = fileWith("kind: implies\nif: { denied_by: { policy: whatever, reason: R } }\nthen: { outcome: deny }");
-    expect(findings(`${text}coverage: { except: [whatever/constraint] }\n`, side, side)).toEqual([]);
+    const text = fileWith(
+      "kind: implies\nif: { denied_by: { policy: whatever, reason: R } }\nthen: { outcome: deny }",
+    );
+    expect(findings(`${text}coverage: { except: [whatever/constraint] }\n`, side, side)).toEqual(
+      [],
+    );
     expect(findings(text)).toHaveLength(1);
   });
 });
@@ -525,7 +585,10 @@ describe("names of one side", () => {
 describe("the schema", () => {
   // When this fails: `npm run generate`.
   test("schemas/assertions.schema.json is what is checked", () => {
-    const file = readFileSync(new URL("../../../schemas/assertions.schema.json", import.meta.url), "utf8");
+    const file = readFileSync(
+      new URL("../../../schemas/assertions.schema.json", import.meta.url),
+      "utf8",
+    );
     expect(JSON.parse(file)).toEqual(JSON.parse(JSON.stringify(ASSERTIONS_SCHEMA)));
   });
 
@@ -534,9 +597,15 @@ describe("the schema", () => {
     const visit = (value: unknown, path: string): void => {
       if (typeof value !== "object" || value === null) return;
       for (const [name, member] of Object.entries(value)) visit(member, `${path}/${name}`);
-      if (!("properties" in value) || typeof value.properties !== "object" || value.properties === null) return;
+      if (
+        !("properties" in value) ||
+        typeof value.properties !== "object" ||
+        value.properties === null
+      )
+        return;
       for (const [name, property] of Object.entries(value.properties)) {
-        if (!("description" in property) || property.description === "") silent.push(`${path}/${name}`);
+        if (!("description" in property) || property.description === "")
+          silent.push(`${path}/${name}`);
       }
     };
     visit(ASSERTIONS_SCHEMA, "");

@@ -7,7 +7,12 @@ import { parseAssertions, type ParsedAssertions } from "../../../src/simulate/as
 import { AssertionRun } from "../../../src/simulate/assertions/run.ts";
 import { assertionResults } from "../../../src/simulate/assertions/results.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
-import type { ClassComparison, Outcome, OutcomePair, SampleRequest } from "../../../src/simulate/sample-request.ts";
+import type {
+  ClassComparison,
+  Outcome,
+  OutcomePair,
+  SampleRequest,
+} from "../../../src/simulate/sample-request.ts";
 import type { AssertionResult } from "../../../src/simulate/report/report.ts";
 
 export function readText(path: string): string {
@@ -39,7 +44,9 @@ export const CONTRACT: PolicyContract = {
   title: "In the EU",
   owners: [],
   operations: ["chat.completions"],
-  constraints: [{ name: "processed_in_eu", effect: "require_all", reasons: ["REGION_NOT_IN_EU", "EU_UNKNOWN"] }],
+  constraints: [
+    { name: "processed_in_eu", effect: "require_all", reasons: ["REGION_NOT_IN_EU", "EU_UNKNOWN"] },
+  ],
   obligations: [],
 };
 
@@ -54,12 +61,20 @@ export function fileWith(lines: string): string {
   return `version: 1\nassertions:\n  - id: sample\n    title: Sample\n${indented.join("\n")}\n`;
 }
 
-export function parse(text: string, base: AssertionSide = SIDE, head: AssertionSide = SIDE): ParsedAssertions {
+export function parse(
+  text: string,
+  base: AssertionSide = SIDE,
+  head: AssertionSide = SIDE,
+): ParsedAssertions {
   return parseAssertions({ path: "policies/assertions.yaml", text }, { base, head });
 }
 
 /** The assertions of a file that must be without findings. */
-export function assertionsOf(text: string, base?: AssertionSide, head?: AssertionSide): readonly Assertion[] {
+export function assertionsOf(
+  text: string,
+  base?: AssertionSide,
+  head?: AssertionSide,
+): readonly Assertion[] {
   const { assertions, diagnostics } = parse(text, base, head);
   if (assertions === null) throw new Error(JSON.stringify(diagnostics, null, 2));
   return assertions.assertions;
@@ -104,11 +119,27 @@ export function routed(
       weight: 1,
     };
   });
-  return { plan, maxCandidates, denial: null, edits: { maxOutputTokens: null, stripFields: [] }, indeterminate: false };
+  return {
+    plan,
+    maxCandidates,
+    denial: null,
+    edits: { maxOutputTokens: null, stripFields: [] },
+    indeterminate: false,
+  };
 }
 
-export function denied(policy = "approvals", constraint = "route_known", reason = "model_not_found"): Outcome {
-  return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
+export function denied(
+  policy = "approvals",
+  constraint = "route_known",
+  reason = "model_not_found",
+): Outcome {
+  return {
+    plan: [],
+    maxCandidates: null,
+    denial: { policy, constraint, reason },
+    edits: null,
+    indeterminate: false,
+  };
 }
 
 export function pairOf(base: Outcome, head: Outcome, ...kinds: readonly ChangeKind[]): OutcomePair {
@@ -139,7 +170,10 @@ export function resultOf(
   base: RoutingTable = TABLE,
   head: RoutingTable = TABLE,
 ): AssertionResult {
-  const sides = { base: { table: base, contracts: [CONTRACT] }, head: { table: head, contracts: [CONTRACT] } };
+  const sides = {
+    base: { table: base, contracts: [CONTRACT] },
+    head: { table: head, contracts: [CONTRACT] },
+  };
   const assertions = assertionsOf(fileWith(lines), sides.base, sides.head);
   const run = new AssertionRun(assertions, { base, head });
   for (const comparison of comparisons) run.visit(comparison);

@@ -29,11 +29,19 @@ const rows: readonly (readonly [string, Partial<SampleRequest>, boolean])[] = [
   ["{ labels: [eu] }", { workspace: "acme-prod" }, true],
   ["{ labels: { only: [] } }", { workspace: "acme-prod" }, false],
   ["{ labels: { none: [eu] } }", { workspace: "demo" }, true],
-  ["{ tiers: [regulated], routes: [chat-small] }", { workspace: "acme-prod", model: "chat-large" }, false],
+  [
+    "{ tiers: [regulated], routes: [chat-small] }",
+    { workspace: "acme-prod", model: "chat-large" },
+    false,
+  ],
   ["{ routes: [chat-large] }", {}, true],
   ["{ routes: [chat-small] }", {}, false],
   ["{ routes: [moderation] }", { operation: "moderations", model: "" }, true],
-  ["{ routes: [moderation] }", { operation: "moderations", model: "", workspace: "acme-prod" }, false],
+  [
+    "{ routes: [moderation] }",
+    { operation: "moderations", model: "", workspace: "acme-prod" },
+    false,
+  ],
   ["{ routes: [moderation] }", { operation: "embeddings", model: "" }, false],
   ["{ operations: [messages, embeddings] }", { operation: "embeddings" }, true],
   ["{ operations: [messages] }", { operation: "messages.count_tokens" }, false],
@@ -98,8 +106,11 @@ describe("which requests are meant", () => {
     "%s",
     ([, [selector, point, expected]]) => {
       expect(meets(selector, point)).toBe(expected);
-      // The same values as an exception mean the others; a workspace that is not there makes no requests either way.
-      expect(meets(selector, point, "except")).toBe(point.workspace === "constructor" ? false : !expected);
+      // The same values as an exception mean the others; a workspace that is not there makes no
+      // requests either way.
+      expect(meets(selector, point, "except")).toBe(
+        point.workspace === "constructor" ? false : !expected,
+      );
     },
   );
 
@@ -120,7 +131,9 @@ describe("which requests are meant", () => {
             (any === undefined || any.some(has)) &&
             (none === undefined || !none.some(has)) &&
             (only === undefined || needs.every((need) => only.includes(need)));
-          expect(meets(`{ needs: ${JSON.stringify(condition)} }`, { needs: needs.toSorted() })).toBe(expected);
+          expect(
+            meets(`{ needs: ${JSON.stringify(condition)} }`, { needs: needs.toSorted() }),
+          ).toBe(expected);
         },
       ),
       { numRuns: 300 },

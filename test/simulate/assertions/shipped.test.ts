@@ -29,11 +29,15 @@ interface Side {
   readonly promoted: PolicySet;
 }
 
-async function sideOf(table: RoutingTable): Promise<Side & { readonly contracts: readonly PolicyContract[] }> {
+async function sideOf(
+  table: RoutingTable,
+): Promise<Side & { readonly contracts: readonly PolicyContract[] }> {
   const names = ["policies", "policies/lib"].flatMap((folder) =>
     readdirSync(new URL(`../../../${folder}`, import.meta.url)).map((name) => `${folder}/${name}`),
   );
-  const sources = names.filter((name) => name.endsWith(".rego")).map((path) => ({ path, text: readText(path) }));
+  const sources = names
+    .filter((name) => name.endsWith(".rego"))
+    .map((path) => ({ path, text: readText(path) }));
   const compiled = await compilePolicies(sources, { cache: null, toolchain });
   const { initialMode } = table.policies;
   const declared = (id: string) => initialMode[id] ?? initialMode["*"] ?? "shadow";
@@ -48,7 +52,13 @@ async function sideOf(table: RoutingTable): Promise<Side & { readonly contracts:
 function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;
-    return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate: false };
+    return {
+      plan: [],
+      maxCandidates: null,
+      denial: { policy, constraint, reason },
+      edits: null,
+      indeterminate: false,
+    };
   }
   const plan = decision.plan.map(({ endpoint: { id, model, provider, region }, tier }) => ({
     endpoint: id,
@@ -59,7 +69,13 @@ function outcomeOf(decision: Decision): Outcome {
     balance: "order" as const,
     weight: 1,
   }));
-  return { plan, maxCandidates: decision.maxCandidates, denial: null, edits: decision.edits, indeterminate: false };
+  return {
+    plan,
+    maxCandidates: decision.maxCandidates,
+    denial: null,
+    edits: decision.edits,
+    indeterminate: false,
+  };
 }
 
 function decidePoint(side: Side, view: "declared" | "promoted", sample: SampleRequest): Outcome {
@@ -76,7 +92,11 @@ function decidePoint(side: Side, view: "declared" | "promoted", sample: SampleRe
   return outcomeOf(decide(side.table, side[view], identity, { model, shape, preferences }, 0));
 }
 
-function compare(base: Side, head: Side, sample: SampleRequest): Record<"declared" | "promoted", OutcomePair> {
+function compare(
+  base: Side,
+  head: Side,
+  sample: SampleRequest,
+): Record<"declared" | "promoted", OutcomePair> {
   const pair = (view: "declared" | "promoted"): OutcomePair => {
     const [before, after] = [decidePoint(base, view, sample), decidePoint(head, view, sample)];
     return pairOf(
@@ -107,7 +127,10 @@ const points = fc.sample(
       fc.subarray(["conversation", "sampling"] as const),
       fc.subarray([...FEATURE_NAMES], { maxLength: 3 }),
     ),
-    signatureFamilies: fc.oneof({ arbitrary: fc.constant([]), weight: 4 }, fc.subarray(["anthropic", "openai"])),
+    signatureFamilies: fc.oneof(
+      { arbitrary: fc.constant([]), weight: 4 },
+      fc.subarray(["anthropic", "openai"]),
+    ),
     stream: fc.boolean(),
     context: fc.constantFrom(...TOKEN_BUCKETS),
     maxOutput: fc.constantFrom(...TOKEN_BUCKETS),
@@ -150,7 +173,12 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
     const results = resultsOf(side, side);
     expect(results.length).toBeGreaterThan(5);
     for (const { id, status, message, classes, example } of results) {
-      expect({ id, status, message, example }).toEqual({ id, status: "PASS", message: null, example: null });
+      expect({ id, status, message, example }).toEqual({
+        id,
+        status: "PASS",
+        message: null,
+        example: null,
+      });
       expect(classes, id).toBeGreaterThan(3);
     }
   });
@@ -174,7 +202,9 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
     const failed = resultsOf(side, head).filter(({ status }) => status === "FAIL");
     // Tier and label are gone with the change; the comparison looks at base's too.
     expect(failed.map(({ id }) => id)).toContain("regulated-reach-nothing-new");
-    expect(failed[0]?.message).toBe("as declared, gpt-5-us (openai-us, us) is reached in head and not in base");
+    expect(failed[0]?.message).toBe(
+      "as declared, gpt-5-us (openai-us, us) is reached in head and not in base",
+    );
     expect(failed[0]?.example).toMatchObject({ workspace: "acme-prod", model: "chat-large" });
   });
 });

@@ -4,7 +4,11 @@ import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
 import { judgeOf, type ClassDemand } from "../../../src/simulate/assertions/judge.ts";
 import { requestTest } from "../../../src/simulate/assertions/select.ts";
 import { loosenedMembers } from "../../../src/simulate/assertions/strictness.ts";
-import { type Outcome, type SampleRequest, PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
+import {
+  type Outcome,
+  type SampleRequest,
+  PLAIN_SAMPLE,
+} from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table, workspace } from "../../support/table.ts";
 import { assertionsOf, fileWith } from "./samples.ts";
 
@@ -15,7 +19,8 @@ function loosened(was: string, is: string): readonly string[] {
   return [...loosenedMembers(before, after)];
 }
 
-const IMPLIES = "kind: implies\nif: { outcome: route }\nthen: { every_place: { retention: [none] } }";
+const IMPLIES =
+  "kind: implies\nif: { outcome: route }\nthen: { every_place: { retention: [none] } }";
 const NOT_GRANTED = "kind: access_not_granted\nto: { regions: [us] }";
 const CASES = (expected: string, more = ""): string => `kind: cases
 cases:
@@ -30,14 +35,24 @@ describe("a changed assertion accepts more", () => {
       `${NOT_GRANTED}\nfor: { tiers: [standard] }`,
       ["for"],
     ],
-    ["with a condition that was not there", NOT_GRANTED, `${NOT_GRANTED}\nfor: { zdr: true }`, ["for"]],
+    [
+      "with a condition that was not there",
+      NOT_GRANTED,
+      `${NOT_GRANTED}\nfor: { zdr: true }`,
+      ["for"],
+    ],
     [
       "with workspaces instead of a tier",
       `${NOT_GRANTED}\nfor: { tiers: [regulated] }`,
       `${NOT_GRANTED}\nfor: { workspaces: [demo] }`,
       ["for"],
     ],
-    ["with an exception", NOT_GRANTED, `${NOT_GRANTED}\nexcept: { workspaces: [demo] }`, ["except"]],
+    [
+      "with an exception",
+      NOT_GRANTED,
+      `${NOT_GRANTED}\nexcept: { workspaces: [demo] }`,
+      ["except"],
+    ],
     [
       "with a wider exception",
       `${NOT_GRANTED}\nexcept: { zdr: true, stream: true }`,
@@ -50,20 +65,50 @@ describe("a changed assertion accepts more", () => {
       NOT_GRANTED,
       ["to"],
     ],
-    ["with more endpoints that may be reached", IMPLIES, IMPLIES.replace("[none]", "[none, transient]"), ["then"]],
-    ["with a narrower condition", IMPLIES, IMPLIES.replace("outcome: route", "reaches: { regions: [us] }"), ["if"]],
+    [
+      "with more endpoints that may be reached",
+      IMPLIES,
+      IMPLIES.replace("[none]", "[none, transient]"),
+      ["then"],
+    ],
+    [
+      "with a narrower condition",
+      IMPLIES,
+      IMPLIES.replace("outcome: route", "reaches: { regions: [us] }"),
+      ["if"],
+    ],
     [
       "with fewer endpoints that must be left",
       "kind: always_routable\nmin_places: 2",
       "kind: always_routable",
       ["min_places"],
     ],
-    ["with a change that is ignored", "kind: equivalent", "kind: equivalent\nignoring: [reason_changed]", ["ignoring"]],
+    [
+      "with a change that is ignored",
+      "kind: equivalent",
+      "kind: equivalent\nignoring: [reason_changed]",
+      ["ignoring"],
+    ],
     ["with one view", NOT_GRANTED, `${NOT_GRANTED}\nview: declared`, ["view"]],
     ["where it may be empty", NOT_GRANTED, `${NOT_GRANTED}\nmay_be_empty: true`, ["may_be_empty"]],
-    ["with a waiver", NOT_GRANTED, `${NOT_GRANTED}\nwaiver: { until: "2026-12-31", reason: r, owner: o }`, ["waiver"]],
-    ["with a case that allows what it denied", CASES("{ outcome: deny }"), CASES("{ outcome: route }"), ["cases"]],
-    ["with a case that demands less", CASES("{ plan: [gpt-5-us] }"), CASES("{ primary: gpt-5-us }"), ["cases"]],
+    [
+      "with a waiver",
+      NOT_GRANTED,
+      `${NOT_GRANTED}\nwaiver: { until: "2026-12-31", reason: r, owner: o }`,
+      ["waiver"],
+    ],
+    [
+      "with a case that allows what it denied",
+      CASES("{ outcome: deny }"),
+      CASES("{ outcome: route }"),
+      ["cases"],
+    ],
+    [
+      "with a case that demands less",
+      CASES("{ plan: [gpt-5-us] }"),
+      CASES("{ primary: gpt-5-us }"),
+      ["cases"],
+    ],
     [
       "with a set that must have more",
       `${NOT_GRANTED}\nfor: { needs: [tools, mcp] }`,
@@ -103,7 +148,11 @@ describe("a changed assertion accepts no more", () => {
       NOT_GRANTED,
       "kind: access_not_granted\nto: { regions: [us, world] }",
     ],
-    ["with another demand besides", IMPLIES, IMPLIES.replace("{ every_place", "{ outcome: route, every_place")],
+    [
+      "with another demand besides",
+      IMPLIES,
+      IMPLIES.replace("{ every_place", "{ outcome: route, every_place"),
+    ],
     [
       "with the first endpoint instead of some endpoint",
       IMPLIES.replace("every_place", "some_place"),
@@ -127,7 +176,11 @@ describe("a changed assertion accepts no more", () => {
       `${NOT_GRANTED}\nwaiver: { until: "2026-12-31", reason: r, owner: o }`,
       `${NOT_GRANTED}\nwaiver: { until: "2026-11-30", reason: r, owner: o }`,
     ],
-    ["without its waiver", `${NOT_GRANTED}\nwaiver: { until: "2026-12-31", reason: r, owner: o }`, NOT_GRANTED],
+    [
+      "without its waiver",
+      `${NOT_GRANTED}\nwaiver: { until: "2026-12-31", reason: r, owner: o }`,
+      NOT_GRANTED,
+    ],
     ["with both views", `${NOT_GRANTED}\nview: declared`, NOT_GRANTED],
   ])("%s", (_, was, is) => {
     expect(loosened(was, is)).toEqual([]);
@@ -160,7 +213,10 @@ const requests = fc.record(
   },
   { requiredKeys: [] },
 );
-const endpoints = fc.record({ providers: some(["p", "q"]), endpoints: some(["a", "b"]) }, { requiredKeys: [] });
+const endpoints = fc.record(
+  { providers: some(["p", "q"]), endpoints: some(["a", "b"]) },
+  { requiredKeys: [] },
+);
 const outcome = fc.constantFrom("route" as const, "deny" as const);
 const denials = fc.record(
   { policy: fc.constantFrom("x", "y"), constraint: fc.constantFrom("c", "d") },
@@ -169,13 +225,23 @@ const denials = fc.record(
 const selection = { for: requests, except: fc.option(requests) };
 const demands: fc.Arbitrary<ClassDemand> = fc.oneof(
   fc.record({ kind: fc.constant("access_not_granted" as const), to: endpoints, ...selection }),
-  fc.record({ kind: fc.constant("always_routable" as const), min_places: fc.constantFrom(1, 2), ...selection }),
+  fc.record({
+    kind: fc.constant("always_routable" as const),
+    min_places: fc.constantFrom(1, 2),
+    ...selection,
+  }),
   fc.record({
     kind: fc.constant("implies" as const),
     if: fc.record({ outcome, reaches: endpoints, denied_by: denials }, { requiredKeys: [] }),
     // oxlint-disable-next-line unicorn/no-thenable -- a key of the file
     then: fc.record(
-      { outcome, every_place: endpoints, some_place: endpoints, primary: endpoints, denied_by: denials },
+      {
+        outcome,
+        every_place: endpoints,
+        some_place: endpoints,
+        primary: endpoints,
+        denied_by: denials,
+      },
       { requiredKeys: [] },
     ),
     ...selection,

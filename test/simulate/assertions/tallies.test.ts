@@ -1,9 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AssertionRun, mergeTallies, type AssertionTally } from "../../../src/simulate/assertions/run.ts";
+import {
+  AssertionRun,
+  mergeTallies,
+  type AssertionTally,
+} from "../../../src/simulate/assertions/run.ts";
 import { assertionResults, assertionsReport } from "../../../src/simulate/assertions/results.ts";
 import type { ClassComparison } from "../../../src/simulate/sample-request.ts";
-import { assertionsOf, comparisonOf, denied, NOW, pairOf, pointWith, routed, TABLE } from "./samples.ts";
+import {
+  assertionsOf,
+  comparisonOf,
+  denied,
+  NOW,
+  pairOf,
+  pointWith,
+  routed,
+  TABLE,
+} from "./samples.ts";
 
 const FILE = `version: 1
 assertions:
@@ -29,10 +42,14 @@ const outcome = fc.constantFrom(
 );
 const pair = fc
   .tuple(outcome, outcome)
-  .map(([base, head]) => pairOf(base, head, ...(base === head ? [] : (["primary_changed"] as const))));
+  .map(([base, head]) =>
+    pairOf(base, head, ...(base === head ? [] : (["primary_changed"] as const))),
+  );
 const comparison: fc.Arbitrary<ClassComparison> = fc
   .tuple(pair, pair, fc.constantFrom("demo", "acme-dev", "acme-prod"), fc.boolean())
-  .map(([declared, promoted, workspace, stream]) => comparisonOf(declared, pointWith({ workspace, stream }), promoted));
+  .map(([declared, promoted, workspace, stream]) =>
+    comparisonOf(declared, pointWith({ workspace, stream }), promoted),
+  );
 
 function tallyOf(comparisons: readonly ClassComparison[]): AssertionTally {
   const run = new AssertionRun(assertions, tables);
@@ -47,15 +64,19 @@ describe("tallies", () => {
         fc.array(comparison, { maxLength: 30 }),
         fc.array(fc.nat({ max: 30 }), { maxLength: 6 }),
         (comparisons, cuts) => {
-          const bounds = [0, ...cuts.map((cut) => Math.min(cut, comparisons.length)), comparisons.length].toSorted(
-            (left, right) => left - right,
-          );
+          const bounds = [
+            0,
+            ...cuts.map((cut) => Math.min(cut, comparisons.length)),
+            comparisons.length,
+          ].toSorted((left, right) => left - right);
           const parts = bounds.slice(1).map((end, index) => comparisons.slice(bounds[index], end));
           const merged = mergeTallies(parts.map((part) => structuredClone(tallyOf(part))));
           expect(merged).toEqual(tallyOf(comparisons));
           // Workers may add up what they have before they hand it over.
           const [first, ...others] = parts.map(tallyOf);
-          expect(mergeTallies([first ?? [], mergeTallies([tallyOf([]), ...others])])).toEqual(merged);
+          expect(mergeTallies([first ?? [], mergeTallies([tallyOf([]), ...others])])).toEqual(
+            merged,
+          );
           expect(JSON.parse(JSON.stringify(merged))).toEqual(merged);
         },
       ),
@@ -69,7 +90,9 @@ describe("tallies", () => {
         const meant = comparisons.filter(({ sample }) => sample.workspace !== "acme-prod");
         const bad = meant.filter((each) =>
           [each.declared, each.promoted].some(({ base, head }) =>
-            head.plan.some((candidate) => !base.plan.some((before) => before.provider === candidate.provider)),
+            head.plan.some(
+              (candidate) => !base.plan.some((before) => before.provider === candidate.provider),
+            ),
           ),
         );
         expect(fresh).toMatchObject({ id: "new", classes: meant.length, violations: bad.length });
@@ -81,17 +104,22 @@ describe("tallies", () => {
   test("of other assertions are not added up", () => {
     const [first, second, ...others] = tallyOf([]);
     if (first === undefined || second === undefined) throw new Error("no tally");
-    expect(() => mergeTallies([tallyOf([]), [second, first, ...others]])).toThrow("not of the same assertions");
+    expect(() => mergeTallies([tallyOf([]), [second, first, ...others]])).toThrow(
+      "not of the same assertions",
+    );
     expect(() => mergeTallies([tallyOf([]), []])).toThrow("not of the same assertions");
   });
 
   test("of no part are empty, and then no result is made up", () => {
     expect(mergeTallies([])).toEqual([]);
-    expect(() => assertionResults(assertions, [], [], NOW)).toThrow("the tally lacks assertion new");
+    expect(() => assertionResults(assertions, [], [], NOW)).toThrow(
+      "the tally lacks assertion new",
+    );
   });
 
   test("have the first violation in the order of the classes as their example", () => {
-    const bad = (stream: boolean) => comparisonOf(pairOf(denied(), denied()), pointWith({ stream }));
+    const bad = (stream: boolean) =>
+      comparisonOf(pairOf(denied(), denied()), pointWith({ stream }));
     const [, , routable] = mergeTallies([tallyOf([]), tallyOf([bad(true)]), tallyOf([bad(false)])]);
     expect(routable?.first?.sample.stream).toBe(true);
   });
@@ -107,7 +135,10 @@ describe("waivers", () => {
     const run = new AssertionRun(rows, tables);
     const head = passes ? routed(["gpt-5-us"]) : denied();
     run.visit(comparisonOf(pairOf(head, head)));
-    return assertionResults(rows, run.snapshot(), [], new Date(now), ({ workspace }) => ["explain", workspace])[0];
+    return assertionResults(rows, run.snapshot(), [], new Date(now), ({ workspace }) => [
+      "explain",
+      workspace,
+    ])[0];
   };
 
   test.for([
@@ -132,7 +163,9 @@ describe("waivers", () => {
 
   test("an assertion that meets nothing can be waived too", () => {
     const rows = waived("2026-12-31");
-    expect(assertionResults(rows, new AssertionRun(rows, tables).snapshot(), [], NOW)[0]?.status).toBe("WAIVED");
+    expect(
+      assertionResults(rows, new AssertionRun(rows, tables).snapshot(), [], NOW)[0]?.status,
+    ).toBe("WAIVED");
   });
 
   test("the report counts what became of assertions", () => {
@@ -140,6 +173,11 @@ describe("waivers", () => {
       const failed = result(until, NOW.toISOString(), false);
       return failed === undefined ? [] : [failed];
     });
-    expect(assertionsReport("f", results, [])).toMatchObject({ passed: 0, failed: 1, waived: 1, coverage: [] });
+    expect(assertionsReport("f", results, [])).toMatchObject({
+      passed: 0,
+      failed: 1,
+      waived: 1,
+      coverage: [],
+    });
   });
 });

@@ -23,7 +23,12 @@ const GROUPS = [{ group: GROUP, view: "declared" }] as const;
 it.for<[string, readonly (string | null)[], readonly string[], readonly number[]]>([
   ["the unit without which the result is another", ["base", "head"], [], [0]],
   ["all units that are needed together", ["other", "base", "head"], [], [0, 1]],
-  ["each of two units that lead to the same result alone", ["head", "head", "head"], ["head", "head", "base"], [0, 1]],
+  [
+    "each of two units that lead to the same result alone",
+    ["head", "head", "head"],
+    ["head", "head", "base"],
+    [0, 1],
+  ],
   ["a unit that stands alone, where the others cannot be undone", [null, "base"], [], [1]],
   ["none, where no unit changes the result", ["head", "head"], ["base", "base"], []],
 ])("the cause of a group is %s", async ([, undone, done, expected]) => {

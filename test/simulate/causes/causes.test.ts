@@ -3,8 +3,16 @@ import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type { CauseReport } from "../../../src/simulate/report/cause-report.ts";
 import { simulated, type Edit } from "./fixture.ts";
 
-const FALLBACK: Edit = ["routes.yaml", "fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"];
-const VERSION: Edit = ["routes.yaml", "upstream_model: gpt-5-mini-2025-08-07", "upstream_model: gpt-5-mini-2026"];
+const FALLBACK: Edit = [
+  "routes.yaml",
+  "fallbacks: [mistral-large-eu]",
+  "fallbacks: [mistral-large-eu, gpt-5-us]",
+];
+const VERSION: Edit = [
+  "routes.yaml",
+  "upstream_model: gpt-5-mini-2025-08-07",
+  "upstream_model: gpt-5-mini-2026",
+];
 const PRICE: Edit = ["routes.yaml", "{ input: 2, output: 6 }", "{ input: 20, output: 60 }"];
 const TIGHTER: Edit = [
   "data-retention",
@@ -41,7 +49,13 @@ describe("causes", () => {
         },
       ],
       gains: [
-        { endpoint: "gpt-5-us", provider: "openai-us", region: "us", host: "us.api.openai.com", retention: "days_30" },
+        {
+          endpoint: "gpt-5-us",
+          provider: "openai-us",
+          region: "us",
+          host: "us.api.openai.com",
+          retention: "days_30",
+        },
       ],
       unaffected: [
         { workspace: "finance", why: "us is not approved" },
@@ -55,7 +69,9 @@ describe("causes", () => {
 
   it("a refused plain request has the preferences with which it is served still", async () => {
     const { causes, declared } = await simulated(FALLBACK);
-    const refused = declared.groups.filter(({ base, head }) => base.denial === null && head.denial !== null);
+    const refused = declared.groups.filter(
+      ({ base, head }) => base.denial === null && head.denial !== null,
+    );
     const exceptions = causes.flatMap((cause) => cause.exceptions);
     expect(exceptions.map(({ preferences }) => preferences)).toContainEqual([
       { zdr: true },
@@ -99,7 +115,11 @@ describe("causes", () => {
 
   it("entries that change something only together are one cause", async () => {
     const report = await simulated(
-      ["routes.yaml", "primary: gpt-5-mini-us\n", "primary: gpt-5-mini-us\n    fallbacks: [mistral-large-eu]\n"],
+      [
+        "routes.yaml",
+        "primary: gpt-5-mini-us\n",
+        "primary: gpt-5-mini-us\n    fallbacks: [mistral-large-eu]\n",
+      ],
       [
         "routes.yaml",
         "[chat, fast]\n      regions: [eu, us]\n      providers: [openai-eu, openai-us]",
@@ -107,7 +127,9 @@ describe("causes", () => {
       ],
     );
     checkGroups(report);
-    expect(report.causes.map(pathsOf)).toEqual([["routes.fast.fallbacks", "workspaces.website.approve.providers"]]);
+    expect(report.causes.map(pathsOf)).toEqual([
+      ["routes.fast.fallbacks", "workspaces.website.approve.providers"],
+    ]);
   });
 
   it("a primary and a fallback that change positions are one cause", async () => {
@@ -117,7 +139,9 @@ describe("causes", () => {
       "primary: mistral-large-eu\n    fallbacks: [gpt-5-eu]",
     ]);
     checkGroups(report);
-    expect(report.causes.map(pathsOf)).toEqual([["routes.chat-eu.primary", "routes.chat-eu.fallbacks"]]);
+    expect(report.causes.map(pathsOf)).toEqual([
+      ["routes.chat-eu.primary", "routes.chat-eu.fallbacks"],
+    ]);
   });
 
   it("a renamed endpoint is a rename, and no request is decided otherwise", async () => {
@@ -130,7 +154,11 @@ describe("causes", () => {
   });
 
   it("another host of a provider is the cause of its requests' other destination, with both hosts", async () => {
-    const report = await simulated(["routes.yaml", "https://us.api.openai.com/v1", "https://relay.example.net/v1"]);
+    const report = await simulated([
+      "routes.yaml",
+      "https://us.api.openai.com/v1",
+      "https://relay.example.net/v1",
+    ]);
     checkGroups(report);
     expect(report.causes).toMatchObject([
       {
@@ -143,7 +171,9 @@ describe("causes", () => {
         ],
       },
     ]);
-    expect(report.declared.groups.every(({ words }) => words.includes("destination_changed"))).toBe(true);
+    expect(report.declared.groups.every(({ words }) => words.includes("destination_changed"))).toBe(
+      true,
+    );
   });
 
   it("a region group is the cause of what its approvals and policies then exclude", async () => {
@@ -154,6 +184,8 @@ describe("causes", () => {
   });
 
   it("comments and other lines without a meaning are no entries", async () => {
-    expect((await simulated(["routes.yaml", "\nmodels:", "\n# The models.\nmodels:"])).causes).toEqual([]);
+    expect(
+      (await simulated(["routes.yaml", "\nmodels:", "\n# The models.\nmodels:"])).causes,
+    ).toEqual([]);
   });
 });

@@ -15,7 +15,9 @@ const FIXTURE = join(import.meta.dirname, "../../../docs/examples/simulate/estat
 export async function fixtureWith(...edits: readonly Edit[]): Promise<Side> {
   const read = await loadConfiguration(FIXTURE, "routes.yaml");
   const edited = (source: Source): Source => {
-    const own = edits.filter(([file]) => source.path === file || source.path.endsWith(`/${file}.rego`));
+    const own = edits.filter(
+      ([file]) => source.path === file || source.path.endsWith(`/${file}.rego`),
+    );
     const text = own.reduce((all, [, from, to]) => {
       if (!all.includes(from)) throw new Error(`${source.path} does not have: ${from}`);
       return all.replaceAll(from, to);

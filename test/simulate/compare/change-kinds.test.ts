@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { changeKinds, destinationsOf, type Destination } from "../../../src/simulate/compare/change-kinds.ts";
+import {
+  changeKinds,
+  destinationsOf,
+  type Destination,
+} from "../../../src/simulate/compare/change-kinds.ts";
 import { CHANGE_KINDS } from "../../../src/simulate/change-kind.ts";
 import type { Outcome, PlannedEndpoint } from "../../../src/simulate/sample-request.ts";
 import { endpoint, provider, table } from "../../support/table.ts";
@@ -27,7 +31,13 @@ function to(names: string, changes: Partial<Outcome> = {}): Outcome {
 }
 
 function denied(reason = "NO", constraint = "c", policy = "p", indeterminate = false): Outcome {
-  return { plan: [], maxCandidates: null, denial: { policy, constraint, reason }, edits: null, indeterminate };
+  return {
+    plan: [],
+    maxCandidates: null,
+    denial: { policy, constraint, reason },
+    edits: null,
+    indeterminate,
+  };
 }
 
 const kinds = (base: Outcome, head: Outcome): string => changeKinds(base, head, NOWHERE).join(" ");
@@ -70,7 +80,9 @@ describe("plans", () => {
   });
 
   it("how requests are shared is not said of a plan that has other kinds", () => {
-    expect(kinds(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe("primary_changed");
+    expect(kinds(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe(
+      "primary_changed",
+    );
   });
 });
 
@@ -85,7 +97,12 @@ describe("denials", () => {
     [denied(), denied("X", "c", "p", true), "reason_changed indeterminate_new", "reason_changed"],
     [denied("X", "c", "p", true), denied("X", "c", "p", true), "", ""],
     [to("a"), to("a", { indeterminate: true }), "indeterminate_new", ""],
-    [to("a"), to("b", { indeterminate: true }), "primary_changed indeterminate_new", "primary_changed"],
+    [
+      to("a"),
+      to("b", { indeterminate: true }),
+      "primary_changed indeterminate_new",
+      "primary_changed",
+    ],
   ] as const)("%#", ([base, head, there, back]) => {
     expect(kinds(base, head)).toBe(there);
     expect(kinds(head, base)).toBe(back);
@@ -95,7 +112,11 @@ describe("denials", () => {
 describe("edits", () => {
   it.for([
     [{ maxOutputTokens: 10, stripFields: [] }, "edits_changed", "higher_ceiling edits_changed"],
-    [{ maxOutputTokens: null, stripFields: ["user"] }, "edits_changed", "weaker_obligation edits_changed"],
+    [
+      { maxOutputTokens: null, stripFields: ["user"] },
+      "edits_changed",
+      "weaker_obligation edits_changed",
+    ],
     [{ maxOutputTokens: null, stripFields: [] }, "", ""],
   ] as const)("%#", ([edits, stricter, weaker]) => {
     expect(kinds(to("a"), to("a", { edits }))).toBe(stricter);

@@ -3,7 +3,10 @@ import { Diagrams, leafOf, PairedLeaves } from "../../../src/simulate/diagram/di
 import { PairTable } from "../../../src/simulate/diagram/pair-table.ts";
 
 /** Pairs with numbers below 0, as leaves have them; many of them collide. */
-const PAIRS = Array.from({ length: 20_000 }, (_, index) => [(index % 141) - 70, Math.floor(index / 141) - 70] as const);
+const PAIRS = Array.from(
+  { length: 20_000 },
+  (_, index) => [(index % 141) - 70, Math.floor(index / 141) - 70] as const,
+);
 
 it("a table of pairs gives every pair the number that it was given, however often it grows", () => {
   const table = new PairTable();
@@ -17,11 +20,15 @@ it("a table of pairs gives every pair the number that it was given, however ofte
 
 it("equal nodes of a diagram have one number, however many there are", () => {
   const diagrams = new Diagrams();
-  const made = PAIRS.map(([left, right]) => diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]));
+  const made = PAIRS.map(([left, right]) =>
+    diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]),
+  );
   expect(new Set(made).size).toBe(PAIRS.length);
   expect(diagrams.size).toBe(PAIRS.length);
   expect(
-    PAIRS.map(([left, right]) => diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)])),
+    PAIRS.map(([left, right]) =>
+      diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]),
+    ),
   ).toEqual(made);
   expect(diagrams.branch(2, [leafOf(0), leafOf(0), leafOf(500)])).toBe(PAIRS.length);
 });
@@ -29,7 +36,10 @@ it("equal nodes of a diagram have one number, however many there are", () => {
 it("two functions as one have a leaf for each pair of leaves", () => {
   const diagrams = new Diagrams();
   const pairs = new PairedLeaves(diagrams);
-  const root = pairs.of(diagrams.branch(0, [leafOf(3), leafOf(4)]), diagrams.branch(1, [leafOf(5), leafOf(6)]));
+  const root = pairs.of(
+    diagrams.branch(0, [leafOf(3), leafOf(4)]),
+    diagrams.branch(1, [leafOf(5), leafOf(6)]),
+  );
   expect(diagrams.leavesOf(root).map((leaf) => pairs.at(leaf))).toEqual([
     [3, 5],
     [3, 6],

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { seenText } from "../../../src/cli/terminal/amounts.ts";
-import { addedUsage, bySeen, NOTHING_USED, type SeenWeight } from "../../../src/simulate/evidence/seen-usage.ts";
+import {
+  addedUsage,
+  bySeen,
+  NOTHING_USED,
+  type SeenWeight,
+} from "../../../src/simulate/evidence/seen-usage.ts";
 
 function weight(calls: number, tokens: number, cost: number | null): SeenWeight {
   const known = cost ?? 0;
@@ -31,12 +36,19 @@ describe("what was seen of changes", () => {
 
   it("a sum with a cost that is not known is not known, and has the sum of the others", () => {
     const both = addedUsage(weight(1, 100, 2).usage, weight(1, 50, null).usage);
-    expect(both).toMatchObject({ counted: 2, input_tokens: 150, cost_before: null, known_cost_before: 2 });
+    expect(both).toMatchObject({
+      counted: 2,
+      input_tokens: 150,
+      cost_before: null,
+      known_cost_before: 2,
+    });
     expect(seenText(5, both)).toBe(
       "seen 5 times in evidence, 150 tokens of 2 answers, at least 2 → at least 2 USD by list price (1 answer without a price or a count)",
     );
     expect(seenText(2, weight(2, 50, null).usage)).toContain("unknown → unknown USD");
-    expect(seenText(1, weight(1, 50, 3).usage)).toBe("seen 1 time in evidence, 50 tokens, 3 → 3 USD by list price");
+    expect(seenText(1, weight(1, 50, 3).usage)).toBe(
+      "seen 1 time in evidence, 50 tokens, 3 → 3 USD by list price",
+    );
     expect(seenText(4, NOTHING_USED)).toBe("seen 4 times in evidence");
   });
 });

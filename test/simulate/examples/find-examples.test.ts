@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
-import { findExamples, EXAMPLE_BOUNDS, type ExampleQuestion } from "../../../src/simulate/evidence/find-examples.ts";
+import {
+  findExamples,
+  EXAMPLE_BOUNDS,
+  type ExampleQuestion,
+} from "../../../src/simulate/evidence/find-examples.ts";
 import { recordedRequests, WORKSPACES } from "../../governance/random-records.ts";
 import { decisionRecord } from "../../store/records.ts";
 import { memoryEvidence } from "./memory-evidence.ts";
@@ -27,10 +31,17 @@ const questionWith = (more: Partial<ExampleQuestion> = {}): ExampleQuestion => (
 });
 
 function said(id: string, more: Partial<DecisionRecord> = {}): DecisionRecord {
-  return decisionRecord(id, { at: NOW, shadows: [BY], wouldDeny: [SAID], features: ["seed"], ...more });
+  return decisionRecord(id, {
+    at: NOW,
+    shadows: [BY],
+    wouldDeny: [SAID],
+    features: ["seed"],
+    ...more,
+  });
 }
 
-const silent = (id: string, more: Partial<DecisionRecord> = {}): DecisionRecord => said(id, { wouldDeny: [], ...more });
+const silent = (id: string, more: Partial<DecisionRecord> = {}): DecisionRecord =>
+  said(id, { wouldDeny: [], ...more });
 
 describe("examples", () => {
   it("are the records that a revision spoke against, each in one class, whosever may be seen", async () => {
@@ -46,14 +57,22 @@ describe("examples", () => {
           const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), {
             ...questionWith({ policy, revision, workspace, limit: 1_000 }),
           });
-          const own = decisions.filter((decision) => workspace === null || decision.workspace === workspace);
+          const own = decisions.filter(
+            (decision) => workspace === null || decision.workspace === workspace,
+          );
           const lines = own.flatMap((decision) =>
             decision.wouldDeny
               .filter((one) => one.policy === policy && one.revision === `r${revision}`)
               .map((one) => ({ decision, one })),
           );
           const classes = Map.groupBy(lines, ({ decision, one }) =>
-            JSON.stringify([one.constraint, one.reason, one.verdict, one.effect, whatIsRequested(decision)]),
+            JSON.stringify([
+              one.constraint,
+              one.reason,
+              one.verdict,
+              one.effect,
+              whatIsRequested(decision),
+            ]),
           );
           expect(examples).toHaveLength(classes.size);
           const expected = [...classes.values()].map((group) => ({
@@ -68,7 +87,15 @@ describe("examples", () => {
             route: group[0]?.decision.route,
           }));
           const shown = examples.map(
-            ({ requests: count, newly_denied, request_id, first, last, constraint, class: { route } }) => ({
+            ({
+              requests: count,
+              newly_denied,
+              request_id,
+              first,
+              last,
+              constraint,
+              class: { route },
+            }) => ({
               requests: count,
               newly_denied,
               request_id,
@@ -81,7 +108,10 @@ describe("examples", () => {
           expect(new Set(shown)).toEqual(new Set(expected));
           expect(lookedAt).toEqual({
             decisions: own.length,
-            since: own.length === 0 ? null : new Date(Math.min(...own.map(({ at }) => at))).toISOString(),
+            since:
+              own.length === 0
+                ? null
+                : new Date(Math.min(...own.map(({ at }) => at))).toISOString(),
             complete: true,
           });
           found += examples.length;
@@ -102,7 +132,13 @@ describe("examples", () => {
       said("c3", { outcome: "deny", needs: [], at: NOW + 5 }),
     ];
     const { examples } = await findExamples(memoryEvidence(decisions), questionWith({ limit: 2 }));
-    expect(examples.map(({ request_id, requests, newly_denied }) => [request_id, requests, newly_denied])).toEqual([
+    expect(
+      examples.map(({ request_id, requests, newly_denied }) => [
+        request_id,
+        requests,
+        newly_denied,
+      ]),
+    ).toEqual([
       ["a2", 2, 2],
       ["b1", 1, 1],
     ]);
@@ -114,7 +150,12 @@ describe("examples", () => {
       first: new Date(NOW).toISOString(),
       last: new Date(NOW + 2).toISOString(),
       not_explained: null,
-      class: { workspace: "acme-prod", route: "chat-large", needs: ["json_schema", "tools"], features: ["seed"] },
+      class: {
+        workspace: "acme-prod",
+        route: "chat-large",
+        needs: ["json_schema", "tools"],
+        features: ["seed"],
+      },
     });
     expect(examples[0]?.explain).toBe(
       `explain --point '{"workspace":"acme-prod","operation":"chat.completions","model":"chat-large","needs":["json_schema","tools"],"features":["seed"],"stream":true,"context":"to_4k","maxOutput":"to_1k","time":{"day":"weekday","hour":"morning"}}' --promoted`,
@@ -163,13 +204,20 @@ describe("examples", () => {
         record: JSON.stringify(record),
       },
     ];
-    const source = { ...log, head: () => Promise.resolve({ position: 1 }), log: () => Promise.resolve(rows) };
+    const source = {
+      ...log,
+      head: () => Promise.resolve({ position: 1 }),
+      log: () => Promise.resolve(rows),
+    };
     const { examples } = await findExamples(source, questionWith());
     expect(examples).toMatchObject([{ request_id: "r1", explain: null, not_explained: part }]);
   });
 
   it("can be tried where limits refused the request after it was decided", async () => {
-    const { examples } = await findExamples(memoryEvidence([said("r1", { outcome: "refuse" })]), questionWith());
+    const { examples } = await findExamples(
+      memoryEvidence([said("r1", { outcome: "refuse" })]),
+      questionWith(),
+    );
     expect(examples).toMatchObject([
       { newly_denied: 0, not_explained: null, explain: expect.stringContaining("explain") },
     ]);
@@ -177,7 +225,10 @@ describe("examples", () => {
 
   it("quote for a shell what is not plain", async () => {
     const route = asIdentifier("it's; $(reboot)");
-    const { examples } = await findExamples(memoryEvidence([said("r1", { route })]), questionWith());
+    const { examples } = await findExamples(
+      memoryEvidence([said("r1", { route })]),
+      questionWith(),
+    );
     expect(examples[0]?.explain).toContain(String.raw`"model":"it'\''s; $(reboot)"`);
   });
 
@@ -195,7 +246,10 @@ describe("examples", () => {
       kind: "decision" as const,
       record,
     }));
-    const source = { head: () => Promise.resolve({ position: rows.length }), log: () => Promise.resolve(rows) };
+    const source = {
+      head: () => Promise.resolve({ position: rows.length }),
+      log: () => Promise.resolve(rows),
+    };
     expect(await findExamples(source, questionWith())).toMatchObject({
       examples: [],
       // The first three have no time.
@@ -205,13 +259,22 @@ describe("examples", () => {
 });
 
 describe("how far examples are looked for", () => {
-  const many = (count: number, more: (index: number) => Partial<DecisionRecord>): readonly DecisionRecord[] =>
+  const many = (
+    count: number,
+    more: (index: number) => Partial<DecisionRecord>,
+  ): readonly DecisionRecord[] =>
     Array.from({ length: count }, (_, index) => silent(`r${index}`, more(index)));
 
   it("backwards from the newest row in pages, each row once, to the log's beginning", async () => {
-    const log = memoryEvidence([said("oldest"), ...many(2_500, () => ({})), said("newest", { stream: false })]);
+    const log = memoryEvidence([
+      said("oldest"),
+      ...many(2_500, () => ({})),
+      said("newest", { stream: false }),
+    ]);
     const { examples, lookedAt } = await findExamples(log, questionWith());
-    expect(new Set(examples.map(({ request_id }) => request_id))).toEqual(new Set(["oldest", "newest"]));
+    expect(new Set(examples.map(({ request_id }) => request_id))).toEqual(
+      new Set(["oldest", "newest"]),
+    );
     expect(lookedAt).toMatchObject({ decisions: 2_502, complete: true });
     expect(log.reads).toEqual([
       { after: 3_004, limit: 2_000 },
@@ -227,7 +290,10 @@ describe("how far examples are looked for", () => {
     expect(lookedAt.complete).toBe(true);
     expect(log.reads).toHaveLength(2);
     // What was written late, or by another clock, is not missed.
-    const late = await findExamples(memoryEvidence(decisions), questionWith({ firstSeen: NOW + 4_100_000 }));
+    const late = await findExamples(
+      memoryEvidence(decisions),
+      questionWith({ firstSeen: NOW + 4_100_000 }),
+    );
     expect(late.lookedAt).toMatchObject({ decisions: 3_000, complete: true });
   });
 
@@ -235,9 +301,16 @@ describe("how far examples are looked for", () => {
     const decisions = [said("old"), ...many(10_000, (index) => ({ at: NOW + index }))];
     const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), questionWith());
     expect(examples).toEqual([]);
-    expect(lookedAt).toEqual({ decisions: 10_000, since: new Date(NOW).toISOString(), complete: false });
+    expect(lookedAt).toEqual({
+      decisions: 10_000,
+      since: new Date(NOW).toISOString(),
+      complete: false,
+    });
     const whole = await findExamples(memoryEvidence(decisions.slice(0, 10_000)), questionWith());
-    expect(whole).toMatchObject({ examples: [{ request_id: "old" }], lookedAt: { complete: true } });
+    expect(whole).toMatchObject({
+      examples: [{ request_id: "old" }],
+      lookedAt: { complete: true },
+    });
   });
 
   it("counts the decisions of others, and does not reveal how many there are", async () => {
@@ -245,7 +318,10 @@ describe("how far examples are looked for", () => {
       said("hidden"),
       ...many(10_000, (index) => ({ workspace: asIdentifier(index < 7 ? "mine" : "other") })),
     ];
-    const { lookedAt, examples } = await findExamples(memoryEvidence(decisions), questionWith({ workspace: "mine" }));
+    const { lookedAt, examples } = await findExamples(
+      memoryEvidence(decisions),
+      questionWith({ workspace: "mine" }),
+    );
     expect(examples).toEqual([]);
     expect(lookedAt).toMatchObject({ decisions: 7, complete: false });
   });
@@ -265,7 +341,10 @@ describe("how far examples are looked for", () => {
     for (const pruned of [1, 3_000, 4_500, 6_000]) {
       const log = memoryEvidence(decisions, pruned);
       const { lookedAt } = await findExamples(log, questionWith());
-      expect(lookedAt).toMatchObject({ decisions: Math.floor((6_000 - pruned) / 2), complete: false });
+      expect(lookedAt).toMatchObject({
+        decisions: Math.floor((6_000 - pruned) / 2),
+        complete: false,
+      });
     }
     expect((await findExamples(memoryEvidence([]), questionWith())).lookedAt).toEqual({
       decisions: 0,
@@ -281,7 +360,8 @@ function whatIsRequested(decision: DecisionRecord): unknown {
   const hour = Math.floor(at / 3_600_000);
   const day = Math.floor(hour / 24);
   const isWeekend = (day + 3) % 7 > 4;
-  // The other members are the same in all random records; operations that decide nothing have no value of their own.
+  // The other members are the same in all random records; operations that decide nothing have no
+  // value of their own.
   return [
     workspace,
     route,

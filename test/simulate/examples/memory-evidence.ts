@@ -1,7 +1,10 @@
 import type { DecisionRecord } from "../../../src/evidence/record.ts";
 import type { ExampleLog, ExampleLogRow } from "../../../src/simulate/evidence/find-examples.ts";
 
-/** An evidence log without a store; every decision's outcome follows it. @param pruned rows up to this position are gone. */
+/**
+ * An evidence log without a store; every decision's outcome follows it. @param pruned rows up to
+ * this position are gone.
+ */
 export function memoryEvidence(
   decisions: readonly DecisionRecord[],
   pruned = 0,

@@ -6,7 +6,12 @@ import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
 import { asIdentifier } from "../../../src/evidence/record.ts";
-import { decideSample, identityOf, instantOf, questionOf } from "../../../src/simulate/decide-sample.ts";
+import {
+  decideSample,
+  identityOf,
+  instantOf,
+  questionOf,
+} from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { findExamples } from "../../../src/simulate/evidence/find-examples.ts";
@@ -67,70 +72,86 @@ it("a example's command decides the request again, and the promoted revision say
   let tried = 0;
   let denied = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(points, { minLength: 1, maxLength: 12 }), objections, async (requested, objection) => {
-      const policies = fakePolicies(({ key, workspace: { id }, request, time }) => {
-        const objects =
-          (objection.workspace ?? id) === id &&
-          (objection.environment ?? key.environment) === key.environment &&
-          (objection.stream ?? request.stream) === request.stream &&
-          (objection.context ?? request.context) === request.context &&
-          (objection.day ?? time.day) === time.day;
-        const failing = objection.verdict === "fail" && objection.effect !== "gate" ? objection.failing : [];
-        return [
-          { id: "acting" },
-          {
-            id: "watched",
-            slot: "candidate",
-            effect: objection.effect,
-            ...(objects ? { verdict: objection.verdict, failing } : {}),
-          },
-        ];
-      });
-      // The promoted set is made from the list of policies.
-      const watched = { id: "watched", revision: 1, digest: "d".repeat(64), slot: "candidate" as const };
-      const [acting] = policies.policies;
-      if (acting === undefined) throw new Error("a set without policies");
-      const set = {
-        ...policies,
-        readsTime: true,
-        policies: [acting, { identity: watched, contract: acting.contract }],
-      };
-      const decisions = requested.map((sample, index) => {
-        const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
-        const decided = decide(fixture, set, identityOf(sample), questionOf(sample), at);
-        const head = { requestId: asIdentifier(`r${index}`), at, operation: sample.operation, retryCount: 0 };
-        const whole = { ...head, clientRequestDigest: null };
-        return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, {
-          table: fixture,
-          policies: set,
+    fc.asyncProperty(
+      fc.array(points, { minLength: 1, maxLength: 12 }),
+      objections,
+      async (requested, objection) => {
+        const policies = fakePolicies(({ key, workspace: { id }, request, time }) => {
+          const objects =
+            (objection.workspace ?? id) === id &&
+            (objection.environment ?? key.environment) === key.environment &&
+            (objection.stream ?? request.stream) === request.stream &&
+            (objection.context ?? request.context) === request.context &&
+            (objection.day ?? time.day) === time.day;
+          const failing =
+            objection.verdict === "fail" && objection.effect !== "gate" ? objection.failing : [];
+          return [
+            { id: "acting" },
+            {
+              id: "watched",
+              slot: "candidate",
+              effect: objection.effect,
+              ...(objects ? { verdict: objection.verdict, failing } : {}),
+            },
+          ];
         });
-      });
-      const { examples } = await findExamples(memoryEvidence(decisions), {
-        policy: "watched",
-        revision: 1,
-        firstSeen: 0,
-        workspace: null,
-        limit: 1_000,
-      });
-      const counted = examples.reduce((sum, { requests }) => sum + requests, 0);
-      expect(counted).toBe(decisions.reduce((sum, { wouldDeny }) => sum + wouldDeny.length, 0));
-      for (const example of examples) {
-        const [, text = ""] = /^explain --point '([^']*)' --promoted$/.exec(example.explain ?? "") ?? [];
-        const { sample, promoted } = readOptions(["--point", text, "--promoted"], 0);
-        expect(promoted).toBe(true);
-        const decision = decideSample(fixture, promotedPolicies(set), sample);
-        const line = decision.trace.find(({ policy }) => policy === "watched");
-        expect(line).toMatchObject({
-          constraint: example.constraint,
-          verdict: example.verdict,
-          reason: example.reason,
-          effect: example.effect === "would_deny" ? "denied" : "narrowed",
+        // The promoted set is made from the list of policies.
+        const watched = {
+          id: "watched",
+          revision: 1,
+          digest: "d".repeat(64),
+          slot: "candidate" as const,
+        };
+        const [acting] = policies.policies;
+        if (acting === undefined) throw new Error("a set without policies");
+        const set = {
+          ...policies,
+          readsTime: true,
+          policies: [acting, { identity: watched, contract: acting.contract }],
+        };
+        const decisions = requested.map((sample, index) => {
+          const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
+          const decided = decide(fixture, set, identityOf(sample), questionOf(sample), at);
+          const head = {
+            requestId: asIdentifier(`r${index}`),
+            at,
+            operation: sample.operation,
+            retryCount: 0,
+          };
+          const whole = { ...head, clientRequestDigest: null };
+          return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, {
+            table: fixture,
+            policies: set,
+          });
         });
-        expect(decision.outcome).toBe(example.effect === "would_deny" ? "deny" : "route");
-        tried += 1;
-        if (decision.outcome === "deny") denied += 1;
-      }
-    }),
+        const { examples } = await findExamples(memoryEvidence(decisions), {
+          policy: "watched",
+          revision: 1,
+          firstSeen: 0,
+          workspace: null,
+          limit: 1_000,
+        });
+        const counted = examples.reduce((sum, { requests }) => sum + requests, 0);
+        expect(counted).toBe(decisions.reduce((sum, { wouldDeny }) => sum + wouldDeny.length, 0));
+        for (const example of examples) {
+          const [, text = ""] =
+            /^explain --point '([^']*)' --promoted$/.exec(example.explain ?? "") ?? [];
+          const { sample, promoted } = readOptions(["--point", text, "--promoted"], 0);
+          expect(promoted).toBe(true);
+          const decision = decideSample(fixture, promotedPolicies(set), sample);
+          const line = decision.trace.find(({ policy }) => policy === "watched");
+          expect(line).toMatchObject({
+            constraint: example.constraint,
+            verdict: example.verdict,
+            reason: example.reason,
+            effect: example.effect === "would_deny" ? "denied" : "narrowed",
+          });
+          expect(decision.outcome).toBe(example.effect === "would_deny" ? "deny" : "route");
+          tried += 1;
+          if (decision.outcome === "deny") denied += 1;
+        }
+      },
+    ),
     { numRuns: 300 },
   );
   expect(tried).toBeGreaterThan(300);

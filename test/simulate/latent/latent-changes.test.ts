@@ -10,7 +10,10 @@ import type { SimulationRequest } from "../../../src/simulate/request.ts";
 import { endpoint, provider, table, workspace } from "../../support/table.ts";
 import { compiledSources, sideOf, simulate } from "../small-sides.ts";
 
-/** A provider that keeps nothing and one in another region, which the regulated workspace does not approve. */
+/**
+ * A provider that keeps nothing and one in another region, which the regulated workspace does not
+ * approve.
+ */
 const TABLE: RoutingTable = {
   ...table({
     providers: [provider("p"), provider("q", { region: "us-east", retention: "days_30" })],
@@ -20,7 +23,11 @@ const TABLE: RoutingTable = {
   regionGroups: { eu: ["eu-west"], us: ["us-east"] },
 };
 
-function policy(id: string, rules: string, contract = "ok: {effect: require_all, reasons: [NO]}"): Source {
+function policy(
+  id: string,
+  rules: string,
+  contract = "ok: {effect: require_all, reasons: [NO]}",
+): Source {
   const of = contract.includes("kind:") ? "obligations" : "constraints";
   return {
     path: `policies/${id}.rego`,
@@ -55,7 +62,10 @@ async function compared(
   {
     tables = [TABLE, TABLE],
     request = {},
-  }: { readonly tables?: readonly [RoutingTable, RoutingTable]; readonly request?: Partial<SimulationRequest> } = {},
+  }: {
+    readonly tables?: readonly [RoutingTable, RoutingTable];
+    readonly request?: Partial<SimulationRequest>;
+  } = {},
 ): Promise<SimulationReport> {
   return simulate(await sideOf(tables[0], base), await sideOf(tables[1], head), request);
 }
@@ -79,7 +89,12 @@ describe("latent changes", () => {
       "kept/ok weaker promoted: candidates.retention transient days_30",
     ]);
     expect(report.latent).toMatchObject({ complete: true, tried: 3, of: "3" });
-    expect(report.latent?.changes[0]?.place).toEqual({ file: "policies/kept.rego", line: 13, column: 1, side: "head" });
+    expect(report.latent?.changes[0]?.place).toEqual({
+      file: "policies/kept.rego",
+      line: 13,
+      column: 1,
+      side: "head",
+    });
   });
 
   it("without a candidate it holds as declared", async () => {
@@ -97,15 +112,21 @@ describe("latent changes", () => {
 
   it("another text of the same rule changes nothing", async () => {
     const same = passes('candidate.retention in {"none"}');
-    expect((await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", same)]))?.changes).toEqual([]);
+    expect(
+      (await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", same)]))?.changes,
+    ).toEqual([]);
   });
 
   it("sides with the same policies have nothing to look at", async () => {
-    expect(await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_NOTHING)])).toBeUndefined();
+    expect(
+      await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_NOTHING)]),
+    ).toBeUndefined();
   });
 
   it("what requests of today show is not latent", async () => {
-    const approving = table({ providers: [provider("p", { retention: "days_30" }), provider("q")] });
+    const approving = table({
+      providers: [provider("p", { retention: "days_30" }), provider("q")],
+    });
     const report = await compared([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)], {
       tables: [approving, approving],
     });
@@ -115,14 +136,20 @@ describe("latent changes", () => {
   });
 
   it("an endpoint that no workspace may use yet counts as one that is not there", async () => {
-    const [change] = (await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]))?.changes ?? [];
-    expect(change?.where).toEqual([{ path: "candidates.retention", values: ["transient", "days_30"] }]);
+    const [change] =
+      (await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]))?.changes ??
+      [];
+    expect(change?.where).toEqual([
+      { path: "candidates.retention", values: ["transient", "days_30"] },
+    ]);
   });
 
   it("a name that no file declares is tried beside those of both tables", async () => {
     const base = policy("near", passes("candidate.region in data.regions.eu"));
     const head = policy("near", passes("not candidate.region in data.regions.us"));
-    expect(await lines([base], [head])).toEqual(["near/ok weaker promoted: candidates.region (not declared)"]);
+    expect(await lines([base], [head])).toEqual([
+      "near/ok weaker promoted: candidates.region (not declared)",
+    ]);
   });
 
   it("a region group that grows is weaker for its new region", async () => {
@@ -160,8 +187,11 @@ describe("latent changes", () => {
   });
 
   it("prices are tried at, between and beside the numbers of the policy", async () => {
-    const cheap = (most: number): Source => policy("cheap", passes(`candidate.price.output <= ${most}`));
-    expect(await lines([cheap(5)], [cheap(50)])).toEqual(["cheap/ok weaker promoted: candidates.price.output 27.5 50"]);
+    const cheap = (most: number): Source =>
+      policy("cheap", passes(`candidate.price.output <= ${most}`));
+    expect(await lines([cheap(5)], [cheap(50)])).toEqual([
+      "cheap/ok weaker promoted: candidates.price.output 27.5 50",
+    ]);
   });
 
   it("what a policy sees of workspaces and requests is distinguished", async () => {
@@ -190,9 +220,27 @@ describe("latent changes", () => {
   });
 
   it("a policy that distinguishes very many values is tried near the rows of today, and the report says so", async () => {
-    const needs = ["tools", "json_schema", "json_object", "image_input", "audio_input", "file_input", "reasoning"];
-    const more = ["web_search", "mcp", "logprobs", "prefill", "code_execution", "computer_use", "video_input"];
-    const lacking = [...needs, ...more].map((need) => `not "${need}" in input.request.needs`).join("\n\t");
+    const needs = [
+      "tools",
+      "json_schema",
+      "json_object",
+      "image_input",
+      "audio_input",
+      "file_input",
+      "reasoning",
+    ];
+    const more = [
+      "web_search",
+      "mcp",
+      "logprobs",
+      "prefill",
+      "code_execution",
+      "computer_use",
+      "video_input",
+    ];
+    const lacking = [...needs, ...more]
+      .map((need) => `not "${need}" in input.request.needs`)
+      .join("\n\t");
     const rule = (retention: string): Source =>
       policy("kept", passes(`${lacking}\n\tcandidate.retention ${retention}`));
     const latent = await latentOf([rule('== "none"')], [rule('!= "unlimited"')]);
@@ -200,7 +248,10 @@ describe("latent changes", () => {
     expect(latent?.tried).toBeLessThanOrEqual(20_000);
     expect(Number(latent?.of)).toBeGreaterThan(20_000);
     const [change] = latent?.changes ?? [];
-    expect(change?.where[0]).toEqual({ path: "candidates.retention", values: ["transient", "days_30"] });
+    expect(change?.where[0]).toEqual({
+      path: "candidates.retention",
+      values: ["transient", "days_30"],
+    });
   });
 
   it("the example input is decided as the report says", async () => {
@@ -211,7 +262,9 @@ describe("latent changes", () => {
       const { modules } = await compiledSources(side);
       return (await createPolicySet({ modules }, [], policyData(TABLE))).evaluate(change.example);
     });
-    const verdicts = (await Promise.all(evaluated)).map(({ verdicts: [verdict] }) => verdict?.verdict);
+    const verdicts = (await Promise.all(evaluated)).map(
+      ({ verdicts: [verdict] }) => verdict?.verdict,
+    );
     expect(verdicts).toEqual(["fail", "pass"]);
   });
 });

@@ -71,7 +71,10 @@ describe("a simulator of promotions", () => {
       reads += 1;
       return input();
     };
-    const [one, same] = await Promise.all([simulator.simulate("a", read), simulator.simulate("a", read)]);
+    const [one, same] = await Promise.all([
+      simulator.simulate("a", read),
+      simulator.simulate("a", read),
+    ]);
     expect(same).toBe(one);
     expect(await simulator.simulate("a", read)).toBe(one);
     expect(reads).toBe(1);

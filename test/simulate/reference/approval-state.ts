@@ -32,7 +32,9 @@ export interface Common {
 /** Dimension → values, as text. */
 export type Taken = ReadonlyMap<string, readonly string[]>;
 
-/** Numbers of the states of sides: states are compared again and again, and their texts are long. */
+/**
+ * Numbers of the states of sides: states are compared again and again, and their texts are long.
+ */
 export class StateNumbers {
   readonly #byState = new WeakMap<SideState, number>();
   readonly #byKey = new Map<string, number>();
@@ -48,7 +50,10 @@ export class StateNumbers {
   }
 }
 
-/** Requests that have come to the same state go on as one. @param besides what keeps them apart although their sides do not. */
+/**
+ * Requests that have come to the same state go on as one. @param besides what keeps them apart
+ * although their sides do not.
+ */
 export function merged(
   states: readonly ApprovalState[],
   numbers: StateNumbers,
@@ -91,15 +96,32 @@ function either(left: Taken, right: Taken): Taken {
   );
 }
 
-/** What later steps still look at although no state shows it: until the candidates are looked at, signed reasoning and the length of vectors. */
+/**
+ * What later steps still look at although no state shows it: until the candidates are looked at,
+ * signed reasoning and the length of vectors.
+ */
 function holdsBack({ part, sides }: ApprovalState): string {
   // A request with signed reasoning is one for each family, denied or not.
   const signed = part.features.includes("signed_reasoning") ? "signed" : "";
-  return sides.every(({ denied }) => denied !== null) ? signed : `${signed}|${part.dimensions ?? ""}`;
+  return sides.every(({ denied }) => denied !== null)
+    ? signed
+    : `${signed}|${part.dimensions ?? ""}`;
 }
 
 /** Fewer names first: an example should not have names that do not matter. */
-function plainness({ needs, features, signatureFamilies, dimensions, preferences }: ApprovalPart): number {
+function plainness({
+  needs,
+  features,
+  signatureFamilies,
+  dimensions,
+  preferences,
+}: ApprovalPart): number {
   const preferred = preferences === null ? 0 : Object.keys(preferences).length;
-  return needs.length + features.length + signatureFamilies.length + (dimensions === null ? 0 : 1) + preferred;
+  return (
+    needs.length +
+    features.length +
+    signatureFamilies.length +
+    (dimensions === null ? 0 : 1) +
+    preferred
+  );
 }

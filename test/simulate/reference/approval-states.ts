@@ -7,7 +7,12 @@ import {
   endpointApprovals,
   type Approval,
 } from "../../../src/decide/approvals.ts";
-import { isNarrowed, NARROWED, type SampleRequest, preferenceValues } from "../../../src/simulate/sample-request.ts";
+import {
+  isNarrowed,
+  NARROWED,
+  type SampleRequest,
+  preferenceValues,
+} from "../../../src/simulate/sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedNames } from "../../../src/simulate/space/levels.ts";
 import type { Sight } from "../../../src/simulate/space/readers.ts";
@@ -29,9 +34,10 @@ interface Step {
 }
 
 /**
- * Every state that requests of one workspace, route and operation can reach, with the number of requests in each. Needs and features are taken one
- * by one, in the order in which approvals are evaluated, and requests that have come to the same state go on as one: so the subsets of a hundred values
- * need not be written out.
+ * Every state that requests of one workspace, route and operation can reach, with the number of
+ * requests in each. Needs and features are taken one by one, in the order in which approvals are
+ * evaluated, and requests that have come to the same state go on as one: so the subsets of a
+ * hundred values need not be written out.
  *
  * @param matters receives the needs and features by which requests reach different states.
  */
@@ -47,7 +53,8 @@ export function approvalStates(
   const couples = emulates && universe.features.includes("constrained_schema");
   const numbers = new StateNumbers();
   const walks = (couples ? [false, true] : [null]).map(
-    (constrained) => new Walk(sample, universe, preferences, views, assertions, constrained, numbers),
+    (constrained) =>
+      new Walk(sample, universe, preferences, views, assertions, constrained, numbers),
   );
   return merged(
     walks.flatMap((walk) => walk.states(matters)),
@@ -62,7 +69,10 @@ class Walk {
   readonly #preferences: readonly PreferenceEffect[];
   readonly #views: readonly SideView[];
   readonly #assertions: Sight;
-  /** Whether these requests have a response schema that no tool can stand in for; `null` where it does not matter. */
+  /**
+   * Whether these requests have a response schema that no tool can stand in for; `null` where it
+   * does not matter.
+   */
   readonly #constrained: boolean | null;
   readonly #numbers: StateNumbers;
 
@@ -115,7 +125,10 @@ class Walk {
           }),
           asserted: asserted.join("|"),
           common: { needs: [], features: [] },
-          taken: new Map([...preferenceValues(preferences), ["dimensions", [String(dimensions ?? "none")]]]),
+          taken: new Map([
+            ...preferenceValues(preferences),
+            ["dimensions", [String(dimensions ?? "none")]],
+          ]),
           size,
         };
       }),
@@ -133,7 +146,8 @@ class Walk {
       const asserted = this.#assertedName("needs", needed);
       const approvals = this.#views.map((view) => this.#needed(view, needed));
       const tokens = this.#views.map((view) => needToken(view, needed));
-      const isIdle = asserted === "" && tokens.every((token) => token === "") && this.#passesAll(approvals);
+      const isIdle =
+        asserted === "" && tokens.every((token) => token === "") && this.#passesAll(approvals);
       steps.push({ needed, kind: "needs", asserted, isForced: false, isIdle, approvals, tokens });
     }
     for (const needed of [...features, ...always].toSorted()) {
@@ -141,7 +155,8 @@ class Walk {
       const isSigned = needed === "signed_reasoning" && this.#universe.signatureFamilies.length > 0;
       if (needed === "signed_reasoning" && !isSigned) continue;
       const asserted = this.#assertedName("features", needed);
-      const isForced = always.includes(needed) || (needed === "constrained_schema" && this.#constrained === true);
+      const isForced =
+        always.includes(needed) || (needed === "constrained_schema" && this.#constrained === true);
       const approvals = this.#views.map(() => [featureApproval(this.#sample.operation, needed)]);
       const isIdle = asserted === "" && !isForced && !isSigned && this.#passesAll(approvals);
       steps.push({ needed, kind: "features", asserted, isForced, isIdle, approvals, tokens: [] });
@@ -161,7 +176,9 @@ class Walk {
     return this.#views.every(({ table, opened }, index) => {
       if (opened === null) return true;
       const candidates = routeCandidates(table, opened.route);
-      return (approvals[index] ?? []).every((approval) => candidates.every((candidate) => approval.passes(candidate)));
+      return (approvals[index] ?? []).every((approval) =>
+        candidates.every((candidate) => approval.passes(candidate)),
+      );
     });
   }
 
@@ -179,11 +196,16 @@ class Walk {
     const { needs, features } = this.#universe;
     const capability = kind === "needs" ? needs.find((name) => name === needed) : undefined;
     const feature =
-      kind === "features" ? [...features, ...this.#universe.always].find((name) => name === needed) : undefined;
+      kind === "features"
+        ? [...features, ...this.#universe.always].find((name) => name === needed)
+        : undefined;
     const sides = state.sides.map((side, index) => {
       const view = this.#views[index];
       if (view === undefined) return side;
-      return seeNeed(approveSide(view, side, step.approvals[index] ?? []), step.tokens[index] ?? "");
+      return seeNeed(
+        approveSide(view, side, step.approvals[index] ?? []),
+        step.tokens[index] ?? "",
+      );
     });
     const more = <Part extends Common>(part: Part): Part => ({
       ...part,
@@ -213,8 +235,13 @@ class Walk {
         if (view?.opened == null) return side;
         return approveSide(view, side, endpointApprovals(view.table, view.opened.workspace, shape));
       });
-      const seen = this.#assertions.sees("input.request.signature_families") ? signatureFamilies : [];
-      const asserted = seen.reduce((text, family) => joinedNames(text, `family ${family}`), state.asserted);
+      const seen = this.#assertions.sees("input.request.signature_families")
+        ? signatureFamilies
+        : [];
+      const asserted = seen.reduce(
+        (text, family) => joinedNames(text, `family ${family}`),
+        state.asserted,
+      );
       return { ...state, part: { ...state.part, signatureFamilies }, sides, asserted };
     });
   }

@@ -1,5 +1,11 @@
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { joinedNames, KEY_LABELS, levelsOf, type Eyes, type PolicyOnly } from "../../../src/simulate/space/levels.ts";
+import {
+  joinedNames,
+  KEY_LABELS,
+  levelsOf,
+  type Eyes,
+  type PolicyOnly,
+} from "../../../src/simulate/space/levels.ts";
 import type { OperationUniverse, Universe } from "../../../src/simulate/space/universe.ts";
 
 /** Values of one dimension that nothing distinguishes. */
@@ -18,44 +24,65 @@ export interface Dimension {
   readonly blocks: readonly Block[];
 }
 
-/** The dimensions that only policies and assertions look at, each with its values gathered into blocks that none of the readers distinguishes. */
+/**
+ * The dimensions that only policies and assertions look at, each with its values gathered into
+ * blocks that none of the readers distinguishes.
+ */
 export function policyOnlyDimensions(
   universe: Universe,
   own: OperationUniverse,
   eyes: readonly Eyes[],
 ): readonly Dimension[] {
-  const single = levelsOf({ ...universe, labels: [] }, own).map(({ name, values, seen, set }): Dimension => {
-    const found = Map.groupBy(values.keys(), (value) => JSON.stringify(eyes.map((one) => seen(one, value))));
-    const blocks = [...found.values()].map((alike): Block => ({
-      values: alike.map((value) => values[value] ?? ""),
-      size: BigInt(alike.length),
-      set: (sample) => set(sample, alike[0] ?? 0),
-    }));
-    return { name, values: BigInt(values.length), blocks };
-  });
+  const single = levelsOf({ ...universe, labels: [] }, own).map(
+    ({ name, values, seen, set }): Dimension => {
+      const found = Map.groupBy(values.keys(), (value) =>
+        JSON.stringify(eyes.map((one) => seen(one, value))),
+      );
+      const blocks = [...found.values()].map((alike): Block => ({
+        values: alike.map((value) => values[value] ?? ""),
+        size: BigInt(alike.length),
+        set: (sample) => set(sample, alike[0] ?? 0),
+      }));
+      return { name, values: BigInt(values.length), blocks };
+    },
+  );
   const at = single.findIndex(({ name }) => name === "budget");
   return single.toSpliced(at, 0, labelSets(universe, own, eyes));
 }
 
 /** Every set of labels; those that no reader distinguishes count by their number. */
-function labelSets({ labels, ...universe }: Universe, own: OperationUniverse, eyes: readonly Eyes[]): Dimension {
+function labelSets(
+  { labels, ...universe }: Universe,
+  own: OperationUniverse,
+  eyes: readonly Eyes[],
+): Dimension {
   const none: readonly string[] = eyes.map(() => "");
   let sets = new Map([
-    [JSON.stringify(none), { tokens: none, chosen: [] as string[], common: [] as string[], size: 1n }],
+    [
+      JSON.stringify(none),
+      { tokens: none, chosen: [] as string[], common: [] as string[], size: 1n },
+    ],
   ]);
   for (const label of labels) {
-    const level = levelsOf({ ...universe, labels: [label] }, own).find(({ name }) => name === KEY_LABELS);
+    const level = levelsOf({ ...universe, labels: [label] }, own).find(
+      ({ name }) => name === KEY_LABELS,
+    );
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
       const joined = tokens.map((text, index) => {
         const one = eyes[index];
-        return one === undefined || level === undefined ? text : joinedNames(text, level.seen(one, 1));
+        return one === undefined || level === undefined
+          ? text
+          : joinedNames(text, level.seen(one, 1));
       });
       const key = JSON.stringify(joined);
       const same = next.get(key);
       const more = { tokens: joined, chosen: [...chosen, label], common: [...common, label], size };
       const shared = same?.common.filter((name) => more.common.includes(name)) ?? [];
-      next.set(key, same === undefined ? more : { ...same, common: shared, size: same.size + size });
+      next.set(
+        key,
+        same === undefined ? more : { ...same, common: shared, size: same.size + size },
+      );
     }
     sets = next;
   }

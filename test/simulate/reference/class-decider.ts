@@ -7,7 +7,9 @@ import { noteDecision } from "./note-decision.ts";
 import type { SideViews } from "../../../src/simulate/views.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 
-/** Decides the classes of one job: requests of one state with the same verdicts are decided once. */
+/**
+ * Decides the classes of one job: requests of one state with the same verdicts are decided once.
+ */
 export class ClassDecider {
   readonly #decider: SideDecider;
   readonly #views: SideViews;
@@ -32,18 +34,28 @@ export class ClassDecider {
 
   /** @param state the side's `stateKey` of the request. */
   decideClass(state: string, sample: SampleRequest): SideOutcomes {
-    const { input, known } = this.#states.get(state) ?? { input: this.#inputOf(sample), known: new Map() };
+    const { input, known } = this.#states.get(state) ?? {
+      input: this.#inputOf(sample),
+      known: new Map(),
+    };
     this.#states.set(state, { input, known });
-    const evaluation = input === null ? null : this.#views.declared.evaluate(this.#decider.inputLike(input, sample));
+    const evaluation =
+      input === null ? null : this.#views.declared.evaluate(this.#decider.inputLike(input, sample));
     const same = known.get(evaluation);
     if (same !== undefined) return same;
-    noteDecision(this.#usage, decideSample(this.#decider.table, this.#views.declared, sample), () => false);
+    noteDecision(
+      this.#usage,
+      decideSample(this.#decider.table, this.#views.declared, sample),
+      () => false,
+    );
     const made = this.#decider.decide(sample);
     known.set(evaluation, made);
     return made;
   }
 
-  /** As the decision itself makes it; `null` where the table denies the request without policies. */
+  /**
+   * As the decision itself makes it; `null` where the table denies the request without policies.
+   */
   #inputOf(sample: SampleRequest): PolicyInput | null {
     let evaluated: PolicyInput | null = null;
     const { readsTime, readsBudget } = this.#views.declared;

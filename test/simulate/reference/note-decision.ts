@@ -5,7 +5,8 @@ import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
 const BY_TABLE = ["approvals", "preferences"];
 
 /**
- * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints without traffic and do not count.
+ * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints
+ * without traffic and do not count.
  *
  * @param isPassedOver contents of which nothing is noted.
  */

@@ -24,7 +24,11 @@ export interface RequestClass {
   readonly describe: () => ClassDetails;
 }
 
-/** The engine before decision diagrams: the product of all values that anybody distinguishes, each decided on both sides. The classes of one job: first what the table makes of requests, then what only policies and assertions look at. */
+/**
+ * The engine before decision diagrams: the product of all values that anybody distinguishes, each
+ * decided on both sides. The classes of one job: first what the table makes of requests, then what
+ * only policies and assertions look at.
+ */
 export class JobClasses {
   readonly #start: SampleRequest;
   readonly #states: readonly ApprovalState[];
@@ -37,14 +41,20 @@ export class JobClasses {
   constructor(space: Space, job: Job) {
     const { pair, operation } = job;
     const own = space.universe.operations.get(operation);
-    if (own === undefined) throw new Error(`simulation: the universe has no operation ${operation}`);
+    if (own === undefined)
+      throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
     this.#start = startSample(member, operation, space.universe);
-    const views = space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), this.#start));
+    const views = space.sides.map(({ table, sightOf }) =>
+      openSide(table, sightOf(operation), this.#start),
+    );
     const assertions = space.assertionsOf(job);
     const matters = new Set<string>();
     this.matters = matters;
-    const readers = { seesOrder: views.some(({ sight }) => sight.seesOrder), prefersRegion: space.prefersRegion };
+    const readers = {
+      seesOrder: views.some(({ sight }) => sight.seesOrder),
+      prefersRegion: space.prefersRegion,
+    };
     const preferences = preferenceEffects(space.universe.preferences, views, readers);
     this.#states = approvalStates(this.#start, own, preferences, views, assertions, matters);
     const known = new Map<string, readonly Dimension[]>();
@@ -52,16 +62,20 @@ export class JobClasses {
       const live = state.sides.map(({ denied }) => denied === null);
       const key = live.join();
       const made =
-        known.get(key) ?? policyOnlyDimensions(space.universe, own, eyesOf(space, operation, live, assertions));
+        known.get(key) ??
+        policyOnlyDimensions(space.universe, own, eyesOf(space, operation, live, assertions));
       known.set(key, made);
       return made;
     };
-    this.shapes = this.#count((state) => this.#dimensions(state).reduce((all, { values }) => all * values, state.size));
+    this.shapes = this.#count((state) =>
+      this.#dimensions(state).reduce((all, { values }) => all * values, state.size),
+    );
   }
 
   get count(): number {
     return this.#states.reduce(
-      (sum, state) => sum + this.#dimensions(state).reduce((all, { blocks }) => all * blocks.length, 1),
+      (sum, state) =>
+        sum + this.#dimensions(state).reduce((all, { blocks }) => all * blocks.length, 1),
       0,
     );
   }
@@ -86,7 +100,11 @@ function* combinations(
 ): Generator<RequestClass> {
   const stateKeys = state.sides.map(stateKey);
   const chosen: Block[] = [];
-  const walk = function* (depth: number, sample: PolicyOnly, size: bigint): Generator<RequestClass> {
+  const walk = function* (
+    depth: number,
+    sample: PolicyOnly,
+    size: bigint,
+  ): Generator<RequestClass> {
     const dimension = dimensions[depth];
     if (dimension === undefined) {
       const describe = (): ClassDetails => {
@@ -94,7 +112,10 @@ function* combinations(
         for (const [index, { name }] of dimensions.entries()) {
           if (name !== "key_labels") taken.set(name, chosen[index]?.values ?? []);
         }
-        return { common: { ...state.common, labels: labelsOf(dimensions, chosen) }, taken: [taken] };
+        return {
+          common: { ...state.common, labels: labelsOf(dimensions, chosen) },
+          taken: [taken],
+        };
       };
       yield { sample: { ...start, ...sample }, size, stateKeys, describe };
       return;
@@ -134,14 +155,24 @@ function startSample(
 }
 
 /**
- * The readers of requests of an operation. A side that has denied already evaluates no policies: what they can see does not matter there. Assertions
- * read the keys' attributes in each side's vocabulary.
+ * The readers of requests of an operation. A side that has denied already evaluates no policies:
+ * what they can see does not matter there. Assertions read the keys' attributes in each side's
+ * vocabulary.
  */
-function eyesOf(space: Space, operation: Operation, live: readonly boolean[], assertions: Sight): readonly Eyes[] {
+function eyesOf(
+  space: Space,
+  operation: Operation,
+  live: readonly boolean[],
+  assertions: Sight,
+): readonly Eyes[] {
   const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
     return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
   });
   return [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
 }
 
-const BLIND: Eyes["sight"] = { sees: () => false, seesAllOf: () => false, distinguishes: () => false };
+const BLIND: Eyes["sight"] = {
+  sees: () => false,
+  seesAllOf: () => false,
+  distinguishes: () => false,
+};

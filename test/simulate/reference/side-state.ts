@@ -30,8 +30,9 @@ export function openSide(table: RoutingTable, sight: Sight, sample: SampleReques
 }
 
 /**
- * How far a side has come with a request: what its decision still depends on. Two requests in the same state, which the side's policies do not
- * distinguish by their other members, get the same decision.
+ * How far a side has come with a request: what its decision still depends on. Two requests in the
+ * same state, which the side's policies do not distinguish by their other members, get the same
+ * decision.
  */
 export interface SideState {
   /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */
@@ -43,8 +44,13 @@ export interface SideState {
 
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
-/** What remains under the caller's preferences, in their order, before anything else is looked at. */
-export function preferredSide({ table, opened }: OpenedSide, preferences: ProviderPreferences | null): SideState {
+/**
+ * What remains under the caller's preferences, in their order, before anything else is looked at.
+ */
+export function preferredSide(
+  { table, opened }: OpenedSide,
+  preferences: ProviderPreferences | null,
+): SideState {
   if (opened === null) return REFUSED;
   const trace = new Trace();
   const open = applyCeilings(table, opened.workspace, opened.route, trace);
@@ -74,7 +80,11 @@ export function startSide(
   return { ...preferred, seen: seen.join("|") };
 }
 
-export function approveSide({ opened }: SideView, state: SideState, approvals: readonly Approval[]): SideState {
+export function approveSide(
+  { opened }: SideView,
+  state: SideState,
+  approvals: readonly Approval[],
+): SideState {
   if (opened === null || state.denied !== null) return state;
   let { candidates } = state;
   for (const approval of approvals) {
@@ -92,7 +102,10 @@ export function seeNeed(state: SideState, token: string): SideState {
   return { ...state, seen: `${head}#${joinedNames(needs, token)}` };
 }
 
-/** What the policies of a side see of a capability: nothing, which one, or only its facts in the table. */
+/**
+ * What the policies of a side see of a capability: nothing, which one, or only its facts in the
+ * table.
+ */
 export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
   if (opened === null || !sight.sees("input.request.needs")) return "";
   if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
@@ -111,7 +124,11 @@ function approvalsOf(table: RoutingTable, capability: Capability): string {
   approvalBits.set(table, known);
   const made =
     known.get(capability) ??
-    bits(Object.values(table.workspaces).map(({ approve }) => approve.capabilities.includes(capability)));
+    bits(
+      Object.values(table.workspaces).map(({ approve }) =>
+        approve.capabilities.includes(capability),
+      ),
+    );
   known.set(capability, made);
   return made;
 }
@@ -127,7 +144,8 @@ const candidateKeys = new WeakMap<SideState["candidates"], string>();
 export function stateKey(state: SideState): string {
   const known = keys.get(state);
   if (known !== undefined) return known;
-  const made = state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
+  const made =
+    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
   keys.set(state, made);
   return made;
 }
@@ -144,7 +162,9 @@ function candidatesKey(candidates: SideState["candidates"]): string {
 function tierKey(tier: readonly Candidate[]): string {
   const [first] = tier;
   if (tier.length === 1) return first?.endpoint.id ?? "";
-  return tier.map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`).join(",");
+  return tier
+    .map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`)
+    .join(",");
 }
 
 /** One object for each denial: there are not many, and most requests come to one of them. */

@@ -49,7 +49,9 @@ async function simulated(...edits: readonly Edit[]): Promise<SimulationReport> {
 function failing(report: SimulationReport): readonly string[] {
   const flags = { detailedExitcode: false, failOn: [], promoting: false };
   const gates = FAIL_ON_VALUES.filter((value) => meetsGate(report, value, flags));
-  const failed = report.assertions?.results.filter(({ status }) => status === "FAIL").map(({ kind }) => kind) ?? [];
+  const failed =
+    report.assertions?.results.filter(({ status }) => status === "FAIL").map(({ kind }) => kind) ??
+    [];
   return [...gates, ...failed];
 }
 
@@ -66,15 +68,18 @@ describe("a row with another name and the same content", () => {
     async (_kind, edits, renamed, kinds) => {
       const report = await simulated(...edits);
       const { declared, causes } = report;
-      expect(causes.flatMap(({ renames }) => renames.map(({ kind, from, to }) => `${kind} ${from} ${to}`))).toEqual([
-        renamed,
-      ]);
+      expect(
+        causes.flatMap(({ renames }) =>
+          renames.map(({ kind, from, to }) => `${kind} ${from} ${to}`),
+        ),
+      ).toEqual([renamed]);
       expect([declared.new_data_paths, declared.new_route_paths]).toEqual([[], []]);
       expect(declared.access).toBe(kinds.length === 0 ? "equivalent" : "less_permissive");
       const met = new Set(declared.groups.flatMap(({ words }) => words));
       met.delete("reason_changed");
       expect([...met]).toEqual(kinds);
-      const expected = kinds.length === 0 ? [] : ["newly_denied", "reason_changed", "less_permissive"];
+      const expected =
+        kinds.length === 0 ? [] : ["newly_denied", "reason_changed", "less_permissive"];
       expect(failing(report)).toEqual([...expected, "any"]);
       expect(causes).toHaveLength(1);
       const ids = declared.groups.map(({ id }) => id);
@@ -83,17 +88,31 @@ describe("a row with another name and the same content", () => {
   );
 
   it("all of them at once are six renames and nothing else", async () => {
-    const report = await simulated(ENDPOINT, MODEL, MODEL_ROW, ...ROUTE, WORKSPACE, ...PROVIDER, GROUP);
+    const report = await simulated(
+      ENDPOINT,
+      MODEL,
+      MODEL_ROW,
+      ...ROUTE,
+      WORKSPACE,
+      ...PROVIDER,
+      GROUP,
+    );
     expect(report.causes.every(({ renames }) => renames.length > 0)).toBe(true);
     expect(report.causes.flatMap(({ renames }) => renames)).toHaveLength(6);
     expect(failing(report)).toEqual(["newly_denied", "reason_changed", "less_permissive", "any"]);
   });
 
   it("base decides a request with the new names as it decided it with the former ones", async () => {
-    const [base, head] = [await fixtureWith(), await fixtureWith(ENDPOINT, ...ROUTE, WORKSPACE, ...PROVIDER)];
+    const [base, head] = [
+      await fixtureWith(),
+      await fixtureWith(ENDPOINT, ...ROUTE, WORKSPACE, ...PROVIDER),
+    ];
     const written = compiledSides(base, head, false);
     const { sides } = renamedSides(written);
-    const [before, named] = [await sideViews(written.base, () => false), await sideViews(sides.base, () => false)];
+    const [before, named] = [
+      await sideViews(written.base, () => false),
+      await sideViews(sides.base, () => false),
+    ];
     const former: Readonly<Record<string, string>> = {
       mini: "gpt-5-mini-us",
       quick: "fast",
@@ -107,7 +126,12 @@ describe("a row with another name and the same content", () => {
     let served = 0;
     for (const workspace of Object.keys(head.table.workspaces)) {
       for (const model of [...Object.keys(head.table.routes), "unknown"]) {
-        for (const names of [null, ["mistral"], ["openai-us", "mistral"], ["mistral", "openai-eu"]]) {
+        for (const names of [
+          null,
+          ["mistral"],
+          ["openai-us", "mistral"],
+          ["mistral", "openai-eu"],
+        ]) {
           for (const member of ["only", "ignore", "order"] as const) {
             const preferences = names === null ? null : { [member]: names };
             const sample: SampleRequest = { ...PLAIN_SAMPLE, workspace, model, preferences };
@@ -134,7 +158,11 @@ describe("a rename that hides something", () => {
       [...PROVIDER, ["routes.yaml", "https://api.eu.mistral.ai", "https://mistral.example"]],
       [...NEW, "no_new_access"],
     ],
-    ["another region", [...PROVIDER, ["routes.yaml", "region: eu-west", "region: us"]], [...NEW, "no_new_access"]],
+    [
+      "another region",
+      [...PROVIDER, ["routes.yaml", "region: eu-west", "region: us"]],
+      [...NEW, "no_new_access"],
+    ],
     [
       "another credential",
       [...PROVIDER, ["routes.yaml", "env: MISTRAL_API_KEY", "env: OTHER_API_KEY"]],
@@ -159,7 +187,14 @@ describe("a rename that hides something", () => {
     ],
     [
       "a route with a further fallback",
-      [...ROUTE, ["routes.yaml", "primary: gpt-5-mini-us", "primary: gpt-5-mini-us\n    fallbacks: [gpt-5-eu]"]],
+      [
+        ...ROUTE,
+        [
+          "routes.yaml",
+          "primary: gpt-5-mini-us",
+          "primary: gpt-5-mini-us\n    fallbacks: [gpt-5-eu]",
+        ],
+      ],
       NEW.slice(1),
     ],
     [
@@ -197,7 +232,11 @@ describe("a rename that hides something", () => {
       [
         ...ROUTE.slice(0, 1),
         ["routes.yaml", "fast]", "fast, quick]"],
-        ["routes.yaml", "\nworkspaces:", "\n  fast:\n    primary: gpt-5-us\n    on_gap: narrow\n\nworkspaces:"],
+        [
+          "routes.yaml",
+          "\nworkspaces:",
+          "\n  fast:\n    primary: gpt-5-us\n    on_gap: narrow\n\nworkspaces:",
+        ],
       ],
       NEW.slice(1),
     ],
@@ -208,7 +247,11 @@ describe("a rename that hides something", () => {
   });
 
   it("a policy that has the former name in its text distinguishes the two, and the rename is a change", async () => {
-    const guard: Edit = ["eu-residency", 'not "eu" in input.workspace.labels', 'input.request.route == "fast"'];
+    const guard: Edit = [
+      "eu-residency",
+      'not "eu" in input.workspace.labels',
+      'input.request.route == "fast"',
+    ];
     const base = await fixtureWith(guard);
     const report = await simulate(base, await fixtureWith(guard, ...ROUTE));
     expect(report.causes.flatMap(({ renames }) => renames)).toEqual([
@@ -222,10 +265,19 @@ describe("a rename that hides something", () => {
   });
 
   it("a provider that is renamed and changes is one change, with what differs", async () => {
-    const { causes } = await simulated(...PROVIDER, ["routes.yaml", "region: eu-west", "region: us"]);
+    const { causes } = await simulated(...PROVIDER, [
+      "routes.yaml",
+      "region: eu-west",
+      "region: us",
+    ]);
     expect(causes).toHaveLength(1);
     expect(causes[0]?.entries.slice(0, 2)).toMatchObject([
-      { path: "providers.mistral", change: "added", before: "{ region: eu-west }", after: "{ region: us }" },
+      {
+        path: "providers.mistral",
+        change: "added",
+        before: "{ region: eu-west }",
+        after: "{ region: us }",
+      },
       { path: "providers.mistral-eu", change: "removed" },
     ]);
   });
@@ -241,6 +293,8 @@ it("a change beside a rename has its own cause", async () => {
     [1, "routes.quick"],
     [0, "workspaces.website.approve.routes"],
   ]);
-  const served = declared.groups.filter(({ words }) => words.includes("newly_allowed")).map(({ id }) => id);
+  const served = declared.groups
+    .filter(({ words }) => words.includes("newly_allowed"))
+    .map(({ id }) => id);
   expect(causes[1]?.groups).toEqual(expect.arrayContaining(served));
 });

@@ -15,13 +15,21 @@ function side(text: string) {
 const PLAN = ["large-b", "large-a", "vectors-a"].map((endpoint) => ({ endpoint }));
 
 it.each([
-  ["https://alpha.example/v1", "https://other.example/v1", "    base_url: https://other.example/v1"],
+  [
+    "https://alpha.example/v1",
+    "https://other.example/v1",
+    "    base_url: https://other.example/v1",
+  ],
   ["retention: none", "retention: days_30", "  alpha:"],
   ["upstream_model: large-1\n    region", "upstream_model: large-9\n    region", "  - id: large-a"],
   ["default_dimensions: 1536", "default_dimensions: 512", "  vectors:"],
 ])("a moved destination is looked for where the files move it: %s", async (from, to, line) => {
   const [base, head] = [side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to))];
-  const found = movedLocation(PLAN, { base: base.table, head: head.table }, locationsOf(head.files));
+  const found = movedLocation(
+    PLAN,
+    { base: base.table, head: head.table },
+    locationsOf(head.files),
+  );
   const lines = head.files.routes.text.split("\n");
   expect(lines[(found?.line ?? 0) - 1]).toBe(line);
   const policies = await compiledSources([]);

@@ -39,7 +39,10 @@ const decision = (changes: object = {}): string => row(JSON.stringify({ ...DECIS
 /** Two workspaces and routes that nothing distinguishes; head has a fallback more. */
 const same = (fallbacks: readonly string[], workspaces = ["v", "w"]) =>
   table({
-    endpoints: ["a", "c"].flatMap((id) => [endpoint(id), endpoint(`${id}-us`, { provider: "q", region: "us-east" })]),
+    endpoints: ["a", "c"].flatMap((id) => [
+      endpoint(id),
+      endpoint(`${id}-us`, { provider: "q", region: "us-east" }),
+    ]),
     routes: ["r", "t"].map((id, index) => {
       const primary = index === 0 ? "a" : "c";
       return route(
@@ -58,7 +61,10 @@ describe("what changes is weighed by recorded requests", () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  async function weighed(lines: readonly string[], workspaces?: string[]): Promise<SimulationReport> {
+  async function weighed(
+    lines: readonly string[],
+    workspaces?: string[],
+  ): Promise<SimulationReport> {
     const evidence = join(folder, "evidence.jsonl");
     await writeFile(evidence, lines.map((line) => `${line}\n`).join(""));
     return simulate(await sideOf(same([])), await sideOf(same(["-us"], workspaces)), { evidence });
@@ -71,10 +77,17 @@ describe("what changes is weighed by recorded requests", () => {
       decision({ workspace: "v", route: "t", plan: ["c"] }),
       row("{}", "outcome"),
     ]);
-    expect(evidence).toMatchObject({ decisions: 42, not_reproduced: 0, unreadable: 0, unrepresentable: [] });
+    expect(evidence).toMatchObject({
+      decisions: 42,
+      not_reproduced: 0,
+      unreadable: 0,
+      unrepresentable: [],
+    });
     expect(evidence?.declared).toEqual({ groups: 2, decisions: 42 });
     expect(declared.groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0)).toBe(42);
-    const seen = declared.new_data_paths.filter(({ operation }) => operation === "chat.completions");
+    const seen = declared.new_data_paths.filter(
+      ({ operation }) => operation === "chat.completions",
+    );
     expect(seen.map(({ workspace: whose, seen: often }) => [whose, often])).toEqual([
       ["v", 1],
       ["w", 41],
@@ -96,7 +109,9 @@ describe("what changes is weighed by recorded requests", () => {
     const priced = (price: Price | null) => {
       const sides = [[], ["-us"]].map((fallbacks) => {
         const whole = same(fallbacks);
-        const endpoints = Object.entries(whole.endpoints).map(([id, one]) => [id, { ...one, price }] as const);
+        const endpoints = Object.entries(whole.endpoints).map(
+          ([id, one]) => [id, { ...one, price }] as const,
+        );
         return sideOf({ ...whole, endpoints: Object.fromEntries(endpoints) });
       });
       return Promise.all(sides);
@@ -155,9 +170,13 @@ describe("what changes is weighed by recorded requests", () => {
     const path = join(folder, "renamed.jsonl");
     const lines = [HEADER, decision({ requestId: "r1" }), decision({ plan: ["gone"] })];
     await writeFile(path, lines.map((line) => `${line}\n`).join(""));
-    const { evidence, declared } = await simulate(await sideOf(same([])), await sideOf(renamed(["-us"])), {
-      evidence: path,
-    });
+    const { evidence, declared } = await simulate(
+      await sideOf(same([])),
+      await sideOf(renamed(["-us"])),
+      {
+        evidence: path,
+      },
+    );
     expect(evidence).toMatchObject({ decisions: 2, not_reproduced: 1 });
     expect(declared.groups[0]?.base.plan.map((one) => one.endpoint)).toEqual(["first"]);
   });

@@ -4,10 +4,18 @@ import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 
-const providers = [provider("p"), provider("q", { region: "us-east" }), provider("s", { region: "us-east" })];
+const providers = [
+  provider("p"),
+  provider("q", { region: "us-east" }),
+  provider("s", { region: "us-east" }),
+];
 const three = {
   providers,
-  endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" }), endpoint("c", { provider: "s" })],
+  endpoints: [
+    endpoint("a"),
+    endpoint("b", { provider: "q", region: "us-east" }),
+    endpoint("c", { provider: "s" }),
+  ],
   workspaces: [workspace("w", { providers: ["p", "q", "s"] })],
 };
 const peers = (weights: readonly number[], fallbacks: readonly string[] = []): RoutingTable =>
@@ -48,7 +56,12 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
     table({ providers }),
     "newly_denied",
   ],
-  ["vectors of another length where the request names none", embedding(1536), embedding(512), "destination_changed"],
+  [
+    "vectors of another length where the request names none",
+    embedding(1536),
+    embedding(512),
+    "destination_changed",
+  ],
   ["weights of equals", peers([9, 1]), peers([1, 9]), "sharing_changed"],
 ];
 
@@ -61,11 +74,18 @@ it("an order of fallbacks that a preferred region hides shows where the primary 
   const ordered = (fallbacks: readonly string[]): RoutingTable =>
     table({
       ...three,
-      endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east" }), endpoint("c", { provider: "s" })],
+      endpoints: [
+        endpoint("a"),
+        endpoint("b", { provider: "q", region: "us-east" }),
+        endpoint("c", { provider: "s" }),
+      ],
       routes: [route("r", "b", fallbacks)],
       workspaces: [workspace("w", { providers: ["p", "q", "s"] })],
     });
-  const { declared } = await simulate(await sideOf(ordered(["a", "c"])), await sideOf(ordered(["c", "a"])));
+  const { declared } = await simulate(
+    await sideOf(ordered(["a", "c"])),
+    await sideOf(ordered(["c", "a"])),
+  );
   const plans = declared.groups.map(({ base, head }) =>
     [base, head].map(({ plan }) => plan.map(({ endpoint: id }) => id).join(" ")).join(" → "),
   );

@@ -60,7 +60,9 @@ const labelled = table({
   workspaces: [workspace("w", {}, { labels: ["eu"] })],
 });
 const prices = (factor: number): RoutingTable =>
-  table({ endpoints: [priced("a", 4 * factor), priced("b", 30, { provider: "q", region: "us-east" })] });
+  table({
+    endpoints: [priced("a", 4 * factor), priced("b", 30, { provider: "q", region: "us-east" })],
+  });
 
 const HIDDEN: readonly Hidden[] = [
   {
@@ -89,8 +91,14 @@ const HIDDEN: readonly Hidden[] = [
   },
   {
     title: "a count of providers that three of five reach",
-    base: [five, [gate("many", "pass.is_so if count({c.provider | some c in input.candidates}) >= 5")]],
-    head: [five, [gate("many", "pass.is_so if count({c.provider | some c in input.candidates}) >= 3")]],
+    base: [
+      five,
+      [gate("many", "pass.is_so if count({c.provider | some c in input.candidates}) >= 5")],
+    ],
+    head: [
+      five,
+      [gate("many", "pass.is_so if count({c.provider | some c in input.candidates}) >= 3")],
+    ],
     preferences: { ignore: ["p", "q"] },
     kind: "newly_allowed",
   },
@@ -118,8 +126,14 @@ const HIDDEN: readonly Hidden[] = [
   },
   {
     title: "a preferred region that the order of the route hides",
-    base: [table(), [policySource("near", {}, "", null, { near: "{kind: prefer_region, value: eu}" })]],
-    head: [table(), [policySource("near", {}, "", null, { near: "{kind: max_output_tokens, value: 9}" })]],
+    base: [
+      table(),
+      [policySource("near", {}, "", null, { near: "{kind: prefer_region, value: eu}" })],
+    ],
+    head: [
+      table(),
+      [policySource("near", {}, "", null, { near: "{kind: max_output_tokens, value: 9}" })],
+    ],
     preferences: { order: ["q"] },
     kind: "primary_changed",
   },
@@ -131,7 +145,13 @@ describe("a change that only callers with preferences meet is reported", () => {
     const { fresh } = { fresh: true };
     const sides = compiledSides(before, after, fresh);
     const key = { environment: "production", workload: "", labels: [] };
-    const sample = { ...PLAIN_SAMPLE, workspace: "w", model: "r", features: ["native_chat" as const], key };
+    const sample = {
+      ...PLAIN_SAMPLE,
+      workspace: "w",
+      model: "r",
+      features: ["native_chat" as const],
+      key,
+    };
     const decide = async (side: "base" | "head", of: ProviderPreferences | null) => {
       const decider = new SideDecider(sides[side].table, await sideViews(sides[side], () => false));
       return decider.decide({ ...sample, preferences: of }).declared;
@@ -149,7 +169,11 @@ describe("a change that only callers with preferences meet is reported", () => {
 
 describe("an added provider and `no_new_access`", () => {
   const providers = [provider("p"), provider("q"), provider("s")];
-  const endpoints = [endpoint("a"), endpoint("b", { provider: "q" }), endpoint("c", { provider: "s" })];
+  const endpoints = [
+    endpoint("a"),
+    endpoint("b", { provider: "q" }),
+    endpoint("c", { provider: "s" }),
+  ];
   const side = (fallbacks: readonly string[], approved: readonly string[]) =>
     sideOf(
       table({
@@ -174,7 +198,9 @@ describe("an added provider and `no_new_access`", () => {
     },
   ]);
   const statusOf = async (approved: readonly string[]) => {
-    const report = await simulate(await side(["b"], ["p", "q"]), await side(["b", "c"], approved), { assertions });
+    const report = await simulate(await side(["b"], ["p", "q"]), await side(["b", "c"], approved), {
+      assertions,
+    });
     return report.assertions?.results.map(({ status }) => status);
   };
 
@@ -189,7 +215,10 @@ describe("an added provider and `no_new_access`", () => {
   it("passes where only a caller's own order keeps to an endpoint that can do what it needs, on both sides", async () => {
     const unchanged = await sideOf(
       table({
-        endpoints: [endpoint("a", { capabilities: [] }), endpoint("b", { provider: "q", region: "us-east" })],
+        endpoints: [
+          endpoint("a", { capabilities: [] }),
+          endpoint("b", { provider: "q", region: "us-east" }),
+        ],
         routes: [route("r", "a", ["b"], { onGap: "narrow" })],
       }),
     );
@@ -198,7 +227,13 @@ describe("an added provider and `no_new_access`", () => {
       unchanged.table,
       await sideViews(compiledSides(unchanged, unchanged, true).base, () => false),
     );
-    const requested = { ...PLAIN_SAMPLE, workspace: "w", model: "r", needs: ["tools" as const], key };
+    const requested = {
+      ...PLAIN_SAMPLE,
+      workspace: "w",
+      model: "r",
+      needs: ["tools" as const],
+      key,
+    };
     const own = { order: ["q"], allow_fallbacks: false };
     // Without its order the request is denied: the primary has no tools.
     expect(decider.decide({ ...requested, preferences: null }).declared.plan).toEqual([]);
@@ -237,6 +272,8 @@ it("a caller's own order without fallbacks reaches nothing new where base serves
     },
   ]);
   // With `order: [q, s]` and zdr, base takes q, and head s.
-  const report = await simulate(await sideOf(kept("none")), await sideOf(kept("days_30")), { assertions });
+  const report = await simulate(await sideOf(kept("none")), await sideOf(kept("days_30")), {
+    assertions,
+  });
   expect(report.assertions?.results).toMatchObject([{ status: "PASS", violations: 0 }]);
 });

@@ -11,10 +11,21 @@ const wide = table();
 
 /** A gate on the hour; `night` and `morning` are two contents of one policy. */
 const sleeps = (hour: string) =>
-  policySource("hours", { awake: "{effect: gate, reasons: [ASLEEP]}" }, `pass.awake if input.time.hour != "${hour}"`);
+  policySource(
+    "hours",
+    { awake: "{effect: gate, reasons: [ASLEEP]}" },
+    `pass.awake if input.time.hour != "${hour}"`,
+  );
 const [night, morning] = [sleeps("night"), sleeps("morning")];
-const rules = (digest: string, slot: string, from: string) => ({ id: "hours", digest, slot, content: "rules", from });
-const digestOf = ({ policies }: Awaited<ReturnType<typeof sideOf>>): string => policies.policies[0]?.digest ?? "";
+const rules = (digest: string, slot: string, from: string) => ({
+  id: "hours",
+  digest,
+  slot,
+  content: "rules",
+  from,
+});
+const digestOf = ({ policies }: Awaited<ReturnType<typeof sideOf>>): string =>
+  policies.policies[0]?.digest ?? "";
 
 describe("a policy that acts, and is changed", () => {
   it("acts as before as declared, and as changed if promoted", async () => {
@@ -39,9 +50,14 @@ describe("a policy that acts, and is changed", () => {
 
   it("acts as changed where no server has seen either", async () => {
     const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
-    const [fresh, following] = [await simulate(base, head, { fresh: true }), await simulate(base, head)];
+    const [fresh, following] = [
+      await simulate(base, head, { fresh: true }),
+      await simulate(base, head),
+    ];
     expect(fresh.fresh).toBe(true);
-    expect(fresh.declared.groups.map(({ id }) => id)).toEqual(following.promoted.groups.map(({ id }) => id));
+    expect(fresh.declared.groups.map(({ id }) => id)).toEqual(
+      following.promoted.groups.map(({ id }) => id),
+    );
     expect(fresh.head.policies).toEqual([rules(digestOf(head), "enforced", "head")]);
     expect(fresh.promoted_policies).toEqual([]);
   });
@@ -52,7 +68,11 @@ describe("a policy that acts, and is changed", () => {
       { known: "{effect: gate, reasons: [UNKNOWN]}" },
       'pass.known if count(data.approved.regions[input.workspace.id]) > 1\n\npass.known if input.workspace.id == "nobody"',
     );
-    const changed = policySource("regions", { known: "{effect: gate, reasons: [UNKNOWN]}" }, "pass.known := true");
+    const changed = policySource(
+      "regions",
+      { known: "{effect: gate, reasons: [UNKNOWN]}" },
+      "pass.known := true",
+    );
     const narrow = table({
       routes: [route("r", "a", [])],
       workspaces: Object.values(alone.workspaces).map((row) => ({
@@ -60,12 +80,17 @@ describe("a policy that acts, and is changed", () => {
         approve: { ...row.approve, regions: ["eu-west"] },
       })),
     });
-    const { declared, promoted } = await simulate(await sideOf(alone, [everywhere]), await sideOf(narrow, [changed]));
+    const { declared, promoted } = await simulate(
+      await sideOf(alone, [everywhere]),
+      await sideOf(narrow, [changed]),
+    );
     expect(declared.groups.map(shown)).toContainEqual(
       expect.objectContaining({ words: "newly_denied", head: "regions/known UNKNOWN" }),
     );
     // Only who names the region that is approved no more is refused.
-    const reasons = new Set(promoted.groups.map(({ head }) => `${head.denial?.constraint} ${head.denial?.reason}`));
+    const reasons = new Set(
+      promoted.groups.map(({ head }) => `${head.denial?.constraint} ${head.denial?.reason}`),
+    );
     expect([...reasons]).toEqual(["region unknown_preference"]);
   });
 
@@ -73,9 +98,14 @@ describe("a policy that acts, and is changed", () => {
     const broken = policySource(
       "hours",
       { awake: "{effect: gate, reasons: [ASLEEP]}" },
-      ["pass.awake if input.request.stream", "pass.awake := false if input.request.stream"].join("\n\n"),
+      ["pass.awake if input.request.stream", "pass.awake := false if input.request.stream"].join(
+        "\n\n",
+      ),
     );
-    const { declared, promoted } = await simulate(await sideOf(alone, [night]), await sideOf(alone, [broken]));
+    const { declared, promoted } = await simulate(
+      await sideOf(alone, [night]),
+      await sideOf(alone, [broken]),
+    );
     expect(declared.words).toEqual([]);
     expect(promoted.words.map(({ word }) => word)).toContain("indeterminate_new");
   });
@@ -91,11 +121,20 @@ describe("a policy that acts, and is gone", () => {
     );
     expect(report.head.policies).toEqual([
       rules(digestOf(base), "enforced", "base"),
-      { id: "hours", digest: removalDigest("hours"), slot: "candidate", content: "removal", from: "head" },
+      {
+        id: "hours",
+        digest: removalDigest("hours"),
+        slot: "candidate",
+        content: "removal",
+        from: "head",
+      },
     ]);
     expect(report.promoted_policies).toEqual(["hours"]);
     // The rule that is taken away stands in base alone.
-    expect(report.promoted.groups[0]?.place).toMatchObject({ file: "policies/hours.rego", side: "base" });
+    expect(report.promoted.groups[0]?.place).toMatchObject({
+      file: "policies/hours.rego",
+      side: "base",
+    });
     const promoted = await simulate(base, head, { promote: [{ id: "hours", digestPrefix: null }] });
     expect(promoted.promoted).toEqual(report.promoted);
     expect((await simulate(base, head, { fresh: true })).declared.groups.length).toBeGreaterThan(0);
@@ -104,7 +143,9 @@ describe("a policy that acts, and is gone", () => {
   it("that was only watched is gone at once", async () => {
     const report = await simulate(await sideOf(alone, [night], ["hours"]), await sideOf(alone));
     expect(report.head.policies).toEqual([]);
-    expect(report.promoted.groups.map(shown)).toContainEqual(expect.objectContaining({ words: "newly_allowed" }));
+    expect(report.promoted.groups.map(shown)).toContainEqual(
+      expect.objectContaining({ words: "newly_allowed" }),
+    );
   });
 });
 
@@ -141,14 +182,24 @@ describe("what stands in two contents under one name", () => {
   const gates = (first: string, second: string) =>
     policySource(
       "hours",
-      { awake: `{effect: gate, reasons: [${first}]}`, [second]: "{effect: gate, reasons: [NEVER]}" },
+      {
+        awake: `{effect: gate, reasons: [${first}]}`,
+        [second]: "{effect: gate, reasons: [NEVER]}",
+      },
       `pass.awake if input.time.hour != "night"\n\npass.${second} := true`,
     );
 
   it("findings and coverage speak of head's files", async () => {
     const coverage = { gates: [], except: [] };
-    const held = { file: "policies/assertions.yaml", assertions: { assertions: [], coverage }, changes: [] };
-    const [base, head] = [await sideOf(alone, [gates("OLD", "gone")]), await sideOf(alone, [gates("NEW", "added")])];
+    const held = {
+      file: "policies/assertions.yaml",
+      assertions: { assertions: [], coverage },
+      changes: [],
+    };
+    const [base, head] = [
+      await sideOf(alone, [gates("OLD", "gone")]),
+      await sideOf(alone, [gates("NEW", "added")]),
+    ];
     const report = await simulate(base, head, { assertions: held });
     const subjects = report.findings.map(({ subject }) => subject);
     expect(subjects).toContain("hours/added");
@@ -159,9 +210,15 @@ describe("what stands in two contents under one name", () => {
 
   it("what the old rules do is no merit of the new ones", async () => {
     // The old content denies at night; the new one never does.
-    const idle = policySource("hours", { awake: "{effect: gate, reasons: [ASLEEP]}" }, "pass.awake := true");
+    const idle = policySource(
+      "hours",
+      { awake: "{effect: gate, reasons: [ASLEEP]}" },
+      "pass.awake := true",
+    );
     const { findings } = await simulate(await sideOf(alone, [night]), await sideOf(alone, [idle]));
-    expect(findings).toContainEqual(expect.objectContaining({ kind: "policy_without_effect", subject: "hours" }));
+    expect(findings).toContainEqual(
+      expect.objectContaining({ kind: "policy_without_effect", subject: "hours" }),
+    );
   });
 
   it("a denial by rules that are kept is looked up in base", async () => {
@@ -198,7 +255,11 @@ it("an assertion that only the promoted content violates fails where promotion i
     may_be_empty: false,
     location: { file: "policies/assertions.yaml", line: 1, column: 1 },
   });
-  const assertions = withAssertions([asserting("declared"), asserting("promoted"), asserting("both")]);
+  const assertions = withAssertions([
+    asserting("declared"),
+    asserting("promoted"),
+    asserting("both"),
+  ]);
   const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
   const results = (await simulate(base, head, { assertions })).assertions?.results ?? [];
   expect(results.map(({ id, status, message }) => [id, status, message])).toEqual([
@@ -216,5 +277,7 @@ it("threads say the same of kept contents", async () => {
 
 it("a pair of sides whose policies are the same has no class more than one of fresh servers", async () => {
   const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [night])];
-  expect((await simulate(base, head)).space).toEqual((await simulate(base, head, { fresh: true })).space);
+  expect((await simulate(base, head)).space).toEqual(
+    (await simulate(base, head, { fresh: true })).space,
+  );
 });

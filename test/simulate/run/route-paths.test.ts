@@ -10,7 +10,10 @@ import { pathLines, sideOf, simulate } from "../small-sides.ts";
 /** Both routes of one workspace; `chat` leads to the US already. */
 function fixture(fallbacks: readonly string[], host = "us.example"): RoutingTable {
   return table({
-    providers: [provider("p"), provider("us", { region: "us-east", baseUrl: `https://${host}/v1` })],
+    providers: [
+      provider("p"),
+      provider("us", { region: "us-east", baseUrl: `https://${host}/v1` }),
+    ],
     endpoints: [endpoint("a"), endpoint("b", { provider: "us", region: "us-east" })],
     routes: [route("chat", "a", ["b"]), route("chat-eu", "a", fallbacks)],
     workspaces: [workspace("w", { providers: ["p", "us"], routes: ["chat", "chat-eu"] })],
@@ -24,42 +27,70 @@ const SHIPPED = [
 ];
 
 function gateIn(path: string, pattern: RegExp): string {
-  return pattern.exec(readFileSync(new URL(`../../../.github/${path}`, import.meta.url), "utf8"))?.[1] ?? "";
+  return (
+    pattern.exec(readFileSync(new URL(`../../../.github/${path}`, import.meta.url), "utf8"))?.[1] ??
+    ""
+  );
 }
 
-it.each(SHIPPED)("a fallback to where another route leads already is new for its route, and fails %s", async (gate) => {
-  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture(["b"])));
-  expect(report.declared.new_data_paths).toEqual([]);
-  expect(report.declared.new_route_paths).toMatchObject([
-    { route: "chat-eu", workspace: "w", provider: "us", region: "us-east", host: "us.example", other_host: null },
-  ]);
-  const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", gate], "/", { environment: {} });
-  expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
-  const back = await simulate(await sideOf(fixture(["b"])), await sideOf(fixture([])));
-  expect(back.declared.new_route_paths).toEqual([]);
-  expect(back.declared.lost_route_paths).toMatchObject([{ route: "chat-eu", provider: "us" }]);
-  expect(exitCodeOf(back, { detailedExitcode: false, failOn, promoting: false })).toBe(0);
-});
+it.each(SHIPPED)(
+  "a fallback to where another route leads already is new for its route, and fails %s",
+  async (gate) => {
+    const report = await simulate(await sideOf(fixture([])), await sideOf(fixture(["b"])));
+    expect(report.declared.new_data_paths).toEqual([]);
+    expect(report.declared.new_route_paths).toMatchObject([
+      {
+        route: "chat-eu",
+        workspace: "w",
+        provider: "us",
+        region: "us-east",
+        host: "us.example",
+        other_host: null,
+      },
+    ]);
+    const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", gate], "/", {
+      environment: {},
+    });
+    expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
+    const back = await simulate(await sideOf(fixture(["b"])), await sideOf(fixture([])));
+    expect(back.declared.new_route_paths).toEqual([]);
+    expect(back.declared.lost_route_paths).toMatchObject([{ route: "chat-eu", provider: "us" }]);
+    expect(exitCodeOf(back, { detailedExitcode: false, failOn, promoting: false })).toBe(0);
+  },
+);
 
 it("another host of a provider is a new data path, and both hosts are shown", async () => {
-  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture([], "elsewhere.example")));
-  expect(pathLines(report.declared.new_data_paths)[0]).toBe("w chat.completions → us us-east (chat)");
+  const report = await simulate(
+    await sideOf(fixture([])),
+    await sideOf(fixture([], "elsewhere.example")),
+  );
+  expect(pathLines(report.declared.new_data_paths)[0]).toBe(
+    "w chat.completions → us us-east (chat)",
+  );
   for (const path of report.declared.new_data_paths) {
     expect(path).toMatchObject({ host: "elsewhere.example", other_host: "us.example" });
   }
   const moved = report.declared.groups.find(({ words }) => words.includes("destination_changed"));
   const hosts = [moved?.base, moved?.head].map((side) => side?.plan.map(({ host }) => host).at(-1));
   expect(hosts).toEqual(["us.example", "elsewhere.example"]);
-  const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", "new_destination"], "/", { environment: {} });
+  const { failOn } = readSimulateOptions(["--base", "./a", "--fail-on", "new_destination"], "/", {
+    environment: {},
+  });
   expect(exitCodeOf(report, { detailedExitcode: false, failOn, promoting: false })).toBe(3);
 });
 
-it.each(Object.keys(FORMATS).filter(isFormat))("both hosts of a provider stand in %s", async (format) => {
-  const report = await simulate(await sideOf(fixture([])), await sideOf(fixture([], "elsewhere.example")));
-  const text = FORMATS[format](report, { colour: false, width: 120, reportDigest: null });
-  expect(text).toContain("us.example");
-  expect(text).toContain("elsewhere.example");
-});
+it.each(Object.keys(FORMATS).filter(isFormat))(
+  "both hosts of a provider stand in %s",
+  async (format) => {
+    const report = await simulate(
+      await sideOf(fixture([])),
+      await sideOf(fixture([], "elsewhere.example")),
+    );
+    const text = FORMATS[format](report, { colour: false, width: 120, reportDigest: null });
+    expect(text).toContain("us.example");
+    expect(text).toContain("elsewhere.example");
+  },
+);
 
 it("what was named new_data_paths is refused by that name", () => {
   expect(() => readSimulateOptions(["--fail-on", "new_data_paths"], "/")).toThrow(

@@ -3,7 +3,15 @@ import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { runSimulation } from "../../../src/simulate/run-simulation.ts";
 import { policySource } from "../../policy/samples.ts";
 import { endpoint, model, route, table, workspace } from "../../support/table.ts";
-import { pathLines, REQUEST, shown, sideOf, simulate, WATCH, withAssertions } from "../small-sides.ts";
+import {
+  pathLines,
+  REQUEST,
+  shown,
+  sideOf,
+  simulate,
+  WATCH,
+  withAssertions,
+} from "../small-sides.ts";
 
 const alone = table({ routes: [route("r", "a", [])] });
 const wide = table();
@@ -42,9 +50,15 @@ describe("small changes", () => {
     const head = table({ ...rows, workspaces: [workspace("w", { routes: ["r", "t"] })] });
     const { declared } = await simulate(await sideOf(base), await sideOf(head));
     const reached = declared.groups.map(({ routes, head: { plan }, example }) =>
-      [routes.join(" "), ...plan.map(({ endpoint: id, model: name }) => `${id}/${name}`), example.model].join(" "),
+      [
+        routes.join(" "),
+        ...plan.map(({ endpoint: id, model: name }) => `${id}/${name}`),
+        example.model,
+      ].join(" "),
     );
-    expect(new Set(reached.filter((line) => line.includes("/")))).toEqual(new Set(["r a/m r", "t b/n t"]));
+    expect(new Set(reached.filter((line) => line.includes("/")))).toEqual(
+      new Set(["r a/m r", "t b/n t"]),
+    );
   });
 
   it("a policy in shadow changes nothing as declared, and what it denies as if promoted", async () => {
@@ -100,9 +114,9 @@ describe("threads", () => {
     const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const onProgress = (): void => stopped.abort(new Error("enough"));
     const watch = { onProgress, signal: stopped.signal };
-    await expect(runSimulation(base, head, { ...REQUEST, workers: 2, threadsAfter: 0 }, watch)).rejects.toThrow(
-      "enough",
-    );
+    await expect(
+      runSimulation(base, head, { ...REQUEST, workers: 2, threadsAfter: 0 }, watch),
+    ).rejects.toThrow("enough");
   });
 });
 
@@ -122,7 +136,9 @@ describe("assertions that fail", () => {
     then: { every_place: { providers: ["p"] } },
   } as const;
   const failing = async (base: Awaited<ReturnType<typeof sideOf>>) => {
-    const report = await simulate(base, await sideOf(wide), { assertions: withAssertions([stays]) });
+    const report = await simulate(base, await sideOf(wide), {
+      assertions: withAssertions([stays]),
+    });
     return report.assertions?.results.map(({ status, fails_in_base: known }) => [status, known]);
   };
 

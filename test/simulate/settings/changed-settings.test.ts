@@ -14,15 +14,25 @@ const INCLUDED = {
 };
 
 function side(text: string, further: Partial<ConfigurationFiles> = {}): ReportedSide {
-  const files: ConfigurationFiles = { routes: { path: "routes.yaml", text }, policies: [], ...further };
-  const { table, diagnostics } = compileTable(files.routes, { policies: ["gate"], ...furtherSources(files) });
+  const files: ConfigurationFiles = {
+    routes: { path: "routes.yaml", text },
+    policies: [],
+    ...further,
+  };
+  const { table, diagnostics } = compileTable(files.routes, {
+    policies: ["gate"],
+    ...furtherSources(files),
+  });
   if (table === null) throw new Error(JSON.stringify(diagnostics));
   return { name: ".", commit: null, table, files, warnings: [] };
 }
 
 function changes(from: string, to: string, newPolicies: readonly string[] | null = null) {
   expect(WHOLE_FILE).toContain(from);
-  return changedSettings(side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to)), { newPolicies, samePolicies: true });
+  return changedSettings(side(WHOLE_FILE), side(WHOLE_FILE.replace(from, to)), {
+    newPolicies,
+    samePolicies: true,
+  });
 }
 
 function lineOf(content: string, text = WHOLE_FILE): number {
@@ -36,7 +46,12 @@ describe("a changed setting", () => {
         path: "providers.alpha.base_url",
         before: "https://alpha.example/v1",
         after: "https://other.example/v1",
-        where: { file: "routes.yaml", line: lineOf("base_url: https://alpha"), column: 5, side: "head" },
+        where: {
+          file: "routes.yaml",
+          line: lineOf("base_url: https://alpha"),
+          column: 5,
+          side: "head",
+        },
         effect: "decides",
         gate: null,
       },
@@ -45,7 +60,12 @@ describe("a changed setting", () => {
 
   it("names a credential, and has no secret", () => {
     expect(changes("env: ALPHA_KEY", "env: ACME_KEY")).toMatchObject([
-      { path: "providers.alpha.auth.bearer.env", before: "ALPHA_KEY", after: "ACME_KEY", effect: "credential" },
+      {
+        path: "providers.alpha.auth.bearer.env",
+        before: "ALPHA_KEY",
+        after: "ACME_KEY",
+        effect: "credential",
+      },
     ]);
   });
 
@@ -58,7 +78,14 @@ describe("a changed setting", () => {
       "5000",
       "higher_ceiling",
     ],
-    ["budget: { usd: 50, per: day }", "budget: { usd: 5, per: day }", "limits.budget.usd", "50", "5", null],
+    [
+      "budget: { usd: 50, per: day }",
+      "budget: { usd: 5, per: day }",
+      "limits.budget.usd",
+      "50",
+      "5",
+      null,
+    ],
     [
       "budget: { usd: 50, per: day }",
       "budget: { usd: 50, per: hour }",
@@ -68,11 +95,14 @@ describe("a changed setting", () => {
       "higher_ceiling",
     ],
     ["      concurrency: 20\n", "", "limits.concurrency", "20", null, "higher_ceiling"],
-  ])("of a limit meets higher_ceiling where it allows more: %s, %s", (from, to, path, before, after, gate) => {
-    expect(changes(from, to)).toMatchObject([
-      { path: `workspaces.acme.${path}`, before, after, effect: "limit", gate },
-    ]);
-  });
+  ])(
+    "of a limit meets higher_ceiling where it allows more: %s, %s",
+    (from, to, path, before, after, gate) => {
+      expect(changes(from, to)).toMatchObject([
+        { path: `workspaces.acme.${path}`, before, after, effect: "limit", gate },
+      ]);
+    },
+  );
 
   it.each([
     ["data_collection: allow", "data_collection: deny", null],
@@ -80,17 +110,23 @@ describe("a changed setting", () => {
     ["retention: unlimited", "retention: days_30", null],
     ["retention: days_30", "retention: unlimited", "weaker_obligation"],
     ["      retention: transient\n", "", "weaker_obligation"],
-  ])("of a workspace's ceiling meets weaker_obligation where it approves more: %s, %s", (from, to, gate) => {
-    const name = from.trim().split(":")[0] ?? "";
-    const strict = WHOLE_FILE.replace(`      ${name}: ${name === "retention" ? "unlimited" : "allow"}\n`, () =>
-      from.endsWith("\n") ? from : `      ${from}\n`,
-    );
-    const items = changedSettings(side(strict), side(strict.replace(from, to)), {
-      newPolicies: null,
-      samePolicies: true,
-    });
-    expect(items).toMatchObject([{ path: `workspaces.retail.approve.${name}`, effect: "decides", gate }]);
-  });
+  ])(
+    "of a workspace's ceiling meets weaker_obligation where it approves more: %s, %s",
+    (from, to, gate) => {
+      const name = from.trim().split(":")[0] ?? "";
+      const strict = WHOLE_FILE.replace(
+        `      ${name}: ${name === "retention" ? "unlimited" : "allow"}\n`,
+        () => (from.endsWith("\n") ? from : `      ${from}\n`),
+      );
+      const items = changedSettings(side(strict), side(strict.replace(from, to)), {
+        newPolicies: null,
+        samePolicies: true,
+      });
+      expect(items).toMatchObject([
+        { path: `workspaces.retail.approve.${name}`, effect: "decides", gate },
+      ]);
+    },
+  );
 
   it.each([
     ["approvals: 2", "approvals: 1", "weaker_obligation"],
@@ -99,7 +135,11 @@ describe("a changed setting", () => {
     ["self_approval: false", "self_approval: true", "weaker_obligation"],
     ["soak: 24h", "soak: 12h", "weaker_obligation"],
     ["no_indeterminate: true", "no_indeterminate: false", "weaker_obligation"],
-    ["report: true\n      assertions: true", "report: true\n      assertions: false", "weaker_obligation"],
+    [
+      "report: true\n      assertions: true",
+      "report: true\n      assertions: false",
+      "weaker_obligation",
+    ],
     ["managed_by: [acme]", "managed_by: [acme, retail]", "weaker_obligation"],
     ["managed_by: [acme]", "managed_by: [retail]", "weaker_obligation"],
     ["retention: none", "retention: days_30", "weaker_obligation"],
@@ -115,12 +155,20 @@ describe("a changed setting", () => {
   it("of a row that a policy has of its own meets the gate of what held before", () => {
     const own = 'promotion:\n    gate: { approvals: 1 }\n    "*":';
     expect(changes('promotion:\n    "*":', own)).toMatchObject([
-      { path: "policies.promotion.gate.approvals", before: null, after: "1", gate: "weaker_obligation" },
+      {
+        path: "policies.promotion.gate.approvals",
+        before: null,
+        after: "1",
+        gate: "weaker_obligation",
+      },
     ]);
   });
 
   it("that is gone stands where base has it, one that is added where head has it", () => {
-    const [gone] = changes("  - { id: spare, model: large, provider: beta, upstream_model: large-2 }\n", "");
+    const [gone] = changes(
+      "  - { id: spare, model: large, provider: beta, upstream_model: large-2 }\n",
+      "",
+    );
     expect(gone).toMatchObject({
       path: "endpoints.spare",
       before: "{ id: spare, model: large, provider: beta, upstream_model: large-2 }",
@@ -159,7 +207,9 @@ describe("a changed setting", () => {
 
   it("of initial_mode is without effect on policies that a store has", () => {
     const [from, to] = ['initial_mode: { "*": enforce }', 'initial_mode: { "*": shadow }'];
-    expect(changes(from, to, [])).toMatchObject([{ path: "policies.initial_mode.*", effect: "known_policies" }]);
+    expect(changes(from, to, [])).toMatchObject([
+      { path: "policies.initial_mode.*", effect: "known_policies" },
+    ]);
     expect(changes(from, to, ["gate"])).toMatchObject([{ effect: "decides" }]);
     expect(changes(from, to)).toMatchObject([{ effect: "decides" }]);
   });
@@ -169,16 +219,29 @@ describe("a changed setting", () => {
     const host = INCLUDED.text.replace("more.example", "else.example");
     const parts = (text: string) => side(WHOLE_FILE, { parts: [{ ...INCLUDED, text }] });
     expect(changedSettings(parts(INCLUDED.text), parts(host), facts)).toMatchObject([
-      { path: "providers.more.base_url", where: { file: "teams/supply.yaml", line: 4, side: "head" } },
+      {
+        path: "providers.more.base_url",
+        where: { file: "teams/supply.yaml", line: 4, side: "head" },
+      },
     ]);
-    const overlay = { path: "routes.production.yaml", text: "workspaces:\n  acme:\n    tier: regulated\n" };
+    const overlay = {
+      path: "routes.production.yaml",
+      text: "workspaces:\n  acme:\n    tier: regulated\n",
+    };
     expect(changedSettings(side(WHOLE_FILE), side(WHOLE_FILE, { overlay }), facts)).toMatchObject([
-      { path: "workspaces.acme.tier", before: "standard", after: "regulated", where: { file: overlay.path, line: 3 } },
+      {
+        path: "workspaces.acme.tier",
+        before: "standard",
+        after: "regulated",
+        where: { file: overlay.path, line: 3 },
+      },
     ]);
   });
 
   it("that has no rule is an error", () => {
-    expect(() => effectOf(["providers", "alpha", "invented"])).toThrow("nothing says what a change of");
+    expect(() => effectOf(["providers", "alpha", "invented"])).toThrow(
+      "nothing says what a change of",
+    );
     expect(() => effectOf(["invented"])).toThrow("nothing says what a change of");
     expect(() => effectOf(["policies", "constructor"])).toThrow("nothing says what a change of");
   });
@@ -202,7 +265,12 @@ describe("a changed assertion", () => {
   it.each([
     ["title: Guard", "title: Keeper", "assertions.guard.title", null],
     ["kind: no_new_access", "kind: access_not_granted", "assertions.guard.kind", "assertions"],
-    ["    title: Guard\n", "    title: Guard\n    may_be_empty: true\n", "assertions.guard.may_be_empty", "assertions"],
+    [
+      "    title: Guard\n",
+      "    title: Guard\n    may_be_empty: true\n",
+      "assertions.guard.may_be_empty",
+      "assertions",
+    ],
     ["routes: 50", "routes: 40", "coverage.routes", "assertions"],
     ["routes: 50", "routes: 60", "coverage.routes", null],
     ["[us-east]", "[us-east, eu-west]", "assertions.guard.to", null],
@@ -213,7 +281,9 @@ describe("a changed assertion", () => {
       "assertions",
     ],
   ])("%s → %s", (from, to, path, gate) => {
-    expect(changedAssertions(read(GUARD), read(GUARD.replace(from, to)))).toMatchObject([{ path, gate }]);
+    expect(changedAssertions(read(GUARD), read(GUARD.replace(from, to)))).toMatchObject([
+      { path, gate },
+    ]);
   });
 
   it("that is gone meets the gate, as does a file that is gone", () => {
@@ -221,8 +291,12 @@ describe("a changed assertion", () => {
     expect(changedAssertions(read(GUARD), read(empty))).toMatchObject([
       { path: "assertions.guard", after: null, gate: "assertions" },
     ]);
-    expect(changedAssertions(read(GUARD), null)).toMatchObject([{ after: null, gate: "assertions" }]);
-    expect(changedAssertions(read(empty), read(GUARD))).toMatchObject([{ before: null, gate: null }]);
+    expect(changedAssertions(read(GUARD), null)).toMatchObject([
+      { after: null, gate: "assertions" },
+    ]);
+    expect(changedAssertions(read(empty), read(GUARD))).toMatchObject([
+      { before: null, gate: null },
+    ]);
   });
 
   it("that follows a new name demands the same, and one that also selects less does not", () => {
@@ -238,8 +312,13 @@ describe("a changed assertion", () => {
       { path: "assertions.guard.for", effect: "renamed", gate: null },
       { path: "coverage.except", gate: null },
     ]);
-    expect(changedAssertions(base, following("", ""))).toMatchObject([{ gate: "assertions" }, { gate: "assertions" }]);
-    expect(changedAssertions(base, following('["talk"]}', '["talk"],"stream":true}'), renames)).toMatchObject([
+    expect(changedAssertions(base, following("", ""))).toMatchObject([
+      { gate: "assertions" },
+      { gate: "assertions" },
+    ]);
+    expect(
+      changedAssertions(base, following('["talk"]}', '["talk"],"stream":true}'), renames),
+    ).toMatchObject([
       { path: "assertions.guard.for", effect: "assertion", gate: "assertions" },
       { path: "coverage.except", gate: null },
     ]);
@@ -247,9 +326,13 @@ describe("a changed assertion", () => {
 
   it("that has another id and demands the same is renamed", () => {
     const items = changedAssertions(read(GUARD), read(GUARD.replace("id: guard", "id: keeper")));
-    expect(items).toMatchObject([{ path: "assertions.keeper.id", before: "guard", after: "keeper", gate: null }]);
+    expect(items).toMatchObject([
+      { path: "assertions.keeper.id", before: "guard", after: "keeper", gate: null },
+    ]);
     const weaker = GUARD.replace("id: guard", "id: keeper").replace("[us-east]", "[eu-west]");
-    expect(changedAssertions(read(GUARD), read(weaker)).map(({ gate }) => gate)).toContain("assertions");
+    expect(changedAssertions(read(GUARD), read(weaker)).map(({ gate }) => gate)).toContain(
+      "assertions",
+    );
   });
 
   it("is none where the file expresses the same in another way", () => {

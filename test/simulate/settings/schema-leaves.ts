@@ -1,4 +1,7 @@
-/** A step of a path: the name of a member, `*` for the name of a row, `[]` for an item of a list of rows. */
+/**
+ * A step of a path: the name of a member, `*` for the name of a row, `[]` for an item of a list of
+ * rows.
+ */
 export type Pattern = readonly string[];
 
 export interface Leaf {
@@ -8,21 +11,32 @@ export interface Leaf {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Every location of a schema where a value without members may stand, with the list that it may stand in. */
+/**
+ * Every location of a schema where a value without members may stand, with the list that it may
+ * stand in.
+ */
 export function leavesOf(root: Schema): readonly Leaf[] {
   const found = new Map<string, Leaf>();
   const visit = (given: unknown, pattern: Pattern): void => {
     const schema = resolved(root, given);
     if (schema === null) return;
     const properties = resolved(root, schema["properties"]) ?? {};
-    const branches = [schema["then"], schema["else"], ...list(schema["oneOf"]), ...list(schema["anyOf"])];
+    const branches = [
+      schema["then"],
+      schema["else"],
+      ...list(schema["oneOf"]),
+      ...list(schema["anyOf"]),
+    ];
     const rows = resolved(root, schema["additionalProperties"]);
     const items = resolved(root, schema["items"]);
     for (const [name, member] of Object.entries(properties)) visit(member, [...pattern, name]);
     if (rows !== null) visit(rows, [...pattern, "*"]);
-    if (items !== null && resolved(root, items["properties"]) !== null) visit(items, [...pattern, "[]"]);
+    if (items !== null && resolved(root, items["properties"]) !== null)
+      visit(items, [...pattern, "[]"]);
     for (const branch of branches) visit(branch, pattern);
-    const isLeaf = schema["type"] !== "object" && (schema["type"] ?? schema["enum"] ?? schema["const"]) !== undefined;
+    const isLeaf =
+      schema["type"] !== "object" &&
+      (schema["type"] ?? schema["enum"] ?? schema["const"]) !== undefined;
     if (isLeaf && (items === null || resolved(root, items["properties"]) === null)) {
       const key = pattern.join(".");
       found.set(key, { pattern, schema: { ...found.get(key)?.schema, ...schema } });
@@ -39,7 +53,10 @@ function resolved(root: Schema, given: unknown): Schema | null {
   const found = reference
     .split("/")
     .slice(1)
-    .reduce<unknown>((at, name) => (typeof at === "object" && at !== null ? Reflect.get(at, name) : undefined), root);
+    .reduce<unknown>(
+      (at, name) => (typeof at === "object" && at !== null ? Reflect.get(at, name) : undefined),
+      root,
+    );
   return { ...resolved(root, found), ...(given as Schema), $ref: undefined };
 }
 

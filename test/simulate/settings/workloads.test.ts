@@ -8,8 +8,14 @@ import { leavesOf } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
 const key = (kid: string): string =>
-  JSON.stringify({ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid });
-const keys = (...kids: readonly string[]): string => `{"keys": [\n${kids.map(key).join(",\n")}\n]}\n`;
+  JSON.stringify({
+    kty: "OKP",
+    crv: "Ed25519",
+    x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+    kid,
+  });
+const keys = (...kids: readonly string[]): string =>
+  `{"keys": [\n${kids.map(key).join(",\n")}\n]}\n`;
 
 function side(text: string, keySet: string = keys("a")): ReportedSide {
   const files: ConfigurationFiles = {
@@ -20,7 +26,10 @@ function side(text: string, keySet: string = keys("a")): ReportedSide {
       { path: "keys/ci-2.json", text: keys("b") },
     ],
   };
-  const { table, diagnostics } = compileTable(files.routes, { policies: [], ...furtherSources(files) });
+  const { table, diagnostics } = compileTable(files.routes, {
+    policies: [],
+    ...furtherSources(files),
+  });
   if (table === null) throw new Error(JSON.stringify(diagnostics));
   return { name: ".", commit: null, table, files, warnings: [] };
 }
@@ -33,11 +42,19 @@ function changes(from: string, to: string) {
 
 describe("a changed rule for workloads", () => {
   it.each<[string, string, string | null]>([
-    ['sub: "system:serviceaccount:shop:*"', 'sub: "system:serviceaccount:*:*"', "weaker_obligation"],
+    [
+      'sub: "system:serviceaccount:shop:*"',
+      'sub: "system:serviceaccount:*:*"',
+      "weaker_obligation",
+    ],
     ['sub: "system:serviceaccount:shop:*"', 'sub: "system:serviceaccount:shop:till"', null],
     ['sub: "system:serviceaccount:shop:*"', 'sub: "system:serviceaccount:shop:*", env: live', null],
     ["issuer: https://cluster.example\n", "issuer: https://other.example\n", "weaker_obligation"],
-    ["jwks_uri: https://cluster.example/keys", "jwks_uri: https://cluster.example/others", "weaker_obligation"],
+    [
+      "jwks_uri: https://cluster.example/keys",
+      "jwks_uri: https://cluster.example/others",
+      "weaker_obligation",
+    ],
     ["lifetime: 10m", "lifetime: 5m", null],
     ["lifetime: 10m", "lifetime: 15m", "weaker_obligation"],
     ["operations: [chat.completions, responses]", "operations: [responses]", null],
@@ -59,7 +76,13 @@ describe("a changed rule for workloads", () => {
   const CLUSTER = "workload_identity.issuers.cluster";
   const SHOP = "workload_identity.rules.shop";
   /** Every member of an issuer and of a rule: a test below fails for one that is not here. */
-  const MEMBERS: readonly [path: string, from: string, to: string, before: string | null, after: string | null][] = [
+  const MEMBERS: readonly [
+    path: string,
+    from: string,
+    to: string,
+    before: string | null,
+    after: string | null,
+  ][] = [
     [
       `${CLUSTER}.issuer`,
       "issuer: https://cluster.example\n",
@@ -74,8 +97,20 @@ describe("a changed rule for workloads", () => {
       "https://cluster.example/keys",
       "https://cluster.example/new",
     ],
-    [`${CLUSTER}.jwks_uri`, "      jwks_uri: https://cluster.example/keys\n", "", "https://cluster.example/keys", null],
-    [`${CLUSTER}.network`, "/keys\n      network: public", "/keys\n      network: private", "public", "private"],
+    [
+      `${CLUSTER}.jwks_uri`,
+      "      jwks_uri: https://cluster.example/keys\n",
+      "",
+      "https://cluster.example/keys",
+      null,
+    ],
+    [
+      `${CLUSTER}.network`,
+      "/keys\n      network: public",
+      "/keys\n      network: private",
+      "public",
+      "private",
+    ],
     [
       "workload_identity.issuers.ci.jwks_file",
       "jwks_file: keys/ci.json",
@@ -83,7 +118,13 @@ describe("a changed rule for workloads", () => {
       "keys/ci.json",
       "keys/ci-2.json",
     ],
-    [`${SHOP}.issued_by`, "shop:\n      issued_by: cluster", "shop:\n      issued_by: ci", "cluster", "ci"],
+    [
+      `${SHOP}.issued_by`,
+      "shop:\n      issued_by: cluster",
+      "shop:\n      issued_by: ci",
+      "cluster",
+      "ci",
+    ],
     [
       `${SHOP}.audience`,
       "issued_by: cluster\n      audience: signalbox",
@@ -99,7 +140,13 @@ describe("a changed rule for workloads", () => {
       '"system:serviceaccount:*:*"',
     ],
     [`${SHOP}.claims.env`, 'shop:*" }', 'shop:*", env: live }', null, "live"],
-    ["workload_identity.rules.ci.claims.run_attempt", "run_attempt: 1", "run_attempt: [1, 2]", "1", "[1, 2]"],
+    [
+      "workload_identity.rules.ci.claims.run_attempt",
+      "run_attempt: 1",
+      "run_attempt: [1, 2]",
+      "1",
+      "[1, 2]",
+    ],
     [
       "workload_identity.rules.ci.workspace",
       "run_attempt: 1 }\n      workspace: acme",
@@ -121,7 +168,13 @@ describe("a changed rule for workloads", () => {
       "[chat.completions, responses]",
       "[embeddings]",
     ],
-    [`${SHOP}.routes`, "routes: [chat, embed]\n", "routes: [chat, other]\n", "[chat, embed]", "[chat, other]"],
+    [
+      `${SHOP}.routes`,
+      "routes: [chat, embed]\n",
+      "routes: [chat, other]\n",
+      "[chat, embed]",
+      "[chat, other]",
+    ],
     [`${SHOP}.lifetime`, "lifetime: 10m", "lifetime: 15m", "10m", "15m"],
     [
       `${SHOP}.environment`,
@@ -131,7 +184,13 @@ describe("a changed rule for workloads", () => {
       "development",
     ],
     [`${SHOP}.workload`, "      workload: batch\n", "      workload: web\n", "batch", "web"],
-    [`${SHOP}.owner`, "owner: group:payments", "owner: group:search", "group:payments", "group:search"],
+    [
+      `${SHOP}.owner`,
+      "owner: group:payments",
+      "owner: group:search",
+      "group:payments",
+      "group:search",
+    ],
     [
       `${SHOP}.labels`,
       "payments\n      labels: [eu]",

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Capability } from "../../../src/canon/capability.ts";
 import type { Step } from "../../../src/simulate/space/approval-steps.ts";
-import { AssertedNames, type RequirementAspects } from "../../../src/simulate/space/asserted-names.ts";
+import {
+  AssertedNames,
+  type RequirementAspects,
+} from "../../../src/simulate/space/asserted-names.ts";
 
 function step(need: Capability, asserted: string): Step {
   return { need, feature: null, asserted, isForced: false, isIdle: false, sides: [] };
@@ -24,7 +27,9 @@ describe("names that assertions have seen", () => {
     expect(one).toBe(names.none);
     expect(names.with(one, logprobs)).toBe(names.none);
     expect(names.with(names.none, search)).not.toBe(names.none);
-    expect(names.with(names.with(names.none, search), tools)).toBe(names.with(names.none, reasoning));
+    expect(names.with(names.with(names.none, search), tools)).toBe(
+      names.with(names.none, reasoning),
+    );
   });
 
   it("are settled from the name on that decides", () => {

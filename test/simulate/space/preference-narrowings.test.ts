@@ -4,7 +4,12 @@ import { narrowings } from "../../../src/simulate/space/preference-narrowings.ts
 import type { PreferenceUniverse } from "../../../src/simulate/space/universe.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 
-const FLAGS = { allowFallbacks: [true], dataCollection: ["deny"], zdr: [false], orders: false } as const;
+const FLAGS = {
+  allowFallbacks: [true],
+  dataCollection: ["deny"],
+  zdr: [false],
+  orders: false,
+} as const;
 const UNIVERSE: PreferenceUniverse = { ...FLAGS, narrowing: ["only", "ignore"] };
 
 /** A side with a route to so many providers, all of them approved. */
@@ -32,12 +37,15 @@ describe("what remains of a route's candidates for callers", () => {
     // Only p0 and p1 are left by keeping to them, and whichever others are ignored or not.
     const two = found.filter(({ left: [left] }) => left === 0b0011n).map(({ size }) => size);
     expect(two).toEqual([10n]);
-    expect(found.find(({ left: [left] }) => left === 0b1101n)?.preferences).toEqual({ ignore: ["p1"] });
+    expect(found.find(({ left: [left] }) => left === 0b1101n)?.preferences).toEqual({
+      ignore: ["p1"],
+    });
   });
 
   test("of twelve providers, in the time of a test", () => {
     const found = narrowings(UNIVERSE, [sideOf(12)]);
-    // Every set but the empty one, the whole also without a preference; and nothing, by either member.
+    // Every set but the empty one, the whole also without a preference; and nothing, by either
+    // member.
     expect(found.length).toBe(4_095 + 1 + 1);
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 24n);
   });

@@ -15,7 +15,17 @@ import { decisionRecord } from "../records.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
-const CREATE = ["create", "--workspace", "acme", "--scopes", "inference", "--owner", "group:a", "--expires", "1d"];
+const CREATE = [
+  "create",
+  "--workspace",
+  "acme",
+  "--scopes",
+  "inference",
+  "--owner",
+  "group:a",
+  "--expires",
+  "1d",
+];
 const URL_A = "postgres://user:a-secret@one.example/base";
 const URL_B = "postgres://user:a-secret@two.example/base";
 
@@ -31,7 +41,13 @@ describe("which database a command uses", () => {
     [[], { SIGNALBOX_DATABASE: "b.db" }, "/w/b.db"],
     [[], {}, "/w/.signalbox/signalbox.db"],
   ])("%j with %j", (argv, environment, database) => {
-    const io = { cwd: "/w", environment, stdout: () => {}, stderr: () => {}, signal: new AbortController().signal };
+    const io = {
+      cwd: "/w",
+      environment,
+      stdout: () => {},
+      stderr: () => {},
+      signal: new AbortController().signal,
+    };
     expect(parseServeOptions(argv, io).database).toBe(database);
   });
 
@@ -42,7 +58,10 @@ describe("which database a command uses", () => {
     [[], { SIGNALBOX_DATABASE_URL: "a-secret.db" }, "must begin with postgres://"],
     [[], { SIGNALBOX_DATABASE_URL: `${URL_A}?sslmode=perhaps` }, "sslmode: give"],
   ])("refuses %j with %j, and does not repeat the URL", async (argv, environment, complaint) => {
-    const { code, stderr } = await runCommand(keys, ["list", ...argv], { cwd: temporaryFolder(), environment });
+    const { code, stderr } = await runCommand(keys, ["list", ...argv], {
+      cwd: temporaryFolder(),
+      environment,
+    });
     expect(code).toBeGreaterThan(0);
     expect(stderr).toContain(complaint);
     expect(stderr).not.toContain("a-secret");
@@ -56,7 +75,10 @@ describe("which database a command uses", () => {
     const port = typeof address === "object" ? address?.port : 0;
     for (const host of [`127.0.0.1:${port}`, "127.0.0.1:1"]) {
       const environment = { SIGNALBOX_DATABASE_URL: `postgres://user:a-secret@${host}/base` };
-      const { code, stderr } = await runCommand(keys, ["list"], { cwd: temporaryFolder(), environment });
+      const { code, stderr } = await runCommand(keys, ["list"], {
+        cwd: temporaryFolder(),
+        environment,
+      });
       expect(code).toBe(1);
       expect(stderr).toContain("the database could not be opened: PostgreSQL failed: ");
       expect(stderr).not.toContain("a-secret");
@@ -77,7 +99,9 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     const io = { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } };
     expect(await runCommand(keys, ["list"], io)).toMatchObject({ code: 1 });
     expect((await runCommand(keys, CREATE, io)).code).toBe(0);
-    const listed = JSON.parse((await runCommand(keys, ["list", "--format", "json"], io)).stdout) as { id: string }[];
+    const listed = JSON.parse(
+      (await runCommand(keys, ["list", "--format", "json"], io)).stdout,
+    ) as { id: string }[];
     expect(listed).toMatchObject([{ workspace: "acme", status: "active" }]);
     expect((await runCommand(keys, ["revoke", listed[0]?.id ?? ""], io)).code).toBe(0);
     const store = await openPostgresStore({ url });
@@ -87,12 +111,24 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     expect((await runCommand(evidence, ["tail"], io)).stdout).toContain("req_1");
     expect(await runCommand(evidence, ["verify"], io)).toMatchObject({ code: 0 });
     const at = decisionRecord("req_1").at;
-    const window = ["--start", new Date(at - 3_600_000).toISOString(), "--end", new Date(at + 3_600_000).toISOString()];
-    const requested = await runCommand(summary, ["--workspace", "acme-prod", "--format", "json", ...window], io);
+    const window = [
+      "--start",
+      new Date(at - 3_600_000).toISOString(),
+      "--end",
+      new Date(at + 3_600_000).toISOString(),
+    ];
+    const requested = await runCommand(
+      summary,
+      ["--workspace", "acme-prod", "--format", "json", ...window],
+      io,
+    );
     expect(requested).toMatchObject({ code: 0, stderr: "" });
     expect(requested.stdout).toMatch(/"requests": ?1\b/);
     const routes = join(import.meta.dirname, "../../../routes.yaml");
-    expect(await runCommand(limits, ["--config", routes], io)).toMatchObject({ code: 0, stderr: "" });
+    expect(await runCommand(limits, ["--config", routes], io)).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     expect(readdirSync(io.cwd)).toEqual([]);
   });
 });

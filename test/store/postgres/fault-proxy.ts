@@ -54,7 +54,8 @@ export async function startFaultProxy(url: string): Promise<FaultProxy> {
     });
     upstream.on("data", (bytes) => {
       if (fault === "stalled") return;
-      // The end of a statement's answer, which the server sends after its commit; what prepares a statement passes.
+      // The end of a statement's answer, which the server sends after its commit; what prepares a
+      // statement passes.
       if (fault === "answer_lost" && bytes.includes("SELECT 1\0") && (passing -= 1) < 0) {
         fault = "none";
         lost += 1;

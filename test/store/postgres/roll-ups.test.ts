@@ -79,7 +79,8 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     ended.abort();
     await Promise.all(reading);
     expect(Math.max(...seen)).toBeLessThanOrEqual(1_200);
-    for (const store of stores) expect(await counted(store)).toMatchObject({ requests: 1_200, running: 0 });
+    for (const store of stores)
+      expect(await counted(store)).toMatchObject({ requests: 1_200, running: 0 });
   });
 
   it("are read nevertheless where rows that were not counted are gone against all rules", async () => {

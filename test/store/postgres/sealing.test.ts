@@ -41,7 +41,10 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     });
   };
   const verify = (url: string) =>
-    runCommand(evidence, ["verify"], { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } });
+    runCommand(evidence, ["verify"], {
+      cwd: temporaryFolder(),
+      environment: { SIGNALBOX_DATABASE_URL: url },
+    });
 
   it("are a part of the log within seconds without a reader", async () => {
     const url = await server.database();
@@ -60,7 +63,8 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
         for (let number = 0; number < 25; number += 1) {
           const id = `${replica}-${number}`;
           await store.evidence.decide(decisionRecord(id));
-          // Another replica ends it, as after the death of this one: its number may be smaller than that of the decision.
+          // Another replica ends it, as after the death of this one: its number may be smaller than
+          // that of the decision.
           const other = stores[(replica + 1) % stores.length];
           other?.evidence.settle(outcomeRecord(id));
           const [found] = await store.evidence.read({ after: 0, limit: 1, requestId: id });
@@ -98,7 +102,9 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     });
     expect(await verify(url)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("lacks batches of records that were written: 2 to 3 of process 1 (missing)"),
+      stderr: expect.stringContaining(
+        "lacks batches of records that were written: 2 to 3 of process 1 (missing)",
+      ),
     });
     expect(requestIds(await readVerifiedLog(store.evidence), "decision")).toEqual(["r1", "r4"]);
   });
@@ -111,7 +117,9 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
       await sql`DELETE FROM signalbox.evidence_written WHERE number > 1`;
     });
     expect(await other.evidence.missing()).toEqual([]);
-    await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({ reason: "failed" });
+    await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({
+      reason: "failed",
+    });
     expect(store.evidence.health().fault).toEqual({ cause: "log_behind", file: null });
     await store.tend();
     expect(await other.evidence.missing()).toEqual([{ process: 1, first: 2, last: 3 }]);
@@ -122,7 +130,9 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     const store = await open(url);
     await store.evidence.decide(decisionRecord("r1"));
     await operator(url)`UPDATE signalbox.evidence_processes SET token = 'another'`;
-    await expect(store.evidence.decide(decisionRecord("r2"))).rejects.toMatchObject({ reason: "failed" });
+    await expect(store.evidence.decide(decisionRecord("r2"))).rejects.toMatchObject({
+      reason: "failed",
+    });
     expect(store.evidence.health().fault).toEqual({ cause: "log_behind", file: null });
   });
 

@@ -47,7 +47,8 @@ export const NO_POSTGRES: string | null =
 
 export async function startTestServer(settings: readonly string[] = []): Promise<TestServer> {
   const given = process.env["SIGNALBOX_TEST_POSTGRES_URL"];
-  if (given !== undefined && settings.length === 0) return withDatabases(given, null, async () => {});
+  if (given !== undefined && settings.length === 0)
+    return withDatabases(given, null, async () => {});
   const programs = findPrograms();
   if (programs === null) throw new Error(NO_POSTGRES ?? "no PostgreSQL");
   const folder = mkdtempSync(join(tmpdir(), "signalbox-postgres-"));
@@ -58,7 +59,17 @@ export async function startTestServer(settings: readonly string[] = []): Promise
   if (process.getuid?.() === 0) for (const path of [folder, data]) chownSync(path, NOBODY, NOBODY);
   execFileSync(
     join(bin, "initdb"),
-    ["-D", data, "-U", "signalbox", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"],
+    [
+      "-D",
+      data,
+      "-U",
+      "signalbox",
+      "--auth=trust",
+      "--encoding=UTF8",
+      "--no-locale",
+      "--no-sync",
+      "--no-instructions",
+    ],
     { ...identity, cwd: folder, stdio: ["ignore", "ignore", "inherit"] },
   );
   const port = await freePort();
@@ -67,11 +78,15 @@ export async function startTestServer(settings: readonly string[] = []): Promise
   let running: ChildProcess | null = null;
   const url = `postgres://signalbox@127.0.0.1:${port}/postgres`;
   const start = async (): Promise<void> => {
-    running = spawn(join(bin, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`, ...options], {
-      ...identity,
-      cwd: folder,
-      stdio: "ignore",
-    });
+    running = spawn(
+      join(bin, "postgres"),
+      ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`, ...options],
+      {
+        ...identity,
+        cwd: folder,
+        stdio: "ignore",
+      },
+    );
     await untilReady(url, running);
   };
   const stop = async (signal: "SIGINT" | "SIGQUIT"): Promise<void> => {
@@ -100,15 +115,19 @@ function findPrograms(): { readonly bin: string; readonly packaged: boolean } | 
 }
 
 /**
- * Copies the package's programs and makes the links that npm cannot pack and that its install script, which is not run,
- * would make. A copy also can be read by another user wherever this folder stands.
+ * Copies the package's programs and makes the links that npm cannot pack and that its install
+ * script, which is not run, would make. A copy also can be read by another user wherever this
+ * folder stands.
  */
 function hydrate(bin: string, folder: string): string {
   const native = dirname(bin);
   const copy = join(folder, "native");
   cpSync(native, copy, { recursive: true, filter: (path) => !path.endsWith(".a") });
   const links: unknown = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8"));
-  for (const { source, target } of links as { readonly source: string; readonly target: string }[]) {
+  for (const { source, target } of links as {
+    readonly source: string;
+    readonly target: string;
+  }[]) {
     const path = join(folder, target);
     if (!existsSync(path)) symlinkSync(basename(source), path);
   }
@@ -133,7 +152,11 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
 
 let lastDatabase = 0;
 
-function withDatabases(url: string, control: TestServerControl | null, close: () => Promise<void>): TestServer {
+function withDatabases(
+  url: string,
+  control: TestServerControl | null,
+  close: () => Promise<void>,
+): TestServer {
   return {
     control,
     close,

@@ -7,17 +7,20 @@ import { temporaryFolder } from "../temporary-folder.ts";
 
 describe("the URL of a PostgreSQL", () => {
   it("is distinguished from the path of a file", () => {
-    expect(["postgres://h/d", "postgresql://h", "POSTGRES://h"].map(isPostgresUrl)).toEqual([true, true, true]);
-    expect(["data/postgres.db", "postgres", "./postgres://h", "file:postgres://h"].map(isPostgresUrl)).toEqual([
-      false,
-      false,
-      false,
-      false,
+    expect(["postgres://h/d", "postgresql://h", "POSTGRES://h"].map(isPostgresUrl)).toEqual([
+      true,
+      true,
+      true,
     ]);
+    expect(
+      ["data/postgres.db", "postgres", "./postgres://h", "file:postgres://h"].map(isPostgresUrl),
+    ).toEqual([false, false, false, false]);
   });
 
   it("gives its parts, percent-decoded", () => {
-    expect(parsePostgresUrl("postgres://us%40er:p%2Fw%3A@db.example:6432/my%20base?sslmode=disable")).toEqual({
+    expect(
+      parsePostgresUrl("postgres://us%40er:p%2Fw%3A@db.example:6432/my%20base?sslmode=disable"),
+    ).toEqual({
       host: "db.example",
       port: 6432,
       socketPath: null,
@@ -38,9 +41,12 @@ describe("the URL of a PostgreSQL", () => {
     ["postgres://[::1]/d", false],
     ["postgres://127.example/d", { rejectUnauthorized: true }],
     ["postgres://localhost/d?sslmode=verify-full", { rejectUnauthorized: true }],
-  ])("%s: TLS as sslmode says, and checked in full for another machine where it says nothing", (url, tls) => {
-    expect(parsePostgresUrl(url).tls).toEqual(tls);
-  });
+  ])(
+    "%s: TLS as sslmode says, and checked in full for another machine where it says nothing",
+    (url, tls) => {
+      expect(parsePostgresUrl(url).tls).toEqual(tls);
+    },
+  );
 
   it("trusts the certificates of sslrootcert", () => {
     const file = join(temporaryFolder(), "ca.pem");
@@ -64,8 +70,14 @@ describe("the URL of a PostgreSQL", () => {
     ["postgres://u:secret@h/d?sslmode=prefer", "sslmode: give verify-full, require or disable"],
     ["postgres://u:secret@h/d?sslmode=require&sslmode=disable", "sslmode is given twice"],
     ["postgres://u:secret@h/d?password=secret", "the parameters it may have are"],
-    ["postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/secret", "sslrootcert: the file cannot be read"],
-    ["postgres://u:secret@h/d?sslmode=require&sslrootcert=/secret", "with sslmode=verify-full only"],
+    [
+      "postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/secret",
+      "sslrootcert: the file cannot be read",
+    ],
+    [
+      "postgres://u:secret@h/d?sslmode=require&sslrootcert=/secret",
+      "with sslmode=verify-full only",
+    ],
     ["postgres://u:secret@h/d?host=secret", "for the folder of a Unix socket"],
   ])("refuses %s without repeating any of it", (url, complaint) => {
     expect(() => parsePostgresUrl(url)).toThrow(complaint);

@@ -23,20 +23,27 @@ describe.skipIf(obstacle !== null)(`TLS to PostgreSQL ${obstacle ?? ""}`, () => 
     const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
     execFileSync(
       "openssl",
-      ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"].concat([
-        "-addext",
-        "subjectAltName=DNS:localhost",
-        "-keyout",
-        key,
-        "-out",
-        certificate,
-      ]),
+      [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+      ].concat(["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]),
       { stdio: "ignore" },
     );
     chmodSync(folder, 0o755);
     chmodSync(key, 0o600);
     if (process.getuid?.() === 0) chownSync(key, 65_534, 65_534);
-    server = await startTestServer(["ssl=on", `ssl_cert_file=${certificate}`, `ssl_key_file=${key}`]);
+    server = await startTestServer([
+      "ssl=on",
+      `ssl_cert_file=${certificate}`,
+      `ssl_key_file=${key}`,
+    ]);
     url = new URL(await server.database());
     operator = postgres(url.href, { max: 1 });
     url.password = "a-secret";
@@ -66,17 +73,21 @@ describe.skipIf(obstacle !== null)(`TLS to PostgreSQL ${obstacle ?? ""}`, () => 
   const sslrootcert = (): string => join(folder, "certificate.pem");
 
   it("verify-full opens where the certificate is trusted and names the host", async () => {
-    expect(await attempt("localhost", { sslmode: "verify-full", sslrootcert: sslrootcert() })).toBe("encrypted");
+    expect(await attempt("localhost", { sslmode: "verify-full", sslrootcert: sslrootcert() })).toBe(
+      "encrypted",
+    );
   });
 
   it("verify-full refuses a certificate that no authority signed", async () => {
-    expect(await attempt("localhost", { sslmode: "verify-full" })).toContain("check sslmode and sslrootcert");
+    expect(await attempt("localhost", { sslmode: "verify-full" })).toContain(
+      "check sslmode and sslrootcert",
+    );
   });
 
   it("verify-full refuses the certificate of another host", async () => {
-    expect(await attempt("127.0.0.1", { sslmode: "verify-full", sslrootcert: sslrootcert() })).toContain(
-      "check sslmode and sslrootcert (ERR_TLS_CERT_ALTNAME_INVALID)",
-    );
+    expect(
+      await attempt("127.0.0.1", { sslmode: "verify-full", sslrootcert: sslrootcert() }),
+    ).toContain("check sslmode and sslrootcert (ERR_TLS_CERT_ALTNAME_INVALID)");
   });
 
   it("require encrypts and requires nothing more; disable does not", async () => {

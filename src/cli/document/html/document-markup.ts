@@ -17,11 +17,16 @@ import { facetsAttribute, nameList, shownName } from "./names.ts";
 const MARKUP: InlineWriter<Markup> = {
   plain: (text) => html`${text}`,
   strong: (text, tone, href) => {
-    const shown = tone === null ? html`<strong>${text}</strong>` : html`<span class="badge ${tone}">${text}</span>`;
+    const shown =
+      tone === null
+        ? html`<strong>${text}</strong>`
+        : html`<span class="badge ${tone}">${text}</span>`;
     return href === null ? shown : html`<a href="#${href}">${shown}</a>`;
   },
-  quoted: (text, kind) => (kind === "location" ? html`<code class="location">${text}</code>` : html`${text}`),
-  names: (all, most) => (most === null ? nameList(all) : html`<code>${listText(all.map(shownName), most)}</code>`),
+  quoted: (text, kind) =>
+    kind === "location" ? html`<code class="location">${text}</code>` : html`${text}`,
+  names: (all, most) =>
+    most === null ? nameList(all) : html`<code>${listText(all.map(shownName), most)}</code>`,
 };
 
 export function markupOf(text: Text): Markup {
@@ -46,7 +51,9 @@ export function blocksMarkup(blocks: readonly Block[]): readonly Markup[] {
   return blocks.map((block) => {
     if ("items" in block) return listMarkup(block);
     if ("command" in block) return commandMarkup(block.command);
-    return isEmptyText(block.text) ? NOTHING : html`<div class="lead">${markupOf(block.text)}</div>`;
+    return isEmptyText(block.text)
+      ? NOTHING
+      : html`<div class="lead">${markupOf(block.text)}</div>`;
   });
 }
 
@@ -60,8 +67,11 @@ function listMarkup({ items, noun, headings, fold }: List): Markup {
       </tr>`;
     return table(headings.join(", ").replaceAll("#", ""), headings, items.map(row));
   }
-  // Browsers number the items of an element of lists anew for each that is hidden: minutes for thousands.
-  return html`<div class="items" role="list">${items.map((item) => itemMarkup(item, noun, fold === true))}</div>`;
+  // Browsers number the items of an element of lists anew for each that is hidden: minutes for
+  // thousands.
+  return html`<div class="items" role="list">
+    ${items.map((item) => itemMarkup(item, noun, fold === true))}
+  </div>`;
 }
 
 function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
@@ -69,7 +79,9 @@ function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
   const sign = mark === undefined ? NOTHING : html`<b class="${tone ?? "quiet"}">${mark}</b> `;
   const head = html`${sign}${cells.filter((cell) => !isEmptyText(cell)).map((cell) => html`${markupOf(cell)} `)}`;
   const of = (only: "page" | undefined): readonly Markup[] =>
-    details.flatMap(([label, text, where]) => (where !== only || isEmptyText(text) ? [] : [factMarkup(label, text)]));
+    details.flatMap(([label, text, where]) =>
+      where !== only || isEmptyText(text) ? [] : [factMarkup(label, text)],
+    );
   const [facts, folded] = [of(undefined), of("page")];
   return html`<div
     role="listitem"
@@ -109,5 +121,7 @@ function lineMarkup(line: DiffLine): Markup {
 }
 
 function commandMarkup(command: string): Markup {
-  return html`<div class="command"><code>${command}</code><button type="button" data-copy>Copy</button></div>`;
+  return html`<div class="command">
+    <code>${command}</code><button type="button" data-copy>Copy</button>
+  </div>`;
 }

@@ -39,7 +39,10 @@ const GUARDRAIL_REPLACED = "guardrails-replaced";
 interface ProviderWish extends Pick<PlannedProvider, "preset" | "row" | "region"> {
   /** Id, if it is free. */
   readonly name: string;
-  /** Name of an address that the source does not have: rows with different ones are different providers. */
+  /**
+   * Name of an address that the source does not have: rows with different ones are different
+   * providers.
+   */
   readonly missing: string | null;
   readonly spot: Spot;
 }
@@ -58,10 +61,18 @@ interface ModelWish extends Pick<PlannedEndpoint, "upstream" | "spot"> {
 }
 
 /** Tools that providers run: no caller gets them by default. */
-const HOSTED: ReadonlySet<string> = new Set(["web_search", "file_search", "code_execution", "computer_use", "mcp"]);
+const HOSTED: ReadonlySet<string> = new Set([
+  "web_search",
+  "file_search",
+  "code_execution",
+  "computer_use",
+  "mcp",
+]);
 /** Assumed of a server of which only the protocol is known. */
 const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
-/** Sent where a protocol requires a limit, the caller gave none and nothing is known of the model. */
+/**
+ * Sent where a protocol requires a limit, the caller gave none and nothing is known of the model.
+ */
 const USUAL_OUTPUT = 8000;
 
 /** The rows that one import writes. Each source fills it; `routes-file.ts` makes files of it. */
@@ -112,7 +123,8 @@ export class ImportedConfiguration implements Reading {
     const added: PlannedProvider = {
       id: this.#providerNames.take(asId(name, "provider")),
       preset,
-      facts: DIALECTS[typeof dialect === "string" && isDialectName(dialect) ? dialect : "openai-chat"],
+      facts:
+        DIALECTS[typeof dialect === "string" && isDialectName(dialect) ? dialect : "openai-chat"],
       row,
       region,
       totals: new Set(),
@@ -145,12 +157,21 @@ export class ImportedConfiguration implements Reading {
     if (!servedBy(provider).includes(operation))
       return `the protocol of provider \`${provider.id}\` does not support ${operation}`;
     const shown = modelIdEvidence(upstream);
-    const address = provider.row["base_url"] ?? presetOf(provider.preset)?.regions?.[provider.region];
-    const host = typeof address === "string" && URL.canParse(address) ? hostEvidence(new URL(address).hostname) : null;
-    if (shown !== null && host !== null && compareAreas(host.location, shown.location) === "elsewhere")
+    const address =
+      provider.row["base_url"] ?? presetOf(provider.preset)?.regions?.[provider.region];
+    const host =
+      typeof address === "string" && URL.canParse(address)
+        ? hostEvidence(new URL(address).hostname)
+        : null;
+    if (
+      shown !== null &&
+      host !== null &&
+      compareAreas(host.location, shown.location) === "elsewhere"
+    )
       return "the name of the model has another region than the address: correct one of them";
     const sample = presetOf(provider.preset)?.sample;
-    const exact = sample?.upstream_model === upstream && listed(sample.row["operations"]).includes(operation);
+    const exact =
+      sample?.upstream_model === upstream && listed(sample.row["operations"]).includes(operation);
     const model = this.#model(provider, wish, sample, exact);
     if (model === null)
       return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
@@ -161,7 +182,8 @@ export class ImportedConfiguration implements Reading {
       model,
       provider,
       upstream,
-      // A region in the provider's name of the model is wider or narrower than the host, never another one.
+      // A region in the provider's name of the model is wider or narrower than the host, never
+      // another one.
       region: shown === null ? provider.region : (shown.location.at(-1) ?? "global"),
       capabilities: new Set(capabilities),
       batch: (exact ? sample?.batch : null) ?? null,
@@ -183,7 +205,9 @@ export class ImportedConfiguration implements Reading {
     const { upstream, base, operation } = wish;
     const vectors = operation === "embed" ? vectorsOf(wish) : null;
     if (operation === "embed" && vectors === null) return null;
-    const keys = exact ? ["signature_family", "reasoning", "refuses", "accepts"] : ["signature_family"];
+    const keys = exact
+      ? ["signature_family", "reasoning", "refuses", "accepts"]
+      : ["signature_family"];
     const rest = Object.fromEntries(
       (operation === "generate" ? keys : []).flatMap((key) => {
         const value = sample?.row[key];
@@ -193,7 +217,9 @@ export class ImportedConfiguration implements Reading {
     const name = asName(base ?? upstream, "model");
     const dimensions = vectors?.dimensions ?? [];
     const same = canonicalJson([name, operation, rest, dimensions]);
-    let model = this.models.find((one) => canonicalJson([one.name, one.operation, one.rest, one.dimensions]) === same);
+    let model = this.models.find(
+      (one) => canonicalJson([one.name, one.operation, one.rest, one.dimensions]) === same,
+    );
     if (model === undefined) {
       model = {
         id: this.#modelNames.take(name),
@@ -211,7 +237,10 @@ export class ImportedConfiguration implements Reading {
       this.models.push(model);
     }
     model.spots.push(wish.spot);
-    model.contextWindow = smaller(model.contextWindow, vectors?.window ?? tokens(wish.contextWindow));
+    model.contextWindow = smaller(
+      model.contextWindow,
+      vectors?.window ?? tokens(wish.contextWindow),
+    );
     model.maxOutput = smaller(model.maxOutput, tokens(wish.maxOutput));
     if (provider.facts.demandsOutputLimit && operation === "generate") {
       const usual = sample?.row["default_max_output_tokens"];
@@ -227,9 +256,15 @@ export class ImportedConfiguration implements Reading {
     exact: boolean,
   ): readonly Capability[] {
     if (operation === "embed" || operation === "rerank") return [];
-    const ofSample = listed(sample?.row["capabilities"]).filter((name) => isCapability(name) && !HOSTED.has(name));
+    const ofSample = listed(sample?.row["capabilities"]).filter(
+      (name) => isCapability(name) && !HOSTED.has(name),
+    );
     const usual = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
-    if (!exact && operation === "generate" && [...COMMON, "image_input" as const].some((name) => !stated.has(name))) {
+    if (
+      !exact &&
+      operation === "generate" &&
+      [...COMMON, "image_input" as const].some((name) => !stated.has(name))
+    ) {
       const known = this.assumed.get(preset ?? "") ?? new Map<string, Spot>();
       this.assumed.set(preset ?? "", known.set(upstream, spot));
     }
@@ -257,7 +292,9 @@ function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish): {
 } | null {
   const known = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
   const length =
-    typeof dimensions === "number" && dimensions >= 1 && dimensions <= 65_536 ? Math.floor(dimensions) : null;
+    typeof dimensions === "number" && dimensions >= 1 && dimensions <= 65_536
+      ? Math.floor(dimensions)
+      : null;
   const window = tokens(contextWindow) ?? known?.window ?? null;
   if (length !== null && window !== null && known?.dimensions.includes(length) !== true)
     return { dimensions: [length], usual: null, window };
@@ -320,14 +357,27 @@ interface EmbeddingModel {
   readonly window: number;
 }
 
-/** No gateway's configuration has these. From the vendors' pages that docs/providers.md and docs/presets.md cite. */
+/**
+ * No gateway's configuration has these. From the vendors' pages that docs/providers.md and
+ * docs/presets.md cite.
+ */
 const EMBEDDING_MODELS: readonly EmbeddingModel[] = [
   { form: /^text-embedding-3-small$/, dimensions: [512, 1536], usual: 1536, window: 8192 },
   { form: /^text-embedding-3-large$/, dimensions: [256, 1024, 3072], usual: 3072, window: 8192 },
   { form: /^text-embedding-ada-002$/, dimensions: [1536], window: 8192 },
   { form: /^amazon\.titan-embed-text-v2/, dimensions: [256, 512, 1024], usual: 1024, window: 8192 },
-  { form: /^amazon\.nova-2-multimodal-embeddings/, dimensions: [256, 384, 1024, 3072], usual: 3072, window: 8192 },
-  { form: /^(?:cohere\.)?embed-v4/i, dimensions: [256, 512, 1024, 1536], usual: 1536, window: 128_000 },
+  {
+    form: /^amazon\.nova-2-multimodal-embeddings/,
+    dimensions: [256, 384, 1024, 3072],
+    usual: 3072,
+    window: 8192,
+  },
+  {
+    form: /^(?:cohere\.)?embed-v4/i,
+    dimensions: [256, 512, 1024, 1536],
+    usual: 1536,
+    window: 128_000,
+  },
   {
     form: /^(?:cohere[.-])?embed-(?:v3-)?(?:english|multilingual)(?:-v3(?:\.0|:0)?)?$/i,
     dimensions: [1024],

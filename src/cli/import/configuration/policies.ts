@@ -13,7 +13,9 @@ function policy(id: string, text: string, mode: PlannedPolicy["mode"] = "enforce
 /** Sorted, so that an equal source gives an equal text. */
 function set(texts: Iterable<string>): string {
   const sorted = [...new Set(texts)].toSorted();
-  return sorted.length === 0 ? "set()" : `{${sorted.map((text) => JSON.stringify(text)).join(", ")}}`;
+  return sorted.length === 0
+    ? "set()"
+    : `{${sorted.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
 
 function mapOfSets(sets: ReadonlyMap<string, readonly string[]>): string {
@@ -140,7 +142,10 @@ pass.route_listed if {
   );
 }
 
-/** A condition on the labels of key and workspace, in disjunctive form: any group of which all terms hold. */
+/**
+ * A condition on the labels of key and workspace, in disjunctive form: any group of which all terms
+ * hold.
+ */
 interface LabelTerm {
   readonly label: string;
   readonly holds: boolean;
@@ -161,7 +166,9 @@ export function branchPolicy(routes: ReadonlyMap<string, readonly Branch[]>): Pl
     for (const [number, { when, endpoints }] of branches.entries()) {
       const rule = `branch_${index + 1}_${number + 1}`;
       for (const terms of when ?? []) {
-        const lines = terms.map(({ label, holds }) => `\t${holds ? "" : "not "}${JSON.stringify(label)} in held\n`);
+        const lines = terms.map(
+          ({ label, holds }) => `\t${holds ? "" : "not "}${JSON.stringify(label)} in held\n`,
+        );
         blocks.push(`${rule} if {\n${lines.join("")}}\n`);
       }
       const conditions = [

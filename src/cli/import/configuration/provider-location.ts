@@ -6,7 +6,10 @@ import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import type { Reading, Spot } from "../source.ts";
 import { asId } from "./rows.ts";
 
-/** Region of providers whose source does not say where they process; no area holds it, so that policies about areas deny it. */
+/**
+ * Region of providers whose source does not say where they process; no area holds it, so that
+ * policies about areas deny it.
+ */
 export const UNSTATED = "unstated";
 /** Region of hosts in a network of one's own. */
 export const OWN = "on-premises";
@@ -24,7 +27,11 @@ interface PlacedProvider {
   /** The host is on this machine or in a private network. */
   readonly isPrivate: boolean;
   /** Keys of the row. */
-  readonly address: { readonly base_url?: string; readonly network?: "private" | "public"; readonly plaintext?: true };
+  readonly address: {
+    readonly base_url?: string;
+    readonly network?: "private" | "public";
+    readonly plaintext?: true;
+  };
 }
 
 /**
@@ -41,7 +48,8 @@ export function placeProvider(
   { report }: Reading,
 ): PlacedProvider {
   const claimed = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
-  const { region, baseUrl, doubt } = given === null ? ofPreset(preset, claimed) : ofAddress(preset, given, claimed);
+  const { region, baseUrl, doubt } =
+    given === null ? ofPreset(preset, claimed) : ofAddress(preset, given, claimed);
   if (doubt !== undefined) report.add("decide", spot, doubt);
   if (baseUrl === null) return { region, isPrivate: region === OWN, address: {} };
   const { protocol, hostname } = new URL(baseUrl);
@@ -76,13 +84,16 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
     return {
       region: (isShown ? declared : claimed) ?? UNSTATED,
       baseUrl: address,
-      doubt: "the host contains a name of your account, which the source does not have: replace the part in capitals",
+      doubt:
+        "the host contains a name of your account, which the source does not have: replace the part in capitals",
     };
   }
   const known = Object.entries(regions);
-  if (claimed !== null && Object.hasOwn(regions, claimed)) return { region: claimed, baseUrl: null };
+  if (claimed !== null && Object.hasOwn(regions, claimed))
+    return { region: claimed, baseUrl: null };
   const area = claimed === null ? null : areaOf(claimed);
-  const inArea = area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
+  const inArea =
+    area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
   if (inArea !== undefined) {
     const doubt = `\`${inArea[0]}\` is the first region of \`${claimed}\` that the preset has: write the one that you use`;
     return { region: inArea[0], baseUrl: null, doubt };
@@ -96,7 +107,11 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
   return { region: widest, baseUrl: null, doubt };
 }
 
-function ofAddress(preset: Preset | undefined, given: string, claimed: string | null): ProviderLocation {
+function ofAddress(
+  preset: Preset | undefined,
+  given: string,
+  claimed: string | null,
+): ProviderLocation {
   const bare = (url: string): string => url.replace(/\/+$/, "");
   const known = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
   if (known !== undefined) return { region: known[0], baseUrl: null };
@@ -118,7 +133,8 @@ const PROTOCOLS: Readonly<Record<string, JsonObject>> = {
 const PROTOCOL_HOSTS = /\.openai\.com$/;
 
 /**
- * The preset of an address, or the keys of a row without one: another server gets none of the members that only the vendor has.
+ * The preset of an address, or the keys of a row without one: another server gets none of the
+ * members that only the vendor has.
  *
  * @param preset `null`: nothing is known but that the server speaks OpenAI's protocol.
  * @param base valid; `null` where the preset's own is meant.
@@ -128,18 +144,27 @@ export function presetAt(
   base: string | null,
 ): { readonly preset: string | null; readonly row: JsonObject } {
   const other = preset === null ? OPEN_SERVER : PROTOCOLS[preset];
-  const isOther = preset === null || (base !== null && !PROTOCOL_HOSTS.test(new URL(base).hostname));
+  const isOther =
+    preset === null || (base !== null && !PROTOCOL_HOSTS.test(new URL(base).hostname));
   return other !== undefined && isOther ? { preset: null, row: other } : { preset, row: {} };
 }
 
-/** Addresses of private networks, names without a dot, and names that only a network of one's own resolves. */
+/**
+ * Addresses of private networks, names without a dot, and names that only a network of one's own
+ * resolves.
+ */
 function isOwnHost(hostname: string): boolean {
   const kind = hostKind(hostname);
   if (kind !== null) return kind === "private";
-  return !hostname.includes(".") || /\.(?:local|internal|lan|home\.arpa|svc)$|\.svc\./.test(hostname);
+  return (
+    !hostname.includes(".") || /\.(?:local|internal|lan|home\.arpa|svc)$|\.svc\./.test(hostname)
+  );
 }
 
-/** The group that a region is listed in; the compiler compares regions of a group named after an area with hosts. */
+/**
+ * The group that a region is listed in; the compiler compares regions of a group named after an
+ * area with hosts.
+ */
 export function groupOf(region: string): string {
   if (region === UNSTATED) return UNSTATED;
   const area = areaOf(region);
@@ -147,60 +172,99 @@ export function groupOf(region: string): string {
 }
 
 /** Paths of single operations, which a base URL does not have. */
-const OPERATION_PATH = /\/(?:chat\/completions|completions|embeddings|rerank|v1\/messages|messages)\/*$/;
+const OPERATION_PATH =
+  /\/(?:chat\/completions|completions|embeddings|rerank|v1\/messages|messages)\/*$/;
 
 /** Where calls go: an address of the source, or one that only the source's surroundings have. */
 export interface Address {
-  /** Without credentials, query and slash at the end; {@link MISSING_ADDRESS} where the source does not have it. */
+  /**
+   * Without credentials, query and slash at the end; {@link MISSING_ADDRESS} where the source does
+   * not have it.
+   */
   readonly base: string;
-  /** Name of the variable that has it, or of the line, so that two missing addresses are two providers; `null` for an address of the source. */
+  /**
+   * Name of the variable that has it, or of the line, so that two missing addresses are two
+   * providers; `null` for an address of the source.
+   */
   readonly missing: string | null;
 }
 
 /**
- * Written for an address that is not in the source. A preset's own host would get prompts and keys of another server; `.invalid` never resolves
- * (RFC 2606, section 2), and `check` reports the capitals.
+ * Written for an address that is not in the source. A preset's own host would get prompts and keys
+ * of another server; `.invalid` never resolves (RFC 2606, section 2), and `check` reports the
+ * capitals.
  */
 const MISSING_ADDRESS = "https://RESOURCE.invalid";
 
-/** Reports an address that the source does not have. @param variable that has it, where the source names one. */
-export function missingAddress(variable: string | null, spot: Spot, why: string, { report }: Reading): Address {
+/**
+ * Reports an address that the source does not have. @param variable that has it, where the source
+ * names one.
+ */
+export function missingAddress(
+  variable: string | null,
+  spot: Spot,
+  why: string,
+  { report }: Reading,
+): Address {
   const text = `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`;
   report.add("decide", spot, text);
-  return { base: MISSING_ADDRESS, missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`) };
+  return {
+    base: MISSING_ADDRESS,
+    missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`),
+  };
 }
 
 /**
- * Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$(X)`, `{{ X }}`, `{x}`, `<x>`, `[x]`, `%X%`; parts of a host in capitals
- * and `your-host`, which are of documentation.
+ * Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$(X)`, `{{ X }}`, `{x}`,
+ * `<x>`, `[x]`, `%X%`; parts of a host in capitals and `your-host`, which are of documentation.
  */
 const TEMPLATE =
   /(?:^os\.environ\/|\$|\{|<|\[(?![\d:a-f.]+\])|%(?=\w+%)|\/\/(?:[^/]*\.)?(?=[A-Z][A-Z\d_-]{2,}(?:[.:/]|$)|your[_-]))\W*([A-Za-z_]\w*)?/;
-/** URLs take a host that ends in a number for an IPv4 address (WHATWG URL, section 3.5, "ends in a number"). */
+/**
+ * URLs take a host that ends in a number for an IPv4 address (WHATWG URL, section 3.5, "ends in a
+ * number").
+ */
 const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 
 /** A base URL of the source as routes.yaml takes it. */
 export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
   const { findings, report } = reading;
-  if (text.trim() === "") return missingAddress(null, spot, "the address is empty in the source", reading);
+  if (text.trim() === "")
+    return missingAddress(null, spot, "the address is empty in the source", reading);
   const template = TEMPLATE.exec(text);
   if (template !== null) {
     const variable = template[1] ?? null;
     const where = variable === null || looksLikeSecret(variable) ? "" : ` (\`${variable}\`)`;
-    return missingAddress(variable, spot, `the address is not in the source but in its environment${where}`, reading);
+    return missingAddress(
+      variable,
+      spot,
+      `the address is not in the source but in its environment${where}`,
+      reading,
+    );
   }
   if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
-    const why = "no URL can have this host, because its last part is a number. Give the server another name";
+    const why =
+      "no URL can have this host, because its last part is a number. Give the server another name";
     return missingAddress(null, spot, why, reading);
   }
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
-    findings.add("WRONG_VALUE", spot.at, "this is not an http(s) URL", "write scheme, host and path");
+    findings.add(
+      "WRONG_VALUE",
+      spot.at,
+      "this is not an http(s) URL",
+      "write scheme, host and path",
+    );
     return { base: MISSING_ADDRESS, missing: "" };
   }
   const { protocol, host, pathname, username, password, search, hash } = new URL(text);
   if (username !== "" || password !== "")
-    report.add("decide", spot, "the URL holds credentials, which are not carried over; put them into the environment");
-  if (search !== "" || hash !== "") report.add("left_out", spot, "the query of the URL: base URLs have none");
+    report.add(
+      "decide",
+      spot,
+      "the URL holds credentials, which are not carried over; put them into the environment",
+    );
+  if (search !== "" || hash !== "")
+    report.add("left_out", spot, "the query of the URL: base URLs have none");
   const base = `${protocol}//${host}${pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
   if (!looksLikeSecret(base)) return { base, missing: null };
   const why = "the address looks as if it held a credential, so it is not carried over";

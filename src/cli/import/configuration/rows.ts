@@ -7,7 +7,10 @@ import { presetOf } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
 import type { Spot } from "../source.ts";
 
-/** Rows of a routes.yaml before they are written. Values that several rows of the source share are collected in them. */
+/**
+ * Rows of a routes.yaml before they are written. Values that several rows of the source share are
+ * collected in them.
+ */
 export interface PlannedProvider {
   readonly id: string;
   readonly preset: string | null;
@@ -15,7 +18,10 @@ export interface PlannedProvider {
   /** Without the members below. */
   readonly row: JsonObject;
   readonly region: string;
-  /** Of the rows of the source, seconds; `null` for a row without one, which keeps the default. The longest is written. */
+  /**
+   * Of the rows of the source, seconds; `null` for a row without one, which keeps the default. The
+   * longest is written.
+   */
   readonly totals: Set<number | null>;
   readonly firstTokens: Set<number>;
   readonly spots: Spot[];
@@ -51,8 +57,14 @@ export interface PlannedEndpoint {
   readonly spot: Spot;
 }
 
-/** Whether requests for the one can go to the other: the same kind of call, and vectors that can be compared. */
-export function canReplace({ model: one }: PlannedEndpoint, { model: other }: PlannedEndpoint): boolean {
+/**
+ * Whether requests for the one can go to the other: the same kind of call, and vectors that can be
+ * compared.
+ */
+export function canReplace(
+  { model: one }: PlannedEndpoint,
+  { model: other }: PlannedEndpoint,
+): boolean {
   return one.operation === other.operation && (one.operation !== "embed" || one === other);
 }
 
@@ -62,7 +74,10 @@ export function weightsOf(
 ): ReadonlyMap<string, number> {
   const scale = Math.max(1, ...shares.map(({ weight }) => weight / 1_000_000));
   return new Map(
-    shares.map(({ endpoint, weight }) => [endpoint.id, Number((Math.max(0, weight) / scale).toPrecision(6))]),
+    shares.map(({ endpoint, weight }) => [
+      endpoint.id,
+      Number((Math.max(0, weight) / scale).toPrecision(6)),
+    ]),
   );
 }
 
@@ -98,7 +113,10 @@ export interface PlannedPolicy {
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** US dollars per million tokens, from dollars per token; without the digits that a binary fraction adds. */
+/**
+ * US dollars per million tokens, from dollars per token; without the digits that a binary fraction
+ * adds.
+ */
 export function perMillion(perToken: number): number {
   return Math.min(1_000_000, Number((Math.max(0, perToken) * 1_000_000).toPrecision(9)));
 }
@@ -108,7 +126,9 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
 /** Ids of providers, workspaces, regions and labels. */
 const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
-/** A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`. */
+/**
+ * A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`.
+ */
 export function asName(text: string, fallback: string): string {
   return respelt(text, NAME, /[^A-Za-z0-9._:/-]+/g, 120) ?? fallback;
 }
@@ -118,7 +138,10 @@ export function asId(text: string, fallback: string): string {
   return respelt(text, ID, /[^a-z0-9_]+/g, 58) ?? fallback;
 }
 
-/** `null` where no name is left, and for a probable credential. @param most characters, with room for a number behind them. */
+/**
+ * `null` where no name is left, and for a probable credential. @param most characters, with room
+ * for a number behind them.
+ */
 function respelt(text: string, form: RegExp, others: RegExp, most: number): string | null {
   if (looksLikeSecret(text)) return null;
   const spelt = form.test(text)
@@ -155,7 +178,10 @@ export function meansNoKey(text: string): boolean {
   return NO_KEY.test(text);
 }
 
-/** The environment variables that routes.yaml refers to. Literal keys of the source are compared here, and written nowhere. */
+/**
+ * The environment variables that routes.yaml refers to. Literal keys of the source are compared
+ * here, and written nowhere.
+ */
 export class Secrets {
   /** Literal key → variable. */
   readonly #byKey = new Map<string, string>();
@@ -190,7 +216,8 @@ export class Secrets {
       .replace(/^(?=\d)/, "_")
       .slice(0, 120);
     let free = base;
-    for (let number = 2; this.#reserved.has(free) || this.#variables.has(free); number += 1) free = `${base}_${number}`;
+    for (let number = 2; this.#reserved.has(free) || this.#variables.has(free); number += 1)
+      free = `${base}_${number}`;
     return free;
   }
 
@@ -209,7 +236,8 @@ export function presetVariable(preset: string | null): string | null {
 }
 
 /** Reported where the source has no key for a server that is not known to need none. */
-export const MISSING_KEY = "the source has no key for this server: `auth: none`; write `auth` if it requires one";
+export const MISSING_KEY =
+  "the source has no key for this server: `auth: none`; write `auth` if it requires one";
 
 /**
  * `auth` of a row whose key is in a variable, in the form of the preset.
@@ -217,7 +245,10 @@ export const MISSING_KEY = "the source has no key for this server: `auth: none`;
  * @param variable `null`: the provider wants no key.
  * @returns an empty object where the preset has the same.
  */
-export function keyedAuth(preset: string | null, variable: string | null): { readonly auth?: JsonValue } {
+export function keyedAuth(
+  preset: string | null,
+  variable: string | null,
+): { readonly auth?: JsonValue } {
   const own = presetOf(preset)?.provider["auth"];
   if (variable === null) return own === "none" ? {} : { auth: "none" };
   if (variable === presetVariable(preset)) return {};

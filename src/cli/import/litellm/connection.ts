@@ -72,15 +72,24 @@ export function connectionOf(
   const facts = presetOf(preset);
   // The preset has a placeholder of its own, in the form of the provider's hosts.
   const hasForm = row.cloud === undefined && facts?.address !== undefined;
-  const base = address === null || (missing !== null && hasForm) ? null : withPath(address.base, path);
+  const base =
+    address === null || (missing !== null && hasForm) ? null : withPath(address.base, path);
   const version = versionOf(params, preset, row, imported);
-  const cloud = row.cloud === undefined ? null : CLOUDS[row.cloud](params, form?.row, base, imported);
+  const cloud =
+    row.cloud === undefined ? null : CLOUDS[row.cloud](params, form?.row, base, imported);
   const given = cloud?.baseUrl ?? base;
   const claimed = region ?? (row.forwards === true ? UNSTATED : null);
-  const isNamed = claimed !== null && cloud === null && given === null && facts?.regions !== undefined;
+  const isNamed =
+    claimed !== null && cloud === null && given === null && facts?.regions !== undefined;
   const spot = params.spot("api_base");
   // A claim about the region does not change the host that is called.
-  const location = placeProvider(facts, given, cloud?.region ?? (isNamed ? null : claimed), spot, imported);
+  const location = placeProvider(
+    facts,
+    given,
+    cloud?.region ?? (isNamed ? null : claimed),
+    spot,
+    imported,
+  );
   const unpinned = "the address does not pin the region: docs/presets.md has addresses that do";
   if (isNamed) report.add("decide", params.spot("region_name"), unpinned);
   const suggested = row.variable ?? presetVariable(preset) ?? `${prefix.toUpperCase()}_API_KEY`;
@@ -99,11 +108,15 @@ export function connectionOf(
     missing,
     spot: params,
   });
-  if (!/^[!-~]{1,256}$/.test(upstream)) return "the name of the model has spaces, or more than 256 characters";
+  if (!/^[!-~]{1,256}$/.test(upstream))
+    return "the name of the model has spaces, or more than 256 characters";
   return { provider, upstream };
 }
 
-/** The preset of a row, and the path that its address ends with. @param preset for models of this form. */
+/**
+ * The preset of a row, and the path that its address ends with. @param preset for models of this
+ * form.
+ */
 function presetFor(
   row: LiteLlmProvider,
   preset: string | null | undefined,
@@ -113,7 +126,9 @@ function presetFor(
   if (preset !== undefined) return { ...row, preset };
   if (isResponses && row.responses !== undefined) return { ...row, preset: row.responses };
   const version = params.text("api_version");
-  return row.versioned !== undefined && version !== null && !V1_VERSIONS.test(version) ? row.versioned : row;
+  return row.versioned !== undefined && version !== null && !V1_VERSIONS.test(version)
+    ? row.versioned
+    : row;
 }
 
 function withPath(base: string, path: string): string {
@@ -146,10 +161,13 @@ function addressOf(
     return missingAddress(usual, params, `LiteLLM reads the address from \`${usual}\``, imported);
   }
   const written = textOf(given);
-  const set = written.startsWith(REFERENCE) ? environment.item(written.slice(REFERENCE.length)) : null;
+  const set = written.startsWith(REFERENCE)
+    ? environment.item(written.slice(REFERENCE.length))
+    : null;
   const { base, missing } = baseUrlOf(textOf(set ?? given), given, imported);
   if (missing !== null) return { base, missing };
-  for (const item of [given, set ?? []].flat()) imported.report.add("carried", item, "`base_url` of the provider");
+  for (const item of [given, set ?? []].flat())
+    imported.report.add("carried", item, "`base_url` of the provider");
   return { base: row.trim === undefined ? base : base.replace(row.trim, ""), missing };
 }
 
@@ -158,7 +176,9 @@ function textOf({ node }: Item): string {
   return node.kind === "scalar" ? String(node.value) : "";
 }
 
-/** The version that the deployment paths are called with; `null` for the `v1` path, which has none. */
+/**
+ * The version that the deployment paths are called with; `null` for the `v1` path, which has none.
+ */
 function versionOf(
   params: Fields,
   preset: string | null,
@@ -190,7 +210,9 @@ function keyOf(
   isPrivate: boolean,
   { report, secrets }: ImportedConfiguration,
 ): { readonly auth?: JsonValue } {
-  const token = params.has("azure_ad_token") ? variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", secrets) : null;
+  const token = params.has("azure_ad_token")
+    ? variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", secrets)
+    : null;
   if (token !== null) return { auth: { bearer: { env: token } } };
   const variable = variableOf(params, "api_key", suggested, secrets);
   if (variable !== null || params.has("api_key")) return keyedAuth(preset, variable);
@@ -207,11 +229,17 @@ export function reserveVariables(tree: ConfigNode, secrets: Secrets): void {
 }
 
 /**
- * The variable of a key of the source; `null` where it is absent, and where the source states that the server wants no key.
+ * The variable of a key of the source; `null` where it is absent, and where the source states that
+ * the server wants no key.
  *
  * @param suggested name for a literal key.
  */
-function variableOf(fields: Fields, name: string, suggested: string, secrets: Secrets): string | null {
+function variableOf(
+  fields: Fields,
+  name: string,
+  suggested: string,
+  secrets: Secrets,
+): string | null {
   const text = fields.text(name);
   if (text === null) return null;
   if (text.startsWith(REFERENCE)) {
@@ -225,11 +253,20 @@ function variableOf(fields: Fields, name: string, suggested: string, secrets: Se
     return null;
   }
   const variable = secrets.literal(text, suggested, fields.spot(name));
-  fields.note("decide", name, `this line holds a key: put it into the environment as \`${variable}\``);
+  fields.note(
+    "decide",
+    name,
+    `this line holds a key: put it into the environment as \`${variable}\``,
+  );
   return variable;
 }
 
-function nameOf(base: string, region: string, missing: string | null, address: string | undefined): string {
+function nameOf(
+  base: string,
+  region: string,
+  missing: string | null,
+  address: string | undefined,
+): string {
   const label = missing ?? (address === undefined ? null : labelOf(new URL(address).hostname));
   if (label !== null) return asId(`${base}-${label}`, base);
   return asId(["global", OWN, UNSTATED].includes(region) ? base : `${base}-${region}`, base);
@@ -265,14 +302,21 @@ const CLOUDS: Readonly<Record<NonNullable<LiteLlmProvider["cloud"]>, ConnectClou
 /** Parts of a key, which the row reads from the variables of AWS's own tools. */
 const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
 
-const ROLE_KEYS = ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"];
+const ROLE_KEYS = [
+  "aws_session_name",
+  "aws_web_identity_token",
+  "aws_sts_endpoint",
+  "aws_external_id",
+];
 
 function connectAmazon(
   ...[params, row, base, { findings, report, secrets }]: Parameters<ConnectCloud>
 ): CloudConnection {
   const region = namedRegion(params, "aws_region_name", AWS_REGION, "eu-west-1", findings);
-  if (region !== null) params.note("carried", "aws_region_name", "region of the provider, and of its host");
-  const shown = modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
+  if (region !== null)
+    params.note("carried", "aws_region_name", "region of the provider, and of its host");
+  const shown =
+    modelIdEvidence((params.text("model") ?? "").split("/").at(-1) ?? "")?.location.at(-1) ?? null;
   if (region === null && base === null)
     report.add(
       "decide",
@@ -287,16 +331,19 @@ function connectAmazon(
     if (isReference(item.node)) secrets.named(variable);
     else secrets.literal(text, variable, item);
     const signed = `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`;
-    if (text === `${REFERENCE}${variable}`) params.note("carried", name, `environment variable \`${variable}\``);
+    if (text === `${REFERENCE}${variable}`)
+      params.note("carried", name, `environment variable \`${variable}\``);
     else params.note("decide", name, signed);
   }
   const profile = params.plain("aws_profile_name", "the profile");
-  if (profile !== null) params.note("carried", "aws_profile_name", "`credentials: shared_file` with the profile");
+  if (profile !== null)
+    params.note("carried", "aws_profile_name", "`credentials: shared_file` with the profile");
   const identity =
     "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both";
   params.note("changed", "aws_role_name", identity);
   params.note("decide", ROLE_KEYS, "belongs to the role: the platform's own variables have it");
-  const credentials = profile !== null ? "shared_file" : params.has("aws_role_name") ? "web_identity" : "env";
+  const credentials =
+    profile !== null ? "shared_file" : params.has("aws_role_name") ? "web_identity" : "env";
   // A private host does not show for which region calls are signed.
   const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
   const isPlain = credentials === "env" && row === undefined && !isOwnHost;
@@ -319,14 +366,27 @@ const AWS_REGION = /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/;
 const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/;
 
 /** A region that becomes part of a host: anything else is a finding. */
-function namedRegion(params: Fields, name: string, form: RegExp, example: string, findings: Findings): string | null {
+function namedRegion(
+  params: Fields,
+  name: string,
+  form: RegExp,
+  example: string,
+  findings: Findings,
+): string | null {
   const text = params.plain(name, "the region");
   if (text === null || form.test(text)) return text;
-  findings.add("WRONG_VALUE", params.spot(name).at, "this is not a region of this cloud", `such as \`${example}\``);
+  findings.add(
+    "WRONG_VALUE",
+    params.spot(name).at,
+    "this is not a region of this cloud",
+    `such as \`${example}\``,
+  );
   return null;
 }
 
-function connectGoogle(...[params, , base, { findings, report }]: Parameters<ConnectCloud>): CloudConnection {
+function connectGoogle(
+  ...[params, , base, { findings, report }]: Parameters<ConnectCloud>
+): CloudConnection {
   const project = params.plain("vertex_project", "the project") ?? "PROJECT";
   const named = namedRegion(params, "vertex_location", GOOGLE_LOCATION, "europe-west4", findings);
   for (const name of ["vertex_project", "vertex_location"]) {
@@ -335,18 +395,25 @@ function connectGoogle(...[params, , base, { findings, report }]: Parameters<Con
       params.note("carried", name, "`base_url` and `region` of the provider");
   }
   if (!params.has("vertex_location"))
-    report.add("decide", params, "no location is given: `us-central1`, LiteLLM's default, is written");
-  if (project === "PROJECT") report.add("decide", params, "no project is given: replace PROJECT with yours");
+    report.add(
+      "decide",
+      params,
+      "no location is given: `us-central1`, LiteLLM's default, is written",
+    );
+  if (project === "PROJECT")
+    report.add("decide", params, "no project is given: replace PROJECT with yours");
   // A location of the environment is not LiteLLM's default.
   const location = named ?? (params.has("vertex_location") ? "REGION" : "us-central1");
-  const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
+  const host =
+    location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   const owner = /(?:^|\/)claude/.test(params.text("model") ?? "") ? "anthropic" : "google";
   const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
   return {
     auth: googleCredentials(params),
     region: location === "REGION" ? null : location,
     // Calls meant for an address of the source must not reach Google's.
-    baseUrl: base ?? `https://${host}/v1/projects/${safe}/locations/${location}/publishers/${owner}`,
+    baseUrl:
+      base ?? `https://${host}/v1/projects/${safe}/locations/${location}/publishers/${owner}`,
   };
 }
 
@@ -354,7 +421,12 @@ function googleCredentials(params: Fields): CloudConnection["auth"] {
   const item = params.item("vertex_credentials");
   if (item === null) return {};
   const file = textOf(item);
-  if (isReference(item.node) || !/^[^\s{}]{1,1024}$/.test(file) || file.startsWith("/") || file.includes("..")) {
+  if (
+    isReference(item.node) ||
+    !/^[^\s{}]{1,1024}$/.test(file) ||
+    file.startsWith("/") ||
+    file.includes("..")
+  ) {
     const what =
       "`credentials: adc` reads the file that GOOGLE_APPLICATION_CREDENTIALS names: set it to the path of this account's file";
     params.note("decide", "vertex_credentials", what);

@@ -2,13 +2,20 @@ import type { Capability } from "../../../canon/capability.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import { type ImportedConfiguration, modeOf, operationOf } from "../configuration/imported-configuration.ts";
+import {
+  type ImportedConfiguration,
+  modeOf,
+  operationOf,
+} from "../configuration/imported-configuration.ts";
 import { perMillion, type PlannedEndpoint } from "../configuration/rows.ts";
 import { type Fields, type KnownKeys, OUTCOMES, REFERENCE, type Spot } from "../source.ts";
 import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./connection.ts";
 import sections from "./known-keys.json" with { type: "json" };
 
-/** Keys of LiteLLM's configuration that need no reading, as config_settings of its documentation lists them, by section; `file` has the sections themselves. */
+/**
+ * Keys of LiteLLM's configuration that need no reading, as config_settings of its documentation
+ * lists them, by section; `file` has the sections themselves.
+ */
 export function knownKeys(section: keyof typeof sections): KnownKeys {
   return Object.fromEntries(
     sections[section].flatMap(({ outcome, text, keys }) => {
@@ -41,7 +48,10 @@ export interface Wildcard {
   readonly pattern: string;
   /** `litellm_params.model`. */
   readonly model: string;
-  /** The row for one model, by the text that the star matched. @returns `null`, after a line of the report, where there can be none. */
+  /**
+   * The row for one model, by the text that the star matched. @returns `null`, after a line of the
+   * report, where there can be none.
+   */
   readonly row: (star: string) => Deployment | null;
   readonly spot: Spot;
 }
@@ -85,11 +95,17 @@ const LIMIT =
 const LIMITS: KnownKeys = { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] };
 
 /** `null` after an error. */
-export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration): ReadRow | null {
+export function readRow(
+  row: Fields,
+  surroundings: Surroundings,
+  imported: ImportedConfiguration,
+): ReadRow | null {
   const name = row.plain("model_name", "the name");
   const own = row.fields("litellm_params");
-  if (!row.has("model_name")) row.missing("model_name", "write the name that callers send as `model`");
-  if (!row.has("litellm_params")) row.missing("litellm_params", "write `model` and its settings below it");
+  if (!row.has("model_name"))
+    row.missing("model_name", "write the name that callers send as `model`");
+  if (!row.has("litellm_params"))
+    row.missing("litellm_params", "write `model` and its settings below it");
   else if (!own.has("model")) own.missing("model", "write `PROVIDER/MODEL`");
   if (name === null || !own.has("model")) return null;
   const info = row.fields("model_info");
@@ -99,7 +115,11 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
     deploymentOf(route, fields, info, surroundings, imported);
   const finish = (): void => {
     if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
-      imported.report.add("left_out", row, "no route has this row: the line of its `model` has the reason");
+      imported.report.add(
+        "left_out",
+        row,
+        "no route has this row: the line of its `model` has the reason",
+      );
       return;
     }
     row.note("carried", "model_name", "name of the route");
@@ -127,15 +147,25 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
 }
 
 /** The parameters with those of their credential. */
-function withCredential(own: Fields, { credentials }: Surroundings, { report }: ImportedConfiguration): Fields {
+function withCredential(
+  own: Fields,
+  { credentials }: Surroundings,
+  { report }: ImportedConfiguration,
+): Fields {
   const item = own.item("litellm_credential_name");
   if (item === null) return own;
   const name = own.text("litellm_credential_name") ?? "";
   const found = credentials.get(name);
   if (found === undefined) {
-    report.add("decide", item, "`credential_list` has no such credential: write `auth` of the provider");
+    report.add(
+      "decide",
+      item,
+      "`credential_list` has no such credential: write `auth` of the provider",
+    );
     // A stored credential may have an address besides its key.
-    return ADDRESSES.some((one) => own.has(one)) ? own : own.with("api_base", `${REFERENCE}${name}`);
+    return ADDRESSES.some((one) => own.has(one))
+      ? own
+      : own.with("api_base", `${REFERENCE}${name}`);
   }
   report.add("carried", item, "provider with this credential");
   return own.over(found);
@@ -156,7 +186,9 @@ function deploymentOf(
     return null;
   };
   if (operation === null)
-    return refuse(`calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`);
+    return refuse(
+      `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`,
+    );
   if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
     params.note("changed", "model", "served as chat: plain completions are translated");
   const region = params.plain("region_name", "the region");
@@ -219,7 +251,11 @@ function endpointOf(
   const concurrency = params.number("max_parallel_requests");
   if (concurrency !== null) {
     added.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    params.note("carried", "max_parallel_requests", "`max_concurrency` of the endpoint, in each process");
+    params.note(
+      "carried",
+      "max_parallel_requests",
+      "`max_concurrency` of the endpoint, in each process",
+    );
   }
   return added;
 }
@@ -257,7 +293,10 @@ const RATES = {
   output_cost_per_reasoning_token: "reasoning",
 } as const;
 
-/** `price` of an endpoint, in dollars per million tokens; `null` where the source has none. Custom prices are in either mapping. */
+/**
+ * `price` of an endpoint, in dollars per million tokens; `null` where the source has none. Custom
+ * prices are in either mapping.
+ */
 function priceOf(
   params: Fields,
   info: Fields,
@@ -285,13 +324,16 @@ function priceOf(
     report.add("decide", from.spot("input_cost_per_token"), why);
     return null;
   }
-  for (const [from, name] of carried) from.note("carried", name, "`price` of the endpoint, a million tokens");
+  for (const [from, name] of carried)
+    from.note("carried", name, "`price` of the endpoint, a million tokens");
   return {
     input: perMillion(input ?? 0),
     output: perMillion(output ?? 0),
     ...(request !== null && { request: Math.min(1_000_000, request) }),
     ...Object.fromEntries(rates),
     ...(search !== null &&
-      operation === "rerank" && { search: Math.min(1_000_000, Number((search * 1000).toPrecision(9))) }),
+      operation === "rerank" && {
+        search: Math.min(1_000_000, Number((search * 1000).toPrecision(9))),
+      }),
   };
 }

@@ -15,7 +15,10 @@ import { applyProviderSettings, applyTenantSettings, routeSettings } from "./set
 import { addTenants } from "./tenants.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
-export async function importLiteLlm(file: ImportedFile, imported: ImportedConfiguration): Promise<void> {
+export async function importLiteLlm(
+  file: ImportedFile,
+  imported: ImportedConfiguration,
+): Promise<void> {
   const { findings, report, endpoints } = imported;
   const rule = "the file must be a mapping of sections";
   const tree = parseMapping(file, findings, rule, "begin it with `model_list:`");
@@ -42,7 +45,12 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
   };
   const read = root.rows("model_list").flatMap((row) => readRow(row, surroundings, imported) ?? []);
   if (read.length === 0 && !findings.failed)
-    findings.add("MISSING_KEY", root.spot("model_list").at, "model_list has no row", "write at least one model");
+    findings.add(
+      "MISSING_KEY",
+      root.spot("model_list").at,
+      "model_list has no row",
+      "write at least one model",
+    );
   const groups = new Map<string, Deployment[]>();
   for (const { name, deployment } of read)
     if (deployment !== null) groups.set(name, [...(groups.get(name) ?? []), deployment]);
@@ -70,7 +78,10 @@ export async function importLiteLlm(file: ImportedFile, imported: ImportedConfig
 /** Included files have no includes of their own. */
 const MOST_INCLUDES = 100;
 
-/** The file with those that it includes: lists are joined, other sections are replaced. `null` where one cannot be read. */
+/**
+ * The file with those that it includes: lists are joined, other sections are replaced. `null` where
+ * one cannot be read.
+ */
 async function withIncludes(
   tree: MapNode,
   file: ImportedFile,
@@ -85,7 +96,12 @@ async function withIncludes(
     // A file that somebody else wrote must not name what else is on this machine.
     if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
       const hint = "copy the file into the folder, and name it by its path from there";
-      findings.add("WRONG_VALUE", spot.at, "the included file is outside of the file's folder", hint);
+      findings.add(
+        "WRONG_VALUE",
+        spot.at,
+        "the included file is outside of the file's folder",
+        hint,
+      );
       continue;
     }
     const shown = posix.join(posix.dirname(file.shown), name);
@@ -109,7 +125,10 @@ async function withIncludes(
   return findings.failed ? null : { ...tree, members };
 }
 
-/** Whether a path leads below a folder, through links too; an absent file is reported when it is read. */
+/**
+ * Whether a path leads below a folder, through links too; an absent file is reported when it is
+ * read.
+ */
 async function isBelow(folder: string, path: string): Promise<boolean> {
   const real = await realpath(path).catch(() => null);
   const leads = real === null ? relative(folder, path) : relative(await realpath(folder), real);
@@ -128,23 +147,33 @@ function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
   return found;
 }
 
-/** Names that fallbacks, aliases, teams and keys use: models that a wildcard stands for at least. */
-function namesUsed(root: Fields, { fallbacks, defaultFallbacks, aliases }: RouteSettings): ReadonlySet<string> {
+/**
+ * Names that fallbacks, aliases, teams and keys use: models that a wildcard stands for at least.
+ */
+function namesUsed(
+  root: Fields,
+  { fallbacks, defaultFallbacks, aliases }: RouteSettings,
+): ReadonlySet<string> {
   const names = new Set<string>(fallbacks.keys());
-  for (const listed of [...fallbacks.values(), defaultFallbacks]) for (const { text } of listed) names.add(text);
+  for (const listed of [...fallbacks.values(), defaultFallbacks])
+    for (const { text } of listed) names.add(text);
   for (const { name } of aliases) names.add(name);
   for (const section of ["teams", "keys", "virtual_keys"]) {
     if (root.item(section)?.node.kind !== "list") continue;
-    for (const row of root.rows(section)) for (const { text } of row.texts("models")) names.add(text);
+    for (const row of root.rows(section))
+      for (const { text } of row.texts("models")) names.add(text);
   }
   return names;
 }
 
 /** Access group → names of models in it. */
-function accessGroups(deployments: ReadonlyMap<string, readonly Deployment[]>): ReadonlyMap<string, readonly string[]> {
+function accessGroups(
+  deployments: ReadonlyMap<string, readonly Deployment[]>,
+): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const [name, rows] of deployments) {
-    for (const group of rows.flatMap(({ groups }) => groups)) found.set(group, [...(found.get(group) ?? []), name]);
+    for (const group of rows.flatMap(({ groups }) => groups))
+      found.set(group, [...(found.get(group) ?? []), name]);
   }
   return found;
 }
@@ -188,7 +217,9 @@ function addTags(
   deployments: ReadonlyMap<string, readonly Deployment[]>,
   imported: ImportedConfiguration,
 ): void {
-  const groups = [...deployments.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
+  const groups = [...deployments.values()].filter((rows) =>
+    rows.some(({ tags }) => tags.length > 0),
+  );
   const isOn = router.flag("enable_tag_filtering") === true;
   const tagged = new Map<string, readonly string[]>();
   const usual = new Set<string>();
@@ -198,7 +229,8 @@ function addTags(
       // Of a row that cannot replace the others of its name: a policy about it would not compile.
       if (!imported.endpoints.includes(endpoint)) continue;
       if (!isOn) {
-        const without = "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend";
+        const without =
+          "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend";
         params.note("left_out", "tags", without);
         continue;
       }
@@ -206,7 +238,8 @@ function addTags(
       if (labels.length > 0) tagged.set(endpoint.id, labels);
       for (const label of labels) imported.labels.add(label);
       if (!hasDefault || tags.includes("default")) usual.add(endpoint.id);
-      const chosen = "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request";
+      const chosen =
+        "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request";
       params.note("changed", "tags", chosen);
     }
   }
@@ -221,8 +254,9 @@ function addTags(
 }
 
 /**
- * Adds the models that rows with `*` stand for. A name counts where `--models` has it, or where another part of the file names it; a row of
- * routes.yaml is one model, so the others have to be written.
+ * Adds the models that rows with `*` stand for. A name counts where `--models` has it, or where
+ * another part of the file names it; a row of routes.yaml is one model, so the others have to be
+ * written.
  *
  * @param groups is added to.
  * @param named names that the file uses elsewhere.
@@ -240,7 +274,8 @@ function expandWildcards(
       return star === null ? [] : [[name, star] as const];
     });
     const sample = wanted.length === 0 ? sampleOf(wildcard) : null;
-    const rows = sample === null ? wanted : [[wildcard.pattern.replace("*", () => sample), sample] as const];
+    const rows =
+      sample === null ? wanted : [[wildcard.pattern.replace("*", () => sample), sample] as const];
     const added: string[] = [];
     for (const [name, star] of rows) {
       // A row of its own comes before a pattern.
@@ -278,5 +313,7 @@ function starOf(pattern: string, name: string): string | null {
 function sampleOf({ model }: Wildcard): string | null {
   const { row } = splitModel(model, null);
   const upstream = presetOf(row?.preset ?? null)?.sample.upstream_model;
-  return upstream === undefined || !model.includes("/*") || /[A-Z]{4}/.test(upstream) ? null : upstream;
+  return upstream === undefined || !model.includes("/*") || /[A-Z]{4}/.test(upstream)
+    ? null
+    : upstream;
 }

@@ -50,7 +50,11 @@ const BEDROCK: LiteLlmProvider = {
     { form: /^invoke\/.*anthropic\./, preset: "bedrock-invoke" },
     { form: /titan-embed/, preset: null, row: { dialect: "bedrock-titan-embed" } },
     { form: /nova-.*embed/, preset: null, row: { dialect: "bedrock-nova-embed" } },
-    { form: /cohere\.(?:embed|rerank)/, preset: null, row: { dialect: "cohere-chat", flags: ["bedrock_invoke"] } },
+    {
+      form: /cohere\.(?:embed|rerank)/,
+      preset: null,
+      row: { dialect: "cohere-chat", flags: ["bedrock_invoke"] },
+    },
     { form: /rerank/, preset: null, row: { dialect: "bedrock-rerank" } },
     {
       form: /^(?:agent|agentcore|invoke_agent|async_invoke|openai|imported)\//,
@@ -91,7 +95,12 @@ const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
     responses: "azure-openai-responses",
     versioned: { preset: "azure-openai-deployments", path: "/openai" },
   },
-  azure_ai: { preset: "azure-ai", variable: "AZURE_AI_API_KEY", trim: /(?<=:\/\/[^/]+)\/.*$/, path: "/openai/v1" },
+  azure_ai: {
+    preset: "azure-ai",
+    variable: "AZURE_AI_API_KEY",
+    trim: /(?<=:\/\/[^/]+)\/.*$/,
+    path: "/openai/v1",
+  },
   anthropic: { preset: "anthropic", trim: VERSION_PATH },
   bedrock: BEDROCK,
   bedrock_converse: BEDROCK,
@@ -128,19 +137,30 @@ const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
   llamafile: { preset: "llama-cpp" },
   openai_like: compatible("OPENAI_LIKE_API_KEY"),
   custom_openai: compatible("OPENAI_API_KEY"),
-  litellm_proxy: { preset: "litellm", variable: "LITELLM_PROXY_API_KEY", hasNoDefault: true, forwards: true },
+  litellm_proxy: {
+    preset: "litellm",
+    variable: "LITELLM_PROXY_API_KEY",
+    hasNoDefault: true,
+    forwards: true,
+  },
   xinference: compatible("XINFERENCE_API_KEY"),
   infinity: compatible(),
   deepinfra: compatible("DEEPINFRA_API_KEY", "https://api.deepinfra.com/v1/openai"),
   moonshot: compatible("MOONSHOT_API_KEY", "https://api.moonshot.ai/v1"),
   novita: compatible("NOVITA_API_KEY", "https://api.novita.ai/v3/openai"),
   lambda_ai: compatible("LAMBDA_API_KEY", "https://api.lambda.ai/v1"),
-  dashscope: compatible("DASHSCOPE_API_KEY", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+  dashscope: compatible(
+    "DASHSCOPE_API_KEY",
+    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+  ),
 };
 
 /** Providers of models that are written without a prefix; the first form that fits. */
 const UNPREFIXED: readonly (readonly [RegExp, string])[] = [
-  [/^(?:ft:)?(?:gpt-|chatgpt|o[134](?:-|$)|text-embedding-(?:3|ada)|omni-moderation|text-moderation)/, "openai"],
+  [
+    /^(?:ft:)?(?:gpt-|chatgpt|o[134](?:-|$)|text-embedding-(?:3|ada)|omni-moderation|text-moderation)/,
+    "openai",
+  ],
   [/^(?:dall-e|gpt-image|whisper|tts-|sora)/, "openai"],
   [/^claude/, "anthropic"],
   [/^(?:command|embed-|rerank-)/, "cohere"],
@@ -161,7 +181,8 @@ interface SplitModel {
 /** Provider and model of `litellm_params.model`. @param custom `custom_llm_provider`. */
 export function splitModel(model: string, custom: string | null): SplitModel {
   const [first = "", ...rest] = model.split("/");
-  const isPrefixed = rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
+  const isPrefixed =
+    rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
   const named = isPrefixed ? first : (custom ?? UNPREFIXED.find(([form]) => form.test(model))?.[1]);
   const prefix = named ?? (rest.length > 0 ? first : "");
   const row = Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;

@@ -1,7 +1,13 @@
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { Balance } from "../../../canon/table.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { asName, canReplace, weightsOf, type PlannedEndpoint, type PlannedFallback } from "../configuration/rows.ts";
+import {
+  asName,
+  canReplace,
+  weightsOf,
+  type PlannedEndpoint,
+  type PlannedFallback,
+} from "../configuration/rows.ts";
 import type { SourceText, Spot } from "../source.ts";
 import type { Deployment } from "./deployments.ts";
 
@@ -12,7 +18,11 @@ export interface RouteSettings {
   /** Name → names tried after it. */
   readonly fallbacks: ReadonlyMap<string, readonly SourceText[]>;
   readonly defaultFallbacks: readonly SourceText[];
-  readonly aliases: readonly { readonly alias: string; readonly name: string; readonly spot: Spot }[];
+  readonly aliases: readonly {
+    readonly alias: string;
+    readonly name: string;
+    readonly spot: Spot;
+  }[];
 }
 
 /** The endpoints of one name, in the order in which they are tried. */
@@ -42,43 +52,74 @@ export function addRoutes(
   const { fallbacks, defaultFallbacks, aliases } = settings;
   for (const [name, listed] of fallbacks) {
     if (groups.has(name) || name === "*") continue;
-    for (const { spot } of listed) report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
+    for (const { spot } of listed)
+      report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
   }
   if ([...groups.keys()].every((name) => fallbacks.has(name) || fallbacks.has("*")))
-    for (const { spot } of defaultFallbacks) report.add("left_out", spot, "every route has fallbacks of its own");
+    for (const { spot } of defaultFallbacks)
+      report.add("left_out", spot, "every route has fallbacks of its own");
   for (const { alias, name, spot } of aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      report.add("decide", spot, `the alias stands for ${quote(name)}, which is not a route`, "whole");
+      report.add(
+        "decide",
+        spot,
+        `the alias stands for ${quote(name)}, which is not a route`,
+        "whole",
+      );
       continue;
     }
     const id = imported.routeNames.take(asName(alias, "alias"));
     addRoute(group, id, groups, settings, imported);
     ids.set(alias, id);
-    report.add("carried", spot, `route ${quote(id)} with the endpoints of ${quote(group.id)}`, "whole");
+    report.add(
+      "carried",
+      spot,
+      `route ${quote(id)} with the endpoints of ${quote(group.id)}`,
+      "whole",
+    );
   }
   return ids;
 }
 
-/** Deployments that can replace each other; the others are reported, and their endpoints removed. */
-function groupOf(name: string, rows: readonly Deployment[], imported: ImportedConfiguration): Group | null {
+/**
+ * Deployments that can replace each other; the others are reported, and their endpoints removed.
+ */
+function groupOf(
+  name: string,
+  rows: readonly Deployment[],
+  imported: ImportedConfiguration,
+): Group | null {
   const [head] = rows;
   if (head === undefined) return null;
   const { endpoints, report, routeNames } = imported;
   const fitting = rows.filter(({ endpoint, operation, params }) => {
     if (canReplace(endpoint, head.endpoint)) return true;
     const why =
-      operation === "embed" ? "its vectors cannot be compared with those" : "its kind of call differs from that";
-    report.add("left_out", params, `not part of route ${quote(name)}: ${why} of the first row of this name`);
+      operation === "embed"
+        ? "its vectors cannot be compared with those"
+        : "its kind of call differs from that";
+    report.add(
+      "left_out",
+      params,
+      `not part of route ${quote(name)}: ${why} of the first row of this name`,
+    );
     endpoints.splice(endpoints.indexOf(endpoint), 1);
     return false;
   });
   const lowest = Math.min(...fitting.map(({ order }) => order));
   const first = fitting.filter(({ order }) => order === lowest);
-  const later = fitting.filter(({ order }) => order !== lowest).toSorted((left, right) => left.order - right.order);
-  for (const { params } of first) params.note("carried", "order", "`primary` or `peers` of the route");
+  const later = fitting
+    .filter(({ order }) => order !== lowest)
+    .toSorted((left, right) => left.order - right.order);
+  for (const { params } of first)
+    params.note("carried", "order", "`primary` or `peers` of the route");
   for (const { params } of later)
-    params.note("changed", "order", "fallback of the route; those of one order are tried one after another");
+    params.note(
+      "changed",
+      "order",
+      "fallback of the route; those of one order are tried one after another",
+    );
   const id = routeNames.take(asName(name, "route"));
   const renamed = `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`;
   if (id !== name) report.add("changed", head.params, renamed);
@@ -114,12 +155,15 @@ function addRoute(
 }
 
 function omitWeights(rows: readonly Deployment[], why: string): void {
-  for (const { params, weight } of rows) if (weight !== null) params.note("left_out", "weight", why);
+  for (const { params, weight } of rows)
+    if (weight !== null) params.note("left_out", "weight", why);
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
 function sharesOf(rows: readonly Deployment[]): ReadonlyMap<string, number> {
-  const key = (["weight", "rpm", "tpm"] as const).find((one) => rows.some((row) => (row[one] ?? 0) > 0));
+  const key = (["weight", "rpm", "tpm"] as const).find((one) =>
+    rows.some((row) => (row[one] ?? 0) > 0),
+  );
   if (key === undefined) return new Map();
   for (const { params, weight } of key === "weight" ? rows : []) {
     // A reference whose value is not known has no share.
@@ -130,7 +174,10 @@ function sharesOf(rows: readonly Deployment[]): ReadonlyMap<string, number> {
   return weightsOf(rows.map((row) => ({ endpoint: row.endpoint, weight: row[key] ?? 0 })));
 }
 
-function listedAfter(name: string, { fallbacks, defaultFallbacks }: RouteSettings): readonly SourceText[] {
+function listedAfter(
+  name: string,
+  { fallbacks, defaultFallbacks }: RouteSettings,
+): readonly SourceText[] {
   return fallbacks.get(name) ?? fallbacks.get("*") ?? defaultFallbacks;
 }
 
@@ -144,7 +191,9 @@ function fallbacksOf(
   { report }: ImportedConfiguration,
 ): readonly PlannedFallback[] {
   /** By id of the endpoint or route. */
-  const fallbacks = new Map<string, PlannedFallback>(later.map(({ endpoint }) => [endpoint.id, endpoint]));
+  const fallbacks = new Map<string, PlannedFallback>(
+    later.map(({ endpoint }) => [endpoint.id, endpoint]),
+  );
   const own = new Set<PlannedEndpoint>(first.map(({ endpoint }) => endpoint));
   for (const { text, spot } of listedAfter(name, settings)) {
     const group = groups.get(text);

@@ -34,9 +34,12 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string?]>> = {
 export function routeSettings({ router, litellm }: Settings, { report }: Reading): RouteSettings {
   const fallbacks = new Map<string, readonly SourceText[]>();
   for (const section of [litellm, router]) readFallbacks(section, fallbacks, report);
-  const attempts = "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together";
+  const attempts =
+    "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together";
   const names = ["num_retries", "max_retries"];
-  const retries = [router, litellm].flatMap((section) => names.flatMap((name) => section.number(name) ?? []));
+  const retries = [router, litellm].flatMap((section) =>
+    names.flatMap((name) => section.number(name) ?? []),
+  );
   for (const section of [router, litellm]) section.note("changed", names, attempts);
   return {
     balance: balanceOf(router),
@@ -50,9 +53,12 @@ export function routeSettings({ router, litellm }: Settings, { report }: Reading
 function balanceOf(router: Fields): Balance {
   const text = router.text("routing_strategy");
   if (text === null) return "weighted";
-  const [balance, changed] = (Object.hasOwn(STRATEGIES, text) ? STRATEGIES[text] : undefined) ?? [null];
+  const [balance, changed] = (Object.hasOwn(STRATEGIES, text) ? STRATEGIES[text] : undefined) ?? [
+    null,
+  ];
   if (balance === null) {
-    const unknown = "there is no such balance: `weighted` is written; docs/dispatch.md has the others";
+    const unknown =
+      "there is no such balance: `weighted` is written; docs/dispatch.md has the others";
     router.note("decide", "routing_strategy", unknown);
     return "weighted";
   }
@@ -62,12 +68,21 @@ function balanceOf(router: Fields): Balance {
 }
 
 /** A list of mappings from a name to the names after it. */
-function readFallbacks(section: Fields, into: Map<string, readonly SourceText[]>, report: Reading["report"]): void {
+function readFallbacks(
+  section: Fields,
+  into: Map<string, readonly SourceText[]>,
+  report: Reading["report"],
+): void {
   for (const row of section.rows("fallbacks")) {
     for (const [name, item] of row.entries()) {
       const listed = section.itemsOf(item).flatMap((one) => {
         if (one.node.kind === "scalar") return [{ text: String(one.node.value), spot: one }];
-        report.add("decide", one, "a fallback with parameters of its own: write a route for it", "whole");
+        report.add(
+          "decide",
+          one,
+          "a fallback with parameters of its own: write a route for it",
+          "whole",
+        );
         return [];
       });
       into.set(name, listed);
@@ -79,19 +94,26 @@ function aliasesOf(router: Fields, report: Reading["report"]): RouteSettings["al
   const group = router.fields("model_group_alias");
   return group.entries().flatMap(([alias, item]) => {
     const inner = item.node.kind === "map" ? group.fieldsOf(item) : null;
-    const name = item.node.kind === "scalar" ? String(item.node.value) : (inner?.text("model") ?? null);
+    const name =
+      item.node.kind === "scalar" ? String(item.node.value) : (inner?.text("model") ?? null);
     if (inner?.flag("hidden") === true)
       inner.note("left_out", "hidden", "every route that a key may use is in its list of models");
     if (name !== null) return [{ alias, name, spot: item }];
-    const what = "an alias stands for one name, as text or as `model` of a mapping: write a route for it";
+    const what =
+      "an alias stands for one name, as text or as `model` of a mapping: write a route for it";
     report.add("decide", item, what, "whole");
     return [];
   });
 }
 
 /** Settings of every provider: times, concurrency, and the failures that eject an endpoint. */
-export function applyProviderSettings({ router, litellm, general }: Settings, imported: ImportedConfiguration): void {
-  const total = [timeOf(router, "timeout"), timeOf(litellm, "request_timeout")].find((time) => time !== null);
+export function applyProviderSettings(
+  { router, litellm, general }: Settings,
+  imported: ImportedConfiguration,
+): void {
+  const total = [timeOf(router, "timeout"), timeOf(litellm, "request_timeout")].find(
+    (time) => time !== null,
+  );
   const first = timeOf(router, "stream_timeout");
   for (const { totals, firstTokens } of imported.providers) {
     if (total !== undefined && (totals.size === 0 || totals.delete(null))) totals.add(total);
@@ -100,9 +122,12 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
   const health: Record<string, string | number> = {};
   const fails = router.number("allowed_fails") ?? litellm.number("allowed_fails");
   const cooldown = router.number("cooldown_time") ?? litellm.number("cooldown_time");
-  const counted = "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute";
-  for (const section of [router, litellm]) section.note("changed", ["allowed_fails", "cooldown_time"], counted);
-  if (fails !== null && fails >= 0) health["consecutive_failures"] = Math.min(10_000, Math.floor(fails) + 1);
+  const counted =
+    "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute";
+  for (const section of [router, litellm])
+    section.note("changed", ["allowed_fails", "cooldown_time"], counted);
+  if (fails !== null && fails >= 0)
+    health["consecutive_failures"] = Math.min(10_000, Math.floor(fails) + 1);
   if (cooldown !== null && cooldown > 0) {
     health["ejection"] = duration(cooldown);
     if (cooldown > 300) health["longest_ejection"] = duration(cooldown);
@@ -114,12 +139,14 @@ export function applyProviderSettings({ router, litellm, general }: Settings, im
     health["failure_ratio"] = 0;
   }
   imported.health = health;
-  const each = router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests");
+  const each =
+    router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests");
   const what = "`max_concurrency` of endpoints that have none, in each process";
   router.note("changed", "default_max_parallel_requests", what);
   general.note("changed", "max_parallel_requests", what);
   if (each === null || each < 1) return;
-  for (const endpoint of imported.endpoints) endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
+  for (const endpoint of imported.endpoints)
+    endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
 }
 
 function timeOf(section: Fields, name: string): number | null {
@@ -133,7 +160,9 @@ function timeOf(section: Fields, name: string): number | null {
   return value;
 }
 
-/** Limits of all workspaces and of every key. @param isPriced whether every endpoint has a price. */
+/**
+ * Limits of all workspaces and of every key. @param isPriced whether every endpoint has a price.
+ */
 export function applyTenantSettings(
   { litellm, general, router }: Settings,
   isPriced: boolean,
@@ -142,7 +171,8 @@ export function applyTenantSettings(
   const isOnly = workspaces.length === 1;
   const isLimited = litellm.has("max_budget") || litellm.has("budget_duration");
   const { budget } = isLimited ? limitsOf(litellm, isPriced && isOnly) : {};
-  const shared: Record<string, JsonObject[string]> = isOnly && budget !== undefined ? { budget } : {};
+  const shared: Record<string, JsonObject[string]> =
+    isOnly && budget !== undefined ? { budget } : {};
   const all = general.number("global_max_parallel_requests") ?? 0;
   const what = isOnly
     ? "`limits.concurrency` of the workspace"
@@ -151,7 +181,11 @@ export function applyTenantSettings(
   if (all >= 1) shared["concurrency"] = Math.min(1_000_000, Math.floor(all));
   const perKey = perKeyLimits(litellm, isPriced);
   for (const [index, workspace] of workspaces.entries()) {
-    const limits = { ...shared, ...workspace.limits, ...(Object.keys(perKey).length > 0 && { per_key: perKey }) };
+    const limits = {
+      ...shared,
+      ...workspace.limits,
+      ...(Object.keys(perKey).length > 0 && { per_key: perKey }),
+    };
     workspaces[index] = { ...workspace, limits };
   }
   const ofProviders = "budgets are of workspaces and keys (docs/limits.md), not of providers";
@@ -162,7 +196,11 @@ export function applyTenantSettings(
 function perKeyLimits(litellm: Fields, isPriced: boolean): JsonObject {
   const expires = ["decide", "`--expires` of each key"] as const;
   const limits: JsonObject[] = [];
-  for (const name of ["default_key_generate_params", "upperbound_key_generate_params", "default_team_params"]) {
+  for (const name of [
+    "default_key_generate_params",
+    "upperbound_key_generate_params",
+    "default_team_params",
+  ]) {
     const params = litellm.fields(name);
     limits.push(name === "default_team_params" ? {} : limitsOf(params, isPriced));
     params.noteUnread({ duration: expires, key_rotation_interval: expires }, [

@@ -30,7 +30,12 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
   if (lists.size > 0) imported.policies.push(keyListPolicy(lists));
 }
 
-function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, imported: ImportedConfiguration): void {
+function addTeam(
+  team: Fields,
+  names: ModelNames,
+  ids: Map<string, string>,
+  imported: ImportedConfiguration,
+): void {
   const { report, workspaces, workspaceNames } = imported;
   const id = team.text("team_id");
   const label = team.text("team_alias") ?? id;
@@ -46,7 +51,13 @@ function addTeam(team: Fields, names: ModelNames, ids: Map<string, string>, impo
   const workspace = workspaceNames.take(asId(label, "team"));
   if (id !== null) ids.set(id, workspace);
   const limits = limitsOf(team, isPriced(imported, routes));
-  workspaces.push({ id: workspace, routes, labels: regionLabels(team, imported), limits, spot: team });
+  workspaces.push({
+    id: workspace,
+    routes,
+    labels: regionLabels(team, imported),
+    limits,
+    spot: team,
+  });
   report.add("carried", team, `workspace \`${workspace}\``);
   team.note("carried", ["team_id", "team_alias", "blocked"], `workspace \`${workspace}\``);
   team.noteUnread(knownKeys("teams_and_keys"));
@@ -70,13 +81,18 @@ function addKey(
     return;
   }
   const listed = listedRoutes(key, names, imported);
-  const where = "regions are of workspaces: make the key in a workspace with the label of the region";
+  const where =
+    "regions are of workspaces: make the key in a workspace with the label of the region";
   key.note("decide", "allowed_model_region", where);
   const label = asId(`only-${owner}`, "only-key");
   if (listed !== null) {
     lists.set(label, listed);
     labels.add(label);
-    report.add("carried", key.spot("models"), `policy \`key-routes\`, for keys with the label \`${label}\``);
+    report.add(
+      "carried",
+      key.spot("models"),
+      `policy \`key-routes\`, for keys with the label \`${label}\``,
+    );
   }
   const routes = listed ?? workspaces.find(({ id }) => id === workspace)?.routes ?? [];
   const limits = limitFlags(limitsOf(key, isPriced(imported, routes)));
@@ -84,13 +100,21 @@ function addKey(
   keyCommands.push(
     `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${flags}`,
   );
-  report.add("decide", key, `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``);
+  report.add(
+    "decide",
+    key,
+    `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``,
+  );
   key.note("carried", ["key_alias", "team_id", "blocked"], "owner and workspace of the key");
   key.noteUnread(knownKeys("teams_and_keys"));
 }
 
 /** Ids of the routes that a list of models names; `null`: all. */
-function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }: Reading): readonly string[] | null {
+function listedRoutes(
+  fields: Fields,
+  { routes, groups }: ModelNames,
+  { report }: Reading,
+): readonly string[] | null {
   const listed = fields.texts("models");
   if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) {
     fields.note("carried", "models", "`approve.routes`: all");
@@ -104,7 +128,9 @@ function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }
     }
     const group = groups.get(text) ?? [];
     const matches = (name: string): boolean =>
-      name === text || group.includes(name) || (text.endsWith("*") && name.startsWith(text.slice(0, -1)));
+      name === text ||
+      group.includes(name) ||
+      (text.endsWith("*") && name.startsWith(text.slice(0, -1)));
     const ids = [...routes].flatMap(([name, id]) => (matches(name) ? [id] : []));
     for (const id of ids) found.add(id);
     if (ids.length === 0) report.add("decide", spot, `names ${quote(text)}, which is not a route`);
@@ -114,17 +140,22 @@ function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }
 }
 
 /** `allowed_model_region` becomes the policy `eu-residency`. */
-function regionLabels(fields: Fields, { labels, residency }: ImportedConfiguration): readonly string[] {
+function regionLabels(
+  fields: Fields,
+  { labels, residency }: ImportedConfiguration,
+): readonly string[] {
   const region = fields.text("allowed_model_region");
   if (region === null) return [];
   if (region.toLowerCase() !== "eu") {
-    const other = "the imported policy covers `eu` only; write one for this region (docs/writing-a-policy.md)";
+    const other =
+      "the imported policy covers `eu` only; write one for this region (docs/writing-a-policy.md)";
     fields.note("decide", "allowed_model_region", other);
     return [];
   }
   labels.add("eu");
   residency.add("eu");
-  const what = "label `eu`, and the policy `eu-residency`: primary and fallbacks have to be in the group `eu`";
+  const what =
+    "label `eu`, and the policy `eu-residency`: primary and fallbacks have to be in the group `eu`";
   fields.note("carried", "allowed_model_region", what);
   return ["eu"];
 }
@@ -154,7 +185,10 @@ const COUNTS = [
   ["max_parallel_requests", "concurrency", 1_000_000],
 ] as const;
 
-/** `limits` of a workspace or a key. @param priced whether every endpoint that it may use has a price: a budget cannot be counted otherwise. */
+/**
+ * `limits` of a workspace or a key. @param priced whether every endpoint that it may use has a
+ * price: a budget cannot be counted otherwise.
+ */
 export function limitsOf(fields: Fields, priced: boolean): JsonObject {
   const limits: Record<string, number | JsonObject> = {};
   for (const [name, key, most] of COUNTS) {
@@ -179,7 +213,9 @@ export function limitsOf(fields: Fields, priced: boolean): JsonObject {
   if (usd < 0.000_001) decide("a budget of 0: leave the workspace out, or approve no route");
   else if (per === undefined) {
     const why = text === null ? "this one is never renewed" : "this one has another period";
-    decide(`budgets here are for a calendar hour, day or month, and ${why}: write \`limits.budget\``);
+    decide(
+      `budgets here are for a calendar hour, day or month, and ${why}: write \`limits.budget\``,
+    );
   } else if (priced) {
     limits["budget"] = { usd: Math.min(1_000_000_000, usd), per };
     const what = `\`limits.budget\`, for a calendar ${per} in UTC instead of a time from the first request`;
@@ -194,7 +230,12 @@ export function limitsOf(fields: Fields, priced: boolean): JsonObject {
 /** The same limits as flags of `signalbox keys create`. */
 function limitFlags({ budget, ...limits }: JsonObject): string {
   const { usd, per } = isJsonObject(budget) ? budget : {};
-  return Object.entries({ ...limits, ...(usd !== undefined && { "budget-usd": usd, "budget-per": per }) })
-    .flatMap(([key, value]) => (typeof value === "object" ? [] : ` --${key.replaceAll("_", "-")} ${value}`))
+  return Object.entries({
+    ...limits,
+    ...(usd !== undefined && { "budget-usd": usd, "budget-per": per }),
+  })
+    .flatMap(([key, value]) =>
+      typeof value === "object" ? [] : ` --${key.replaceAll("_", "-")} ${value}`,
+    )
     .join("");
 }

@@ -19,7 +19,9 @@ interface Gathered {
   readonly guarded: Set<string>;
 }
 
-/** Reads a config of Portkey's gateway, or several: `{ "configs": [{ "name": …, "config": … }] }`. */
+/**
+ * Reads a config of Portkey's gateway, or several: `{ "configs": [{ "name": …, "config": … }] }`.
+ */
 export function importPortkey(file: ImportedFile, imported: ImportedConfiguration): void {
   const { findings, report, routes, policies } = imported;
   const rule = "the file must be a config, an object";
@@ -44,7 +46,12 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
   imported.addOnlyWorkspace(routes.filter(({ internal }) => !internal).map(({ id }) => id));
 }
 
-function addConfig(config: Fields, name: string, gathered: Gathered, imported: ImportedConfiguration): void {
+function addConfig(
+  config: Fields,
+  name: string,
+  gathered: Gathered,
+  imported: ImportedConfiguration,
+): void {
   const id = imported.routeNames.take(asName(name, "config"));
   const strategy = config.fields("strategy");
   if (strategy.text("mode") === "conditional") {
@@ -57,7 +64,12 @@ function addConfig(config: Fields, name: string, gathered: Gathered, imported: I
   guard(plan, id, gathered, imported);
 }
 
-function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report }: ImportedConfiguration): void {
+function guard(
+  { guardrails }: Plan,
+  id: string,
+  { guarded }: Gathered,
+  { report }: ImportedConfiguration,
+): void {
   for (const spot of guardrails) {
     guarded.add(id);
     report.add(
@@ -69,7 +81,10 @@ function guard({ guardrails }: Plan, id: string, { guarded }: Gathered, { report
   }
 }
 
-/** Conditions on metadata become labels of keys and a policy; conditions on the model become routes of that name. */
+/**
+ * Conditions on metadata become labels of keys and a policy; conditions on the model become routes
+ * of that name.
+ */
 function addConditional(
   config: Fields,
   strategy: Fields,
@@ -106,7 +121,8 @@ function addConditional(
     } else if (when === null) {
       const known = named.get(plan);
       const route = known ?? imported.routeNames.take(`${id}/${asName(then ?? "", "branch")}`);
-      const isWritten = known !== undefined || addPlan(plan, route, false, row, imported).length > 0;
+      const isWritten =
+        known !== undefined || addPlan(plan, route, false, row, imported).length > 0;
       if (isWritten && known === undefined) {
         named.set(plan, route);
         guard(plan, route, gathered, imported);
@@ -132,8 +148,13 @@ function addConditional(
   const plan = plans.get(usual ?? "");
   if (plan !== null && plan.tiers.length > 0) parts.push({ plan, when: null });
   else {
-    const lacks = plan === null ? "there is no default target" : "the default target is not carried over";
-    report.add("decide", strategy.spot("default"), `${lacks}: callers without the labels are denied`);
+    const lacks =
+      plan === null ? "there is no default target" : "the default target is not carried over";
+    report.add(
+      "decide",
+      strategy.spot("default"),
+      `${lacks}: callers without the labels are denied`,
+    );
   }
   const [last] = parts.toReversed();
   const others = parts.filter((part) => part !== last);
@@ -155,7 +176,10 @@ function addConditional(
   strategy.noteUnread({});
 }
 
-/** Targets by name. They are read when a condition leads to them: an endpoint that no route has is not carried over. */
+/**
+ * Targets by name. They are read when a condition leads to them: an endpoint that no route has is
+ * not carried over.
+ */
 function targetsOf(config: Fields, imported: ImportedConfiguration) {
   const timeout = timeoutOf(config, null);
   const { attempts, guardrails } = settingsOf(config);
@@ -182,15 +206,27 @@ function targetsOf(config: Fields, imported: ImportedConfiguration) {
     },
     reportOthers(): void {
       for (const [name, row] of rows)
-        if (!plans.has(name)) imported.report.add("left_out", row, "no condition leads to this target");
+        if (!plans.has(name))
+          imported.report.add("left_out", row, "no condition leads to this target");
     },
   };
 }
 
-function addNamed(plan: Plan, model: string, row: Fields, gathered: Gathered, imported: ImportedConfiguration): void {
+function addNamed(
+  plan: Plan,
+  model: string,
+  row: Fields,
+  gathered: Gathered,
+  imported: ImportedConfiguration,
+): void {
   const id = imported.routeNames.take(asName(model, "model"));
   if (addPlan(plan, id, false, row, imported).length === 0) return;
-  imported.report.add("carried", row, `route ${quote(id)}, which callers name as \`model\``, "whole");
+  imported.report.add(
+    "carried",
+    row,
+    `route ${quote(id)}, which callers name as \`model\``,
+    "whole",
+  );
   guard(plan, id, gathered, imported);
 }
 
@@ -201,7 +237,8 @@ const MOST_GROUPS = 32;
 function labelCondition(query: Fields): LabelCondition | null {
   let found: LabelCondition | null = [[]];
   for (const [name, item] of query.entries()) {
-    const part = name === "$and" || name === "$or" ? joined(query, name, item) : ofMetadata(query, name, item);
+    const part =
+      name === "$and" || name === "$or" ? joined(query, name, item) : ofMetadata(query, name, item);
     found = found === null || part === null ? null : and(found, part);
   }
   return found !== null && found.length <= MOST_GROUPS ? found : null;
@@ -238,11 +275,17 @@ function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | n
   const positive = valuesOf(query, item, ["$eq", "$in"]);
   if (positive !== null) return positive.map((value) => [{ label: label(value), holds: true }]);
   const negative = valuesOf(query, item, ["$ne", "$nin"]);
-  return negative === null ? null : [negative.map((value) => ({ label: label(value), holds: false }))];
+  return negative === null
+    ? null
+    : [negative.map((value) => ({ label: label(value), holds: false }))];
 }
 
 /** Texts of the only operator of a term, if it is one of these; a value alone is `$eq`. */
-function valuesOf(query: Fields, item: Item, operators: readonly [string, string]): readonly string[] | null {
+function valuesOf(
+  query: Fields,
+  item: Item,
+  operators: readonly [string, string],
+): readonly string[] | null {
   if (item.node.kind === "scalar") return operators[0] === "$eq" ? [String(item.node.value)] : null;
   if (item.node.kind !== "map" || item.node.members.size !== 1) return null;
   const [[operator, member] = [undefined, undefined]] = item.node.members;
@@ -263,7 +306,12 @@ interface Plan {
   readonly guardrails: readonly Spot[];
 }
 
-const HOOKS = ["input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"];
+const HOOKS = [
+  "input_guardrails",
+  "output_guardrails",
+  "before_request_hooks",
+  "after_request_hooks",
+];
 
 const DEEPEST = 8;
 
@@ -273,13 +321,22 @@ function settingsOf(fields: Fields): Pick<Plan, "attempts" | "guardrails"> {
   const retry = fields.fields("retry");
   const attempts = retry.number("attempts") ?? 0;
   retry.noteUnread({}, ["left_out", FIXED_BY_KIND]);
-  fields.note("changed", "retry", "`max_attempts` of the route: the first call, retries and fallbacks together");
+  fields.note(
+    "changed",
+    "retry",
+    "`max_attempts` of the route: the first call, retries and fallbacks together",
+  );
   fields.note(NAMES_TARGET[0], "name", NAMES_TARGET[1]);
   return { attempts, guardrails };
 }
 
 /** @param inherited timeout around it, milliseconds. */
-function planOf(fields: Fields, inherited: number | null, imported: ImportedConfiguration, depth = 0): Plan {
+function planOf(
+  fields: Fields,
+  inherited: number | null,
+  imported: ImportedConfiguration,
+  depth = 0,
+): Plan {
   const { report, findings } = imported;
   const settings = settingsOf(fields);
   const strategy = fields.fields("strategy");
@@ -290,7 +347,12 @@ function planOf(fields: Fields, inherited: number | null, imported: ImportedConf
   }
   const timeout = timeoutOf(fields, inherited);
   if (depth > DEEPEST)
-    findings.add("WRONG_VALUE", fields.at, "targets are nested too deep", "write a flatter configuration");
+    findings.add(
+      "WRONG_VALUE",
+      fields.at,
+      "targets are nested too deep",
+      "write a flatter configuration",
+    );
   const rows = depth > DEEPEST ? [] : fields.rows("targets");
   if (rows.length === 0 && !findings.failed) fields.missing("targets", "write at least one target");
   const mode = strategy.text("mode") ?? "single";
@@ -328,7 +390,10 @@ function chooseTargets(
 ): readonly Fields[] {
   const spot = fields.spot("strategy");
   if (mode === "fallback" || mode === "loadbalance") {
-    const what = mode === "fallback" ? "`fallbacks` of the route" : "`peers` and `balance: weighted` of the route";
+    const what =
+      mode === "fallback"
+        ? "`fallbacks` of the route"
+        : "`peers` and `balance: weighted` of the route";
     report.add("carried", spot, what);
     return rows;
   }
@@ -336,7 +401,9 @@ function chooseTargets(
   const name = strategy.text("default");
   const isConditional = mode === "conditional";
   const chosen = (isConditional ? rows.find((row) => row.text("name") === name) : first) ?? first;
-  const why = isConditional ? "only the default target is written" : "`single` uses the first target only";
+  const why = isConditional
+    ? "only the default target is written"
+    : "`single` uses the first target only";
   for (const row of rows) if (row !== chosen) report.add("left_out", row, why);
   if (isConditional) {
     strategy.item("conditions");
@@ -353,10 +420,16 @@ function chooseTargets(
 /** A member's share is that of its target among the others. */
 function spread(tier: Tier, weight: number): Tier {
   const sum = tier.reduce((total, row) => total + row.weight, 0);
-  return tier.map(({ endpoint, weight: own }) => ({ endpoint, weight: sum === 0 ? 0 : (weight * own) / sum }));
+  return tier.map(({ endpoint, weight: own }) => ({
+    endpoint,
+    weight: sum === 0 ? 0 : (weight * own) / sum,
+  }));
 }
 
-/** Writes a route of a plan, and routes for its load-balanced fallbacks. @returns endpoints of the route; none where nothing can be served. */
+/**
+ * Writes a route of a plan, and routes for its load-balanced fallbacks. @returns endpoints of the
+ * route; none where nothing can be served.
+ */
 function addPlan(
   plan: Plan,
   id: string,
@@ -383,7 +456,9 @@ function addPlan(
     return { route };
   });
   const attempts =
-    plan.attempts > 0 ? Math.min(10, 1 + Math.floor(plan.attempts) + head.length - 1 + rest.length) : null;
+    plan.attempts > 0
+      ? Math.min(10, 1 + Math.floor(plan.attempts) + head.length - 1 + rest.length)
+      : null;
   addTier(head, id, [...fallbacks, ...further], attempts, internal, spot, imported);
   return tiers.flat().map(({ endpoint }) => endpoint.id);
 }
@@ -399,7 +474,8 @@ function addTier(
 ): void {
   const [primary, ...peers] = tier;
   if (primary === undefined) return;
-  const isShared = tier.some(({ weight }) => weight > 0) && tier.some(({ weight }) => weight !== tier[0]?.weight);
+  const isShared =
+    tier.some(({ weight }) => weight > 0) && tier.some(({ weight }) => weight !== tier[0]?.weight);
   routes.push({
     id,
     primary: primary.endpoint,

@@ -1,7 +1,11 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { looksLikeSecret, quote } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
-import { type ImportedConfiguration, modeOf, operationOf } from "../configuration/imported-configuration.ts";
+import {
+  type ImportedConfiguration,
+  modeOf,
+  operationOf,
+} from "../configuration/imported-configuration.ts";
 import {
   type Address,
   baseUrlOf,
@@ -63,8 +67,14 @@ function rowOf<Row>(table: Readonly<Record<string, Row>>, name: string | null): 
 /** Of settings about status codes. */
 export const FIXED_BY_KIND = "what a failure leads to is fixed by its kind (docs/dispatch.md)";
 
-const CALLER = ["left_out", "defaults are not added to requests; a policy can lower `max_output_tokens`"] as const;
-export const NAMES_TARGET = ["left_out", "names a target for conditions; routes have names of their own"] as const;
+const CALLER = [
+  "left_out",
+  "defaults are not added to requests; a policy can lower `max_output_tokens`",
+] as const;
+export const NAMES_TARGET = [
+  "left_out",
+  "names a target for conditions; routes have names of their own",
+] as const;
 
 /** Keys of targets that no code reads. */
 export const TARGET_KEYS: KnownKeys = {
@@ -79,7 +89,10 @@ export const TARGET_KEYS: KnownKeys = {
   id: NAMES_TARGET,
 };
 
-/** One model at one provider. @param inherited timeout around the target, milliseconds. @returns `null`, after a line of the report, where there can be none. */
+/**
+ * One model at one provider. @param inherited timeout around the target, milliseconds. @returns
+ * `null`, after a line of the report, where there can be none.
+ */
 export function endpointOf(
   fields: Fields,
   inherited: number | null,
@@ -94,9 +107,12 @@ export function endpointOf(
   const slug = fields.text("virtual_key") ?? provider;
   // A slug of the catalogue that only contains a vendor's name is not guessed.
   const known =
-    answers.providers.get(slug ?? "") ?? answers.providers.get(provider ?? "") ?? rowOf(PROVIDERS, provider ?? slug);
+    answers.providers.get(slug ?? "") ??
+    answers.providers.get(provider ?? "") ??
+    rowOf(PROVIDERS, provider ?? slug);
   if (slug === null || (known === null && looksLikeSecret(slug))) {
-    const hint = "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`";
+    const hint =
+      "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`";
     findings.add("MISSING_KEY", fields.at, "the target does not name its provider", hint);
     return null;
   }
@@ -106,8 +122,13 @@ export function endpointOf(
   const vendor = versioned?.preset ?? known;
   const address = addressOf(fields, vendor, slug, versioned?.path ?? "/openai/v1", imported);
   const { preset, row: shape } = presetAt(vendor, address?.base ?? null);
-  fields.note("carried", ["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint");
-  const model = deployment ?? named ?? written ?? answers.models[0] ?? presetOf(preset)?.sample.upstream_model;
+  fields.note(
+    "carried",
+    ["deployment_id", "azure_deployment_id"],
+    "`upstream_model` of the endpoint",
+  );
+  const model =
+    deployment ?? named ?? written ?? answers.models[0] ?? presetOf(preset)?.sample.upstream_model;
   if (written === null && deployment === null)
     report.add(
       "decide",
@@ -123,10 +144,15 @@ export function endpointOf(
   // A deployment has a name of its own; the model determines its capabilities.
   const base = deployment === null ? null : (named ?? written);
   const operation = operationOf(modeOf(null, base ?? model));
-  if (operation === null) return refuse("this kind of call is not served; chat, vectors, rerank and moderations are");
+  if (operation === null)
+    return refuse("this kind of call is not served; chat, vectors, rerank and moderations are");
   if (vendor === null) {
     const what = "the source does not name its vendor: a server of OpenAI's protocol is written";
-    report.add("decide", fields, `${quote(slug)}: ${what}; \`--provider SLUG=PRESET\` names another (docs/presets.md)`);
+    report.add(
+      "decide",
+      fields,
+      `${quote(slug)}: ${what}; \`--provider SLUG=PRESET\` names another (docs/presets.md)`,
+    );
   }
   const row = providerOf({ fields, preset, shape, slug, version, address }, imported);
   const timeout = timeoutOf(fields, inherited);
@@ -144,13 +170,19 @@ export function endpointOf(
 export function timeoutOf(fields: Fields, inherited: number | null): number | null {
   const own = fields.number("request_timeout");
   if (own === null || own <= 0) return inherited;
-  const what = "`timeouts.total` of the provider; the longest of its targets, 10m for one without it";
+  const what =
+    "`timeouts.total` of the provider; the longest of its targets, 10m for one without it";
   fields.note("carried", "request_timeout", what);
   return own;
 }
 
 /** Members that hold parts of a key of a cloud. */
-const CLOUD_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_service_account_json"];
+const CLOUD_KEYS = [
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_session_token",
+  "vertex_service_account_json",
+];
 
 /** Address of the calls; `null`: the preset's. */
 function addressOf(
@@ -164,16 +196,28 @@ function addressOf(
   if (named !== null) {
     const below = rowOf(HOST_PATHS, preset) ?? "";
     const bare = named.replace(/\/+$/, "");
-    return baseUrlOf(bare.endsWith(below) ? bare : `${bare}${below}`, fields.spot("custom_host"), imported);
+    return baseUrlOf(
+      bare.endsWith(below) ? bare : `${bare}${below}`,
+      fields.spot("custom_host"),
+      imported,
+    );
   }
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   if (resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource))
     return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
-  // Portkey has no address for self-hosted servers; a secret of its vault may have one: `secret_mappings: [{ target_field, … }]`.
+  // Portkey has no address for self-hosted servers; a secret of its vault may have one:
+  // `secret_mappings: [{ target_field, … }]`.
   const isOwn = preset === null || presetOf(preset)?.provider["network"] === "private";
-  const isSecret = fields.rows("secret_mappings").some((row) => row.text("target_field") === "custom_host");
+  const isSecret = fields
+    .rows("secret_mappings")
+    .some((row) => row.text("target_field") === "custom_host");
   if (!isOwn && !isSecret) return null;
-  return missingAddress(slug, fields, "the address is not in the source: `custom_host` would have it", imported);
+  return missingAddress(
+    slug,
+    fields,
+    "the address is not in the source: `custom_host` would have it",
+    imported,
+  );
 }
 
 interface Connection {
@@ -192,19 +236,28 @@ function providerOf(
 ): PlannedProvider {
   const facts = presetOf(preset);
   fields.note("carried", ["api_version", "azure_api_version"], "`api_version` of the provider");
-  const vault = "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml";
+  const vault =
+    "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml";
   fields.note("decide", "secret_mappings", vault);
   const missing = address?.missing ?? null;
   // The preset has a placeholder of its own, in the form of the provider's hosts.
   const base = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
-  fields.note("carried", ["resource_name", "azure_resource_name", "custom_host"], "`base_url` of the provider");
+  fields.note(
+    "carried",
+    ["resource_name", "azure_resource_name", "custom_host"],
+    "`base_url` of the provider",
+  );
   const wanted = fields.text("aws_region") ?? fields.text("vertex_region");
   fields.note("carried", ["aws_region", "vertex_region"], "region of the provider");
   for (const name of CLOUD_KEYS) {
     const key = fields.text(name);
     if (key === null) continue;
     imported.secrets.literal(key, name.toUpperCase(), fields.spot(name));
-    fields.note("decide", name, "this line holds a key: the cloud's own variables replace it (docs/configuration.md)");
+    fields.note(
+      "decide",
+      name,
+      "this line holds a key: the cloud's own variables replace it (docs/configuration.md)",
+    );
   }
   const location = placeProvider(facts, base, wanted, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
@@ -241,12 +294,20 @@ function keyOf(
   const key = fields.text("api_key");
   if (key !== null) {
     const variable = secrets.literal(key, usual ?? own, fields.spot("api_key"));
-    fields.note("decide", "api_key", `this line holds a key: put it into the environment as \`${variable}\``);
+    fields.note(
+      "decide",
+      "api_key",
+      `this line holds a key: put it into the environment as \`${variable}\``,
+    );
     return variable;
   }
   if (usual === null && preset !== null) return null;
   if (usual !== null && isVendor) return secrets.named(usual);
   const changed = `a provider row with its own credential: put the key into the environment as \`${own}\``;
-  report.add("changed", fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider"), changed);
+  report.add(
+    "changed",
+    fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider"),
+    changed,
+  );
   return secrets.named(own);
 }

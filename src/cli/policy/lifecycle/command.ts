@@ -1,11 +1,19 @@
-import { noArguments, onlyArgument, readArguments, TABLE_FORMAT_HELP, wantsJson } from "../../terminal/arguments.ts";
+import {
+  noArguments,
+  onlyArgument,
+  readArguments,
+  TABLE_FORMAT_HELP,
+  wantsJson,
+} from "../../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { runCommand } from "../../terminal/run.ts";
 import { renderLines, type Line } from "../../terminal/layout.ts";
 import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
 
-/** Exit code where something is missing, or another change was first. A pipeline can wait for it. */
+/**
+ * Exit code where something is missing, or another change was first. A pipeline can wait for it.
+ */
 const NOT_NOW = 3;
 
 /** Columns where stdout is no terminal. */
@@ -33,7 +41,11 @@ export type Values<Given extends Flags> = {
 
 /** Flags of all commands that call a server about policies; `-h, --help` besides. */
 const COMMON_FLAGS = {
-  server: { type: "string", value: "URL", help: `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.` },
+  server: {
+    type: "string",
+    value: "URL",
+    help: `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.`,
+  },
   format: { type: "string", value: "FORMAT", help: `${TABLE_FORMAT_HELP}.` },
 } as const satisfies Flags;
 
@@ -90,9 +102,16 @@ export interface LifecycleCommand {
 }
 
 /** Makes the command that a row describes. */
-export function lifecycleCommand<const Given extends Flags>(row: CommandRow<Given>): LifecycleCommand {
+export function lifecycleCommand<const Given extends Flags>(
+  row: CommandRow<Given>,
+): LifecycleCommand {
   const { name, summary, ofAll } = row;
-  return { name, summary, argument: ofAll === true ? "" : "ID", run: (argv, io) => runRow(row, argv, io) };
+  return {
+    name,
+    summary,
+    argument: ofAll === true ? "" : "ID",
+    run: (argv, io) => runRow(row, argv, io),
+  };
 }
 
 function runRow<const Given extends Flags>(
@@ -108,7 +127,10 @@ function runRow<const Given extends Flags>(
     const values = given as Values<Given>;
     const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
     try {
-      const server = new PolicyServer(typeof given["server"] === "string" ? given["server"] : undefined, io);
+      const server = new PolicyServer(
+        typeof given["server"] === "string" ? given["server"] : undefined,
+        io,
+      );
       const { format } = given;
       // A row with formats of its own reads them itself.
       const json = typeof format === "string" && wantsJson(format);
@@ -123,10 +145,21 @@ function runRow<const Given extends Flags>(
 }
 
 function flagsOf({ flags }: Pick<CommandRow<Flags>, "flags">): Flags {
-  return { ...flags, ...COMMON_FLAGS, ...(flags["format"] !== undefined && { format: flags["format"] }) };
+  return {
+    ...flags,
+    ...COMMON_FLAGS,
+    ...(flags["format"] !== undefined && { format: flags["format"] }),
+  };
 }
 
-function helpOf({ name, access, about, flags, json, ofAll }: Omit<CommandRow<Flags>, "work">): string {
+function helpOf({
+  name,
+  access,
+  about,
+  flags,
+  json,
+  ofAll,
+}: Omit<CommandRow<Flags>, "work">): string {
   const { key, codes } = ACCESS[access];
   const lines = Object.entries(flagsOf({ flags })).map(flagHelp);
   return `Usage: signalbox policy ${name}${ofAll === true ? "" : " ID"} [options]
@@ -145,7 +178,10 @@ function flagHelp([name, { value, help }]: readonly [string, Flag]): string {
   return `  ${shown.padEnd(22)}${help.replaceAll("\n", `\n${" ".repeat(24)}`)}\n`;
 }
 
-/** The policy that a command is about. @throws {UsageError} for what cannot be an id: it would be another path. */
+/**
+ * The policy that a command is about. @throws {UsageError} for what cannot be an id: it would be
+ * another path.
+ */
 function policyId(positionals: readonly string[]): string {
   const id = onlyArgument(positionals, "ID");
   if (id.length > 200 || !/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(id)) {

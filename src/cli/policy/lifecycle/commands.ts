@@ -3,7 +3,13 @@ import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { line, span, type Line } from "../../terminal/layout.ts";
 import { readValue } from "../../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { lifecycleCommand, printLines, type Flags, type Values, type LifecycleCommand } from "./command.ts";
+import {
+  lifecycleCommand,
+  printLines,
+  type Flags,
+  type Values,
+  type LifecycleCommand,
+} from "./command.ts";
 import {
   type Change,
   type PolicyServer,
@@ -15,7 +21,12 @@ import {
 } from "./policy-server.ts";
 import { actingText, commandText, contentText, missingTexts } from "./wording.ts";
 import { jsonText } from "../../terminal/printing.ts";
-import { readReportReference, reportDifferences, type Approved, type ServerReport } from "./promotion-report.ts";
+import {
+  readReportReference,
+  reportDifferences,
+  type Approved,
+  type ServerReport,
+} from "./promotion-report.ts";
 import { diffPolicy } from "./diff.ts";
 import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./readings.ts";
 
@@ -44,8 +55,13 @@ interface ChangeRow<Given extends Flags> {
   readonly path: Change;
   readonly about: string;
   readonly flags: Given;
-  /** Reads the flags before the server is called; the function that it gives makes the plan from the policy's state. */
-  readonly plan: (values: Values<Given>) => (view: PolicyView, server: PolicyServer) => Promise<Plan> | Plan;
+  /**
+   * Reads the flags before the server is called; the function that it gives makes the plan from the
+   * policy's state.
+   */
+  readonly plan: (
+    values: Values<Given>,
+  ) => (view: PolicyView, server: PolicyServer) => Promise<Plan> | Plan;
 }
 
 interface Plan {
@@ -79,7 +95,11 @@ function change<const Given extends Flags>({ path, flags, plan, ...row }: Change
 }
 
 /** The slots after a change, and the command that undoes it. */
-function outcomeLines(done: string, { enforced, candidate }: PolicyView, undo: string | null): readonly Line[] {
+function outcomeLines(
+  done: string,
+  { enforced, candidate }: PolicyView,
+  undo: string | null,
+): readonly Line[] {
   const watched =
     candidate === null
       ? ""
@@ -106,11 +126,17 @@ policy's file is gone, the candidate is its removal. If the policy changed after
     () =>
     ({ id, candidate, enforced, missing }, server) => {
       if (candidate === null) {
-        throw new NotNowError("there is no candidate; a server creates one when it reads changed files");
+        throw new NotNowError(
+          "there is no candidate; a server creates one when it reads changed files",
+        );
       }
       const from = enforced === null ? "nothing" : contentText(enforced);
-      const to = candidate.content === "removal" ? `its removal, ${contentText(candidate)}` : contentText(candidate);
-      const lacking = missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
+      const to =
+        candidate.content === "removal"
+          ? `its removal, ${contentText(candidate)}`
+          : contentText(candidate);
+      const lacking =
+        missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
       return {
         doing: `promoting ${from} → ${to}${lacking}`,
         body: { expected: revisionsOf(candidate, enforced) },
@@ -150,7 +176,8 @@ Default: other. The history records it.`,
   },
   plan: (values) => {
     const to = readRevision("--to", values.to);
-    const reason = values.reason === undefined ? null : readValue("--reason", values.reason, ROLLBACK_REASONS);
+    const reason =
+      values.reason === undefined ? null : readValue("--reason", values.reason, ROLLBACK_REASONS);
     return (view, server) => {
       const { id, enforced, candidate, rollback_to: rollbackTo } = view;
       if (enforced === null || (to === undefined && !view.can_roll_back)) {
@@ -170,7 +197,10 @@ Default: other. The history records it.`,
         undo: (after) => {
           // What was rolled back can be promoted again only while it is in the candidate's slot.
           if (after.candidate?.digest !== enforced.digest) return null;
-          const release = commandText(["policy", "release", id, "--digest", shortDigest(enforced)], server.flag);
+          const release = commandText(
+            ["policy", "release", id, "--digest", shortDigest(enforced)],
+            server.flag,
+          );
           return `${release} && ${commandText(["policy", "promote", id], server.flag)}`;
         },
       };
@@ -179,7 +209,8 @@ Default: other. The history records it.`,
 });
 
 function whyNowhere(id: string, enforced: SlotView | null): string {
-  if (enforced === null) return `nothing is enforced; for earlier content, see: signalbox policy history ${id}`;
+  if (enforced === null)
+    return `nothing is enforced; for earlier content, see: signalbox policy history ${id}`;
   return `nothing was enforced before ${contentText(enforced)}; change or delete the policy's file, and promote the new candidate`;
 }
 
@@ -200,12 +231,20 @@ candidate from its slot: it is no longer in shadow, and a restart with the same 
   plan: (values) => {
     const isCandidate = values.candidate === true;
     if (isCandidate && values.digest !== undefined) {
-      throw new UsageError("--candidate, --digest: give one of them; the candidate is the content of the slot");
+      throw new UsageError(
+        "--candidate, --digest: give one of them; the candidate is the content of the slot",
+      );
     }
     return async (view, server) => {
-      if (isCandidate && view.candidate === null) throw new NotNowError("there is no candidate to withdraw");
+      if (isCandidate && view.candidate === null)
+        throw new NotNowError("there is no candidate to withdraw");
       const content = await requestedContent(server, view, values.digest);
-      const inverse = [isCandidate ? "release" : "approve", view.id, "--digest", shortDigest(content)];
+      const inverse = [
+        isCandidate ? "release" : "approve",
+        view.id,
+        "--digest",
+        shortDigest(content),
+      ];
       return {
         doing: `withdrawing ${isCandidate ? "the candidate" : "an approval of"} ${contentText(content)}`,
         body: isCandidate
@@ -234,7 +273,9 @@ candidate. A release enforces nothing: the content still has to be promoted.`,
   },
   plan: (values) => async (view, server) => {
     const content =
-      values.digest === undefined ? onlyReleasable(view) : await requestedContent(server, view, values.digest);
+      values.digest === undefined
+        ? onlyReleasable(view)
+        : await requestedContent(server, view, values.digest);
     return {
       doing: `releasing ${contentText(content)}`,
       body: { digest: content.digest },
@@ -242,8 +283,11 @@ candidate. A release enforces nothing: the content still has to be promoted.`,
       done: `released ${contentText(content)}`,
       undo: (after) => {
         // A hold cannot be put back; a candidate that came with the release can be taken out.
-        const isNew = after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
-        return isNew ? commandText(["policy", "withdraw", view.id, "--candidate"], server.flag) : null;
+        const isNew =
+          after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
+        return isNew
+          ? commandText(["policy", "withdraw", view.id, "--candidate"], server.flag)
+          : null;
       },
     };
   },
@@ -253,10 +297,14 @@ function onlyReleasable({ held, withdrawn }: PolicyView): Content {
   const contents = held.length > 0 ? held : withdrawn;
   const [only, ...others] = contents;
   if (only === undefined)
-    throw new NotNowError("nothing is held and nothing is withdrawn, so there is nothing to release");
+    throw new NotNowError(
+      "nothing is held and nothing is withdrawn, so there is nothing to release",
+    );
   if (others.length > 0) {
     const names = contents.map(contentText).join(", ");
-    throw new UsageError(`--digest: several contents can be released; give the digest of one of ${names}`);
+    throw new UsageError(
+      `--digest: several contents can be released; give the digest of one of ${names}`,
+    );
   }
   return only;
 }
@@ -265,14 +313,18 @@ function shortDigest({ digest }: Content): string {
   return digest.slice(0, 12);
 }
 
-/** `r4`, or `none` for an empty slot; `undefined` where the flag is not given. @throws {UsageError} */
+/**
+ * `r4`, or `none` for an empty slot; `undefined` where the flag is not given. @throws {UsageError}
+ */
 function readRevision(flag: string, text: string | undefined): string | undefined {
   if (text === undefined || text === "none" || /^r[1-9]\d{0,8}$/.test(text)) return text;
   throw new UsageError(`${flag}: must be a revision such as r4, or none`);
 }
 
 /** @throws {UsageError} */
-function readExpected(values: Values<typeof EXPECT_FLAGS>): Readonly<Record<Slot, string | undefined>> {
+function readExpected(
+  values: Values<typeof EXPECT_FLAGS>,
+): Readonly<Record<Slot, string | undefined>> {
   return {
     candidate: readRevision("--expect-candidate", values["expect-candidate"]),
     enforced: readRevision("--expect-enforced", values["expect-enforced"]),
@@ -280,11 +332,15 @@ function readExpected(values: Values<typeof EXPECT_FLAGS>): Readonly<Record<Slot
 }
 
 /**
- * Compares a policy with `--expect-candidate` and `--expect-enforced`: a pipeline that expects r4 must not promote r5.
+ * Compares a policy with `--expect-candidate` and `--expect-enforced`: a pipeline that expects r4
+ * must not promote r5.
  *
  * @throws {NotNowError}
  */
-function refuseUnexpected(view: PolicyView, expected: Readonly<Record<Slot, string | undefined>>): void {
+function refuseUnexpected(
+  view: PolicyView,
+  expected: Readonly<Record<Slot, string | undefined>>,
+): void {
   for (const slot of SLOTS) {
     const present = view[slot]?.revision ?? "none";
     if (present === (expected[slot] ?? present)) continue;
@@ -317,9 +373,13 @@ signalbox simulate with the same results counts as the server's.`,
   work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);
     const content = await requestedContent(server, view, values.digest);
-    const isRemoval = content.digest === view.candidate?.digest && view.candidate.content === "removal";
+    const isRemoval =
+      content.digest === view.candidate?.digest && view.candidate.content === "removal";
     const approved = { policy: id, content, isRemoval };
-    const report = values.report === undefined ? null : await seenReport(values.report, approved, view, server, io);
+    const report =
+      values.report === undefined
+        ? null
+        : await seenReport(values.report, approved, view, server, io);
     const body = { digest: content.digest, ...(report === null ? {} : { report }) };
     const changed = await server.change(id, "approvals", body, null);
     if (json) return io.stdout(jsonText(changed.json));
@@ -328,8 +388,9 @@ signalbox simulate with the same results counts as the server's.`,
 });
 
 /**
- * How the approval names the report: as the server's own where the file says the same, so that it is verified. What differs is sent as the approver's
- * claim, unless the promotion requires a report: then such an approval would not help.
+ * How the approval names the report: as the server's own where the file says the same, so that it
+ * is verified. What differs is sent as the approver's claim, unless the promotion requires a
+ * report: then such an approval would not help.
  *
  * @throws {NotNowError} where it would not.
  */
@@ -344,7 +405,8 @@ async function seenReport(
   const own = await orNotMade(server.simulation(approved.policy, approved.content.digest));
   const { report, assertions } = view.requirements;
   if (typeof own === "string") {
-    if (report || assertions) throw new NotNowError(`--report: cannot be verified: ${own} Nothing was done.`);
+    if (report || assertions)
+      throw new NotNowError(`--report: cannot be verified: ${own} Nothing was done.`);
     io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
     return seen.reference;
   }
@@ -352,7 +414,15 @@ async function seenReport(
   const differences = reportDifferences(seen.json, own.json);
   if (differences.length === 0) return own.reference;
   const digest = shortDigest(approved.content);
-  const argv = ["policy", "simulate", approved.policy, "--digest", digest, "--format", "json=report.json"];
+  const argv = [
+    "policy",
+    "simulate",
+    approved.policy,
+    "--digest",
+    digest,
+    "--format",
+    "json=report.json",
+  ];
   const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(argv, server.flag)}`;
   if (report || assertions) throw new NotNowError(`${different}; nothing was done`);
   io.stderr(`signalbox policy approve: ${different}\n`);
@@ -375,8 +445,13 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
   const command = (label: string, ...argv: readonly string[]): Line =>
     pasteLine(label, commandText(["policy", ...argv], server.flag));
   const notSelf =
-    requirements.approvals > 0 && !requirements.self_approval ? ", and another person must promote it" : "";
-  const still = missing === null ? "the missing requirements are unknown" : `still missing: ${missingTexts(missing)}`;
+    requirements.approvals > 0 && !requirements.self_approval
+      ? ", and another person must promote it"
+      : "";
+  const still =
+    missing === null
+      ? "the missing requirements are unknown"
+      : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),
     ...(isCandidate ? [] : [line(0, span("note: this content is not the candidate now"))]),

@@ -3,7 +3,13 @@ import { objectOf, objectsOf, textOf, stringsOf } from "../../terminal/read-answ
 import { line, span, type Line, type Style, section } from "../../terminal/layout.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
-import { type PolicyServer, findContent, notPolicies, type Content, type PolicyView } from "./policy-server.ts";
+import {
+  type PolicyServer,
+  findContent,
+  notPolicies,
+  type Content,
+  type PolicyView,
+} from "./policy-server.ts";
 import { contentText } from "./wording.ts";
 import { formatPatch, structuredPatch, type StructuredPatch } from "diff";
 import { jsonText } from "../../terminal/printing.ts";
@@ -36,11 +42,25 @@ store, not from the files of this checkout.`,
     const to = await findContent(server, view, "--to", toName);
     if (to === null) throw new CommandError(emptySlot("--to", toName, view));
     const from = await findContent(server, view, "--from", fromName);
-    const sides = { from: await readSide(server, view, from), to: await readSide(server, view, to) };
+    const sides = {
+      from: await readSide(server, view, from),
+      to: await readSide(server, view, to),
+    };
     const contract = contractChanges(sides.from.contract, sides.to.contract);
     const sources = sourceDiff(sides.from, sides.to);
-    if (json) io.stdout(jsonText({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }));
-    else printLines([...headLines(view, sides), ...changeLines(contract), ...section("Rules", diffLines(sources))], io);
+    if (json)
+      io.stdout(
+        jsonText({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }),
+      );
+    else
+      printLines(
+        [
+          ...headLines(view, sides),
+          ...changeLines(contract),
+          ...section("Rules", diffLines(sources)),
+        ],
+        io,
+      );
   },
 });
 
@@ -48,7 +68,11 @@ function emptySlot(flag: string, slot: string, { id }: PolicyView): string {
   return `${flag}: the policy has no ${slot} content; name another one of: signalbox policy history ${id}`;
 }
 
-async function readSide(server: PolicyServer, { id }: PolicyView, content: Content | null): Promise<Side> {
+async function readSide(
+  server: PolicyServer,
+  { id }: PolicyView,
+  content: Content | null,
+): Promise<Side> {
   if (content === null) return { name: "nothing", modules: [], json: null, contract: null };
   const json = await server.below(id, "content", { digest: content.digest });
   if (json["object"] !== "policy.content") throw notPolicies();
@@ -67,11 +91,17 @@ function parseModule(module: JsonObject): readonly SourceModule[] {
   return typeof name === "string" && typeof source === "string" ? [{ package: name, source }] : [];
 }
 
-function headLines({ id }: PolicyView, { from, to }: { readonly from: Side; readonly to: Side }): readonly Line[] {
+function headLines(
+  { id }: PolicyView,
+  { from, to }: { readonly from: Side; readonly to: Side },
+): readonly Line[] {
   return [line(0, span(id, "bold"), span(`: ${from.name} → ${to.name}`))];
 }
 
-const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<ContractChange["mark"], Style>;
+const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<
+  ContractChange["mark"],
+  Style
+>;
 
 function changeLines(changes: readonly ContractChange[]): readonly Line[] {
   const none = [line(2, span("the contract is unchanged", "dim"))];
@@ -93,7 +123,10 @@ interface SourceSide {
   readonly modules: readonly SourceModule[];
 }
 
-/** How long lines may be compared, milliseconds: texts of thousands of lines without one in common take long. */
+/**
+ * How long lines may be compared, milliseconds: texts of thousands of lines without one in common
+ * take long.
+ */
 const LONGEST = 2_000;
 
 /** What differs of one module; `null`: too much to compare line by line. */
@@ -113,7 +146,15 @@ export function sourceDiff(from: SourceSide, to: SourceSide): readonly ModuleDif
     const oldName = old === undefined ? "/dev/null" : `${name} ${from.name}`;
     const youngName = young === undefined ? "/dev/null" : `${name} ${to.name}`;
     const options = { context: 3, timeout: LONGEST };
-    const patch = structuredPatch(oldName, youngName, old ?? "", young ?? "", undefined, undefined, options);
+    const patch = structuredPatch(
+      oldName,
+      youngName,
+      old ?? "",
+      young ?? "",
+      undefined,
+      undefined,
+      options,
+    );
     return [{ package: name, patch: patch ?? null }];
   });
 }
@@ -126,7 +167,8 @@ export function patchText(diffs: readonly ModuleDiff[]): string {
 /** The same for a terminal. */
 function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
   return diffs.flatMap(({ package: name, patch }) => {
-    if (patch === null) return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];
+    if (patch === null)
+      return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];
     return [
       whole(`--- ${patch.oldFileName}`, "bold"),
       whole(`+++ ${patch.newFileName}`, "bold"),
@@ -145,7 +187,8 @@ function rangeText(start: number, lines: number): string {
 
 function sourceLine(text: string): Line {
   const [mark, rest] = [text.slice(0, 1), text.slice(1)];
-  // A tab is one column of a terminal's line otherwise, and white space at the end is cut off: it may be the only change.
+  // A tab is one column of a terminal's line otherwise, and white space at the end is cut off: it
+  // may be the only change.
   const shown = rest.replaceAll("\t", "    ").replace(/ +$/, (spaces) => "·".repeat(spaces.length));
   if (mark === "+") return whole(`+${shown}`, "green");
   return mark === "-" ? whole(`-${shown}`, "red") : whole(`${mark}${shown}`);
@@ -161,13 +204,21 @@ interface ContractChange {
   readonly text: string;
 }
 
-/** What differs between two contracts; `null` for a side without rules: nothing before a first content, or a policy's end. */
-export function contractChanges(from: JsonObject | null, to: JsonObject | null): readonly ContractChange[] {
+/**
+ * What differs between two contracts; `null` for a side without rules: nothing before a first
+ * content, or a policy's end.
+ */
+export function contractChanges(
+  from: JsonObject | null,
+  to: JsonObject | null,
+): readonly ContractChange[] {
   return [
     ...listChanges("constraint", from, to, "constraints", constraintChanges, constraintText),
     ...listChanges("obligation", from, to, "obligations", obligationChanges, obligationText),
     ...valueListChanges("operation", stringsOf(from, "operations"), stringsOf(to, "operations")),
-    ...(from === null || to === null ? [] : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
+    ...(from === null || to === null
+      ? []
+      : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
     ...valueListChanges("owner", stringsOf(from, "owners"), stringsOf(to, "owners")),
   ];
 }
@@ -185,7 +236,8 @@ function listChanges(
   const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
   return names.flatMap((name): readonly ContractChange[] => {
     const [old, young] = [before.get(name), after.get(name)];
-    if (old === undefined) return young === undefined ? [] : [{ mark: "+", text: `${what} ${describe(young)}` }];
+    if (old === undefined)
+      return young === undefined ? [] : [{ mark: "+", text: `${what} ${describe(young)}` }];
     if (young === undefined) return [{ mark: "-", text: `${what} ${describe(old)}` }];
     if (canonicalJson(old) === canonicalJson(young)) return [];
     return [{ mark: "~", text: `${what} ${name}: ${changes(old, young).join("; ") || "changed"}` }];
@@ -208,7 +260,10 @@ function effectText(constraint: JsonObject): string {
 function constraintChanges(before: JsonObject, after: JsonObject): readonly string[] {
   const effects = [effectText(before), effectText(after)];
   const [old, young] = [stringsOf(before, "reasons"), stringsOf(after, "reasons")];
-  const [gained, lost] = [young.filter((value) => !old.includes(value)), old.filter((value) => !young.includes(value))];
+  const [gained, lost] = [
+    young.filter((value) => !old.includes(value)),
+    old.filter((value) => !young.includes(value)),
+  ];
   // The first reason speaks for a constraint that fails without one.
   const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
   return [

@@ -1,7 +1,23 @@
 import { readTime } from "../../../canon/rfc3339.ts";
-import { line, nameLine, span, type Line, type Span, section, tableLines } from "../../terminal/layout.ts";
+import {
+  line,
+  nameLine,
+  span,
+  type Line,
+  type Span,
+  section,
+  tableLines,
+} from "../../terminal/layout.ts";
 import type { ApprovalView, Content, PolicyView, ShadowView, SlotView } from "./policy-server.ts";
-import { actorText, commandText, contentText, slotText, timeText, driftLines, requirementLines } from "./wording.ts";
+import {
+  actorText,
+  commandText,
+  contentText,
+  slotText,
+  timeText,
+  driftLines,
+  requirementLines,
+} from "./wording.ts";
 import { constraintText, obligationText } from "./diff.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { amountText, numberText, percentageText } from "../../terminal/amounts.ts";
@@ -9,8 +25,15 @@ import { amountText, numberText, percentageText } from "../../terminal/amounts.t
 /** Columns of the names in front. */
 const NAMES = 11;
 
-/** Everything about one policy, for a terminal. @param shadow the report on its candidate, where there is one. */
-export function policyLines(view: PolicyView, shadow: ShadowView | null, server: string | null): readonly Line[] {
+/**
+ * Everything about one policy, for a terminal. @param shadow the report on its candidate, where
+ * there is one.
+ */
+export function policyLines(
+  view: PolicyView,
+  shadow: ShadowView | null,
+  server: string | null,
+): readonly Line[] {
   return [
     line(0, span(view.id, "bold"), span(view.title === "" ? "" : `  ${view.title}`)),
     named("state", span(stateText(view))),
@@ -59,16 +82,26 @@ function slotLines(title: string, slot: SlotView | null): readonly Line[] {
     named("since", span(`${instantText(slot.since)}, first seen ${instantText(slot.first_seen)}`)),
     ...slot.constraints.map((constraint) => named("constraint", span(constraintText(constraint)))),
     ...slot.obligations.map((obligation) => named("obligation", span(obligationText(obligation)))),
-    ...(slot.operations.length === 0 ? [] : [named("operations", span(slot.operations.join(", ")))]),
+    ...(slot.operations.length === 0
+      ? []
+      : [named("operations", span(slot.operations.join(", ")))]),
   ]);
 }
 
-const MARKS = { true: span("✓", "green"), false: span("✗", "red"), null: span("?", "yellow") } as const;
+const MARKS = {
+  true: span("✓", "green"),
+  false: span("✗", "red"),
+  null: span("?", "yellow"),
+} as const;
 
 /** Approvals, and every requirement with a tick where it is met. */
 function promotionLines(view: PolicyView): readonly Line[] {
   const approvals = view.approvals.map((approval) =>
-    line(2, MARKS.true, span(` ${instantText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`)),
+    line(
+      2,
+      MARKS.true,
+      span(` ${instantText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`),
+    ),
   );
   const none = [line(2, span("none", "dim"))];
   return [
@@ -97,16 +130,23 @@ function behindLines({
 }: PolicyView): readonly Line[] {
   const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
   return [
-    ...(canRollBack ? [named("rollback to", span(rollbackTo === null ? "nothing" : contentText(rollbackTo)))] : []),
+    ...(canRollBack
+      ? [named("rollback to", span(rollbackTo === null ? "nothing" : contentText(rollbackTo)))]
+      : []),
     ...(held.length === 0 ? [] : [named("held", span(list(held)))]),
     ...(withdrawn.length === 0 ? [] : [named("withdrawn", span(list(withdrawn)))]),
-    ...(files === null ? [] : [named("files", span(`${contentText(files)} in the files of the server that answered`))]),
+    ...(files === null
+      ? []
+      : [named("files", span(`${contentText(files)} in the files of the server that answered`))]),
   ];
 }
 
 function nextLines(view: PolicyView, server: string | null): readonly Line[] {
   const { text, command } = nextStep(view, server);
-  return section("Next", [line(2, span(text)), ...(command === null ? [] : [commandOf(2, command)])]);
+  return section("Next", [
+    line(2, span(text)),
+    ...(command === null ? [] : [commandOf(2, command)]),
+  ]);
 }
 
 /** What there is to do next, and the command for it where one does it. */
@@ -131,10 +171,13 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
   }
   if (missing !== null && missing.length > 0) {
     const needsApproval = missing.some(({ requirement }) => APPROVALS.has(requirement));
-    const report = requirements.report || requirements.assertions ? ["--report", "report.json"] : [];
+    const report =
+      requirements.report || requirements.assertions ? ["--report", "report.json"] : [];
     return {
       text: [...new Set(missing.map(({ fix }) => fix.replaceAll(/\bID\b/g, id)))].join(" "),
-      command: needsApproval ? command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report) : null,
+      command: needsApproval
+        ? command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report)
+        : null,
     };
   }
   return {
@@ -151,9 +194,11 @@ function nextStep(view: PolicyView, server: string | null): NextStep {
 }
 
 /**
- * Verdicts of the candidate in shadow: totals, by constraint, route and workspace, and example requests to try again.
+ * Verdicts of the candidate in shadow: totals, by constraint, route and workspace, and example
+ * requests to try again.
  *
- * @param firstSeen of the candidate, milliseconds since the epoch; one that came back into the slot has its earlier requests counted.
+ * @param firstSeen of the candidate, milliseconds since the epoch; one that came back into the slot
+ * has its earlier requests counted.
  */
 function shadowLines(report: ShadowView, firstSeen: number | null): readonly Line[] {
   const { judged, revision, looked_at: looked } = report;
@@ -164,12 +209,16 @@ function shadowLines(report: ShadowView, firstSeen: number | null): readonly Lin
   const isEarlier = firstSeen !== null && from !== since;
   const part = (amount: number): string =>
     `${numberText(amount)} of ${numberText(judged)} (${percentageText(amount, judged)})`;
-  const total = (name: string, text: string): Line => nameLine(2, name, "indeterminate".length, span(text));
+  const total = (name: string, text: string): Line =>
+    nameLine(2, name, "indeterminate".length, span(text));
   const range = `${looked.complete ? "all" : "the newest"} ${amountText(looked.decisions, "decision")}`;
   return [
     ...section(title, [
       ...(isEarlier ? [line(2, span(`all since it was first seen, ${from}`, "dim"))] : []),
-      total("would deny", `${part(report.would_deny)}, ${numberText(report.newly_denied)} of them let through now`),
+      total(
+        "would deny",
+        `${part(report.would_deny)}, ${numberText(report.newly_denied)} of them let through now`,
+      ),
       total("would narrow", part(report.would_narrow)),
       total("indeterminate", part(report.indeterminate)),
     ]),
@@ -187,8 +236,16 @@ function instantText(instant: string | null): string {
   return timeText(readTime(instant ?? ""));
 }
 
-/** Columns with a name, and the text where it is `null`: figures of workspaces that are not the caller's are summed up. */
-const NAME_COLUMNS = { constraint: "-", reason: "-", route: "(none, or others')", workspace: "(all others)" };
+/**
+ * Columns with a name, and the text where it is `null`: figures of workspaces that are not the
+ * caller's are summed up.
+ */
+const NAME_COLUMNS = {
+  constraint: "-",
+  reason: "-",
+  route: "(none, or others')",
+  workspace: "(all others)",
+};
 const COUNT_COLUMNS = {
   judged: "requests",
   would_deny: "would deny",
@@ -197,7 +254,10 @@ const COUNT_COLUMNS = {
   indeterminate: "indeterminate",
 };
 
-function countLines(title: string, rows: readonly Readonly<Record<string, string | number | null>>[]): readonly Line[] {
+function countLines(
+  title: string,
+  rows: readonly Readonly<Record<string, string | number | null>>[],
+): readonly Line[] {
   const [first] = rows;
   if (first === undefined) return [];
   const names = Object.entries(NAME_COLUMNS).filter(([name]) => name in first);
@@ -226,20 +286,28 @@ function exampleLines(example: ShadowView["witnesses"][number]): readonly Line[]
     line(2, span(verdict, "yellow"), span(`, ${times}, ${period}`)),
     line(4, span(request.join(" "))),
     line(4, span("request ", "dim"), span(example.request_id)),
-    ...(command === null ? [] : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
-    ...(member === null ? [] : [line(4, span(`no command: the files no longer have its ${member}`, "dim"))]),
+    ...(command === null
+      ? []
+      : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
+    ...(member === null
+      ? []
+      : [line(4, span(`no command: the files no longer have its ${member}`, "dim"))]),
   ];
 }
 
 /** The longest command that is shown, characters. */
 const LONGEST = 4_000;
 
-/** An argument as `shellArgument` writes it: plain, or in single quotes, where no shell expands anything. */
+/**
+ * An argument as `shellArgument` writes it: plain, or in single quotes, where no shell expands
+ * anything.
+ */
 const ARGUMENT = /(?:([\w@%+:,./=-]+)|'([^']*)')(?: |$)/y;
 
 /**
- * A command of a server's answer, to be pasted into a shell; `null` for anything but `explain` with arguments. It is written anew from them, so that
- * a server cannot make a user paste more than an explanation.
+ * A command of a server's answer, to be pasted into a shell; `null` for anything but `explain` with
+ * arguments. It is written anew from them, so that a server cannot make a user paste more than an
+ * explanation.
  */
 export function pastedCommand(text: unknown): string | null {
   if (typeof text !== "string" || text.length > LONGEST) return null;

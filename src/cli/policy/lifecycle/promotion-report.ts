@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJsonObject,
+} from "../../../canon/json.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 import { numberOf, objectOf, objectsOf } from "../../terminal/read-answer.ts";
@@ -22,10 +28,12 @@ export interface Approved {
 }
 
 /**
- * The simulation report that the approver has seen, and how an approval names it: by the SHA-256 of the file's bytes, and facts of the report.
+ * The simulation report that the approver has seen, and how an approval names it: by the SHA-256 of
+ * the file's bytes, and facts of the report.
  *
  * @param path of a report of `signalbox simulate --format json`.
- * @throws {UsageError} for what is none, or is about another content: it would vouch for content that was not simulated.
+ * @throws {UsageError} for what is none, or is about another content: it would vouch for content
+ * that was not simulated.
  */
 export async function readReportReference(
   path: string,
@@ -54,10 +62,19 @@ function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
   };
 }
 
-/** The end of a policy stands in a report with the digest that a store gives it, like any other content. */
-function refuseOther(report: JsonObject, head: JsonObject, { policy, content, isRemoval }: Approved): void {
+/**
+ * The end of a policy stands in a report with the digest that a store gives it, like any other
+ * content.
+ */
+function refuseOther(
+  report: JsonObject,
+  head: JsonObject,
+  { policy, content, isRemoval }: Approved,
+): void {
   // Content kept from base is enforced already and needs no approval.
-  const contents = objectsOf(head, "policies").filter(({ id, from }) => id === policy && from === "head");
+  const contents = objectsOf(head, "policies").filter(
+    ({ id, from }) => id === policy && from === "head",
+  );
   const found = contents.find(({ digest }) => digest === content.digest);
   if (found === undefined && isRemoval && contents.length === 0) {
     throw new UsageError(
@@ -65,7 +82,8 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
     );
   }
   if (found === undefined) {
-    const holds = contents.length === 0 ? "does not have the policy" : "has other content of the policy";
+    const holds =
+      contents.length === 0 ? "does not have the policy" : "has other content of the policy";
     throw new UsageError(
       `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that has it`,
     );
@@ -82,7 +100,9 @@ function refuseOther(report: JsonObject, head: JsonObject, { policy, content, is
 
 /** Gates of coverage count where they were set; without one nothing is required. */
 function assertionsOf(assertions: JsonObject | null): JsonObject {
-  const gates = objectsOf(assertions, "coverage").filter(({ required }) => typeof required === "number");
+  const gates = objectsOf(assertions, "coverage").filter(
+    ({ required }) => typeof required === "number",
+  );
   const gate = (status: string): number => gates.filter((one) => one["status"] === status).length;
   const amount = (name: string): number => Math.max(0, Math.floor(numberOf(assertions, name) ?? 0));
   return {
@@ -94,9 +114,12 @@ function assertionsOf(assertions: JsonObject | null): JsonObject {
 
 async function readBytes(path: string): Promise<Buffer> {
   const bytes = await readNamedFile(path, LARGEST).catch(() => {
-    throw new UsageError("--report: the file cannot be read; name the output of signalbox simulate --format json");
+    throw new UsageError(
+      "--report: the file cannot be read; name the output of signalbox simulate --format json",
+    );
   });
-  if (bytes === "too_large") throw new UsageError(`--report: is larger than ${LARGEST / 1024 / 1024} MiB`);
+  if (bytes === "too_large")
+    throw new UsageError(`--report: is larger than ${LARGEST / 1024 / 1024} MiB`);
   return Buffer.from(bytes);
 }
 
@@ -129,7 +152,8 @@ export function serverReport(json: JsonObject): ServerReport {
  * @throws {CommandError} for one with control characters, which would act on the terminal.
  */
 export function readableReport({ text, json }: ServerReport): SimulationReport {
-  if (/\\u00[01][0-9a-f]|\\u007f|[\u007F-\u009F]|\\[bfnrt]/.test(text) || !isReport(json)) throw notReadable();
+  if (/\\u00[01][0-9a-f]|\\u007f|[\u007F-\u009F]|\\[bfnrt]/.test(text) || !isReport(json))
+    throw notReadable();
   return json;
 }
 
@@ -139,7 +163,9 @@ function isReport(value: unknown): value is SimulationReport {
 }
 
 export function notReadable(): CommandError {
-  return new CommandError("--server: answered with a simulation report that this version cannot read");
+  return new CommandError(
+    "--server: answered with a simulation report that this version cannot read",
+  );
 }
 
 function sha256Of(text: string | Uint8Array): string {
@@ -147,11 +173,14 @@ function sha256Of(text: string | Uint8Array): string {
 }
 
 /**
- * In which respects two simulation reports say different things of one promotion; empty where they agree. Names of trees, commits, positions in files,
- * warnings and evidence are not compared: they depend on where a report was made.
+ * In which respects two simulation reports say different things of one promotion; empty where they
+ * agree. Names of trees, commits, positions in files, warnings and evidence are not compared: they
+ * depend on where a report was made.
  */
 export function reportDifferences(left: JsonObject, right: JsonObject): readonly string[] {
-  return RESPECTS.flatMap(([name, of]) => (canonicalJson(of(left)) === canonicalJson(of(right)) ? [] : [name]));
+  return RESPECTS.flatMap(([name, of]) =>
+    canonicalJson(of(left)) === canonicalJson(of(right)) ? [] : [name],
+  );
 }
 
 const RESPECTS: readonly (readonly [string, (report: JsonObject) => JsonValue])[] = [
@@ -165,7 +194,9 @@ const RESPECTS: readonly (readonly [string, (report: JsonObject) => JsonValue])[
 ];
 
 function enforced(report: JsonObject): JsonValue {
-  const policies = objectsOf(objectOf(report, "base"), "policies").filter(({ slot }) => slot === "enforced");
+  const policies = objectsOf(objectOf(report, "base"), "policies").filter(
+    ({ slot }) => slot === "enforced",
+  );
   return policies.map((policy) => pick(policy, ["id", "digest"]));
 }
 
@@ -176,7 +207,9 @@ function comparedAssertions(report: JsonObject): JsonValue {
     objectsOf(found, "results").map((one) =>
       pick(one, ["id", "kind", "status", "standpoint", "classes", "violations"]),
     ),
-    objectsOf(found, "coverage").map((one) => pick(one, ["what", "covered", "of", "required", "status"])),
+    objectsOf(found, "coverage").map((one) =>
+      pick(one, ["what", "covered", "of", "required", "status"]),
+    ),
   ];
 }
 
@@ -187,10 +220,14 @@ function comparedChanges(report: JsonObject): JsonValue {
 
 function comparison(found: JsonObject | null): JsonValue {
   const paths = (name: string): JsonValue =>
-    objectsOf(found, name).map((path) => pick(path, ["workspace", "operation", "provider", "region", "routes"]));
+    objectsOf(found, name).map((path) =>
+      pick(path, ["workspace", "operation", "provider", "region", "routes"]),
+    );
   return [
     pick(found, ["access", "changed_classes", "changed_shapes", "words"]),
-    objectsOf(found, "groups").map((group) => pick(group, ["id", "words", "classes", "shapes", "base", "head"])),
+    objectsOf(found, "groups").map((group) =>
+      pick(group, ["id", "words", "classes", "shapes", "base", "head"]),
+    ),
     paths("new_data_paths"),
     paths("lost_data_paths"),
   ];

@@ -46,22 +46,43 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
     driftText(view) === "" ? "-" : driftText(view),
     missingCell(view),
   ]);
-  const head = ["ID", "STATE", "ENFORCED", "SINCE", "CANDIDATE", "SINCE", "APPROVALS", "DRIFT", "MISSING"];
+  const head = [
+    "ID",
+    "STATE",
+    "ENFORCED",
+    "SINCE",
+    "CANDIDATE",
+    "SINCE",
+    "APPROVALS",
+    "DRIFT",
+    "MISSING",
+  ];
   return `${set}\n\n${formatTable([head, ...rows])}`;
 }
 
-/** A list leaves out what is missing, which depends on the caller: policies with a candidate are read one by one. */
-async function withMissing(views: readonly PolicyView[], server: PolicyServer): Promise<readonly PolicyView[]> {
+/**
+ * A list leaves out what is missing, which depends on the caller: policies with a candidate are
+ * read one by one.
+ */
+async function withMissing(
+  views: readonly PolicyView[],
+  server: PolicyServer,
+): Promise<readonly PolicyView[]> {
   const known: PolicyView[] = [];
   for (const view of views) {
-    known.push(view.candidate === null || view.missing !== null ? view : (await server.policy(view.id)).view);
+    known.push(
+      view.candidate === null || view.missing !== null ? view : (await server.policy(view.id)).view,
+    );
   }
   return known;
 }
 
 function slotCells(slot: SlotView | null): readonly string[] {
   if (slot === null) return ["-", "-"];
-  return [slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot), timeText(readTime(slot.since))];
+  return [
+    slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot),
+    timeText(readTime(slot.since)),
+  ];
 }
 
 function approvalsCell({ candidate, approvals, requirements }: PolicyView): string {
@@ -91,9 +112,12 @@ in shadow would have done to requests, with commands that explain them, and the 
     const { view, json: policy } = await server.policy(id);
     // A removal has no rules that could be in shadow.
     const isWatched = view.candidate !== null && view.candidate.content !== "removal";
-    const shadow = isWatched ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) }) : null;
+    const shadow = isWatched
+      ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) })
+      : null;
     if (json) io.stdout(jsonText({ policy, shadow }));
-    else printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server.flag), io);
+    else
+      printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server.flag), io);
   },
 });
 
@@ -148,13 +172,20 @@ with its key and the shadow figures at that time.`,
   work: async ({ id, json, server, io }) => {
     const rows = await Array.fromAsync(server.transitions(id));
     if (json) return io.stdout(jsonText(rows));
-    io.stdout(rows.length === 0 ? "The history is empty.\n" : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]));
+    io.stdout(
+      rows.length === 0
+        ? "The history is empty.\n"
+        : formatTable([HISTORY_HEAD, ...rows.map(historyRow)]),
+    );
   },
 });
 
 const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];
 
-/** A row of the log as cells. Members of its record are those of `PolicyRecord`; what a newer server adds is left out. */
+/**
+ * A row of the log as cells. Members of its record are those of `PolicyRecord`; what a newer server
+ * adds is left out.
+ */
 function historyRow(row: JsonObject): readonly string[] {
   const record = objectOf(row, "record") ?? {};
   const position = row["position"];
@@ -188,7 +219,8 @@ function timeOf(record: JsonObject): string {
 }
 
 function movementText(record: JsonObject): string {
-  if ("to" in record) return `${referenceText(objectOf(record, "from"))} → ${referenceText(objectOf(record, "to"))}`;
+  if ("to" in record)
+    return `${referenceText(objectOf(record, "from"))} → ${referenceText(objectOf(record, "to"))}`;
   if (!("revision" in record)) return "-";
   const slot = textOf(record, "slot");
   const end = textOf(record, "content") === "removal" ? ", the policy's end" : "";
@@ -215,7 +247,9 @@ function actorText(by: JsonObject): string {
 }
 
 function detailText(record: JsonObject): string {
-  const approvals = objectsOf(record, "approvals").map((approval) => textOf(objectOf(approval, "by"), "keyId"));
+  const approvals = objectsOf(record, "approvals").map((approval) =>
+    textOf(objectOf(approval, "by"), "keyId"),
+  );
   const reason = textOf(record, "reason").replaceAll("_", " ");
   return [
     ...reportText(objectOf(record, "report")),

@@ -36,7 +36,10 @@ export function personText({
   return name === undefined ? `${subject} at ${issuer}` : `${name} (${subject} at ${issuer})`;
 }
 
-/** A command line to paste. @param server as it was given by a flag; `null` where the environment names it. */
+/**
+ * A command line to paste. @param server as it was given by a flag; `null` where the environment
+ * names it.
+ */
 export function commandText(argv: readonly string[], server: string | null): string {
   return explainCommand([...argv, ...(server === null ? [] : ["--server", server])]);
 }
@@ -44,7 +47,9 @@ export function commandText(argv: readonly string[], server: string | null): str
 /** The enforced content of a policy, as a part of a sentence. */
 export function actingText(enforced: SlotView | null): string {
   if (enforced === null) return "nothing is enforced";
-  return enforced.content === "removal" ? "it has ended, nothing is enforced" : `${contentText(enforced)} is enforced`;
+  return enforced.content === "removal"
+    ? "it has ended, nothing is enforced"
+    : `${contentText(enforced)} is enforced`;
 }
 
 export function missingTexts(missing: readonly Missing[]): string {
@@ -57,18 +62,33 @@ interface RequirementLine {
   readonly met: boolean | null;
 }
 
-/** The requirements of the policy's promotion: the server's sentence for each that is not met, the others by their keys. */
-export function requirementLines({ requirements, missing }: PolicyView): readonly RequirementLine[] {
+/**
+ * The requirements of the policy's promotion: the server's sentence for each that is not met, the
+ * others by their keys.
+ */
+export function requirementLines({
+  requirements,
+  missing,
+}: PolicyView): readonly RequirementLine[] {
   const others = REQUIREMENTS.flatMap(({ name, shown }): readonly RequirementLine[] => {
     const value = requirements[shown];
-    const isRequired = typeof value === "object" ? value.length > 0 : value !== 0 && value !== false;
+    const isRequired =
+      typeof value === "object" ? value.length > 0 : value !== 0 && value !== false;
     if (!isRequired || missing?.some(({ requirement }) => requirement === name) === true) return [];
-    return [{ text: value === true ? shown : `${shown}: ${String(value)}`, met: missing === null ? null : true }];
+    return [
+      {
+        text: value === true ? shown : `${shown}: ${String(value)}`,
+        met: missing === null ? null : true,
+      },
+    ];
   });
   return [...(missing ?? []).map((one) => ({ text: missingTexts([one]), met: false })), ...others];
 }
 
-/** A difference between the files of the server that answered and the slots, and what to do about it. */
+/**
+ * A difference between the files of the server that answered and the slots, and what to do about
+ * it.
+ */
 interface DriftLine {
   readonly text: string;
   readonly fix: string;
@@ -133,7 +153,8 @@ const DRIFTS: Readonly<Record<string, MakeLine>> = {
       candidate?.content === "removal"
         ? "put the file back, or promote the removal:"
         : "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
-    command: candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
+    command:
+      candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
   }),
 };
 
@@ -142,5 +163,7 @@ function filesText(files: Content | null): string {
 }
 
 function releaseCommand(id: string, files: Content | null, server: string | null): string | null {
-  return files === null ? null : commandText(["policy", "release", id, "--digest", files.digest.slice(0, 12)], server);
+  return files === null
+    ? null
+    : commandText(["policy", "release", id, "--digest", files.digest.slice(0, 12)], server);
 }

@@ -79,7 +79,8 @@ interface Totals {
 }
 
 function totalsOf(tests: readonly PolicyTest[]): Totals {
-  const amount = (outcome: PolicyTest["outcome"]): number => tests.filter((test) => test.outcome === outcome).length;
+  const amount = (outcome: PolicyTest["outcome"]): number =>
+    tests.filter((test) => test.outcome === outcome).length;
   return {
     tests: tests.length,
     passed: amount("pass"),
@@ -114,8 +115,14 @@ interface TerminalOptions {
   readonly verbose: boolean;
 }
 
-/** A block for each policy, what failed in it, and one line for all. Gaps are not here: they are printed as findings. */
-export function formatRun({ policies, coverage, milliseconds }: TestRun, options: TerminalOptions): string {
+/**
+ * A block for each policy, what failed in it, and one line for all. Gaps are not here: they are
+ * printed as findings.
+ */
+export function formatRun(
+  { policies, coverage, milliseconds }: TestRun,
+  options: TerminalOptions,
+): string {
   const paint = painter(options.colour);
   const width = Math.max(0, ...policies.map(({ id }) => id.length));
   const lines = policies.flatMap((policy) => policyLines(policy, width, options.verbose, paint));
@@ -124,11 +131,23 @@ export function formatRun({ policies, coverage, milliseconds }: TestRun, options
   return `${[...lines, "", summary(totals, milliseconds, paint), ...coverageLines].join("\n")}\n`;
 }
 
-function policyLines({ id, tests }: TestedPolicy, width: number, verbose: boolean, paint: Paint): readonly string[] {
+function policyLines(
+  { id, tests }: TestedPolicy,
+  width: number,
+  verbose: boolean,
+  paint: Paint,
+): readonly string[] {
   const totals = totalsOf(tests);
   const failed = totals.failed + totals.errors > 0;
-  const result = failed ? paint("red", "FAIL") : tests.length === 0 ? paint("yellow", "NONE") : paint("green", "PASS");
-  const amounts = tests.length === 0 ? "no tests" : [amountOf(tests.length, "test"), ...exceptions(totals)].join(", ");
+  const result = failed
+    ? paint("red", "FAIL")
+    : tests.length === 0
+      ? paint("yellow", "NONE")
+      : paint("green", "PASS");
+  const amounts =
+    tests.length === 0
+      ? "no tests"
+      : [amountOf(tests.length, "test"), ...exceptions(totals)].join(", ");
   const time = tests.length === 0 ? "" : `  ${paint("dim", duration(totals.milliseconds))}`;
   const shown = tests.filter(({ outcome }) => verbose || outcome === "fail" || outcome === "error");
   return [
@@ -172,7 +191,9 @@ function exceptions({ failed, errors, skipped }: Totals): readonly string[] {
 }
 
 function duration(milliseconds: number): string {
-  return milliseconds >= 1_000 ? `${(milliseconds / 1_000).toFixed(2)} s` : `${milliseconds.toFixed(1)} ms`;
+  return milliseconds >= 1_000
+    ? `${(milliseconds / 1_000).toFixed(2)} s`
+    : `${milliseconds.toFixed(1)} ms`;
 }
 
 function coverageReport({ files, constraints }: Coverage, paint: Paint): readonly string[] {
@@ -196,11 +217,16 @@ export function ranges(lines: readonly number[]): string {
     if (last !== undefined && last[1] === line - 1) last[1] = line;
     else found.push([line, line]);
   }
-  return found.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(", ");
+  return found
+    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+    .join(", ");
 }
 
 /** How many tests have seen each verdict and each reason; a nought is a gap. */
-function constraintTable(constraints: readonly CoveredConstraint[], paint: Paint): readonly string[] {
+function constraintTable(
+  constraints: readonly CoveredConstraint[],
+  paint: Paint,
+): readonly string[] {
   const names = constraints.map(({ policy, constraint }) => `${policy} ${constraint}`);
   const width = Math.max(10, ...names.map((name) => name.length));
   const head = `  ${"".padEnd(width)}  pass  fail  indeterminate  reasons`;
@@ -219,8 +245,8 @@ function constraintTable(constraints: readonly CoveredConstraint[], paint: Paint
 }
 
 /**
- * JUnit XML as CI servers read it: a suite for each policy. Findings that fail the run are cases too, in a suite of
- * their own, because a report without a failure reads as a success.
+ * JUnit XML as CI servers read it: a suite for each policy. Findings that fail the run are cases
+ * too, in a suite of their own, because a report without a failure reads as a success.
  *
  * @param run `null` where the policies do not compile.
  * @param findings those that fail the run.
@@ -228,7 +254,12 @@ function constraintTable(constraints: readonly CoveredConstraint[], paint: Paint
 export function formatJunit(run: TestRun | null, findings: readonly Diagnostic[]): string {
   const suites = (run?.policies ?? []).filter(({ tests }) => tests.length > 0).map(suiteOf);
   if (findings.length > 0) {
-    suites.push({ name: "findings", file: null, cases: findings.map(findingCase), seconds: seconds(0) });
+    suites.push({
+      name: "findings",
+      file: null,
+      cases: findings.map(findingCase),
+      seconds: seconds(0),
+    });
   }
   return formatJunitXml("signalbox policy test", suites, seconds(run?.milliseconds ?? 0));
 }
@@ -249,7 +280,12 @@ function caseOf(className: string, test: PolicyTest): JunitCase {
     case "skip":
       return { ...one, outcome: "skipped", message: null, lines: [] };
     case "error":
-      return { ...one, outcome: "error", message: test.error[0] ?? "error", lines: [location, ...test.error] };
+      return {
+        ...one,
+        outcome: "error",
+        message: test.error[0] ?? "error",
+        lines: [location, ...test.error],
+      };
     case "fail": {
       const failing = test.cases.map((text) => `failing case: ${text}`);
       const message = failing[0] ?? "the test failed";
@@ -277,25 +313,39 @@ function seconds(milliseconds: number): string {
 }
 
 /**
- * Version 1 of this form: members are only ever added. Names are those of `signalbox check --format json` where both say
- * the same.
+ * Version 1 of this form: members are only ever added. Names are those of
+ * `signalbox check --format json` where both say the same.
  *
  * @param run `null` where the policies do not compile.
  */
 export function formatTestJson(run: TestRun | null, diagnostics: readonly Diagnostic[]): string {
-  const { milliseconds: _ofTests, ...totals } = totalsOf(run?.policies.flatMap(({ tests }) => tests) ?? []);
+  const { milliseconds: _ofTests, ...totals } = totalsOf(
+    run?.policies.flatMap(({ tests }) => tests) ?? [],
+  );
   const document = {
     version: 1,
     ...totals,
     milliseconds: run?.milliseconds ?? 0,
-    policies: run?.policies.map(({ id, file, tests }) => ({ id, file, tests: tests.map(testDocument) })) ?? [],
+    policies:
+      run?.policies.map(({ id, file, tests }) => ({ id, file, tests: tests.map(testDocument) })) ??
+      [],
     coverage: run === null || run.coverage === null ? null : coverageDocument(run.coverage),
     diagnostics,
   };
   return jsonText(document);
 }
 
-function testDocument({ name, outcome, file, line, column, cases, printed, error, milliseconds }: PolicyTest): object {
+function testDocument({
+  name,
+  outcome,
+  file,
+  line,
+  column,
+  cases,
+  printed,
+  error,
+  milliseconds,
+}: PolicyTest): object {
   return { name, outcome, file, line, column, cases, printed, error, milliseconds };
 }
 

@@ -13,7 +13,12 @@ import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/c
 import { DEFAULT_CACHE_TEXT, openCache } from "../../compile-cache.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
 import { runFlagCommand } from "../../terminal/run.ts";
-import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain, type PolicyFolder } from "../policy-folder.ts";
+import {
+  DEFAULT_DIRECTORY,
+  readPolicyFolder,
+  usingToolchain,
+  type PolicyFolder,
+} from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
 import { thresholdGap, coveredConstraints, gapsOf, type GapLocations } from "./coverage.ts";
 import {
@@ -111,13 +116,16 @@ function readPattern(text: string): RegExp {
   try {
     return new RegExp(text, "u");
   } catch {
-    throw new UsageError("--run: is not a regular expression; escape literal characters with a backslash");
+    throw new UsageError(
+      "--run: is not a regular expression; escape literal characters with a backslash",
+    );
   }
 }
 
 function readThreshold(text: string): number {
   const percentage = /^\d{1,3}(?:\.\d{1,4})?$/.test(text) ? Number(text) : Infinity;
-  if (percentage > 100) throw new UsageError("--threshold: must be a number from 0 to 100, such as 95");
+  if (percentage > 100)
+    throw new UsageError("--threshold: must be a number from 0 to 100, such as 95");
   return percentage;
 }
 
@@ -125,7 +133,9 @@ function readThreshold(text: string): number {
 function readTimeout(text: string): number {
   const seconds = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (seconds < 1 || seconds > LONGEST_TIMEOUT)
-    throw new UsageError(`--timeout: must be a whole number of seconds from 1 to ${LONGEST_TIMEOUT}`);
+    throw new UsageError(
+      `--timeout: must be a whole number of seconds from 1 to ${LONGEST_TIMEOUT}`,
+    );
   return seconds * 1_000;
 }
 
@@ -154,11 +164,15 @@ async function run(options: TestOptions, io: CommandIo): Promise<number> {
   }
   const findings = demands(result, options);
   report(result, findings);
-  const failed = failuresOf(result).length > 0 || findings.some(({ severity }) => severity === "error");
+  const failed =
+    failuresOf(result).length > 0 || findings.some(({ severity }) => severity === "error");
   return failed ? EXIT.failed : EXIT.ok;
 }
 
-/** @throws {CommandError} where the tests do not end in time. @param due on the clock of `performance.now()`. */
+/**
+ * @throws {CommandError} where the tests do not end in time. @param due on the clock of
+ * `performance.now()`.
+ */
 async function runWithin(
   due: number,
   { coverage, timeout }: TestOptions,
@@ -170,7 +184,9 @@ async function runWithin(
     return await runTests(subject, createToolchain({ cache, timeLimit }), coverage);
   } catch (error) {
     if (!(error instanceof ToolchainError) || error.code !== "TOOLCHAIN_TIMEOUT") throw error;
-    const files = subject.sources.map(({ path }) => path).filter((path) => path.endsWith("_test.rego"));
+    const files = subject.sources
+      .map(({ path }) => path)
+      .filter((path) => path.endsWith("_test.rego"));
     throw new CommandError(
       `--timeout: the tests did not end within ${timeout / 1000} s, so there are no results. One of these files has a test that takes too long or never ends: ${files.join(", ")}. Move files away to find it, or give more time.`,
     );
@@ -191,7 +207,9 @@ function matching(result: TestRun, pattern: RegExp | null): TestRun {
 function demands({ coverage }: TestRun, { strict, threshold }: TestOptions): readonly Diagnostic[] {
   if (coverage === null) return [];
   const below = thresholdGap(coverage.files, threshold);
-  const gaps = coverage.gaps.map((gap): Diagnostic => (strict ? { ...gap, severity: "error" } : gap));
+  const gaps = coverage.gaps.map((gap): Diagnostic =>
+    strict ? { ...gap, severity: "error" } : gap,
+  );
   return below === null ? gaps : [...gaps, below];
 }
 
@@ -217,7 +235,10 @@ function formatReport(
         findings.filter(({ severity }) => severity === "error"),
       );
     case "github":
-      return formatDiagnostics("github", [...(result === null ? [] : failuresOf(result)), ...findings]);
+      return formatDiagnostics("github", [
+        ...(result === null ? [] : failuresOf(result)),
+        ...findings,
+      ]);
   }
 }
 
@@ -248,12 +269,16 @@ export interface TestSubject {
 }
 
 /**
- * Runs every test once. With coverage it is run a second time with the policies watched, at the same time; what that
- * changes nothing about, the first run says.
+ * Runs every test once. With coverage it is run a second time with the policies watched, at the
+ * same time; what that changes nothing about, the first run says.
  *
  * @throws {CommandError} when the tests cannot be run, or do not end alike when they are watched.
  */
-export async function runTests(subject: TestSubject, toolchain: Toolchain, coverage: boolean): Promise<TestRun> {
+export async function runTests(
+  subject: TestSubject,
+  toolchain: Toolchain,
+  coverage: boolean,
+): Promise<TestRun> {
   const started = performance.now();
   const { files } = classifySources(subject.sources);
   const sources = files.map(({ source }) => source);
@@ -273,7 +298,9 @@ async function runOnce(modules: readonly Source[], toolchain: Toolchain): Promis
   const response = await toolchain.test({ modules });
   const [first] = response.errors;
   if (first === undefined) return response;
-  throw new CommandError(`the tests cannot be run: ${first.file}:${first.row}:${first.col}: ${first.message}`);
+  throw new CommandError(
+    `the tests cannot be run: ${first.file}:${first.row}:${first.col}: ${first.message}`,
+  );
 }
 
 interface WatchedRun {
@@ -292,18 +319,22 @@ async function runWatched(
   const policyFiles = files.filter(({ kind }) => kind === "policy");
   const modules = policyFiles.map(({ source }) => source);
   const facts = new Map<string, ModuleFacts>();
-  for (const module of (await toolchain.check({ modules, units: [], input_schema: null })).modules) {
+  for (const module of (await toolchain.check({ modules, units: [], input_schema: null }))
+    .modules) {
     facts.set(module.path, module);
   }
   const watched = policyFiles.flatMap((file) => {
     const policy = policies.find(({ contract }) => contract.id === file.name);
     const known = facts.get(file.source.path);
-    return policy === undefined || known === undefined ? [] : [{ policy, source: file.source, facts: known, file }];
+    return policy === undefined || known === undefined
+      ? []
+      : [{ policy, source: file.source, facts: known, file }];
   });
   const others = files.filter(({ kind }) => kind !== "policy").map(({ source }) => source);
   const sources = [...others, ...watched.flatMap((one) => watchedSources(one, mark))];
   const response = await toolchain.test({ modules: sources });
-  if (response.errors.length > 0) throw cannotWatch("the policies refer to their own rules in a way that");
+  if (response.errors.length > 0)
+    throw cannotWatch("the policies refer to their own rules in a way that");
   return { policies: watched, response, mark };
 }
 
@@ -314,8 +345,11 @@ function coverageOf(
   { policies, response, mark }: WatchedRun,
 ): Coverage {
   const outcomes = new Map(response.results.map((result) => [identityOf(result), result.outcome]));
-  const different = plain.results.find((result) => outcomes.get(identityOf(result)) !== result.outcome);
-  if (different !== undefined) throw cannotWatch(`${different.file}: ${different.name} reads a policy in a way that`);
+  const different = plain.results.find(
+    (result) => outcomes.get(identityOf(result)) !== result.outcome,
+  );
+  if (different !== undefined)
+    throw cannotWatch(`${different.file}: ${different.name} reads a policy in a way that`);
   const locations = new Map(
     policies.map(({ policy, file, facts }): [string, GapLocations] => {
       const start = { file: facts.path, line: facts.package_at.row, column: facts.package_at.col };
@@ -323,7 +357,9 @@ function coverageOf(
       return [policy.contract.id, { policy: start, constraintAt }];
     }),
   );
-  const sightings = response.results.map(({ output }) => readSightings(linesOf(output), mark).sightings);
+  const sightings = response.results.map(
+    ({ output }) => readSightings(linesOf(output), mark).sightings,
+  );
   const constraints = coveredConstraints(compiled, sightings);
   const untested = tested.filter(({ tests }) => tests.length === 0).map(({ id }) => id);
   return {
@@ -344,10 +380,14 @@ function identityOf({ file, name, row }: TestResult): string {
   return JSON.stringify([file, row, name]);
 }
 
-function groupTests(results: readonly TestResult[], files: readonly PolicyFile[]): readonly TestedPolicy[] {
+function groupTests(
+  results: readonly TestResult[],
+  files: readonly PolicyFile[],
+): readonly TestedPolicy[] {
   const groups = new Map<string, { file: string; tests: PolicyTest[] }>();
   for (const { kind, name, source } of files) {
-    if (kind === "policy") groups.set(name, { file: source.path.replace(/\.rego$/, "_test.rego"), tests: [] });
+    if (kind === "policy")
+      groups.set(name, { file: source.path.replace(/\.rego$/, "_test.rego"), tests: [] });
   }
   const homes = new Map(
     files.map(({ kind, name, source }) => [source.path, kind === "library" ? `lib/${name}` : name]),
@@ -363,7 +403,17 @@ function groupTests(results: readonly TestResult[], files: readonly PolicyFile[]
     .toSorted((left, right) => (left.id < right.id ? -1 : 1));
 }
 
-function testOf({ name, file, row, col, outcome, cases, output, error, duration }: TestResult): PolicyTest {
+function testOf({
+  name,
+  file,
+  row,
+  col,
+  outcome,
+  cases,
+  output,
+  error,
+  duration,
+}: TestResult): PolicyTest {
   return {
     name,
     file,

@@ -2,7 +2,10 @@ import type { Source } from "../../../canon/diagnostic.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import type { ModuleFacts, Position } from "../../../policy/toolchain/protocol.ts";
 
-/** What one look at a constraint found, as Rego printed it. The members under `value` are those of a decide module. */
+/**
+ * What one look at a constraint found, as Rego printed it. The members under `value` are those of a
+ * decide module.
+ */
 export interface Sighting {
   readonly policy: string;
   readonly constraint: string;
@@ -21,16 +24,21 @@ export interface WatchedPolicy {
 }
 
 /**
- * OPA's test runner reports which lines were reached, but not what a rule gave. So `pass.<constraint>` and
- * `reason.<constraint>` are renamed in a copy of the policy, and rules of the old names replace them, which print what
- * the renamed ones give under the test's own input, data and replacements, and hand it on.
+ * OPA's test runner reports which lines were reached, but not what a rule gave. So
+ * `pass.<constraint>` and `reason.<constraint>` are renamed in a copy of the policy, and rules of
+ * the old names replace them, which print what the renamed ones give under the test's own input,
+ * data and replacements, and hand it on.
  *
- * What the policy itself refers to is renamed as well: only what a test requests is seen, and a reason rule that reads
- * `pass` does not end up asking itself.
+ * What the policy itself refers to is renamed as well: only what a test requests is seen, and a
+ * reason rule that reads `pass` does not end up asking itself.
  *
- * @param mark a string that does not occur in the sources, of letters and digits; it begins every line that is printed.
+ * @param mark a string that does not occur in the sources, of letters and digits; it begins every
+ * line that is printed.
  */
-export function watchedSources({ policy, source, facts }: WatchedPolicy, mark: string): readonly Source[] {
+export function watchedSources(
+  { policy, source, facts }: WatchedPolicy,
+  mark: string,
+): readonly Source[] {
   return [
     { path: source.path, text: renamed(source.text, facts, mark) },
     { path: source.path.replace(/\.rego$/, `.${mark}.rego`), text: watchers(policy, mark) },
@@ -56,22 +64,27 @@ export function readSightings(
 }
 
 /**
- * The name at the location, with what stands before it: `pass` of `default pass.c`, of `data.signalbox.policy.x.pass.c`, of
- * `own.pass.c`. A constraint may be called `pass` too, so what stands without a prefix is tried first.
+ * The name at the location, with what stands before it: `pass` of `default pass.c`, of
+ * `data.signalbox.policy.x.pass.c`, of `own.pass.c`. A constraint may be called `pass` too, so what
+ * stands without a prefix is tried first.
  */
-const NAMED = /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
+const NAMED =
+  /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
 
 function renamed(text: string, facts: ModuleFacts, mark: string): string {
   const own = facts.package.length;
   const heads = facts.rules.filter(({ path }) => isWatched(path[0]));
   const references = facts.references.filter(
     ({ root, path }) =>
-      root === "data" && facts.package.every((name, index) => path[index] === name) && isWatched(path[own]),
+      root === "data" &&
+      facts.package.every((name, index) => path[index] === name) &&
+      isWatched(path[own]),
   );
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {
     NAMED.lastIndex = offsetOf(text, location);
-    // Further bodies of a rule stand under its first head; they have a location, but no name of their own.
+    // Further bodies of a rule stand under its first head; they have a location, but no name of
+    // their own.
     if (NAMED.test(text)) ends.add(NAMED.lastIndex);
   }
   let result = text;
@@ -98,7 +111,8 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
   const rules = contract.constraints.flatMap(({ name, effect }) => {
     const constraint = JSON.stringify(name);
     const hasReason = reasoned.includes(name);
-    const list = (rule: string): string => `{${constraint}: [value | value := ${rule}_${mark}[${constraint}]]}`;
+    const list = (rule: string): string =>
+      `{${constraint}: [value | value := ${rule}_${mark}[${constraint}]]}`;
     const look = (requested: Sighting["requested"]): string =>
       `print(${JSON.stringify(mark)}, json.marshal({
 		"policy": ${JSON.stringify(contract.id)},

@@ -10,11 +10,16 @@ const MOST_ANNOTATIONS = 100;
 const LONGEST_SUMMARY = 450;
 const LONGEST_DETAILS = 2_000;
 
-const SEVERITIES: Readonly<Record<AnnotationLevel, string>> = { error: "HIGH", warning: "MEDIUM", notice: "LOW" };
+const SEVERITIES: Readonly<Record<AnnotationLevel, string>> = {
+  error: "HIGH",
+  warning: "MEDIUM",
+  notice: "LOW",
+};
 
 /**
- * A report of Bitbucket Cloud's API (`PUT …/commit/{commit}/reports/{id}`), and beside it the annotations of `POST …/reports/{id}/annotations`: two requests
- * take the two members as their bodies.
+ * A report of Bitbucket Cloud's API (`PUT …/commit/{commit}/reports/{id}`), and beside it the
+ * annotations of `POST …/reports/{id}/annotations`: two requests take the two members as their
+ * bodies.
  */
 export function formatBitbucket(model: ReportModel, context: FormatContext): string {
   const { verdict, headline, facts, rows } = screenOf(model, context);

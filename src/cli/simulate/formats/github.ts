@@ -24,7 +24,9 @@ function levelText(level: AnnotationLevel, notices: readonly Notice[]): string {
   const left = notices.length - shown.length;
   const message = `${amountText(left, `more ${level}`)}; --format json and html have them all`;
   return [
-    ...shown.map(({ title, message: text, location }) => formatAnnotation({ level, title, message: text, location })),
+    ...shown.map(({ title, message: text, location }) =>
+      formatAnnotation({ level, title, message: text, location }),
+    ),
     ...(left === 0 ? [] : [formatAnnotation({ level, location: null, title: "more", message })]),
   ].join("");
 }

@@ -15,9 +15,19 @@ import {
 } from "./wording/messages.ts";
 
 /** What every case has: nothing is measured. */
-const CASE = { position: null, outcome: "passed", message: null, lines: [], output: [], seconds: "0" } as const;
+const CASE = {
+  position: null,
+  outcome: "passed",
+  message: null,
+  lines: [],
+  output: [],
+  seconds: "0",
+} as const;
 
-/** JUnit XML: a test case for each assertion, each gate of coverage and each gate of `--fail-on`, and one that fails where not everything was decided. */
+/**
+ * JUnit XML: a test case for each assertion, each gate of coverage and each gate of `--fail-on`,
+ * and one that fails where not everything was decided.
+ */
 export function formatJunit(model: ReportModel, { verdict = null }: FormatContext): string {
   const { complete, assertions } = model;
   const { results, coverage } = assertions ?? { results: [], coverage: [] };
@@ -28,10 +38,17 @@ export function formatJunit(model: ReportModel, { verdict = null }: FormatContex
     completeCase(model),
   ].map(seen);
   const file = assertions === null ? null : printable(assertions.file);
-  return formatJunitXml("signalbox simulate", [{ name: "assertions", file, cases, seconds: "0" }], "0");
+  return formatJunitXml(
+    "signalbox simulate",
+    [{ name: "assertions", file, cases, seconds: "0" }],
+    "0",
+  );
 }
 
-/** Controls of bidirectional text and the like would make a name look like another in a page of test results. */
+/**
+ * Controls of bidirectional text and the like would make a name look like another in a page of test
+ * results.
+ */
 function seen({ name, className, position, message, lines, output, ...one }: JunitCase): JunitCase {
   return {
     ...one,
@@ -48,7 +65,10 @@ function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
   const { id, kind, status, title, message, waiver, needless, place } = result;
   const one = { ...CASE, name: id, className: kind, position: place };
   if (status === "PASS") {
-    const output = [...(complete ? [] : [`PASS so far: ${SO_FAR}`]), ...(needless === null ? [] : [needless])];
+    const output = [
+      ...(complete ? [] : [`PASS so far: ${SO_FAR}`]),
+      ...(needless === null ? [] : [needless]),
+    ];
     return { ...one, output };
   }
   const lines = [`${place.file}:${place.line}:${place.column}`, title, ...assertionLinesOf(result)];
@@ -63,8 +83,14 @@ function coverageCase(result: CoverageModel): JunitCase {
   const one = { ...CASE, name: title, className: "coverage", position: place };
   if (judgement === "PASS") return one;
   const text = coverageMessage(result);
-  const message = judgement === "not judged" ? NOT_JUDGED : judgement === "FAIL" ? text : `not gated; ${text}`;
-  return { ...one, outcome: judgement === "FAIL" ? "failure" : "skipped", message, lines: [text, ...missing] };
+  const message =
+    judgement === "not judged" ? NOT_JUDGED : judgement === "FAIL" ? text : `not gated; ${text}`;
+  return {
+    ...one,
+    outcome: judgement === "FAIL" ? "failure" : "skipped",
+    message,
+    lines: [text, ...missing],
+  };
 }
 
 /** Gates of `--fail-on`; assertions, coverage and completeness have cases of their own. */
@@ -76,7 +102,13 @@ function gateCase({ name, passed }: Gate, model: ReportModel): readonly JunitCas
   return [{ ...one, outcome: "failure", message: `the gate ${name} fails`, lines }];
 }
 
-function completeCase({ complete, cut, spaceText, declared, changed_settings: changes }: ReportModel): JunitCase {
+function completeCase({
+  complete,
+  cut,
+  spaceText,
+  declared,
+  changed_settings: changes,
+}: ReportModel): JunitCase {
   const output = [...declared.new_route_paths.map(routePathText), ...changes.map(settingLine)];
   const one = { ...CASE, name: "simulation is complete", className: "simulation", output };
   if (complete) return one;

@@ -12,7 +12,10 @@ const RESERVE = 40_000;
 /** One comment for a pull request: whole Markdown, never longer than 60,000 characters. */
 export function formatMarkdown(report: ReportModel, context: FormatContext): string {
   const comment = new Comment();
-  const { heading, opening, notices, summary, folded, sections, footer } = documentOf(report, context);
+  const { heading, opening, notices, summary, folded, sections, footer } = documentOf(
+    report,
+    context,
+  );
   comment.write(MARKER, `## Signalbox simulation: ${heading}`);
   writeBlocks(comment, opening, RESERVE);
   writeBlocks(comment, notices, RESERVE);

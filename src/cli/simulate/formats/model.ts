@@ -33,11 +33,17 @@ export interface FormatContext {
   readonly colour: boolean;
   /** Columns of the terminal. */
   readonly width: number;
-  /** SHA-256 of the JSON report, in hexadecimal: what an approver signs; `null` where it was not made. */
+  /**
+   * SHA-256 of the JSON report, in hexadecimal: what an approver signs; `null` where it was not
+   * made.
+   */
   readonly reportDigest: string | null;
   /** What the command ends with; `null` where the report is printed by itself. */
   readonly verdict?: Verdict | null;
-  /** `false`: the terminal leaves variants by condition, changed reasons, coverage and unused rules out, and says how many there are. */
+  /**
+   * `false`: the terminal leaves variants by condition, changed reasons, coverage and unused rules
+   * out, and says how many there are.
+   */
   readonly all?: boolean;
 }
 

@@ -1,5 +1,10 @@
 import type { ChangeKind } from "../../../simulate/change-kind.ts";
-import type { ChangeGroup, DataPath, RoutePath, SettingChange } from "../../../simulate/report/report.ts";
+import type {
+  ChangeGroup,
+  DataPath,
+  RoutePath,
+  SettingChange,
+} from "../../../simulate/report/report.ts";
 import type { SourceLocation } from "../../../simulate/report/location.ts";
 import { ROUTE_PATHS_TITLE, routePathText, settingLine } from "./wording/settings.ts";
 import type { CauseReport } from "../../../simulate/report/cause-report.ts";
@@ -10,7 +15,13 @@ import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import { printable, printableLines } from "../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { amountText, listText } from "../../terminal/amounts.ts";
-import { changeWording, valueText, NEW_DATA_PATH, titleOf, worstChange } from "./wording/change-wording.ts";
+import {
+  changeWording,
+  valueText,
+  NEW_DATA_PATH,
+  titleOf,
+  worstChange,
+} from "./wording/change-wording.ts";
 import { latentOf, latentText } from "./wording/latent.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import {
@@ -60,7 +71,10 @@ export interface Notice {
 
 type Said = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
 
-/** Controls of bidirectional text and the like would make a name look like another beside the code or in a log. */
+/**
+ * Controls of bidirectional text and the like would make a name look like another beside the code
+ * or in a log.
+ */
 function notice({
   location: place = null,
   near = null,
@@ -90,7 +104,11 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
   const asIf = model.promotedTitle;
   return [
     ...(complete ? [] : [incompleteNotice(model)]),
-    notice({ level: "notice", title: "Signalbox simulation", message: verdictLines(model).join("\n") }),
+    notice({
+      level: "notice",
+      title: "Signalbox simulation",
+      message: verdictLines(model).join("\n"),
+    }),
     ...policyNotices(model),
     ...(assertions?.results ?? []).flatMap(assertionNotice),
     ...(assertions?.results ?? []).flatMap(needlessNotice),
@@ -105,7 +123,8 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
       }),
     ),
     ...model.causes.flatMap((cause) => causeNotice(cause, model)),
-    // One result for each cause; groups and paths stand for themselves only where no cause is known.
+    // One result for each cause; groups and paths stand for themselves only where no cause is
+    // known.
     ...(model.causes.length > 0
       ? []
       : [
@@ -135,7 +154,13 @@ function incompleteNotice({ cut }: ReportModel): Notice {
   return notice({ rule: "incomplete", level: "error", title: "incomplete", message });
 }
 
-function verdictLines({ unchanged, fresh, verdicts, promotedTitle, spaceText }: ReportModel): readonly string[] {
+function verdictLines({
+  unchanged,
+  fresh,
+  verdicts,
+  promotedTitle,
+  spaceText,
+}: ReportModel): readonly string[] {
   return [
     ...(unchanged === null ? [] : [unchanged.sentence]),
     ...(fresh ? [FRESH] : []),
@@ -217,7 +242,10 @@ function pathNotice(path: DataPath, asIf: string | null, groups: readonly Change
 }
 
 /** The position of the first group that sends requests of these routes there. */
-function firstLocation({ provider, region, routes }: DataPath, groups: readonly ChangeGroup[]): SourceLocation | null {
+function firstLocation(
+  { provider, region, routes }: DataPath,
+  groups: readonly ChangeGroup[],
+): SourceLocation | null {
   const group = groups.find(
     ({ routes: changed, head, place }) =>
       place !== null &&
@@ -256,7 +284,8 @@ function causeNotice(cause: CauseReport, model: ReportModel): readonly Notice[] 
       rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),
       level: kind === null ? (isWeaker ? "warning" : "notice") : changeWording(kind).level,
       location,
-      title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
+      title:
+        kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
       message,
       fingerprints: { "signalboxCause/v1": cause.id },
     }),

@@ -61,7 +61,11 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
   const paths = declared.new_data_paths.length;
   const folded = [
     paths === 0 ? "" : amountText(paths, "new data path"),
-    amountText(declared.groups.length + difference.onlyPromoted.length, "group of changes", "groups of changes"),
+    amountText(
+      declared.groups.length + difference.onlyPromoted.length,
+      "group of changes",
+      "groups of changes",
+    ),
     assertions === null ? "" : `assertions ${assertions.counts}`,
   ].filter((part) => part !== "");
   return {
@@ -76,7 +80,9 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
       view,
       title: VIEW_LABELS[view],
       verdict: capitalised(report.verdicts[view]),
-      sentence: complete ? ACCESS_WORDING[report[view].access].sentence : "The others may change more.",
+      sentence: complete
+        ? ACCESS_WORDING[report[view].access].sentence
+        : "The others may change more.",
       tone: ACCESS_WORDING[report[view].access].tone,
     })),
     isSameView,
@@ -98,7 +104,15 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
   };
 }
 
-function openingOf({ headline, location, facts, rows, decide, explain, more }: Screen): readonly Block[] {
+function openingOf({
+  headline,
+  location,
+  facts,
+  rows,
+  decide,
+  explain,
+  more,
+}: Screen): readonly Block[] {
   return [
     { text: [quoted(headline), location === "" ? null : " at ", quoted(location)] },
     { text: quoted(facts.join(" · ")) },
@@ -110,7 +124,10 @@ function openingOf({ headline, location, facts, rows, decide, explain, more }: S
         cells: [
           strong(tag, tone),
           quoted(who),
-          [quoted(text), ...[calls, where].flatMap((part) => (part === "" ? [] : [" ", quoted(part)]))],
+          [
+            quoted(text),
+            ...[calls, where].flatMap((part) => (part === "" ? [] : [" ", quoted(part)])),
+          ],
         ],
       })),
     },
@@ -121,7 +138,9 @@ function openingOf({ headline, location, facts, rows, decide, explain, more }: S
 }
 
 function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly Block[] {
-  const kinds = [declared, promoted].flatMap(({ words }) => words.filter(({ word }) => word === "indeterminate_new"));
+  const kinds = [declared, promoted].flatMap(({ words }) =>
+    words.filter(({ word }) => word === "indeterminate_new"),
+  );
   const most = Math.max(0, ...kinds.map(({ classes }) => classes));
   return [
     ...(complete
@@ -146,7 +165,10 @@ function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly
       ? []
       : [
           {
-            text: strong(`INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`, "stop"),
+            text: strong(
+              `INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`,
+              "stop",
+            ),
           },
         ]),
   ];
@@ -158,14 +180,20 @@ function summaryOf(report: ReportModel): readonly Block[] {
   const { promoted_policies: candidates } = report;
   const verdictOf = (view: View): Text => {
     const counts = changeCounts(report[view]);
-    return [strong(verdicts[view], ACCESS_WORDING[report[view].access].tone), counts === "" ? null : `: ${counts}`];
+    return [
+      strong(verdicts[view], ACCESS_WORDING[report[view].access].tone),
+      counts === "" ? null : `: ${counts}`,
+    ];
   };
   const gates = assertions?.failedGates.length ?? 0;
   const isPromoted = candidates.length > 0 || difference.any;
   const sentence = complete ? ACCESS_WORDING[declared.access].sentence : null;
   return [
     { text: ["Simulation of ", quoted(`${sideText(base)} → ${sideText(head)}`)] },
-    { text: unchanged === null ? sentence : strong(unchanged.sentence, complete ? "good" : "narrow") },
+    {
+      text:
+        unchanged === null ? sentence : strong(unchanged.sentence, complete ? "good" : "narrow"),
+    },
     ...(report.fresh ? [{ text: FRESH }] : []),
     {
       noun: "policy difference",
@@ -180,13 +208,18 @@ function summaryOf(report: ReportModel): readonly Block[] {
                   "assertions",
                   [
                     strong(assertions.counts, assertions.failed > 0 ? "stop" : "good"),
-                    gates === 0 ? null : `; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`,
+                    gates === 0
+                      ? null
+                      : `; ${amountText(gates, "coverage gate fails", "coverage gates fail")}`,
                   ],
                 ],
               },
             ]),
         ...report.policyDifferences.map(({ mark, id, what, digests }) => ({
-          cells: ["policy", [`${mark} `, name(id), ` ${what}`, digests === "" ? null : " ", quoted(digests)]],
+          cells: [
+            "policy",
+            [`${mark} `, name(id), ` ${what}`, digests === "" ? null : " ", quoted(digests)],
+          ],
         })),
       ],
     },
@@ -199,27 +232,35 @@ function dimensionsSection({ space, spaceText }: ReportModel): Section {
     id: "dimensions",
     title: "Dimensions",
     blocks: [
-      { text: `${spaceText}. Values of a dimension that nothing reads are not distinguished.`, only: "page" },
+      {
+        text: `${spaceText}. Values of a dimension that nothing reads are not distinguished.`,
+        only: "page",
+      },
       {
         noun: "dimension",
         only: "page",
         headings: ["Dimension", "Values#", "Distinguished#", "Read by", "Why"],
-        items: space.dimensions.map(({ name: dimension, values, distinguished, read_by: readBy, reason }) => ({
-          cells: [
-            name(dimension),
-            numberText(values),
-            numberText(distinguished),
-            readBy.length === 0 ? "nothing" : names(readBy),
-            quoted(reason ?? ""),
-          ],
-        })),
+        items: space.dimensions.map(
+          ({ name: dimension, values, distinguished, read_by: readBy, reason }) => ({
+            cells: [
+              name(dimension),
+              numberText(values),
+              numberText(distinguished),
+              readBy.length === 0 ? "nothing" : names(readBy),
+              quoted(reason ?? ""),
+            ],
+          }),
+        ),
       },
     ],
   };
 }
 
 function sidesSection({ base, head }: ReportModel): Section {
-  const rowsOf = (title: string, { name: ref, commit, table_revision: revision, policies }: SideReport) => [
+  const rowsOf = (
+    title: string,
+    { name: ref, commit, table_revision: revision, policies }: SideReport,
+  ) => [
     { cells: [title, name(ref), commit === null ? "a folder" : name(commit), name(revision)] },
     ...policies.map(({ id, digest, slot, content, from }) => ({
       cells: [
@@ -254,18 +295,24 @@ function footerOf(report: ReportModel, { reportDigest }: FormatContext): readonl
     paths === 0 ? "" : amountText(paths, "new data path"),
     only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
     findings === 0 || !complete ? "" : amountText(findings, "new finding"),
-    assertions === null || assertions.failed === 0 ? "" : `${amountText(assertions.failed, "assertion")} failed`,
+    assertions === null || assertions.failed === 0
+      ? ""
+      : `${amountText(assertions.failed, "assertion")} failed`,
     complete ? "" : "incomplete",
   ].filter((part) => part !== "");
   return [
-    strong(`Simulation: ${parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ")}.`),
+    strong(
+      `Simulation: ${parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ")}.`,
+    ),
     [
       `${report.spaceText}. Table `,
       name(base.table_revision),
       base.table_revision === head.table_revision ? " on both sides" : " → ",
       base.table_revision === head.table_revision ? null : name(head.table_revision),
       ".",
-      ...(reportDigest === null ? [] : [" Report, which an approver signs: ", name(`sha256:${reportDigest}`), "."]),
+      ...(reportDigest === null
+        ? []
+        : [" Report, which an approver signs: ", name(`sha256:${reportDigest}`), "."]),
     ],
   ];
 }

@@ -1,12 +1,21 @@
 import { CHANGE_KINDS } from "../../../simulate/change-kind.ts";
-import { formatSarifLog, type SarifLevel, type SarifResult, type SarifRule } from "../../terminal/sarif.ts";
+import {
+  formatSarifLog,
+  type SarifLevel,
+  type SarifResult,
+  type SarifRule,
+} from "../../terminal/sarif.ts";
 import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";
 import { changeWording, NEW_DATA_PATH } from "./wording/change-wording.ts";
 
-const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = { error: "error", warning: "warning", notice: "note" };
+const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = {
+  error: "error",
+  warning: "warning",
+  notice: "note",
+};
 
 const RULES: readonly SarifRule[] = [
   rule(
@@ -15,8 +24,18 @@ const RULES: readonly SarifRule[] = [
     "error",
     "Raise --time-limit, or let policies read fewer members.",
   ),
-  rule("assertion_failed", "An assertion fails.", "error", "Change the files, or waive the assertion with a reason."),
-  rule("assertion_waived", "An assertion fails and is waived.", "note", "Fix it before the waiver ends."),
+  rule(
+    "assertion_failed",
+    "An assertion fails.",
+    "error",
+    "Change the files, or waive the assertion with a reason.",
+  ),
+  rule(
+    "assertion_waived",
+    "An assertion fails and is waived.",
+    "note",
+    "Fix it before the waiver ends.",
+  ),
   rule(
     "coverage_failed",
     "All requests of head together cover less than the assertions require.",
@@ -43,7 +62,12 @@ const RULES: readonly SarifRule[] = [
   ),
   ...CHANGE_KINDS.map((kind) => {
     const { sentence, level } = changeWording(kind);
-    return rule(kind, sentence, LEVELS[level], "Try the command of the result: it explains one such request.");
+    return rule(
+      kind,
+      sentence,
+      LEVELS[level],
+      "Try the command of the result: it explains one such request.",
+    );
   }),
   rule(
     "changed_entry",
@@ -80,7 +104,14 @@ export function formatSarif(model: ReportModel): string {
 }
 
 /** Code scanning shows only what has a position. */
-function resultOf({ rule: ruleId, level, alone, near, fingerprints, suppression }: Notice): readonly SarifResult[] {
+function resultOf({
+  rule: ruleId,
+  level,
+  alone,
+  near,
+  fingerprints,
+  suppression,
+}: Notice): readonly SarifResult[] {
   if (ruleId === null) return [];
   return [
     {

@@ -4,7 +4,10 @@ import type { FormatContext, ReportModel } from "./model.ts";
 import { documentOf } from "./report-document.ts";
 import { firstScreen } from "./screen/first-screen.ts";
 
-/** The report for a person at a terminal: what is compared and how bad it is first, the sum of it last. */
+/**
+ * The report for a person at a terminal: what is compared and how bad it is first, the sum of it
+ * last.
+ */
 export function formatTerminal(report: ReportModel, context: FormatContext): string {
   const all = context.all !== false;
   const { screen, notices, summary, sections, footer } = documentOf(report, context);

@@ -7,7 +7,12 @@ import { failureIn } from "../read-error.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";
 import { listIn } from "../../json.ts";
 import type { CutAnswer } from "../../unary/cut-vectors.ts";
-import { checkedVectors, orderedByIndex, readObject, type OrderedItems } from "../../unary/embed-checks.ts";
+import {
+  checkedVectors,
+  orderedByIndex,
+  readObject,
+  type OrderedItems,
+} from "../../unary/embed-checks.ts";
 
 /** OpenAI's list of embeddings, checked against the request. */
 export interface OpenAiList extends OrderedItems {
@@ -38,5 +43,7 @@ export function readOpenAiList(
   if (typeof ordered === "string") return faultyAnswer(ordered);
   const entries = ordered.items.map((item) => item["embedding"]);
   const vectors = checkedVectors(entries, (value) => read(value, vectorAt), request, target);
-  return typeof vectors === "string" ? faultyAnswer(vectors) : { ...ordered, body, skeleton, vectors };
+  return typeof vectors === "string"
+    ? faultyAnswer(vectors)
+    : { ...ordered, body, skeleton, vectors };
 }

@@ -3,7 +3,12 @@ import type { RequestEdits } from "../../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
-import { EMBED_PURPOSES, type EmbedInput, type EmbedRequest, VECTOR_ENCODINGS } from "../../../canon/unary/embed.ts";
+import {
+  EMBED_PURPOSES,
+  type EmbedInput,
+  type EmbedRequest,
+  VECTOR_ENCODINGS,
+} from "../../../canon/unary/embed.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/surface.ts";
@@ -29,7 +34,10 @@ export const EMBEDDINGS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how much. */
+/**
+ * Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how
+ * much.
+ */
 export const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading();
   const problem = emptyInput(body["input"]) ?? contradictedLength(body);
@@ -42,19 +50,38 @@ export const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, head
   const length = dimensions ?? outputDimension;
   const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
   readKinds(body, EMBEDDINGS_FIELDS, CHAT_KINDS, reading);
-  return inferenceRequest(reading, { ...parsed, operation: "embeddings", body, bytes, headers, reader: INPUT_BODY });
+  return inferenceRequest(reading, {
+    ...parsed,
+    operation: "embeddings",
+    body,
+    bytes,
+    headers,
+    reader: INPUT_BODY,
+  });
 };
 
-/** Providers refuse an empty text among a thousand without saying which; some answer it with a vector of nothing. */
+/**
+ * Providers refuse an empty text among a thousand without saying which; some answer it with a
+ * vector of nothing.
+ */
 function emptyInput(input: JsonValue | undefined): ServiceError | null {
-  if (input === "") return invalidRequest("empty_input", "input must not be an empty text", "input");
+  if (input === "")
+    return invalidRequest("empty_input", "input must not be an empty text", "input");
   const index = Array.isArray(input) ? input.indexOf("") : -1;
   if (index === -1) return null;
-  return invalidRequest("empty_input", `input[${index}] must not be an empty text`, `input[${index}]`);
+  return invalidRequest(
+    "empty_input",
+    `input[${index}] must not be an empty text`,
+    `input[${index}]`,
+  );
 }
 
-function contradictedLength({ dimensions, output_dimension: other }: JsonObject): ServiceError | null {
-  if (typeof dimensions !== "number" || typeof other !== "number" || dimensions === other) return null;
+function contradictedLength({
+  dimensions,
+  output_dimension: other,
+}: JsonObject): ServiceError | null {
+  if (typeof dimensions !== "number" || typeof other !== "number" || dimensions === other)
+    return null;
   const message = "dimensions and output_dimension say different lengths; send one of them";
   return invalidRequest("invalid_value", message, "output_dimension");
 }
@@ -82,7 +109,9 @@ export function readEmbeddingsRequest(
     extras,
   };
   members.close();
-  return record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] };
+  return (
+    record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] }
+  );
 }
 
 function purposeOf(value: string): EmbedRequest["purpose"] | undefined {

@@ -3,7 +3,10 @@ import { EMBED_PURPOSES, VECTOR_ENCODINGS } from "../../../canon/unary/embed.ts"
 import { itemsByFirst } from "../moderations/schema.ts";
 import { NO_UNKNOWN, MODEL, PREFERENCES, TOKEN } from "../../request-members.ts";
 
-/** OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones get the batch in parts. */
+/**
+ * OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones
+ * get the batch in parts.
+ */
 export const MAXIMUM_INPUTS = 2048;
 const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as const;
 
@@ -11,8 +14,9 @@ const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as con
 export const PURPOSE_ALIASES = { search_document: "document", search_query: "query" } as const;
 
 /**
- * JSON Schema (2020-12) of the body of POST /v1/embeddings: OpenAI's request, and the members of Voyage's that other protocols have too
- * (docs/protocols.md#embeddings). It validates requests and is part of /openapi.json.
+ * JSON Schema (2020-12) of the body of POST /v1/embeddings: OpenAI's request, and the members of
+ * Voyage's that other protocols have too (docs/protocols.md#embeddings). It validates requests and
+ * is part of /openapi.json.
  */
 export const EMBEDDINGS_SCHEMA = {
   title: "CreateEmbeddingsRequest",
@@ -48,7 +52,10 @@ export const EMBEDDINGS_SCHEMA = {
       description:
         "Whether inputs that are too long for the model may be cut; `false` by default. Where a protocol does not support it, the evidence records it.",
     },
-    output_dtype: { enum: ["float", null], description: "Vectors of other kinds of numbers are not offered." },
+    output_dtype: {
+      enum: ["float", null],
+      description: "Vectors of other kinds of numbers are not offered.",
+    },
     on_partial: {
       enum: ["fail", "report", null],
       description:
@@ -77,7 +84,8 @@ export const EMBEDDING_LIST = {
           object: { const: "embedding" },
           index: COUNT,
           embedding: {
-            description: "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
+            description:
+              "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
             anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, TEXT],
           },
         },
@@ -104,5 +112,10 @@ export const EMBEDDING_LIST = {
 /** Requests of the contract, in the order to try them. */
 export const EMBEDDINGS_EXAMPLES = {
   one: { model: "embed-small", input: "A text.", dimensions: 512 },
-  batch: { model: "embed-small", input: ["One text.", "Another."], encoding_format: "base64", on_partial: "report" },
+  batch: {
+    model: "embed-small",
+    input: ["One text.", "Another."],
+    encoding_format: "base64",
+    on_partial: "report",
+  },
 } as const;

@@ -1,7 +1,13 @@
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
-import type { EmbedRequest, EmbedInput, EmbedResult, Vector, VectorEncoding } from "../../../canon/unary/embed.ts";
+import type {
+  EmbedRequest,
+  EmbedInput,
+  EmbedResult,
+  Vector,
+  VectorEncoding,
+} from "../../../canon/unary/embed.ts";
 import type { Target, AnswerContext } from "../../dialect.ts";
 import { OPENAI_FAMILY } from "../family.ts";
 import { refusingUnknown } from "../../fields.ts";
@@ -17,7 +23,11 @@ import {
   type PartEnd,
   type UnaryAnswer,
 } from "../../unary/surface.ts";
-import { EMBEDDINGS_FIELDS, parseEmbeddingsRequest, readEmbeddingsRequest } from "./read-request.ts";
+import {
+  EMBEDDINGS_FIELDS,
+  parseEmbeddingsRequest,
+  readEmbeddingsRequest,
+} from "./read-request.ts";
 import { asBase64Text, asFloatText } from "../../unary/encode-vectors.ts";
 import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
@@ -38,7 +48,10 @@ export const embeddingsSurface: UnarySurface = {
   contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST, examples: EMBEDDINGS_EXAMPLES },
 };
 
-function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+function openEmbeddings(
+  { body }: InferenceRequest,
+  options: UnaryOptions,
+): UnaryTask | ServiceError {
   const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
   const { request, stripped, dropped } = read;
@@ -46,15 +59,21 @@ function openEmbeddings({ body }: InferenceRequest, options: UnaryOptions): Unar
   const runs = splitBatch(request.inputs, boundsOf(options));
   const parts = runs.map(({ first, count }): UnaryPart => {
     const isWhole = count === request.inputs.length;
-    const part = isWhole ? request : { ...request, inputs: request.inputs.slice(first, first + count) };
+    const part = isWhole
+      ? request
+      : { ...request, inputs: request.inputs.slice(first, first + count) };
     return { first, count, callTo: (target) => settled(embedCall(part, target)) };
   });
   const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
-  const answer: UnaryTask["answer"] = (ends, context) => renderEmbeddings(request, parts, ends, takesGaps, context);
+  const answer: UnaryTask["answer"] = (ends, context) =>
+    renderEmbeddings(request, parts, ends, takesGaps, context);
   return { parts, stripped, dropped, refusals, takesGaps, answer };
 }
 
-/** The smallest batch that the candidates of the plan take: a part that falls back must fit there too. */
+/**
+ * The smallest batch that the candidates of the plan take: a part that falls back must fit there
+ * too.
+ */
 function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
   const limits = targets.map(({ endpoint }) => endpoint.batch);
   return {
@@ -69,8 +88,8 @@ function smallest(limits: readonly (number | null)[]): number | null {
 }
 
 /**
- * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough: what cannot be said of two cannot be said of
- * more.
+ * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough:
+ * what cannot be said of two cannot be said of more.
  */
 function refusalsOf(
   request: EmbedRequest,
@@ -89,19 +108,30 @@ function refusalsOf(
 function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
   const refusal = target.endpoint.dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
   if (refusal !== null) return refusal;
-  const call = callTo(upstreamFor("embed", target.endpoint.dialect), forModel(request, target), target);
+  const call = callTo(
+    upstreamFor("embed", target.endpoint.dialect),
+    forModel(request, target),
+    target,
+  );
   if ("code" in call) return call;
   const wanted = request.encoding ?? "float";
-  return { ...call, simulated: simulatedLength(target), read: (bytes) => inEncoding(call.read(bytes), wanted) };
+  return {
+    ...call,
+    simulated: simulatedLength(target),
+    read: (bytes) => inEncoding(call.read(bytes), wanted),
+  };
 }
 
 /** Gives a stand-in the length of the model's vectors are (docs/mock.md). */
 function simulatedLength({ model }: Target): readonly string[] {
-  return model.defaultDimensions === null ? [] : ["x-mock", `dimensions=${model.defaultDimensions}`];
+  return model.defaultDimensions === null
+    ? []
+    : ["x-mock", `dimensions=${model.defaultDimensions}`];
 }
 
 function settled(call: UnaryCall | ServiceError): UnaryCall {
-  if ("code" in call) throw new Error("embeddings: a call to an endpoint whose protocol cannot express the request");
+  if ("code" in call)
+    throw new Error("embeddings: a call to an endpoint whose protocol cannot express the request");
   return call;
 }
 
@@ -111,7 +141,10 @@ function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
   return isOnly ? { ...request, dimensions: null } : request;
 }
 
-function inEncoding(answer: ReturnType<UnaryCall["read"]>, wanted: VectorEncoding): ReturnType<UnaryCall["read"]> {
+function inEncoding(
+  answer: ReturnType<UnaryCall["read"]>,
+  wanted: VectorEncoding,
+): ReturnType<UnaryCall["read"]> {
   if ("kind" in answer || answer.operation !== "embed") return answer;
   if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
   const vectors: Vector[] = [];
@@ -142,7 +175,10 @@ interface Run {
   readonly count: number;
 }
 
-/** Cuts a batch into as few runs as the bounds allow, in order. An input that is too large by itself goes alone: the provider judges it. */
+/**
+ * Cuts a batch into as few runs as the bounds allow, in order. An input that is too large by itself
+ * goes alone: the provider judges it.
+ */
 function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonly Run[] {
   const most = bounds.inputs ?? inputs.length;
   if (bounds.tokens === null && inputs.length <= most) return [{ first: 0, count: inputs.length }];
@@ -163,7 +199,10 @@ function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonl
   return runs;
 }
 
-/** Bytes of text a token. English has about four; the estimate may be too high, which costs a call, and not too low, which costs the batch. */
+/**
+ * Bytes of text a token. English has about four; the estimate may be too high, which costs a call,
+ * and not too low, which costs the batch.
+ */
 const BYTES_PER_TOKEN = 3;
 
 function estimatedTokens(input: EmbedInput): number {
@@ -177,8 +216,9 @@ function estimatedTokens(input: EmbedInput): number {
 }
 
 /**
- * OpenAI's list of embeddings in the order of the request. One answer that is already that goes on as it came; anything else is put together of
- * the vectors' own text, so that no number is read or printed again.
+ * OpenAI's list of embeddings in the order of the request. One answer that is already that goes on
+ * as it came; anything else is put together of the vectors' own text, so that no number is read or
+ * printed again.
  */
 function renderEmbeddings(
   request: EmbedRequest,
@@ -191,7 +231,13 @@ function renderEmbeddings(
   const [only] = results;
   const [end] = ends;
   const inputTokens = total(results);
-  if (ends.length === 1 && only?.isVerbatim === true && end !== undefined && "bytes" in end && !takesGaps) {
+  if (
+    ends.length === 1 &&
+    only?.isVerbatim === true &&
+    end !== undefined &&
+    "bytes" in end &&
+    !takesGaps
+  ) {
     return { bytes: end.bytes, dropped: [], gaps: 0 };
   }
   const pieces: string[] = [];

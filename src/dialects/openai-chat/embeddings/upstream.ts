@@ -2,7 +2,12 @@ import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { JsonValue } from "../../../canon/json.ts";
-import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../../canon/unary/embed.ts";
+import type {
+  EmbedRequest,
+  EmbedResult,
+  Vector,
+  VectorEncoding,
+} from "../../../canon/unary/embed.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { deploymentPath } from "../family.ts";
 import { readChatError } from "../read-error.ts";
@@ -43,11 +48,18 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     ...request.extras,
     model: endpoint.upstreamModel,
     input: isScalar && first !== undefined ? first : inputs,
-    ...(dimensions === null ? {} : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
+    ...(dimensions === null
+      ? {}
+      : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
     ...(encoding === null ? {} : { encoding_format: encoding }),
     ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
-  return { path: deploymentPath(PATH, target), body, headers: [], dropped: droppedTruncation(request) };
+  return {
+    path: deploymentPath(PATH, target),
+    body,
+    headers: [],
+    dropped: droppedTruncation(request),
+  };
 }
 
 /** As Jina's models want it. */
@@ -59,12 +71,19 @@ const TASKS = {
 } as const;
 
 /** Nothing where the caller named none: providers that do not know the member refuse it. */
-function encodingToSend({ encoding }: EmbedRequest, { provider: { flags } }: Target): VectorEncoding | null {
+function encodingToSend(
+  { encoding }: EmbedRequest,
+  { provider: { flags } }: Target,
+): VectorEncoding | null {
   if (flags.includes("no_encoding_format") || flags.includes("int8_vectors")) return null;
   return flags.includes("float_vectors") ? "float" : encoding;
 }
 
-function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target): EmbedResult | UpstreamFailure {
+function parseAnswer(
+  bytes: AnswerBytes,
+  request: EmbedRequest,
+  target: Target,
+): EmbedResult | UpstreamFailure {
   const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
     typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
   );
@@ -79,7 +98,10 @@ function parseAnswer(bytes: AnswerBytes, request: EmbedRequest, target: Target):
   };
 }
 
-/** Providers answer in base64 where it was requested, some always, and some answer in numbers although it was. */
+/**
+ * Providers answer in base64 where it was requested, some always, and some answer in numbers
+ * although it was.
+ */
 function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
   // Numbers of double precision in base64 could be read as twice as many others.
   if (flags.includes("float_vectors")) return "vector_malformed";
@@ -87,15 +109,20 @@ function fromBase64(text: string, { provider: { flags } }: Target): Vector | Ans
 }
 
 /**
- * Whether official clients can read the answer as it is: every member that they read, where they look for it. Signed bytes in base64 are in
- * neither encoding.
+ * Whether official clients can read the answer as it is: every member that they read, where they
+ * look for it. Signed bytes in base64 are in neither encoding.
  */
-function isVerbatim({ body, skeleton, items, vectors, cameInOrder }: OpenAiList, wanted: VectorEncoding): boolean {
+function isVerbatim(
+  { body, skeleton, items, vectors, cameInOrder }: OpenAiList,
+  wanted: VectorEncoding,
+): boolean {
   const { object, usage } = body;
   return (
     cameInOrder &&
     object === "list" &&
-    items.every((item) => item["object"] === "embedding" && encodingOf(item["embedding"]) === wanted) &&
+    items.every(
+      (item) => item["object"] === "embedding" && encodingOf(item["embedding"]) === wanted,
+    ) &&
     vectors.every(({ encoding }) => encoding === wanted) &&
     textIn(body, "model") !== null &&
     countIn(usage, "prompt_tokens") !== null &&

@@ -26,18 +26,31 @@ const NULLABLE: ReadonlySet<string> = new Set<ModerationCategory>(["illicit", "i
 const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
 
 /**
- * Reads a result in OpenAI's shape. A category besides the known ones is checked like them and left in the answer: the caller speaks the same protocol and
- * gets the answer as it came, so nothing is renamed or lost, and a category that OpenAI adds breaks no client.
+ * Reads a result in OpenAI's shape. A category besides the known ones is checked like them and left
+ * in the answer: the caller speaks the same protocol and gets the answer as it came, so nothing is
+ * renamed or lost, and a category that OpenAI adds breaks no client.
  *
  * @param withImages whether images were judged; an answer must then say that they were.
  */
 export function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | AnswerFault {
-  const { flagged, categories, category_scores: scores, category_applied_input_types: applied } = result;
+  const {
+    flagged,
+    categories,
+    category_scores: scores,
+    category_applied_input_types: applied,
+  } = result;
   if (!isJsonObject(categories) || !isJsonObject(scores)) return "category_missing";
   if (typeof flagged !== "boolean") return "verdict_invalid";
-  const reader = new CategoryReader(categories, scores, isJsonObject(applied) ? applied : null, withImages);
+  const reader = new CategoryReader(
+    categories,
+    scores,
+    isJsonObject(applied) ? applied : null,
+    withImages,
+  );
   const verdict = categoryRecord((name) => reader.read(name));
-  const more = [...new Set([...Object.keys(categories), ...Object.keys(scores)])].filter((name) => !KNOWN.has(name));
+  const more = [...new Set([...Object.keys(categories), ...Object.keys(scores)])].filter(
+    (name) => !KNOWN.has(name),
+  );
   for (const name of more) reader.read(name);
   if (reader.fault !== null) return reader.fault;
   // A caller who looks at `flagged` alone would let through what a category says is flagged.
@@ -63,7 +76,12 @@ class CategoryReader {
   imagesJudged = false;
   isWhole = true;
 
-  constructor(flags: JsonObject, scores: JsonObject, applied: JsonObject | null, withImages: boolean) {
+  constructor(
+    flags: JsonObject,
+    scores: JsonObject,
+    applied: JsonObject | null,
+    withImages: boolean,
+  ) {
     this.#flags = flags;
     this.#scores = scores;
     this.#applied = applied;
@@ -78,7 +96,8 @@ class CategoryReader {
     // Clients demand a number, and the member, where the verdict may be null.
     if (known && (flagged === undefined || typeof score !== "number")) this.isWhole = false;
     if (flagged === true) this.anyFlagged = true;
-    if ((NULLABLE.has(name) || !known) && (flagged ?? null) === null) return this.#unjudged(score, appliedTo);
+    if ((NULLABLE.has(name) || !known) && (flagged ?? null) === null)
+      return this.#unjudged(score, appliedTo);
     if (flagged === undefined || flagged === null) return this.#fail("category_missing");
     const number = scoreOf(score);
     if (typeof flagged !== "boolean") return this.#fail("verdict_invalid");
@@ -87,7 +106,10 @@ class CategoryReader {
   }
 
   /** A category that the model says nothing of may still have a score, which then has to be one. */
-  #unjudged(score: JsonValue | undefined, appliedTo: CategoryVerdict["appliedTo"]): CategoryVerdict {
+  #unjudged(
+    score: JsonValue | undefined,
+    appliedTo: CategoryVerdict["appliedTo"],
+  ): CategoryVerdict {
     const number = scoreOf(score);
     if (number === null && (score ?? null) !== null) return this.#fail("score_invalid");
     return { flagged: null, score: number, appliedTo };

@@ -3,7 +3,11 @@ import type { RequestEdits } from "../../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
-import type { ModerateRequest, ModerationInput, ModerationPart } from "../../../canon/unary/moderate.ts";
+import type {
+  ModerateRequest,
+  ModerationInput,
+  ModerationPart,
+} from "../../../canon/unary/moderate.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/surface.ts";
@@ -23,12 +27,22 @@ export const MODERATIONS_FIELDS: FieldRegistry = {
 
 const MODERATIONS_KINDS: Kinds = { ...CHAT_KINDS, native: null };
 
-/** Reads a validated moderations body as far as the decision needs it. Without a model, the workspace's default route is meant. */
+/**
+ * Reads a validated moderations body as far as the decision needs it. Without a model, the
+ * workspace's default route is meant.
+ */
 export const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading();
   const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
-  const parsed = { ...UNSPECIFIED, operation: "moderations", body, bytes, headers, reader: INPUT_BODY } as const;
+  const parsed = {
+    ...UNSPECIFIED,
+    operation: "moderations",
+    body,
+    bytes,
+    headers,
+    reader: INPUT_BODY,
+  } as const;
   readKinds(body, MODERATIONS_FIELDS, MODERATIONS_KINDS, reading);
   return inferenceRequest(reading, parsed);
 };
@@ -37,14 +51,19 @@ function askImages(input: JsonValue | undefined, reading: RequestReading): Servi
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
-    const image = isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
+    const image =
+      isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
     if (!isJsonObject(image)) continue;
     reading.need("image_input", `input[${index}]`);
     const path = `input[${index}].image_url.url`;
     const { url } = image;
     if (typeof url === "string" && isDataUrl(url)) continue;
     if (typeof url !== "string" || !isWebUrl(url)) {
-      return invalidRequest("invalid_value", `${path} must be a data URL or begin with http:// or https://`, path);
+      return invalidRequest(
+        "invalid_value",
+        `${path} must be a data URL or begin with http:// or https://`,
+        path,
+      );
     }
     reading.use("image_url", path);
   }
@@ -72,7 +91,11 @@ export function readModerationsRequest(
   members.close();
   const refusal = record.result(mode);
   if (refusal !== null) return refusal;
-  return { request: { input, extras }, stripped: [...record.stripped], dropped: [...record.dropped] };
+  return {
+    request: { input, extras },
+    stripped: [...record.stripped],
+    dropped: [...record.dropped],
+  };
 }
 
 function readInput(members: Members, forwards: boolean): ModerationInput {
@@ -81,7 +104,8 @@ function readInput(members: Members, forwards: boolean): ModerationInput {
   const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
   const texts = items.filter((item) => typeof item === "string");
   const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
-  // The schema has seen to it that a list is of texts or of parts; one that is neither must not be judged in part.
+  // The schema has seen to it that a list is of texts or of parts; one that is neither must not be
+  // judged in part.
   if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
   if (items.length === 0 || parts.length !== items.length) {
     members.refuse("input", "invalid_type", "must be a text, a list of texts, or a list of parts");
@@ -105,7 +129,9 @@ const MEMBERS = {
   image: new Set(["url"]),
 } as const;
 
-/** Path of the first unknown member of a part; `null` where there is none. Null counts as absent. */
+/**
+ * Path of the first unknown member of a part; `null` where there is none. Null counts as absent.
+ */
 export function strangePartMember(input: JsonValue | undefined): string | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
@@ -129,7 +155,11 @@ function strangeMemberOfPart(part: JsonObject, path: string): string | null {
   );
 }
 
-function strangeMember(object: JsonObject, known: ReadonlySet<string>, path: string): string | null {
+function strangeMember(
+  object: JsonObject,
+  known: ReadonlySet<string>,
+  path: string,
+): string | null {
   for (const name in object) {
     if (known.has(name) || object[name] === null || object[name] === undefined) continue;
     return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? `${path}.${name}` : `${path}.*`;

@@ -9,10 +9,14 @@ interface ItemsOfType {
 }
 
 /**
- * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it may be. The first item decides which, so that
- * what is refused is the item that is wrong; with `anyOf` a validator could only name a list that was not meant. Says nothing of what is no list.
+ * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it
+ * may be. The first item decides which, so that what is refused is the item that is wrong; with
+ * `anyOf` a validator could only name a list that was not meant. Says nothing of what is no list.
  */
-export function itemsByFirst([kind, ...others]: readonly ItemsOfType[], tried: readonly string[] = []): JsonObject {
+export function itemsByFirst(
+  [kind, ...others]: readonly ItemsOfType[],
+  tried: readonly string[] = [],
+): JsonObject {
   if (kind === undefined) return { prefixItems: [{ type: tried }] };
   return {
     if: { type: "array", minItems: 1, prefixItems: [{ type: kind.type }] },
@@ -22,7 +26,10 @@ export function itemsByFirst([kind, ...others]: readonly ItemsOfType[], tried: r
   };
 }
 
-/** Parts may have members besides: those are judged by the route's mode for unknown members, like those of the body. */
+/**
+ * Parts may have members besides: those are judged by the route's mode for unknown members, like
+ * those of the body.
+ */
 const part = {
   type: "object",
   if: ofType("text"),
@@ -43,7 +50,10 @@ function ofType(type: string): JsonObject {
   return { required: ["type"], properties: { type: { const: type } } };
 }
 
-/** JSON Schema (2020-12) of the body of POST /v1/moderations (docs/protocols.md#moderations). It validates requests and is part of /openapi.json. */
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/moderations (docs/protocols.md#moderations). It
+ * validates requests and is part of /openapi.json.
+ */
 export const MODERATIONS_SCHEMA = {
   title: "CreateModerationRequest",
   type: "object",
@@ -89,7 +99,10 @@ export const MODERATION = {
           flagged: { type: "boolean" },
           categories: { type: "object", additionalProperties: { type: ["boolean", "null"] } },
           category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
-          category_applied_input_types: { type: "object", additionalProperties: { type: "array", items: TEXT } },
+          category_applied_input_types: {
+            type: "object",
+            additionalProperties: { type: "array", items: TEXT },
+          },
         },
       },
     },

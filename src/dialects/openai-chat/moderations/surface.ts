@@ -22,7 +22,11 @@ import {
 import { verdictsOf } from "./upstream.ts";
 import { MODERATION, MODERATIONS_EXAMPLES, MODERATIONS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
-import type { CategoryVerdict, ModerateResult, ModerationVerdict } from "../../../canon/unary/moderate.ts";
+import type {
+  CategoryVerdict,
+  ModerateResult,
+  ModerationVerdict,
+} from "../../../canon/unary/moderate.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { categoryRecord } from "./categories.ts";
 import { upstreamFor } from "../../exchange-plan.ts";
@@ -47,7 +51,10 @@ function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | nu
   return strange === null ? null : strangePartError(strange);
 }
 
-function openModerations({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
+function openModerations(
+  { body }: InferenceRequest,
+  options: UnaryOptions,
+): UnaryTask | ServiceError {
   const read = readModerationsRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
   const inputs = verdictsOf(read.request.input);
@@ -67,9 +74,12 @@ function renderModerations(ends: readonly PartEnd[], context: AnswerContext): Un
     throw new Error("moderations: an answer of anything but one whole part");
   }
   const { result, bytes } = end;
-  if (result.operation !== "moderate") throw new Error("moderations: the result of another operation");
+  if (result.operation !== "moderate")
+    throw new Error("moderations: the result of another operation");
   return {
-    bytes: result.isVerbatim ? bytes : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
+    bytes: result.isVerbatim
+      ? bytes
+      : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
     dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
     gaps: 0,
   };
@@ -81,12 +91,17 @@ function printAnswer(
   { id, model, verdicts }: ModerateResult,
   { answerId, model: fallback }: AnswerContext,
 ): JsonObject {
-  return { id: id ?? `modr-${answerId}`, model: model ?? fallback, results: verdicts.map(printVerdict) };
+  return {
+    id: id ?? `modr-${answerId}`,
+    model: model ?? fallback,
+    results: verdicts.map(printVerdict),
+  };
 }
 
 function printVerdict({ flagged, categories }: ModerationVerdict): JsonObject {
-  const each = <Value>(read: (verdict: CategoryVerdict) => Value): Readonly<Record<string, Value>> =>
-    categoryRecord((name) => read(categories[name]));
+  const each = <Value>(
+    read: (verdict: CategoryVerdict) => Value,
+  ): Readonly<Record<string, Value>> => categoryRecord((name) => read(categories[name]));
   return {
     flagged,
     categories: each((verdict) => verdict.flagged),

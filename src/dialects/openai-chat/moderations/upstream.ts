@@ -28,14 +28,20 @@ const PATH = "/moderations";
 
 const decoder = new TextDecoder();
 
-/** Moderations as providers serve them beside chat completions: OpenAI's request; OpenAI's answer, or one with categories of the model's own. */
+/**
+ * Moderations as providers serve them beside chat completions: OpenAI's request; OpenAI's answer,
+ * or one with categories of the model's own.
+ */
 export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult> = {
   format: formatModerations,
   parseAnswer: parseModerations,
   readError: readChatError,
 };
 
-function formatModerations({ input, extras }: ModerateRequest, target: Target): FormattedRequest | ServiceError {
+function formatModerations(
+  { input, extras }: ModerateRequest,
+  target: Target,
+): FormattedRequest | ServiceError {
   const dropped: DroppedField[] = [];
   const mapped = target.model.moderationCategories !== null;
   const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
@@ -61,7 +67,9 @@ function printInput(input: ModerationInput): Printed {
 
 function printPart(part: ModerationPart): JsonObject {
   if (part.forwarded !== null) return part.forwarded;
-  return part.type === "text" ? { type: "text", text: part.text } : { type: "image_url", image_url: { url: part.url } };
+  return part.type === "text"
+    ? { type: "text", text: part.text }
+    : { type: "image_url", image_url: { url: part.url } };
 }
 
 /** Models with categories of their own take texts only. */
@@ -75,7 +83,8 @@ function refuseImages(input: ModerationInput): ServiceError | null {
 
 /** Of parts that become one text nothing but their texts is left. */
 function refuseForwarded(input: ModerationInput): ServiceError | null {
-  const part = input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
+  const part =
+    input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
   if (part === -1) return null;
   const path = `input[${part}]`;
   const message = `${path} has members that cannot be forwarded: an endpoint that may get the request is sent its text only`;
@@ -104,8 +113,10 @@ function parseModerations(
   const name = textIn(answer, "model");
   const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
   const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
-  // Printed anew, an answer has the categories of canon only; another one must not get lost on the way.
-  if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore)) return faultyAnswer("category_unknown");
+  // Printed anew, an answer has the categories of canon only; another one must not get lost on the
+  // way.
+  if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore))
+    return faultyAnswer("category_unknown");
   return {
     operation: "moderate",
     verdicts: verdicts.map(({ verdict }) => verdict),
@@ -129,7 +140,8 @@ function readVerdicts(
   const verdicts: ReadVerdict[] = [];
   for (const item of items) {
     const result = isJsonObject(item) ? item : NOTHING;
-    const read = mapping === null ? readOwnVerdict(result, withImages) : readMappedVerdict(result, mapping);
+    const read =
+      mapping === null ? readOwnVerdict(result, withImages) : readMappedVerdict(result, mapping);
     if (typeof read === "string") return read;
     verdicts.push(read);
   }
@@ -149,12 +161,16 @@ interface Judged {
 }
 
 /**
- * Reads a result whose categories are the model's own (Mistral's shape), by the mapping that routes.yaml declares. Both have to have the same
- * categories: one that is not declared would be dropped in silence, one that is missing would read as harmless.
- * Each category of callers is flagged where one that counts for it is, with the largest of their scores; one that nothing counts for is said as
- * OpenAI says it of those that it did not judge.
+ * Reads a result whose categories are the model's own (Mistral's shape), by the mapping that
+ * routes.yaml declares. Both have to have the same categories: one that is not declared would be
+ * dropped in silence, one that is missing would read as harmless. Each category of callers is
+ * flagged where one that counts for it is, with the largest of their scores; one that nothing
+ * counts for is said as OpenAI says it of those that it did not judge.
  */
-function readMappedVerdict(result: JsonObject, mapping: CategoryMapping): ReadVerdict | AnswerFault {
+function readMappedVerdict(
+  result: JsonObject,
+  mapping: CategoryMapping,
+): ReadVerdict | AnswerFault {
   const { categories, category_scores: scores } = result;
   if (!isJsonObject(categories) || !isJsonObject(scores)) return "category_missing";
   const named = [...Object.keys(categories), ...Object.keys(scores)];
@@ -180,8 +196,17 @@ function readMappedVerdict(result: JsonObject, mapping: CategoryMapping): ReadVe
   });
   const flagged = [...judged.values()].some((verdict) => verdict.flagged);
   const hasUnjudged = judged.size < MODERATION_CATEGORIES.length;
-  return { verdict: { flagged, categories: verdicts }, isWhole: false, hasMore: false, hasUnjudged };
+  return {
+    verdict: { flagged, categories: verdicts },
+    isWhole: false,
+    hasMore: false,
+    hasUnjudged,
+  };
 }
 
 const TEXT = Object.freeze(["text"] as const);
-const UNMAPPED: CategoryVerdict = Object.freeze({ flagged: false, score: 0, appliedTo: Object.freeze([]) });
+const UNMAPPED: CategoryVerdict = Object.freeze({
+  flagged: false,
+  score: 0,
+  appliedTo: Object.freeze([]),
+});

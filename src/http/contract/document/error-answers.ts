@@ -30,19 +30,28 @@ export class ErrorAnswers {
 
   /** By name, for `components`. */
   get responses(): JsonObject {
-    return Object.fromEntries([...this.#answers.values()].map(({ name, answer }) => [name, answer]));
+    return Object.fromEntries(
+      [...this.#answers.values()].map(({ name, answer }) => [name, answer]),
+    );
   }
 
   /** The `responses` of an operation that are errors. */
   of(endpoint: Endpoint): Readonly<Record<string, JsonObject>> {
     return Object.fromEntries(
-      [...errorsOf(endpoint)].map(([status, rows]) => [String(status), this.#refer(endpoint, status, rows)]),
+      [...errorsOf(endpoint)].map(([status, rows]) => [
+        String(status),
+        this.#refer(endpoint, status, rows),
+      ]),
     );
   }
 
   #refer(endpoint: Endpoint, status: number, rows: readonly DescribedError[]): JsonObject {
     const headers = headersOf(endpoint, status);
-    const key = JSON.stringify([schemaOf(endpoint, []), rows.map((row) => [row.code, row.when]), headers]);
+    const key = JSON.stringify([
+      schemaOf(endpoint, []),
+      rows.map((row) => [row.code, row.when]),
+      headers,
+    ]);
     const known = this.#answers.get(`${status} ${key}`);
     if (known !== undefined) return { $ref: `#/components/responses/${known.name}` };
     const count = (this.#counts.get(status) ?? 0) + 1;
@@ -88,12 +97,16 @@ const BODY_CODES: ReadonlySet<string> = new Set([
   "invalid_value",
 ]);
 
-/** Members of the body by which an error of one code is answered with one or the other code of OAuth; `null`: all others. */
+/**
+ * Members of the body by which an error of one code is answered with one or the other code of
+ * OAuth; `null`: all others.
+ */
 const TELLING_MEMBERS = [null, "grant_type", "scope", "audience"] as const;
 
 /** The codes of OAuth that a row is answered with, by the member that the error names. */
 function oauthCodesOf({ status, kind, code }: DescribedError): readonly string[] {
-  if (typeof code !== "string") throw new Error("contract: a code that is not listed at the token endpoint");
+  if (typeof code !== "string")
+    throw new Error("contract: a code that is not listed at the token endpoint");
   const members = BODY_CODES.has(code) ? TELLING_MEMBERS : [null];
   return [...new Set(members.map((param) => oauthCode({ status, kind, code, param })))];
 }
@@ -113,7 +126,12 @@ function codesOf(rows: readonly DescribedError[]): JsonObject {
   const patterns = rows.map(({ code }) => code).filter((code) => typeof code !== "string");
   const listed = { enum: codes };
   if (patterns.length === 0) return listed;
-  return { anyOf: [...(codes.length === 0 ? [] : [listed]), ...patterns.map(({ pattern }) => ({ pattern }))] };
+  return {
+    anyOf: [
+      ...(codes.length === 0 ? [] : [listed]),
+      ...patterns.map(({ pattern }) => ({ pattern })),
+    ],
+  };
 }
 
 /** An answer as the runtime prints it; `message` is the row's sentence. */
@@ -147,7 +165,11 @@ const OAUTH_ERROR = {
 /** What errors of our own endpoints add to an error of their family. */
 const FACTS = {
   fix: { ...TEXT, description: "What resolves the error." },
-  missing: { type: "array", items: MISSING_REQUIREMENT, description: "Requirements that a promotion does not meet." },
+  missing: {
+    type: "array",
+    items: MISSING_REQUIREMENT,
+    description: "Requirements that a promotion does not meet.",
+  },
   current: complete(
     {
       etag: TEXT,

@@ -20,7 +20,8 @@ export interface DescribedError {
 type Where = DescribedError["isAnsweredBy"];
 
 const inference: Where = ({ kind }) => kind === "inference";
-const inferenceOrSimulation: Where = (endpoint) => inference(endpoint) || endpoint.id === "simulateRoute";
+const inferenceOrSimulation: Where = (endpoint) =>
+  inference(endpoint) || endpoint.id === "simulateRoute";
 
 /** The classes of endpoints that rows of the catalogue name (`src/canon/errors/`). */
 const CLASSES: Readonly<Record<string, Where>> = {
@@ -28,7 +29,8 @@ const CLASSES: Readonly<Record<string, Where>> = {
   keyed: ({ scopes }) => scopes.length > 0,
   with_body: ({ body }) => body !== null,
   // A session never has the scope that an exchange needs.
-  by_session: ({ kind, scopes, id }) => kind === "control" && scopes.length > 0 && id !== "exchangeKey",
+  by_session: ({ kind, scopes, id }) =>
+    kind === "control" && scopes.length > 0 && id !== "exchangeKey",
   keyed_body: ({ scopes, body }) => scopes.length > 0 && body !== null,
   inference,
   query: ({ query, optionalQuery = {} }) => Object.keys({ ...query, ...optionalQuery }).length > 0,
@@ -63,7 +65,8 @@ function reasons(): readonly DescribedError[] {
     kind,
     code,
     when: meaning,
-    // A simulation answers a denial with 200; what cannot be carried out it refuses as a call would.
+    // A simulation answers a denial with 200; what cannot be carried out it refuses as a call
+    // would.
     isAnsweredBy:
       code === "model_not_found"
         ? audience(["inference", "retrieveModel", "retrieveAnthropicModel"])
@@ -75,7 +78,10 @@ function reasons(): readonly DescribedError[] {
 
 /** Failures of which a call can die; the others have codes of their own. */
 const ENDS = FAILURE_KINDS.filter(
-  (kind) => !["rejected", "credentials_missing", "saturated", "server_stopping", "key_revoked"].includes(kind),
+  (kind) =>
+    !["rejected", "credentials_missing", "saturated", "server_stopping", "key_revoked"].includes(
+      kind,
+    ),
 );
 
 function failures(): readonly DescribedError[] {
@@ -88,7 +94,10 @@ function failures(): readonly DescribedError[] {
   });
 }
 
-/** Everything that an endpoint can answer instead of a 200. A test holds the codes in the sources against it. */
+/**
+ * Everything that an endpoint can answer instead of a 200. A test holds the codes in the sources
+ * against it.
+ */
 export const DESCRIBED_ERRORS: readonly DescribedError[] = [
   ...ownErrors(),
   ...reasons(),

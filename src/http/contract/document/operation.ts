@@ -8,7 +8,10 @@ import { REQUEST_HEADERS } from "./request-headers.ts";
 import { type EventStream, titleOf } from "../../../dialects/event-stream.ts";
 import { SCOPES } from "../../../canon/scope.ts";
 
-/** One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can answer instead of a 200. */
+/**
+ * One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can
+ * answer instead of a 200.
+ */
 export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {
   const example = EXAMPLES[endpoint.id] ?? NO_EXAMPLE;
   return {
@@ -17,7 +20,9 @@ export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObjec
     summary: endpoint.summary,
     security: securityOf(endpoint),
     parameters: parametersOf(endpoint),
-    ...(endpoint.body !== null && { requestBody: requestBody(endpoint, publishedSchema(endpoint.body), example) }),
+    ...(endpoint.body !== null && {
+      requestBody: requestBody(endpoint, publishedSchema(endpoint.body), example),
+    }),
     responses: {
       "200": {
         description: "In the requested form.",
@@ -32,7 +37,11 @@ export function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObjec
   };
 }
 
-function requestBody(endpoint: Endpoint, schema: JsonObject, { requests = {} }: EndpointExample): JsonObject {
+function requestBody(
+  endpoint: Endpoint,
+  schema: JsonObject,
+  { requests = {} }: EndpointExample,
+): JsonObject {
   const description =
     endpoint.uniqueMembers === true
       ? "A JSON object that names a member twice is refused."
@@ -53,13 +62,22 @@ function wholeAnswer(
 ): JsonObject {
   const shown = example.answer === undefined ? {} : { whole: example.answer };
   const whole = { [answerType]: { schema: answer, ...examples(shown) } };
-  return otherAnswerType === undefined ? whole : { ...whole, [otherAnswerType]: { schema: { type: "string" } } };
+  return otherAnswerType === undefined
+    ? whole
+    : { ...whole, [otherAnswerType]: { schema: { type: "string" } } };
 }
 
-/** In OpenAPI 3.1 the schema is that of each event: docs/decisions/0021-events-in-the-contract.md. */
+/**
+ * In OpenAPI 3.1 the schema is that of each event: docs/decisions/0021-events-in-the-contract.md.
+ */
 function streamedAnswer({ stream }: Endpoint, example: EndpointExample): JsonObject {
   if (stream === undefined) return {};
-  return { "text/event-stream": { schema: serverSentEvent(stream), ...examples(eventExamples(example.stream ?? "")) } };
+  return {
+    "text/event-stream": {
+      schema: serverSentEvent(stream),
+      ...examples(eventExamples(example.stream ?? "")),
+    },
+  };
 }
 
 function examples(values: Readonly<Record<string, JsonObject | string>>): JsonObject {
@@ -88,7 +106,10 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
     description: `${OWN_NAMES[name] ?? PATH_NAMES[endpoint.tag] ?? "Its id"}, with % escapes for characters that have a meaning in a path.`,
     schema: { type: "string", minLength: 1 },
   }));
-  const inQuery = (schemas: Readonly<Record<string, JsonObject>>, required: boolean): readonly JsonObject[] =>
+  const inQuery = (
+    schemas: Readonly<Record<string, JsonObject>>,
+    required: boolean,
+  ): readonly JsonObject[] =>
     Object.entries(schemas).map(([name, { description, ...schema }]) => ({
       name,
       in: "query",
@@ -123,11 +144,16 @@ const PATH_NAMES: Readonly<Partial<Record<Endpoint["tag"], string>>> = {
 };
 
 /**
- * The schema of one server-sent event of a stream, with the fields that the WHATWG's HTML standard gives it.
- * It is modelled as OpenAPI 3.2 does for `itemSchema`: `data` is a string, and `contentSchema` describes the JSON in it.
+ * The schema of one server-sent event of a stream, with the fields that the WHATWG's HTML standard
+ * gives it. It is modelled as OpenAPI 3.2 does for `itemSchema`: `data` is a string, and
+ * `contentSchema` describes the JSON in it.
  */
 function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream): JsonObject {
-  const json: JsonObject = { type: "string", contentMediaType: "application/json", contentSchema: events };
+  const json: JsonObject = {
+    type: "string",
+    contentMediaType: "application/json",
+    contentSchema: events,
+  };
   return {
     title: `ServerSent${titleOf(events)}`,
     description: `One event of the stream. The answer is complete if the stream ends with: ${ends}`,
@@ -148,7 +174,10 @@ function serverSentEvent({ events, isNamed, hasDone, ends }: EventStream): JsonO
 /** Data of the last event in OpenAI's protocols; it is not JSON. */
 const DONE = "[DONE]";
 
-/** Events of a recorded stream as examples by name: the first of each name; of a stream without names the first and the last. */
+/**
+ * Events of a recorded stream as examples by name: the first of each name; of a stream without
+ * names the first and the last.
+ */
 function eventExamples(stream: string): Readonly<Record<string, JsonObject>> {
   const shown: Record<string, JsonObject> = {};
   for (const event of stream.split("\n\n")) {

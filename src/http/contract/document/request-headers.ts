@@ -19,7 +19,8 @@ const PROTOCOL_HEADERS: readonly RequestHeader[] = [
   ...new Set(INFERENCE_ENDPOINTS.flatMap(({ surface }) => surface.headers?.facts ?? [])),
 ].map((facts) => ({
   ...facts,
-  isReadBy: (endpoint) => endpoint.kind === "inference" && endpoint.surface.headers?.facts.includes(facts) === true,
+  isReadBy: (endpoint) =>
+    endpoint.kind === "inference" && endpoint.surface.headers?.facts.includes(facts) === true,
 }));
 
 /** What may be sent beside a body and a key. */
@@ -52,7 +53,8 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   },
   {
     name: "x-request-timeout-ms",
-    description: "Milliseconds until the request must have ended. The operator's maximum applies if it is lower.",
+    description:
+      "Milliseconds until the request must have ended. The operator's maximum applies if it is lower.",
     schema: { type: "number", minimum: 1 },
     isReadBy: isInference,
   },
@@ -65,13 +67,15 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
   },
   {
     name: "x-stainless-retry-count",
-    description: "How often the client has tried before, as official clients send it; it is recorded.",
+    description:
+      "How often the client has tried before, as official clients send it; it is recorded.",
     schema: { type: "string" },
     isReadBy: isInference,
   },
   {
     name: "x-max-attempts",
-    description: "Maximum number of provider calls, for each part of a batch. More than 10 means 10.",
+    description:
+      "Maximum number of provider calls, for each part of a batch. More than 10 means 10.",
     schema: { type: "integer", minimum: 1 },
     isReadBy: isInference,
   },

@@ -14,7 +14,9 @@ interface ResponseHeader {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
-  /** `never`, or whether every answer of this status has it. @param status 200, or that of an error. */
+  /**
+   * `never`, or whether every answer of this status has it. @param status 200, or that of an error.
+   */
   readonly isSent: (endpoint: Endpoint, status: number) => "always" | "sometimes" | "never";
 }
 
@@ -23,10 +25,14 @@ const isInference = ({ kind }: Endpoint): boolean => kind === "inference";
 const always = (): "always" => "always";
 
 /** With what became a call of the endpoint; what was refused before that has none of them. */
-const handled = (_: Endpoint, status: number): "always" | "sometimes" => (status === 200 ? "always" : "sometimes");
+const handled = (_: Endpoint, status: number): "always" | "sometimes" =>
+  status === 200 ? "always" : "sometimes";
 
 const where =
-  (holds: (endpoint: Endpoint, status: number) => boolean, how: "always" | "sometimes" = "sometimes") =>
+  (
+    holds: (endpoint: Endpoint, status: number) => boolean,
+    how: "always" | "sometimes" = "sometimes",
+  ) =>
   (endpoint: Endpoint, status: number): "always" | "sometimes" | "never" =>
     holds(endpoint, status) ? how : "never";
 
@@ -40,14 +46,20 @@ export const EDIT_VALUES: Readonly<Record<string, string>> = {
 
 const EDIT = `(${[...Object.keys(EDITS), "stripped:[a-z][a-z_-]*", ...Object.keys(DROPPED_FIELDS)].join("|")})`;
 
-/** How each error of the endpoint with this status is answered; `undefined` for one that never passes. */
+/**
+ * How each error of the endpoint with this status is answered; `undefined` for one that never
+ * passes.
+ */
 function answersOf(endpoint: Endpoint, status: number): readonly (ErrorAnswer | undefined)[] {
-  return DESCRIBED_ERRORS.filter((row) => row.status === status && row.isAnsweredBy(endpoint)).map(({ code }) =>
-    typeof code === "string" ? ERROR_ANSWERS.get(code) : undefined,
+  return DESCRIBED_ERRORS.filter((row) => row.status === status && row.isAnsweredBy(endpoint)).map(
+    ({ code }) => (typeof code === "string" ? ERROR_ANSWERS.get(code) : undefined),
   );
 }
 
-/** A failure of providers has the wait that the provider requests: in `retry-after`, or too long for it. */
+/**
+ * A failure of providers has the wait that the provider requests: in `retry-after`, or too long for
+ * it.
+ */
 function mayBringWait(status: number): boolean {
   return status === 502 || status === 504;
 }
@@ -55,7 +67,9 @@ function mayBringWait(status: number): boolean {
 /** What is left of a limit, as each family shows it. */
 const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) =>
   [OPENAI_FAMILY, ANTHROPIC_FAMILY].flatMap((family) => {
-    const isSent = where((endpoint) => endpoint.kind === "inference" && endpoint.surface.family === family);
+    const isSent = where(
+      (endpoint) => endpoint.kind === "inference" && endpoint.surface.family === family,
+    );
     return family.limitHeaderFacts(measure).map((facts) => ({ ...facts, isSent }));
   }),
 );
@@ -129,8 +143,11 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     schema: { const: "false" },
     isSent: (endpoint, status) => {
       const answers = answersOf(endpoint, status);
-      if (answers.every((answer) => answer?.mayPass !== true)) return answers.length === 0 ? "never" : "always";
-      return mayBringWait(status) || answers.some((answer) => answer?.mayPass !== true) ? "sometimes" : "never";
+      if (answers.every((answer) => answer?.mayPass !== true))
+        return answers.length === 0 ? "never" : "always";
+      return mayBringWait(status) || answers.some((answer) => answer?.mayPass !== true)
+        ? "sometimes"
+        : "never";
     },
   },
   {
@@ -139,7 +156,8 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     schema: COUNT,
     isSent: where(
       (endpoint, status) =>
-        mayBringWait(status) || answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
+        mayBringWait(status) ||
+        answersOf(endpoint, status).some((answer) => (answer?.retryAfter ?? null) !== null),
     ),
   },
   {
@@ -191,7 +209,10 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
 ];
 
 /** Headers of the answers of one status: how OpenAPI refers to those described in `components`. */
-export function headersOf(endpoint: Endpoint, status: number): Readonly<Record<string, JsonObject>> {
+export function headersOf(
+  endpoint: Endpoint,
+  status: number,
+): Readonly<Record<string, JsonObject>> {
   const sent = RESPONSE_HEADERS.filter(({ isSent }) => isSent(endpoint, status) !== "never");
   return Object.fromEntries(
     sent.map(({ name, isSent }) => {
@@ -202,10 +223,15 @@ export function headersOf(endpoint: Endpoint, status: number): Readonly<Record<s
 }
 
 /** What {@link headersOf} refers to. */
-export function headerComponents(endpoints: readonly Endpoint[], statuses: readonly number[]): JsonObject {
+export function headerComponents(
+  endpoints: readonly Endpoint[],
+  statuses: readonly number[],
+): JsonObject {
   const components: Record<string, JsonObject> = {};
   for (const { name, description, schema, isSent } of RESPONSE_HEADERS) {
-    const ways = new Set(endpoints.flatMap((endpoint) => statuses.map((status) => isSent(endpoint, status))));
+    const ways = new Set(
+      endpoints.flatMap((endpoint) => statuses.map((status) => isSent(endpoint, status))),
+    );
     if (ways.has("always")) components[`${name}-always`] = { description, required: true, schema };
     if (ways.has("sometimes")) components[name] = { description, schema };
   }

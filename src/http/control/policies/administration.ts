@@ -4,36 +4,55 @@ import type { SimulationFault } from "../../../simulate/promotion-simulator.ts";
 import type { SimulatedPromotion } from "../../../simulate/simulate-promotion.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
 
-/** What handlers need to show and to change where policies stand; a server without a policy log has none. */
+/**
+ * What handlers need to show and to change where policies stand; a server without a policy log has
+ * none.
+ */
 export interface PolicyAdministration {
   readonly lifecycle: PolicyLifecycle;
   /**
-   * Resolves when this process decides by the newest rows of the log: a change calls it before the answer, so that the next request of the
-   * same caller is decided with it. Rejects where that cannot be; what ran keeps running, `/status` says `policies`, and it is tried again: the change itself
-   * stands.
+   * Resolves when this process decides by the newest rows of the log: a change calls it before the
+   * answer, so that the next request of the same caller is decided with it. Rejects where that
+   * cannot be; what ran keeps running, `/status` says `policies`, and it is tried again: the change
+   * itself stands.
    */
   readonly apply: () => Promise<void>;
   /**
-   * The content that the store keeps under a digest, verified; `null` where it keeps none, as of a removal and of contents of older versions.
+   * The content that the store keeps under a digest, verified; `null` where it keeps none, as of a
+   * removal and of contents of older versions.
    *
-   * @throws {Error} where what is kept is damaged, without the text of a policy; or the store cannot be read.
+   * @throws {Error} where what is kept is damaged, without the text of a policy; or the store
+   * cannot be read.
    */
   readonly content: (digest: string) => Promise<KeptContent | null>;
   /**
-   * The server's own simulation of one promotion: what is enforced now, against the same with this content in its policy's enforced slot, under the table
-   * that serves. Not made in the thread that serves; the same bytes on every server with the same table, contents and assertions.
+   * The server's own simulation of one promotion: what is enforced now, against the same with this
+   * content in its policy's enforced slot, under the table that serves. Not made in the thread that
+   * serves; the same bytes on every server with the same table, contents and assertions.
    *
    * Rejects over bugs only.
    */
-  readonly simulate: (policy: string, digest: string) => Promise<PromotionSimulation | PromotionSimulationFault>;
+  readonly simulate: (
+    policy: string,
+    digest: string,
+  ) => Promise<PromotionSimulation | PromotionSimulationFault>;
   /** What this server's files hold, by policy id; as of the last start or reload that succeeded. */
   readonly files: () => ReadonlyMap<string, FilePolicy>;
-  /** Candidates that this process does not evaluate any more, because they took more than an evaluation may take. */
+  /**
+   * Candidates that this process does not evaluate any more, because they took more than an
+   * evaluation may take.
+   */
   readonly suspended: () => readonly PolicyIdentity[];
   /** Digests of contents whose kept module is not what its sources compile to. */
   readonly differing: () => ReadonlySet<string>;
-  /** Rows of the log after a position, in order, at most `limit`, 1 to 10,000; of all policies. Rejects where the store cannot be read. */
-  readonly rows: (query: { readonly after: number; readonly limit: number }) => Promise<readonly LogRow[]>;
+  /**
+   * Rows of the log after a position, in order, at most `limit`, 1 to 10,000; of all policies.
+   * Rejects where the store cannot be read.
+   */
+  readonly rows: (query: {
+    readonly after: number;
+    readonly limit: number;
+  }) => Promise<readonly LogRow[]>;
   /** Counts and evidence of every workspace: what contents said in shadow. */
   readonly shadow: ShadowSource;
 }
@@ -41,12 +60,22 @@ export interface PolicyAdministration {
 export interface PromotionSimulation extends SimulatedPromotion {
   /** Of the table that it was made under. */
   readonly tableRevision: string;
-  /** Digest of the policy's enforced content that the promotion would replace; `null`: nothing is enforced. */
+  /**
+   * Digest of the policy's enforced content that the promotion would replace; `null`: nothing is
+   * enforced.
+   */
   readonly enforced: string | null;
 }
 
-/** `unknown_content`: nothing is kept under the digest. `no_change`: the content is enforced already. `unavailable`: the store cannot be read. */
-export type PromotionSimulationFault = SimulationFault | "unknown_content" | "no_change" | "unavailable";
+/**
+ * `unknown_content`: nothing is kept under the digest. `no_change`: the content is enforced
+ * already. `unavailable`: the store cannot be read.
+ */
+export type PromotionSimulationFault =
+  | SimulationFault
+  | "unknown_content"
+  | "no_change"
+  | "unavailable";
 
 /** A row of the policy log, as the store keeps it. */
 export interface LogRow {

@@ -4,10 +4,20 @@ import { canonicalJson, isJsonObject } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 import { entityTag, type PolicyStates } from "../../../lifecycle/policy-states.ts";
-import { isFault, type Expectation, type LifecycleChange, type PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
+import {
+  isFault,
+  type Expectation,
+  type LifecycleChange,
+  type PolicyLifecycle,
+} from "../../../lifecycle/lifecycle.ts";
 import { promotionRequirements, isJudged } from "../../../lifecycle/requirements.ts";
 import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
-import { bodyOf, type ControlAnswer, type ControlCall, type ControlHandler } from "../control-call.ts";
+import {
+  bodyOf,
+  type ControlAnswer,
+  type ControlCall,
+  type ControlHandler,
+} from "../control-call.ts";
 import { actorOf, revokedApprovers } from "./actor.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import {
@@ -34,18 +44,32 @@ import {
   parts,
   viewOf,
 } from "./policy-call.ts";
-import { faultError, noSuchPolicy, notApplied, storeUnavailable, simulationBusy } from "./policy-error.ts";
+import {
+  faultError,
+  noSuchPolicy,
+  notApplied,
+  storeUnavailable,
+  simulationBusy,
+} from "./policy-error.ts";
 
-/** Approvals, promotions and the like: each is on record before it is made, and decides here before it is answered. */
+/**
+ * Approvals, promotions and the like: each is on record before it is made, and decides here before
+ * it is answered.
+ */
 export const CHANGE_HANDLERS = {
   approvePolicy: change<typeof APPROVE_SCHEMA>(async (call, start) => {
     const { administration, states, lifecycle, policy, by, body } = start;
     const { digest, report: claimed } = body;
-    const report = claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
+    const report =
+      claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
     if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
     const verdict = changes.approval(states, request, Date.now());
-    return withMissing(call, start, await finish(call, start, verdict, () => lifecycle.approve(request)));
+    return withMissing(
+      call,
+      start,
+      await finish(call, start, verdict, () => lifecycle.approve(request)),
+    );
   }),
   promotePolicy: change<typeof PROMOTE_SCHEMA>(async (call, start) => {
     const { states, lifecycle, administration, policy, by, body } = start;
@@ -69,7 +93,8 @@ export const CHANGE_HANDLERS = {
       requirements: promotionRequirements(table, policy),
       revoked,
       tableRevision: table.revision,
-      // Not counted again: where the candidate is another one by now, its entity tag does not fit any more.
+      // Not counted again: where the candidate is another one by now, its entity tag does not fit
+      // any more.
       figures: () => (figures === null ? Promise.reject(uncounted()) : Promise.resolve(figures)),
     };
     const verdict = changes.promotion(found, request, figures, Date.now());
@@ -88,7 +113,9 @@ export const CHANGE_HANDLERS = {
       reason: body.reason ?? "other",
       ...(toRevision !== undefined && { toRevision }),
     };
-    return finish(call, start, changes.rollback(states, request, Date.now()), () => lifecycle.rollBack(request));
+    return finish(call, start, changes.rollback(states, request, Date.now()), () =>
+      lifecycle.rollBack(request),
+    );
   }),
   withdrawPolicy: change<typeof WITHDRAW_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
@@ -111,13 +138,16 @@ export const CHANGE_HANDLERS = {
     const expected = expectation(call, start, null, {});
     if ("code" in expected) return expected;
     const request = { policy, digest: body.digest, expected, by };
-    return finish(call, start, changes.release(states, request, Date.now()), () => lifecycle.release(request));
+    return finish(call, start, changes.release(states, request, Date.now()), () =>
+      lifecycle.release(request),
+    );
   }),
 } as const satisfies Record<string, ControlHandler>;
 
 /** Who may approve may take that back, and nothing else. */
 function approvalsOnly(): ServiceError {
-  const message = "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.";
+  const message =
+    "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.";
   return codedError("insufficient_scope", message);
 }
 
@@ -158,7 +188,10 @@ function change<Schema>(
   };
 }
 
-/** What the caller has looked at: the header's entity tag and the body's revisions. @param slot which the change is about; `null`: none. */
+/**
+ * What the caller has looked at: the header's entity tag and the body's revisions. @param slot
+ * which the change is about; `null`: none.
+ */
 function expectation(
   call: ControlCall,
   { states, policy }: Pick<Start, "states" | "policy">,
@@ -170,7 +203,8 @@ function expectation(
   const present = entityTag(status);
   const etag = readIfMatch(call.headers["if-match"], present);
   if (typeof etag !== "string") return etag;
-  // Who knows how it is has not missed anything: whatever revision of an empty slot they name, looking again would not help.
+  // Who knows how it is has not missed anything: whatever revision of an empty slot they name,
+  // looking again would not help.
   if (etag === present && slot !== null && status[slot] === null) {
     return faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
   }
@@ -178,8 +212,9 @@ function expectation(
 }
 
 /**
- * Recorded, then done, then in effect here, then answered. A rejected change changes nothing, and the evidence does not claim otherwise;
- * only where another change is written between the verdict and the log does it name a change whose answer was an error.
+ * Recorded, then done, then in effect here, then answered. A rejected change changes nothing, and
+ * the evidence does not claim otherwise; only where another change is written between the verdict
+ * and the log does it name a change whose answer was an error.
  */
 async function finish(
   call: ControlCall,
@@ -200,12 +235,16 @@ async function finish(
     }
   }
   const status = administration.lifecycle.states.policies.get(policy);
-  if (status === undefined) throw new Error("policies: a policy that was changed is gone from the log");
+  if (status === undefined)
+    throw new Error("policies: a policy that was changed is gone from the log");
   const view = await viewOf(call.runtime, administration, status);
   return { json: view, headers: ["etag", entityTag(status)] };
 }
 
-/** Adds what a promotion by another person lacks, for whom the approval counts; `null` where the counts cannot be read: the approval stands. */
+/**
+ * Adds what a promotion by another person lacks, for whom the approval counts; `null` where the
+ * counts cannot be read: the approval stands.
+ */
 async function withMissing(
   { runtime }: ControlCall,
   { administration, policy }: Start,
@@ -214,7 +253,10 @@ async function withMissing(
   const status = administration.lifecycle.states.policies.get(policy);
   if (!("json" in answer) || !isJsonObject(answer.json) || status === undefined) return answer;
   const missing = await missingFor(runtime, { origin: "" }, administration, status);
-  return { ...answer, json: { ...answer.json, missing: missing !== null && "code" in missing ? null : missing } };
+  return {
+    ...answer,
+    json: { ...answer.json, missing: missing !== null && "code" in missing ? null : missing },
+  };
 }
 
 /** What the evidence calls a change. */
@@ -233,11 +275,23 @@ function changeOf(record: PolicyRecord): ChangeRecord {
     case "approval_withdrawn":
     case "candidate_withdrawn":
     case "released":
-      return { what: CHANGES[record.kind], id: asIdentifier(record.policy), content: asIdentifier(record.digest) };
+      return {
+        what: CHANGES[record.kind],
+        id: asIdentifier(record.policy),
+        content: asIdentifier(record.digest),
+      };
     case "promoted":
-      return { what: CHANGES.promoted, id: asIdentifier(record.policy), content: asIdentifier(record.to.digest) };
+      return {
+        what: CHANGES.promoted,
+        id: asIdentifier(record.policy),
+        content: asIdentifier(record.to.digest),
+      };
     case "rolled_back":
-      return { what: CHANGES.rolled_back, id: asIdentifier(record.policy), content: asIdentifier(record.from.digest) };
+      return {
+        what: CHANGES.rolled_back,
+        id: asIdentifier(record.policy),
+        content: asIdentifier(record.from.digest),
+      };
     case "observed":
     case "returned":
       throw new Error("policies: a change without an endpoint");
@@ -251,8 +305,8 @@ function uncounted(): Error {
 type ClaimedReport = NonNullable<ValueOf<typeof APPROVE_SCHEMA>["report"]>;
 
 /**
- * An approver's report with the server's own finding about it. Only a report that this server makes itself, byte for byte, is verified: any caller can write
- * one that says that everything passed.
+ * An approver's report with the server's own finding about it. Only a report that this server makes
+ * itself, byte for byte, is verified: any caller can write one that says that everything passed.
  */
 async function verifiedReport(
   { simulate }: Pick<PolicyAdministration, "simulate">,
@@ -273,5 +327,8 @@ async function verifiedReport(
       complete: made.complete,
       assertions: made.assertions,
     });
-  return { ...claimed, verification: isSame ? { result: "verified", enforced: made.enforced } : { result: "differs" } };
+  return {
+    ...claimed,
+    verification: isSame ? { result: "verified", enforced: made.enforced } : { result: "differs" },
+  };
 }

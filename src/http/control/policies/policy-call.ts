@@ -3,9 +3,18 @@ import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { PolicyContract } from "../../../canon/policy.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
-import { contentOf, type PolicyStates, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
+import {
+  contentOf,
+  type PolicyStates,
+  type PolicyStatus,
+  type SlotState,
+} from "../../../lifecycle/policy-states.ts";
 import type { Actor, ShadowFigures } from "../../../lifecycle/records.ts";
-import { isJudged, missingRequirements, promotionRequirements } from "../../../lifecycle/requirements.ts";
+import {
+  isJudged,
+  missingRequirements,
+  promotionRequirements,
+} from "../../../lifecycle/requirements.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
@@ -22,7 +31,9 @@ interface PolicyParts {
 
 export function parts({ identity, runtime }: ControlCall): PolicyParts | ServiceError {
   if (identity === null) throw new Error("policies: a call without an identity");
-  return runtime.policies === undefined ? storeUnavailable() : { identity, administration: runtime.policies };
+  return runtime.policies === undefined
+    ? storeUnavailable()
+    : { identity, administration: runtime.policies };
 }
 
 /** Why the caller may not manage policies; `null` where it may. */
@@ -31,18 +42,23 @@ export function managementError(
   { workspace }: Pick<Identity, "workspace">,
 ): ServiceError | null {
   const { policies, workspaces } = snapshot.decider.table;
-  // Policies are everybody's: where nothing is said, the only workspace there is may change them, and no tenant may of several.
+  // Policies are everybody's: where nothing is said, the only workspace there is may change them,
+  // and no tenant may of several.
   const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [workspace] : []);
   return managers.includes(workspace) ? null : notManagedHere(managers.length > 0);
 }
 
 /** The log as it is now, for this process too. */
-export async function newestStates({ lifecycle }: PolicyAdministration): Promise<PolicyStates | ServiceError> {
+export async function newestStates({
+  lifecycle,
+}: PolicyAdministration): Promise<PolicyStates | ServiceError> {
   return orUnavailable(lifecycle.refresh());
 }
 
 /** A failed read is not the caller's fault; the store's error text does not leave the server. */
-export async function orUnavailable<Result>(reading: Promise<Result>): Promise<Result | ServiceError> {
+export async function orUnavailable<Result>(
+  reading: Promise<Result>,
+): Promise<Result | ServiceError> {
   try {
     return await reading;
   } catch {
@@ -62,7 +78,10 @@ export async function namedStatus(
 
 /** A handler about the policy that the path names. */
 export function ofPolicy(
-  answer: (call: ControlCall, parts: PolicyParts & { readonly status: PolicyStatus }) => ReturnType<ControlHandler>,
+  answer: (
+    call: ControlCall,
+    parts: PolicyParts & { readonly status: PolicyStatus },
+  ) => ReturnType<ControlHandler>,
 ): ControlHandler {
   return async (call) => {
     const found = parts(call);
@@ -72,10 +91,16 @@ export function ofPolicy(
   };
 }
 
-/** Counts that are being read, by content: concurrent callers share one read, or each would read hours of cells. */
+/**
+ * Counts that are being read, by content: concurrent callers share one read, or each would read
+ * hours of cells.
+ */
 const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>();
 
-/** What the candidate said in shadow, in every workspace together. @throws {Error} where the counts cannot be read. */
+/**
+ * What the candidate said in shadow, in every workspace together. @throws {Error} where the counts
+ * cannot be read.
+ */
 export async function candidateFigures(
   { shadow }: PolicyAdministration,
   status: PolicyStatus,
@@ -102,7 +127,9 @@ export async function viewOf(
   status: PolicyStatus,
 ): Promise<JsonObject> {
   const { policies, table } = snapshots.current.decider;
-  const loaded = new Map(policies.policies.map(({ identity, contract }) => [identity.digest, contract]));
+  const loaded = new Map(
+    policies.policies.map(({ identity, contract }) => [identity.digest, contract]),
+  );
   const digests = [status.enforced?.digest, status.candidate?.digest, namingDigest(status)];
   const contracts = new Map<string, PolicyContract | null>();
   for (const digest of digests) {
@@ -119,7 +146,10 @@ export async function viewOf(
 }
 
 /** One that cannot be read is shown without its rules: the slots are still as they are. */
-async function contractOf(administration: PolicyAdministration, digest: string): Promise<PolicyContract | null> {
+async function contractOf(
+  administration: PolicyAdministration,
+  digest: string,
+): Promise<PolicyContract | null> {
   try {
     return (await administration.content(digest))?.contract ?? null;
   } catch {
@@ -136,11 +166,15 @@ export async function missingFor(
 ): Promise<readonly JsonObject[] | ServiceError | null> {
   const { candidate } = status;
   if (candidate === null) return null;
-  const figures = isJudged(status) ? await orUnavailable(candidateFigures(administration, status, candidate)) : null;
+  const figures = isJudged(status)
+    ? await orUnavailable(candidateFigures(administration, status, candidate))
+    : null;
   if (figures !== null && "code" in figures) return figures;
   const { table } = snapshots.current.decider;
   const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };
   const revoked = await revokedApprovers(status, keys);
   if ("code" in revoked) return revoked;
-  return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(missingJson);
+  return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(
+    missingJson,
+  );
 }

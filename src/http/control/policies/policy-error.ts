@@ -56,16 +56,25 @@ export function faultError(fault: LifecycleFault): ServiceError {
         "Nothing is enforced, or the requested revision was not enforced before the present one. GET /v1/policies/{id}/transitions lists the enforced revisions. Content that initial_mode enforced when it was first seen has no earlier one.",
       );
     case "not_held":
-      return policyError("not_held", "The content is neither held nor withdrawn, so there is nothing to release.");
+      return policyError(
+        "not_held",
+        "The content is neither held nor withdrawn, so there is nothing to release.",
+      );
     case "not_approved":
-      return policyError("not_approved", "You have not approved this content, so there is no approval to withdraw.");
+      return policyError(
+        "not_approved",
+        "You have not approved this content, so there is no approval to withdraw.",
+      );
     case "no_bytes":
       return policyError(
         "content_not_kept",
         `The bytes of revision r${fault.revision} are not stored or cannot be loaded.`,
       );
     case "busy":
-      return policyError("busy", "Too many changes of policies at the same time; nothing was done.");
+      return policyError(
+        "busy",
+        "Too many changes of policies at the same time; nothing was done.",
+      );
     case "unavailable":
       return storeUnavailable();
   }
@@ -101,12 +110,18 @@ export function simulationError(fault: PromotionSimulationFault): ServiceError {
         "The assertions file of this server has errors, so it cannot simulate a promotion.",
       );
     case "too_large":
-      return policyError("simulation_too_large", "The simulation needs more than a minute or 1 GiB on this server.");
+      return policyError(
+        "simulation_too_large",
+        "The simulation needs more than a minute or 1 GiB on this server.",
+      );
   }
 }
 
 export function simulationBusy(): ServiceError {
-  return policyError("simulation_busy", "Other simulations of promotions are waiting already; nothing was done.");
+  return policyError(
+    "simulation_busy",
+    "Other simulations of promotions are waiting already; nothing was done.",
+  );
 }
 
 export function storeUnavailable(): ServiceError {
@@ -116,7 +131,10 @@ export function storeUnavailable(): ServiceError {
   );
 }
 
-/** The change is in the log, and this process decides as before it. Nothing to try again: the change stands. */
+/**
+ * The change is in the log, and this process decides as before it. Nothing to try again: the change
+ * stands.
+ */
 export function notApplied(): ServiceError {
   return policyError(
     "policies_not_applied",
@@ -124,7 +142,10 @@ export function notApplied(): ServiceError {
   );
 }
 
-/** @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name the caller's workspace. */
+/**
+ * @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name
+ * the caller's workspace.
+ */
 export function notManagedHere(isManaged: boolean): ServiceError {
   return policyError(
     "not_managed_here",
@@ -136,19 +157,27 @@ export function notManagedHere(isManaged: boolean): ServiceError {
 
 /** The first of the order speaks for several. */
 export function missingCode(missing: readonly MissingRequirement[]): keyof typeof CONTROL_ERRORS {
-  const first = REQUIREMENTS.find(({ name }) => missing.some(({ requirement }) => requirement === name));
+  const first = REQUIREMENTS.find(({ name }) =>
+    missing.some(({ requirement }) => requirement === name),
+  );
   if (first === undefined) throw new Error("policies: a refusal that misses nothing");
   return first.code;
 }
 
-/** A requirement that is not met, as answers show it: numbers for programs, a sentence and the fix for people. */
+/**
+ * A requirement that is not met, as answers show it: numbers for programs, a sentence and the fix
+ * for people.
+ */
 export function missingJson(missing: MissingRequirement): JsonObject {
   const { requirement, have, need, ...facts } = missing;
   const row = REQUIREMENTS.find(({ name }) => name === requirement);
   if (row === undefined) throw new Error("policies: a requirement without a row");
   const amounts =
     row.kind === "duration"
-      ? { have_seconds: Math.floor((have ?? 0) / 1_000), need_seconds: Math.ceil((need ?? 0) / 1_000) }
+      ? {
+          have_seconds: Math.floor((have ?? 0) / 1_000),
+          need_seconds: Math.ceil((need ?? 0) / 1_000),
+        }
       : { ...(have !== undefined && { have }), ...(need !== undefined && { need }) };
   return {
     requirement,
@@ -165,7 +194,8 @@ const NEEDED: { readonly [Name in RequirementName]: (facts: RequirementFacts) =>
   roles: ({ roles }) => `an approver with the role ${roles.join(", and one with ")}`,
   soak: ({ have, need }) => `${duration(need)} in shadow (${duration(have)} so far)`,
   decisions: ({ have, need }) => `${amount(need, "decision")} in shadow (${have} so far)`,
-  no_indeterminate: ({ have }) => `a verdict for every request in shadow (${amount(have, "request")} had none)`,
+  no_indeterminate: ({ have }) =>
+    `a verdict for every request in shadow (${amount(have, "request")} had none)`,
   report: ({ claimed, outdated }) =>
     `an approval with the complete simulation report that this server makes itself (${claimed} only claimed, ${outdated} outdated)`,
   assertions: ({ have }) =>

@@ -1,7 +1,12 @@
 import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { entityTag, type PolicyStatus, contentOf, type KnownContent } from "../../../lifecycle/policy-states.ts";
+import {
+  entityTag,
+  type PolicyStatus,
+  contentOf,
+  type KnownContent,
+} from "../../../lifecycle/policy-states.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
 import { actorOf } from "./actor.ts";
@@ -35,7 +40,10 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
       ? contentNamed(status, requested)
       : (status.contents.values().find((each) => each.revision === revision) ?? null);
   if (content === null) return noSuchContent();
-  const kept = content.content === "rules" ? await orUnavailable(administration.content(content.digest)) : null;
+  const kept =
+    content.content === "rules"
+      ? await orUnavailable(administration.content(content.digest))
+      : null;
   if (kept !== null && "code" in kept) return kept;
   // Numbered by an older version, which did not keep what it numbered.
   if (kept === null && content.content === "rules") return noSuchContent();
@@ -50,8 +58,15 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
       contract:
         kept === null
           ? null
-          : { title: kept.contract.title, owners: kept.contract.owners, ...describeRules(kept.contract) },
-      sources: (kept?.sources ?? []).map((module) => ({ package: module.package, source: module.source })),
+          : {
+              title: kept.contract.title,
+              owners: kept.contract.owners,
+              ...describeRules(kept.contract),
+            },
+      sources: (kept?.sources ?? []).map((module) => ({
+        package: module.package,
+        source: module.source,
+      })),
     },
   };
 });
@@ -72,7 +87,10 @@ function contentNamed(status: PolicyStatus, requested: string | null): KnownCont
 /** Rows of the log read at a time. */
 const PAGE = 1_000;
 
-/** GET /v1/policies/{id}/transitions: the policy's rows of the log, oldest first. The rows between them are other policies'. */
+/**
+ * GET /v1/policies/{id}/transitions: the policy's rows of the log, oldest first. The rows between
+ * them are other policies'.
+ */
 const policyTransitions = ofPolicy(async ({ url }, { administration, status }) => {
   const after = readCount(url.searchParams, "after", TRANSITIONS_QUERY);
   const limit = readCount(url.searchParams, "limit", TRANSITIONS_QUERY);
@@ -128,7 +146,9 @@ export const POLICY_HANDLERS = {
     const data: JsonObject[] = [];
     for (const status of shown) data.push(await viewOf(call.runtime, administration, status));
     const { policies, table } = call.runtime.snapshots.current.decider;
-    return { json: { object: "list", policy_set: policies.id, table_revision: table.revision, data } };
+    return {
+      json: { object: "list", policy_set: policies.id, table_revision: table.revision, data },
+    };
   },
   retrievePolicy: ofPolicy(async (call, { identity, administration, status }) => {
     const by = await originOf(call.runtime, identity, call.requestId);
@@ -145,7 +165,11 @@ export const POLICY_HANDLERS = {
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
     const { table } = call.snapshot.decider;
     const { workspace } = identity;
-    const reader = shadowReader(workspace, Object.keys(table.workspaces), table.policies.managedBy ?? null);
+    const reader = shadowReader(
+      workspace,
+      Object.keys(table.workspaces),
+      table.policies.managedBy ?? null,
+    );
     const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
     const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
     return policyShadow(administration.shadow, watched, reader, examples, Date.now());
@@ -155,14 +179,17 @@ export const POLICY_HANDLERS = {
   ...CHANGE_HANDLERS,
 } as const satisfies Record<string, ControlHandler>;
 
-/** A key whose chain is too long to change anything may still read; no approval counts as its own. */
+/**
+ * A key whose chain is too long to change anything may still read; no approval counts as its own.
+ */
 async function originOf(
   { keys }: Pick<Runtime, "keys">,
   identity: Identity,
   requestId: string,
 ): Promise<{ readonly origin: string } | ServiceError> {
   const actor = keys === undefined ? null : await actorOf(identity, requestId, keys);
-  if (actor === null || ("code" in actor && actor.status === 403)) return { origin: identity.keyId };
+  if (actor === null || ("code" in actor && actor.status === 403))
+    return { origin: identity.keyId };
   return actor;
 }
 
@@ -171,14 +198,16 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const found = parts(call);
   if ("code" in found) return found;
   const { identity, administration } = found;
-  // A report names every workspace that the promotion concerns, and making one costs up to a minute.
+  // A report names every workspace that the promotion concerns, and making one costs up to a
+  // minute.
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
   const line = await namedStatus(administration, call.parameter);
   if ("code" in line) return line;
   const name = call.url.searchParams.get("digest") ?? "candidate";
   const content = contentNamed(line, name);
-  if (content === null) return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
+  if (content === null)
+    return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
   const made = await administration.simulate(line.id, content.digest);
   return typeof made === "string" ? simulationError(made) : { text: made.text };
 }

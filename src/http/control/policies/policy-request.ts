@@ -6,7 +6,11 @@ import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 
 /** Query parameters, for /openapi.json. */
 export const LIST_QUERY = {
-  ended: { enum: ["true", "false"], default: "false", description: "Whether policies that have ended are listed too." },
+  ended: {
+    enum: ["true", "false"],
+    default: "false",
+    description: "Whether policies that have ended are listed too.",
+  },
 } as const;
 
 export const CONTENT_QUERY = {
@@ -32,15 +36,27 @@ export const SIMULATION_QUERY = {
 } as const;
 
 export const TRANSITIONS_QUERY = {
-  after: { type: "integer", minimum: 0, default: 0, description: "Positions in the log after this one." },
-  limit: { type: "integer", minimum: 1, maximum: 1_000, default: 100, description: "Maximum number of rows." },
+  after: {
+    type: "integer",
+    minimum: 0,
+    default: 0,
+    description: "Positions in the log after this one.",
+  },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000,
+    default: 100,
+    description: "Maximum number of rows.",
+  },
 } as const;
 
 /** The revision whose content is requested; `null`: the content is named otherwise. */
 export function readRevision(query: URLSearchParams): number | null | ServiceError {
   const written = query.get("revision");
   if (written === null) return null;
-  if (query.has("digest")) return invalidRequest("invalid_value", "Give digest or revision, not both", "revision");
+  if (query.has("digest"))
+    return invalidRequest("invalid_value", "Give digest or revision, not both", "revision");
   return Number(written.slice(1));
 }
 
@@ -68,15 +84,22 @@ export function readBodyRevision(value: string | null | undefined): number | nul
   return typeof value === "string" ? (parseRevision(value) ?? undefined) : value;
 }
 
-/** Why a withdrawal is rejected by its body: that of an approval and that of a candidate have different members. */
+/**
+ * Why a withdrawal is rejected by its body: that of an approval and that of a candidate have
+ * different members.
+ */
 export function withdrawalError(body: ValueOf<typeof WITHDRAW_SCHEMA>): ServiceError | null {
   const isApproval = body.what === "approval";
-  const [needed, other] = isApproval ? (["digest", "expected"] as const) : (["expected", "digest"] as const);
+  const [needed, other] = isApproval
+    ? (["digest", "expected"] as const)
+    : (["expected", "digest"] as const);
   if (body[other] !== undefined) {
     const message = `${other} has no meaning for the withdrawal of ${isApproval ? "an approval" : "a candidate"}; leave it out`;
     return invalidRequest("invalid_value", message, other);
   }
-  return body[needed] === undefined ? invalidRequest("missing_field", `${needed} is required`, needed) : null;
+  return body[needed] === undefined
+    ? invalidRequest("missing_field", `${needed} is required`, needed)
+    : null;
 }
 
 /** One entity tag of RFC 9110 §8.8.3, with `W/` where it is weak. */
@@ -86,9 +109,11 @@ const TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/;
 const MOST_TAGS = 16;
 
 /**
- * The strong entity tag of `If-Match` to act on: the present one where the header names it, otherwise one that does not fit.
+ * The strong entity tag of `If-Match` to act on: the present one where the header names it,
+ * otherwise one that does not fit.
  *
- * @param present the policy's tag now. @param header node joins several headers of the name with commas, as RFC 9110 §5.3 has it.
+ * @param present the policy's tag now. @param header node joins several headers of the name with
+ * commas, as RFC 9110 §5.3 has it.
  */
 export function readIfMatch(header: string | undefined, present: string): string | ServiceError {
   if (header === undefined || header.trim() === "" || header.trim() === "*") {

@@ -3,7 +3,12 @@ import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
 import { rollBackTarget } from "../../../lifecycle/changes.ts";
-import { entityTag, contentOf, type PolicyStatus, type SlotState } from "../../../lifecycle/policy-states.ts";
+import {
+  entityTag,
+  contentOf,
+  type PolicyStatus,
+  type SlotState,
+} from "../../../lifecycle/policy-states.ts";
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, ReportReference } from "../../../lifecycle/records.ts";
 import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
@@ -43,7 +48,9 @@ export function describePolicy(
     etag: entityTag(status),
     enforced: describeSlot(status, status.enforced, contractOf),
     candidate: describeSlot(status, status.candidate, contractOf),
-    approvals: approvalsOf(status).map((approval) => describeApproval(approval, status, tableRevision)),
+    approvals: approvalsOf(status).map((approval) =>
+      describeApproval(approval, status, tableRevision),
+    ),
     requirements: describeRequirements(requirements),
     rollback_to: typeof target === "string" ? reference(status, target) : null,
     can_roll_back: target === null || typeof target === "string",
@@ -54,11 +61,20 @@ export function describePolicy(
   };
 }
 
-/** The content whose title and owners stand for the policy: what is watched, what acts, or the newest that there was. */
+/**
+ * The content whose title and owners stand for the policy: what is watched, what acts, or the
+ * newest that there was.
+ */
 export function namingDigest(status: PolicyStatus): string | null {
-  const slots = [status.candidate?.digest, status.enforced?.digest].filter((digest) => digest !== undefined);
+  const slots = [status.candidate?.digest, status.enforced?.digest].filter(
+    (digest) => digest !== undefined,
+  );
   const ruling = slots.find((digest) => contentOf(status, digest).content === "rules");
-  return ruling ?? [...status.contents.values()].findLast(({ content }) => content === "rules")?.digest ?? null;
+  return (
+    ruling ??
+    [...status.contents.values()].findLast(({ content }) => content === "rules")?.digest ??
+    null
+  );
 }
 
 export function stateOf(status: PolicyStatus): PolicyView["state"] {
@@ -68,7 +84,10 @@ export function stateOf(status: PolicyStatus): PolicyView["state"] {
   return status.candidate === null ? "enforced" : "ending";
 }
 
-/** What the policy does to requests, and by which content: enforced rules, else those in shadow. Both `null` where the policy has ended. */
+/**
+ * What the policy does to requests, and by which content: enforced rules, else those in shadow.
+ * Both `null` where the policy has ended.
+ */
 function modeOf(status: PolicyStatus): Pick<PolicyView, "mode" | "revision"> {
   const slot = [status.enforced, status.candidate].find((one) => holdsRules(status, one)) ?? null;
   if (slot === null) return { mode: null, revision: null };
@@ -80,7 +99,11 @@ function holdsRules(status: PolicyStatus, slot: SlotState | null): boolean {
   return slot !== null && contentOf(status, slot.digest).content === "rules";
 }
 
-function describeSlot(status: PolicyStatus, slot: SlotState | null, contractOf: ViewContext["contractOf"]): SlotView {
+function describeSlot(
+  status: PolicyStatus,
+  slot: SlotState | null,
+  contractOf: ViewContext["contractOf"],
+): SlotView {
   if (slot === null) return null;
   const { revision, digest, module, content, firstSeenAt } = contentOf(status, slot.digest);
   const contract = content === "rules" ? contractOf(digest) : null;
@@ -101,8 +124,16 @@ export function describeRules(
   contract: PolicyContract | null,
 ): Pick<NonNullable<SlotView>, "constraints" | "obligations" | "operations"> {
   return {
-    constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({ name, effect, reasons })),
-    obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({ name, kind, value })),
+    constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({
+      name,
+      effect,
+      reasons,
+    })),
+    obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({
+      name,
+      kind,
+      value,
+    })),
     operations: contract?.operations ?? [],
   };
 }
@@ -112,7 +143,11 @@ function approvalsOf(status: PolicyStatus): readonly Approval[] {
   return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
 }
 
-function describeReport(report: ReportReference, status: PolicyStatus, serving: string): ApprovalView["report"] {
+function describeReport(
+  report: ReportReference,
+  status: PolicyStatus,
+  serving: string,
+): ApprovalView["report"] {
   const { sha256, tableRevision, complete, assertions, verification } = report;
   const isVerified = verification.result === "verified";
   return {
@@ -120,12 +155,20 @@ function describeReport(report: ReportReference, status: PolicyStatus, serving: 
     table_revision: tableRevision,
     complete,
     assertions: { ...assertions },
-    status: !isVerified ? "claimed" : isOfThisPromotion(report, status, serving) ? "verified" : "outdated",
+    status: !isVerified
+      ? "claimed"
+      : isOfThisPromotion(report, status, serving)
+        ? "verified"
+        : "outdated",
     claimed_because: isVerified ? null : verification.result,
   };
 }
 
-function describeApproval({ by, at, report }: Approval, status: PolicyStatus, serving: string): ApprovalView {
+function describeApproval(
+  { by, at, report }: Approval,
+  status: PolicyStatus,
+  serving: string,
+): ApprovalView {
   return {
     by: {
       key_id: by.keyId,

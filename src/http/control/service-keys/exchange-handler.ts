@@ -13,8 +13,16 @@ import type { Snapshot } from "../../snapshot.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
-/** POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer, or the JWT of a workload, for a token that can do less. */
-export async function exchangeKey({ runtime, identity, body, recordChange }: ControlCall): Promise<ControlAnswer> {
+/**
+ * POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer,
+ * or the JWT of a workload, for a token that can do less.
+ */
+export async function exchangeKey({
+  runtime,
+  identity,
+  body,
+  recordChange,
+}: ControlCall): Promise<ControlAnswer> {
   if (identity === null || body === null || runtime.tokens === undefined) {
     throw new Error("exchange: a call without an identity, a body or tokens");
   }
@@ -68,7 +76,8 @@ function readTokenRequest(body: JsonObject): TokenRequest | ServiceError {
   const lifetime = readNumber(body, "lifetime");
   const requests = readNumber(body, "max_requests");
   const tokens = readNumber(body, "max_tokens");
-  for (const count of [lifetime, requests, tokens]) if (count !== null && typeof count !== "number") return count;
+  for (const count of [lifetime, requests, tokens])
+    if (count !== null && typeof count !== "number") return count;
   const { origin } = body;
   return {
     scopes: readList(body["scope"]),
@@ -92,7 +101,10 @@ function readNumber(body: JsonObject, name: string): number | null | ServiceErro
     : invalidRequest("invalid_type", `${name} must be a whole number`, name);
 }
 
-/** Names between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests nothing and is rejected. */
+/**
+ * Names between spaces, as OAuth writes lists (RFC 6749 §3.3), or a list. An empty one requests
+ * nothing and is rejected.
+ */
 function readList(value: JsonValue | undefined): readonly string[] | null {
   if (Array.isArray(value)) return value.map(String);
   return typeof value === "string" ? value.split(" ").filter((item) => item !== "") : null;
@@ -103,22 +115,42 @@ function faultError(fault: ExchangeFault): ServiceError {
     case "option":
       return invalidRequest("invalid_value", `${fault.field}: ${fault.fix}`, fault.field);
     case "too_large":
-      return invalidRequest("invalid_value", "routes: too many for one token; request fewer", "routes");
+      return invalidRequest(
+        "invalid_value",
+        "routes: too many for one token; request fewer",
+        "routes",
+      );
     case "not_granted":
-      return codedError("exchange_not_granted", "The key may not be exchanged; make one with an exchange grant.");
+      return codedError(
+        "exchange_not_granted",
+        "The key may not be exchanged; make one with an exchange grant.",
+      );
     case "unavailable":
-      return codedError("store_unavailable", "The public key of new tokens cannot be published now. Try again later.");
+      return codedError(
+        "store_unavailable",
+        "The public key of new tokens cannot be published now. Try again later.",
+      );
   }
 }
 
 /** `subject_token_type` of a JWT (RFC 8693 §3). */
 const JWT_TYPE = "urn:ietf:params:oauth:token-type:jwt";
 
-/** Bytes of the body of a caller without a key: a JWT is 16,384 characters at most, and a form writes none of them longer. */
+/**
+ * Bytes of the body of a caller without a key: a JWT is 16,384 characters at most, and a form
+ * writes none of them longer.
+ */
 export const ANONYMOUS_BODY = 32 * 1024;
 
-/** Whether the caller of the token endpoint may be a workload: it shows no key, and there are rules for workloads. */
-export function mayBeWorkload(runtime: Runtime, { decider }: Snapshot, { headers }: IncomingMessage): boolean {
+/**
+ * Whether the caller of the token endpoint may be a workload: it shows no key, and there are rules
+ * for workloads.
+ */
+export function mayBeWorkload(
+  runtime: Runtime,
+  { decider }: Snapshot,
+  { headers }: IncomingMessage,
+): boolean {
   return (
     headers.authorization === undefined &&
     runtime.workloads !== undefined &&
@@ -134,7 +166,12 @@ export async function admitWorkload(
 ): Promise<AdmittedWorkload | ServiceError> {
   const { workloadIdentity } = decider.table;
   const { subject_token: jwt, subject_token_type: type } = body;
-  if (workloads === undefined || workloadIdentity === undefined || type !== JWT_TYPE || typeof jwt !== "string") {
+  if (
+    workloads === undefined ||
+    workloadIdentity === undefined ||
+    type !== JWT_TYPE ||
+    typeof jwt !== "string"
+  ) {
     return codedError(
       "invalid_api_key",
       `No service key: send it as \`Authorization: Bearer sbx_…\`, or a JWT in subject_token with subject_token_type=${JWT_TYPE}.`,
@@ -149,7 +186,10 @@ export async function admitWorkload(
         "subject_token is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
       );
     case "expired":
-      return codedError("subject_token_expired", "subject_token has expired, or is not valid yet; send a new one.");
+      return codedError(
+        "subject_token_expired",
+        "subject_token has expired, or is not valid yet; send a new one.",
+      );
     case "not_granted":
       return codedError(
         "workload_not_granted",
@@ -161,6 +201,9 @@ export async function admitWorkload(
         `Several rules of \`workload_identity\` match subject_token: ${admitted.rules.join(", ")}. Their claims have to exclude each other.`,
       );
     case "unavailable":
-      return codedError("issuer_unavailable", "The keys of the issuer of subject_token cannot be fetched now.");
+      return codedError(
+        "issuer_unavailable",
+        "The keys of the issuer of subject_token cannot be fetched now.",
+      );
   }
 }

@@ -36,7 +36,10 @@ export function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError
     case "absent":
       return noSuchKey();
     case "not_active":
-      return invalidRequest("key_not_active", "The key is revoked or expired; create a new key instead.");
+      return invalidRequest(
+        "key_not_active",
+        "The key is revoked or expired; create a new key instead.",
+      );
     case "rotated":
       return codedError(
         "key_already_rotated",

@@ -5,8 +5,17 @@ import type { JsonObject } from "../../../canon/json.ts";
 import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
 import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
-import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA, PUT_KEY_SCHEMA } from "../../contract/key-schemas.ts";
-import { bodyOf, type ControlAnswer, type ControlCall, type ControlHandler } from "../control-call.ts";
+import type {
+  CREATE_KEY_SCHEMA,
+  ROTATE_KEY_SCHEMA,
+  PUT_KEY_SCHEMA,
+} from "../../contract/key-schemas.ts";
+import {
+  bodyOf,
+  type ControlAnswer,
+  type ControlCall,
+  type ControlHandler,
+} from "../control-call.ts";
 import { readWorkspaces } from "../covered-workspaces.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey, statusOf } from "./key-json.ts";
@@ -20,7 +29,9 @@ import type {
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 
-/** Keys of the workspaces that the caller manages; those of others look like keys that do not exist. */
+/**
+ * Keys of the workspaces that the caller manages; those of others look like keys that do not exist.
+ */
 export const KEY_HANDLERS = {
   createKey: async (call) => {
     const { identity, keys, body } = parts(call);
@@ -51,7 +62,11 @@ export const KEY_HANDLERS = {
     const key = await managedKey(call);
     if ("code" in key) return key;
     if (!mayChangeKey(identity, key)) return notYours();
-    const requested = readRotation(bodyOf<typeof ROTATE_KEY_SCHEMA>(call), identity.keyId, Date.now());
+    const requested = readRotation(
+      bodyOf<typeof ROTATE_KEY_SCHEMA>(call),
+      identity.keyId,
+      Date.now(),
+    );
     if ("code" in requested) return requested;
     const prepared = await keys.rotate(key.id, requested);
     if ("fault" in prepared) return rotationError(call, prepared, body);
@@ -65,13 +80,19 @@ export const KEY_HANDLERS = {
     const revoked = await revoke(call, key);
     return "code" in revoked ? revoked : { json: describeKey(revoked, Date.now()) };
   },
-  // Keys by a name of the caller's, for tools that declare what there is to be (docs/keys.md#keys-by-name).
+  // Keys by a name of the caller's, for tools that declare what there is to be
+  // (docs/keys.md#keys-by-name).
   putNamedKey: async (call) => {
     const path = pathOf(call);
     if ("code" in path) return path;
     if (!NAME.test(path.name)) return invalidRequest("invalid_value", NAME_RULE, "name");
     const { identity, keys, body } = parts(call);
-    const requested = readNewKey(bodyOf<typeof PUT_KEY_SCHEMA>(call), path.workspace, identity.keyId, Date.now());
+    const requested = readNewKey(
+      bodyOf<typeof PUT_KEY_SCHEMA>(call),
+      path.workspace,
+      identity.keyId,
+      Date.now(),
+    );
     if ("code" in requested) return requested;
     const unknown = undeclaredValueError(call, requested);
     if (unknown !== null) return unknown;
@@ -101,8 +122,11 @@ export const KEY_HANDLERS = {
     if ("code" in line) return line;
     let newest = line.at(-1);
     if (newest === undefined) return noSuchKey();
-    // A key that was rotated works until its overlap ends: the name is deleted with all of its keys.
-    for (const key of line.filter((one) => statusOf(one, Date.now()) === "active" || one === newest)) {
+    // A key that was rotated works until its overlap ends: the name is deleted with all of its
+    // keys.
+    for (const key of line.filter(
+      (one) => statusOf(one, Date.now()) === "active" || one === newest,
+    )) {
       if (key.status === "revoked") continue;
       const revoked = await revoke(call, key);
       if ("code" in revoked) return revoked;
@@ -113,9 +137,16 @@ export const KEY_HANDLERS = {
 } as const satisfies Record<string, ControlHandler>;
 
 /** Recorded, then done. */
-async function revoke(call: ControlCall, { id, workspace }: ServiceKey): Promise<ServiceKey | ServiceError> {
+async function revoke(
+  call: ControlCall,
+  { id, workspace }: ServiceKey,
+): Promise<ServiceKey | ServiceError> {
   const { identity, keys } = parts(call);
-  const change = { what: "key_revoked", id: asIdentifier(id), ...elsewhere(identity, workspace) } as const;
+  const change = {
+    what: "key_revoked",
+    id: asIdentifier(id),
+    ...elsewhere(identity, workspace),
+  } as const;
   const unrecorded = await call.recordChange(change);
   if (unrecorded !== null) return unrecorded;
   const revoked = await keys.revoke(id);
@@ -163,7 +194,8 @@ interface Parts {
 }
 
 function parts({ identity, runtime, body }: ControlCall): Parts {
-  if (identity === null || runtime.keys === undefined) throw new Error("keys: a call without an identity or a store");
+  if (identity === null || runtime.keys === undefined)
+    throw new Error("keys: a call without an identity or a store");
   return { identity, keys: runtime.keys, body: body?.value ?? {} };
 }
 
@@ -194,21 +226,35 @@ function managedWorkspace(call: ControlCall, workspace: string): string | Servic
   const managesAll = identity.scopes.has(PLATFORM_SCOPE);
   const isManaged = managesWorkspace(identity, workspace);
   // Of a workspace that has left the configuration, its own key still manages what it has.
-  const isKnown = workspace === identity.workspace || Object.hasOwn(call.snapshot.decider.table.workspaces, workspace);
+  const isKnown =
+    workspace === identity.workspace ||
+    Object.hasOwn(call.snapshot.decider.table.workspaces, workspace);
   return isManaged && isKnown ? workspace : noSuchWorkspace(managesAll);
 }
 
-/** The 400 for an environment, workload, label or route that the configuration does not declare; `null` where all are. */
+/**
+ * The 400 for an environment, workload, label or route that the configuration does not declare;
+ * `null` where all are.
+ */
 function undeclaredValueError(call: ControlCall, key: NewKey): ServiceError | null {
   const unknown = undeclaredValue(key, call.snapshot.decider.table);
   return unknown === null ? null : faultError({ fault: "option", ...unknown }, parts(call).body);
 }
 
-/** Where the key has been rotated already, the answer says how the key is now: the next reader finds the key that replaced it. */
-async function rotationError(call: ControlCall, fault: KeyFault, body: JsonObject): Promise<ServiceError> {
+/**
+ * Where the key has been rotated already, the answer says how the key is now: the next reader finds
+ * the key that replaced it.
+ */
+async function rotationError(
+  call: ControlCall,
+  fault: KeyFault,
+  body: JsonObject,
+): Promise<ServiceError> {
   if (fault.fault !== "rotated") return faultError(fault, body);
   const key = await managedKey(call);
-  return "code" in key ? key : { ...faultError(fault), facts: { service_key: describeKey(key, Date.now()) } };
+  return "code" in key
+    ? key
+    : { ...faultError(fault), facts: { service_key: describeKey(key, Date.now()) } };
 }
 
 /** Recorded, then changed where it is not as wanted; the answer never has the text. */
@@ -274,13 +320,19 @@ function shown(key: ServiceKey, name: string): ControlAnswer {
 
 type Caller = Pick<Identity, "workspace" | "scopes">;
 
-/** Whether the caller may see and manage keys of a workspace: of its own, or of all with `platform:manage`. */
+/**
+ * Whether the caller may see and manage keys of a workspace: of its own, or of all with
+ * `platform:manage`.
+ */
 function managesWorkspace(caller: Caller, workspace: string): boolean {
   if (caller.scopes.has(PLATFORM_SCOPE)) return true;
   return caller.workspace === workspace && caller.scopes.has("operations:manage");
 }
 
-/** Whether the caller may replace or end a key: who manages one workspace must not get, or end, authority over all. */
+/**
+ * Whether the caller may replace or end a key: who manages one workspace must not get, or end,
+ * authority over all.
+ */
 function mayChangeKey(caller: Caller, key: Pick<ServiceKey, "workspace" | "scopes">): boolean {
   if (!managesWorkspace(caller, key.workspace)) return false;
   return !key.scopes.includes(PLATFORM_SCOPE) || caller.scopes.has(PLATFORM_SCOPE);

@@ -9,8 +9,17 @@ import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
 
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
-  limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Maximum number of keys." },
-  workspace: { type: "string", description: "The workspace, for keys with `platform:manage`; their own unless given." },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+    description: "Maximum number of keys.",
+  },
+  workspace: {
+    type: "string",
+    description: "The workspace, for keys with `platform:manage`; their own unless given.",
+  },
   workspaces: WORKSPACES_QUERY,
   expires_before: {
     type: "string",
@@ -18,11 +27,15 @@ export const KEY_PAGE_QUERY = {
     description:
       "Only active keys without a replacement that expire before this time, those that expire soonest first. For example all that need a rotation within two weeks.",
   },
-  after: { type: "string", description: "The page after the key with this id: `last_id` of the page before." },
+  after: {
+    type: "string",
+    description: "The page after the key with this id: `last_id` of the page before.",
+  },
 } as const;
 
 /**
- * One page of the keys of some workspaces, newest first. Keys are never deleted, so a cursor stays good.
+ * One page of the keys of some workspaces, newest first. Keys are never deleted, so a cursor stays
+ * good.
  *
  * @param now milliseconds since the epoch.
  */
@@ -42,7 +55,11 @@ export async function pageOfKeys(
     const known = await keys.get(after);
     if ("fault" in known && known.fault !== "absent") return known;
     if ("fault" in known || !workspaces.includes(known.workspace)) {
-      return invalidRequest("invalid_cursor", "after must be the id of a key of this workspace", "after");
+      return invalidRequest(
+        "invalid_cursor",
+        "after must be the id of a key of this workspace",
+        "after",
+      );
     }
     last = known;
   }

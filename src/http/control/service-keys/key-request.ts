@@ -34,7 +34,11 @@ export function readNewKey(
   };
 }
 
-export function readRotation(body: RotateKeyBody, createdBy: string, now: number): Rotation | ServiceError {
+export function readRotation(
+  body: RotateKeyBody,
+  createdBy: string,
+  now: number,
+): Rotation | ServiceError {
   const expiresAt = readExpiry(body, now);
   if (expiresAt !== null && typeof expiresAt !== "number") return expiresAt;
   const { overlap_seconds: overlap } = body;
@@ -46,20 +50,36 @@ export function readRotation(body: RotateKeyBody, createdBy: string, now: number
 }
 
 /** Milliseconds since the epoch; `null` where the body names no expiry. */
-function readExpiry({ expires_at: at, expires_in: seconds }: RotateKeyBody, now: number): number | null | ServiceError {
+function readExpiry(
+  { expires_at: at, expires_in: seconds }: RotateKeyBody,
+  now: number,
+): number | null | ServiceError {
   if (at !== undefined && seconds !== undefined) {
-    return invalidRequest("invalid_value", "expires_at and expires_in exclude each other; send one", "expires_in");
+    return invalidRequest(
+      "invalid_value",
+      "expires_at and expires_in exclude each other; send one",
+      "expires_in",
+    );
   }
   if (seconds !== undefined) return now + seconds * 1_000;
   if (at === undefined) return null;
   return (
     readTime(at) ??
-    invalidRequest("invalid_value", "expires_at must be an RFC 3339 time, such as 2027-01-31T00:00:00Z", "expires_at")
+    invalidRequest(
+      "invalid_value",
+      "expires_at must be an RFC 3339 time, such as 2027-01-31T00:00:00Z",
+      "expires_at",
+    )
   );
 }
 
 function readExchange(requested: NonNullable<CreateKeyBody["exchange"]>): NewExchange {
-  const { maximum_lifetime: maximumLifetime, operations = null, routes = null, origins = null } = requested;
+  const {
+    maximum_lifetime: maximumLifetime,
+    operations = null,
+    routes = null,
+    origins = null,
+  } = requested;
   return { maximumLifetime, operations, routes, origins };
 }
 
@@ -73,7 +93,9 @@ function readLimits(requested: NonNullable<CreateKeyBody["limits"]>): KeyLimits 
   };
 }
 
-function readBudget(requested: NonNullable<CreateKeyBody["limits"]>["budget"] | null): KeyLimits["budget"] {
+function readBudget(
+  requested: NonNullable<CreateKeyBody["limits"]>["budget"] | null,
+): KeyLimits["budget"] {
   if (requested == null) return null;
   const { usd, tokens, per } = requested;
   if (usd !== undefined) return { usd, per };

@@ -4,7 +4,10 @@ import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 
-/** Bytes of records as stored that are read at a time, so that no statement is long; one batch at least. */
+/**
+ * Bytes of records as stored that are read at a time, so that no statement is long; one batch at
+ * least.
+ */
 const PAGE = 24 * 1024;
 
 /** Batches that are looked at for it. */
@@ -13,7 +16,10 @@ const MOST = 200;
 const COLUMNS = `batch.first, batch.last, batch.hash, batch.lowest, batch.highest,
   array_to_json(batch.workspaces)::text AS workspaces, batch.records`;
 
-/** A page of the batches for which `condition` holds, by their sizes; those that are left out are not read. */
+/**
+ * A page of the batches for which `condition` holds, by their sizes; those that are left out are
+ * not read.
+ */
 const page = (condition: string, order: "ASC" | "DESC"): string => `
 SELECT ${COLUMNS} FROM (
   SELECT one.*, sum(octet_length(one.records)) OVER (ORDER BY one.last ${order}) - octet_length(one.records) AS before
@@ -37,10 +43,14 @@ JOIN signalbox.evidence_requests AS request ON request.process = holder.id
 WHERE signalbox.is_gone(holder) AND NOT holder.swept AND request.ended_at IS NULL`;
 
 const NEWEST = "SELECT coalesce(max(last), 0) AS last FROM signalbox.evidence_batches";
-const POSITION = "SELECT last FROM signalbox.evidence_batches WHERE highest >= $1 ORDER BY highest, last LIMIT 1";
+const POSITION =
+  "SELECT last FROM signalbox.evidence_batches WHERE highest >= $1 ORDER BY highest, last LIMIT 1";
 
 /** Batches after a position, in order. @throws {StoreUnavailableError} */
-export async function batchesAfter(link: PostgresLink, position: number): Promise<readonly StoredBatch[]> {
+export async function batchesAfter(
+  link: PostgresLink,
+  position: number,
+): Promise<readonly StoredBatch[]> {
   return (await link.query(AFTER, [position])).map(readBatch);
 }
 
@@ -73,8 +83,14 @@ export async function positionOf(link: PostgresLink, requestId: string): Promise
   return row === undefined ? newestPosition(link) : readNumber(row, "last");
 }
 
-/** The batch with the decision of a request; `null` where there is none. @throws {StoreUnavailableError} */
-export async function findDecided(link: PostgresLink, requestId: string): Promise<StoredBatch | null> {
+/**
+ * The batch with the decision of a request; `null` where there is none. @throws
+ * {StoreUnavailableError}
+ */
+export async function findDecided(
+  link: PostgresLink,
+  requestId: string,
+): Promise<StoredBatch | null> {
   return (await find(link, requestId, ["decision"]))[0] ?? null;
 }
 
@@ -83,7 +99,10 @@ export async function findDecided(link: PostgresLink, requestId: string): Promis
  *
  * @throws {StoreUnavailableError}
  */
-export async function findBatches(link: PostgresLink, requestId: string): Promise<readonly StoredBatch[]> {
+export async function findBatches(
+  link: PostgresLink,
+  requestId: string,
+): Promise<readonly StoredBatch[]> {
   // Without an outcome, every newer batch would be looked at.
   const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
   return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);

@@ -45,10 +45,17 @@ export async function convertEvidence(query: Query): Promise<void> {
   for (let end = 0; ;) {
     const rows = await query(PAGE, [end]);
     for (const row of rows) {
-      const [first, last, hash] = [readNumber(row, "first"), readNumber(row, "last"), readText(row, "hash")];
+      const [first, last, hash] = [
+        readNumber(row, "first"),
+        readNumber(row, "last"),
+        readText(row, "hash"),
+      ];
       const frames = withHashes(readBytes(row, "records"), readBytes(row, "hashes"));
       const columns = { first, last, hash, workspaces: readTexts(row, "workspaces") };
-      const { lowest, highest, workspaces, records } = convertedBatch({ ...columns, frames }, previous);
+      const { lowest, highest, workspaces, records } = convertedBatch(
+        { ...columns, frames },
+        previous,
+      );
       await query(INSERT, [last, first, hash, lowest, highest, textArray(workspaces), records]);
       [previous, end] = [hash, last];
     }

@@ -10,7 +10,10 @@ import { forgetEnded, reapAbandoned } from "./reaper.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 import { EvidenceWriter } from "./writer.ts";
 
-/** How often a process says that it still runs, and looks for decisions of processes that are gone, milliseconds. */
+/**
+ * How often a process says that it still runs, and looks for decisions of processes that are gone,
+ * milliseconds.
+ */
 const RENEWAL = 5_000;
 
 /** How often the log is compared with what this process wrote, milliseconds. */
@@ -20,7 +23,10 @@ interface PostgresEvidence {
   readonly port: EvidenceStore;
   /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
   tend(): Promise<void>;
-  /** Writes what is in memory and ends the lease. @throws {EvidenceUnavailableError} {@link StoreUnavailableError} */
+  /**
+   * Writes what is in memory and ends the lease. @throws {EvidenceUnavailableError}
+   * {@link StoreUnavailableError}
+   */
   close(): Promise<void>;
 }
 
@@ -32,7 +38,13 @@ interface PostgresEvidenceParts {
   readonly folder: RollUpFolder;
 }
 
-export function openPostgresEvidence({ link, limits, lease, sealer, folder }: PostgresEvidenceParts): PostgresEvidence {
+export function openPostgresEvidence({
+  link,
+  limits,
+  lease,
+  sealer,
+  folder,
+}: PostgresEvidenceParts): PostgresEvidence {
   const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
   // After the server came back, the newest batch's failure says nothing any more.
   let failedSinceRestored = false;
@@ -70,8 +82,16 @@ export function openPostgresEvidence({ link, limits, lease, sealer, folder }: Po
   const health = (): EvidenceHealth => {
     const { state, ...counts } = queue.health();
     const { fault } = writer;
-    const ok = fault === null && link.available && (state === "ok" || (!failedSinceRestored && !queue.refusing));
-    return { ...counts, state: ok ? "ok" : "unavailable", head: sealer.head, ...(fault !== null && { fault }) };
+    const ok =
+      fault === null &&
+      link.available &&
+      (state === "ok" || (!failedSinceRestored && !queue.refusing));
+    return {
+      ...counts,
+      state: ok ? "ok" : "unavailable",
+      head: sealer.head,
+      ...(fault !== null && { fault }),
+    };
   };
   return {
     port: {

@@ -45,7 +45,11 @@ interface PruneSteps {
 }
 
 /** Reading, anchoring and pruning the chained log. */
-export function postgresLog(link: PostgresLink, sealer: EvidenceSealer, steps: PruneSteps): EvidenceLog {
+export function postgresLog(
+  link: PostgresLink,
+  sealer: EvidenceSealer,
+  steps: PruneSteps,
+): EvidenceLog {
   return {
     head: () => sealer.seal(),
     async notedHead() {
@@ -91,11 +95,14 @@ export function postgresLog(link: PostgresLink, sealer: EvidenceSealer, steps: P
       let rows = 0;
       if (last === 0) return { anchor, rows };
       await steps.countTo(last);
-      for (const end of stepEnds((await link.query(ENDS, [last])).map((row) => readNumber(row, "last")))) {
+      for (const end of stepEnds(
+        (await link.query(ENDS, [last])).map((row) => readNumber(row, "last")),
+      )) {
         const row = (await link.query(PRUNE, [end, Math.trunc(now)]))[0] ?? {};
         const removed = readNumber(row, "removed");
         rows += removed;
-        if (removed > 0) anchor = { position: end, hash: readText(row, "hash"), at: readNumber(row, "at") };
+        if (removed > 0)
+          anchor = { position: end, hash: readText(row, "hash"), at: readNumber(row, "at") };
       }
       return { anchor, rows };
     },
@@ -107,7 +114,11 @@ export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
   return readHead((await link.query(HEAD))[0] ?? {});
 }
 
-async function readLogPage(link: PostgresLink, after: number, limit: number): Promise<readonly LogRow[]> {
+async function readLogPage(
+  link: PostgresLink,
+  after: number,
+  limit: number,
+): Promise<readonly LogRow[]> {
   const read: LogRow[] = [];
   for (let end = after; ;) {
     const batches = await batchesAfter(link, end);
@@ -122,7 +133,10 @@ async function readLogPage(link: PostgresLink, after: number, limit: number): Pr
   }
 }
 
-/** The last position that can go, once requests of processes that are gone have been ended; 0 for none. */
+/**
+ * The last position that can go, once requests of processes that are gone have been ended; 0 for
+ * none.
+ */
 async function findEnd(link: PostgresLink, before: number): Promise<number> {
   const open = new Set(await openRequests(link));
   const scan = new PruneScan(before);

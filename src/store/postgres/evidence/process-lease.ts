@@ -15,8 +15,9 @@ UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), ended_at =
 WHERE id = $1 AND token = $2`;
 
 /**
- * The row by which other replicas distinguish a decision that is still being answered from one whose process died. Taken with
- * the first decision, so that a command that only reads leaves no trace.
+ * The row by which other replicas distinguish a decision that is still being answered from one
+ * whose process died. Taken with the first decision, so that a command that only reads leaves no
+ * trace.
  */
 export class ProcessLease {
   readonly token = randomUUID();

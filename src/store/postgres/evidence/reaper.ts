@@ -8,15 +8,18 @@ import type { EvidenceWriter } from "./writer.ts";
 /** Decisions ended at a time. */
 const BATCH = 200;
 
-/** A process whose requests have all ended is not looked at again, so that looking costs nothing while none died. */
+/**
+ * A process whose requests have all ended is not looked at again, so that looking costs nothing
+ * while none died.
+ */
 const SWEEP = `
 UPDATE signalbox.evidence_processes AS process SET swept = true
 WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
   SELECT FROM signalbox.evidence_requests AS request WHERE request.process = process.id AND request.ended_at IS NULL)`;
 
 /**
- * Gives the decisions of processes that are gone their outcome `unknown`, so that the log itself says it. Two replicas
- * may do so at once, or the process come back: the first outcome stays.
+ * Gives the decisions of processes that are gone their outcome `unknown`, so that the log itself
+ * says it. Two replicas may do so at once, or the process come back: the first outcome stays.
  *
  * @throws {StoreUnavailableError}
  */
@@ -42,7 +45,10 @@ const FORGET = `
 DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
   SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;
 
-/** Forgets requests that ended a minute ago. @param process number of this process. @throws {StoreUnavailableError} */
+/**
+ * Forgets requests that ended a minute ago. @param process number of this process. @throws
+ * {StoreUnavailableError}
+ */
 export async function forgetEnded(link: PostgresLink, process: number): Promise<void> {
   await link.query(FORGET, [process]);
 }

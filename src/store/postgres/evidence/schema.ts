@@ -1,20 +1,24 @@
-/** A process not seen for this long is dead: its decisions without an outcome read `unknown`. Milliseconds. */
+/**
+ * A process not seen for this long is dead: its decisions without an outcome read `unknown`.
+ * Milliseconds.
+ */
 const LEASE = 20_000;
 
 /** SQLSTATE with which a batch is refused. */
 export const REFUSED = "SB001";
 
 /**
- * The log as batches: a row holds many records as lines (`store/batch/lines.ts`), `lowest` and `highest` are the smallest
- * and largest of their request ids, by which look-ups find it.
+ * The log as batches: a row holds many records as lines (`store/batch/lines.ts`), `lowest` and
+ * `highest` are the smallest and largest of their request ids, by which look-ups find it.
  *
- * A process writes its records to `evidence_written` and `evidence_requests`, rows of its own only: replicas do not wait
- * for each other, and PostgreSQL's group commit shares the disk among them. `number` counts the batches of a process
- * without a hole, so that one whose answer was lost is not written twice and a missing one is seen. `id` rises from a
- * decision to its outcome, whichever process writes that.
+ * A process writes its records to `evidence_written` and `evidence_requests`, rows of its own only:
+ * replicas do not wait for each other, and PostgreSQL's group commit shares the disk among them.
+ * `number` counts the batches of a process without a hole, so that one whose answer was lost is not
+ * written twice and a missing one is seen. `id` rises from a decision to its outcome, whichever
+ * process writes that.
  *
- * `seal_evidence` moves written batches into the log, about once a second and before the log is read. Times are the
- * database's, so that the clocks of replicas do not matter to leases.
+ * `seal_evidence` moves written batches into the log, about once a second and before the log is
+ * read. Times are the database's, so that the clocks of replicas do not matter to leases.
  */
 export const EVIDENCE = `
 -- Without settings of their own, these two can be inlined; calling them for each row costs more than reading it.

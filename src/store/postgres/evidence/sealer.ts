@@ -16,8 +16,9 @@ const MOST = 500;
 const NEWEST = "SELECT max(id) AS newest FROM signalbox.evidence_written";
 
 /**
- * The newest row, and whether the log is the continuation of the row at position $1 with the hash $2, which was the end of
- * a batch. A missing batch is explained by a prune if the log continues after it.
+ * The newest row, and whether the log is the continuation of the row at position $1 with the hash
+ * $2, which was the end of a batch. A missing batch is explained by a prune if the log continues
+ * after it.
  */
 const HEAD = `
 SELECT head.position, head.hash, coalesce(
@@ -49,8 +50,8 @@ export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
 }
 
 /**
- * Moves written batches into the log. Any number of replicas may do so at once: where the head of the log has moved
- * meanwhile, nothing of a step happens.
+ * Moves written batches into the log. Any number of replicas may do so at once: where the head of
+ * the log has moved meanwhile, nothing of a step happens.
  */
 export class EvidenceSealer {
   readonly #link: PostgresLink;
@@ -70,13 +71,14 @@ export class EvidenceSealer {
   }
 
   /**
-   * Resolves with the newest row of the log when everything is in it that was written before. A user without the right to
-   * change the log, and a standby, have what others moved.
+   * Resolves with the newest row of the log when everything is in it that was written before. A
+   * user without the right to change the log, and a standby, have what others moved.
    *
    * @throws {StoreUnavailableError}
    */
   seal(): Promise<ChainLink> {
-    if (this.#running === null) return (this.#running = this.#sealAll().finally(() => (this.#running = null)));
+    if (this.#running === null)
+      return (this.#running = this.#sealAll().finally(() => (this.#running = null)));
     // One that began earlier may not see what was written since.
     this.#next ??= this.#running
       .catch(() => undefined)
@@ -88,12 +90,16 @@ export class EvidenceSealer {
   }
 
   /**
-   * Reads the newest row, which {@link head} is from then on if the log is the continuation of what it was.
+   * Reads the newest row, which {@link head} is from then on if the log is the continuation of what
+   * it was.
    *
    * @returns what contradicts that
    * @throws {StoreUnavailableError}
    */
-  async readHead(): Promise<{ readonly head: ChainLink; readonly cause: "log_behind" | "log_differs" | null }> {
+  async readHead(): Promise<{
+    readonly head: ChainLink;
+    readonly cause: "log_behind" | "log_differs" | null;
+  }> {
     const known = this.#head ?? GENESIS;
     const row = (await this.#link.query(HEAD, [known.position, known.hash]))[0] ?? {};
     const head = toLink(row);
@@ -121,9 +127,18 @@ export class EvidenceSealer {
     if (first === undefined) return false;
     const head = toLink(first);
     const listed = rows.flatMap((row) => readTexts(row, "workspaces"));
-    const { last, hash, lowest, highest, workspaces, records } = sealBatch(head, rows.flatMap(readWritten), listed);
+    const { last, hash, lowest, highest, workspaces, records } = sealBatch(
+      head,
+      rows.flatMap(readWritten),
+      listed,
+    );
     const { sealed, missing } = numbersOf(rows);
-    const rest = [textArray(workspaces), records, JSON.stringify(sealed), JSON.stringify(missing)] as const;
+    const rest = [
+      textArray(workspaces),
+      records,
+      JSON.stringify(sealed),
+      JSON.stringify(missing),
+    ] as const;
     await this.#link.query(SEAL, [head.position, head.hash, last, hash, lowest, highest, ...rest]);
     return true;
   }

@@ -15,7 +15,10 @@ import { encodeWritten, type EvidenceSealer } from "./sealer.ts";
 const APPEND = `
 SELECT signalbox.append_evidence($1, $2, $3, $4::text::text[], $5::text::text[], $6::text::text[], $7) AS state`;
 
-/** Positions, from 1, of the decisions whose request id is there, and of outcomes whose request does not run. */
+/**
+ * Positions, from 1, of the decisions whose request id is there, and of outcomes whose request does
+ * not run.
+ */
 const FIND_REFUSED = `
 SELECT given.place FROM unnest($1::text::text[]) WITH ORDINALITY AS given (request_id, place)
 WHERE EXISTS (SELECT FROM signalbox.evidence_requests AS request WHERE request.request_id = given.request_id)
@@ -51,7 +54,10 @@ export class EvidenceWriter {
   #unsure: SentBatch | null = null;
   #before: Promise<unknown> = Promise.resolve();
 
-  /** @param maxWait how long a batch is tried again when its connection was lost, milliseconds: as long as somebody waits */
+  /**
+   * @param maxWait how long a batch is tried again when its connection was lost, milliseconds: as
+   * long as somebody waits
+   */
   constructor(link: PostgresLink, lease: ProcessLease, sealer: EvidenceSealer, maxWait: number) {
     this.#link = link;
     this.#lease = lease;
@@ -64,13 +70,17 @@ export class EvidenceWriter {
     return this.#number;
   }
 
-  /** Why nothing is written: the database does not hold what this process knows as durable, as after a failover to a replica that lags. */
+  /**
+   * Why nothing is written: the database does not hold what this process knows as durable, as after
+   * a failover to a replica that lags.
+   */
   get fault(): EvidenceFault | null {
     return this.#fault;
   }
 
   /**
-   * Compares the database with what this process knows as durable; afterwards {@link fault} is right.
+   * Compares the database with what this process knows as durable; afterwards {@link fault} is
+   * right.
    *
    * @throws {StoreUnavailableError} while the database is unavailable
    */
@@ -87,10 +97,12 @@ export class EvidenceWriter {
   /**
    * Resolves when the batch is on disk.
    *
-   * @throws {StoreUnavailableError} when that is not known; the same records may be handed over again
+   * @throws {StoreUnavailableError} when that is not known; the same records may be handed over
+   * again
    */
   append(decisions: DecisionFields, outcomes: OutcomeFields): Promise<Appended> {
-    // Taken apart before anything is waited for: the queue empties the list of decisions that it refuses.
+    // Taken apart before anything is waited for: the queue empties the list of decisions that it
+    // refuses.
     const records = toRecords(decisions, outcomes);
     // One after the other: the numbers of a process's batches rise.
     const appended = this.#before.then(() => this.#append(records));
@@ -112,32 +124,50 @@ export class EvidenceWriter {
       seen.add(key);
     }
     for (let start = 0; start < added.length; start += LARGEST_STATEMENT) {
-      for (const record of await this.#write(added.slice(start, start + LARGEST_STATEMENT), deadline)) {
+      for (const record of await this.#write(
+        added.slice(start, start + LARGEST_STATEMENT),
+        deadline,
+      )) {
         refused.add(record);
       }
     }
-    const positions = records.flatMap((record, position) => (refused.has(record) ? [position] : []));
+    const positions = records.flatMap((record, position) =>
+      refused.has(record) ? [position] : [],
+    );
     const duplicates = positions.filter((position) => records[position]?.kind === "decision");
-    return { duplicates, lost: positions.length - duplicates.length, head: this.#sealer.head ?? GENESIS };
+    return {
+      duplicates,
+      lost: positions.length - duplicates.length,
+      head: this.#sealer.head ?? GENESIS,
+    };
   }
 
-  /** Writes a batch again of which it is not known whether it is there. @returns the keys of its records, unless it was refused */
+  /**
+   * Writes a batch again of which it is not known whether it is there. @returns the keys of its
+   * records, unless it was refused
+   */
   async #writeUnsure(deadline: number): Promise<readonly string[]> {
     const unsure = this.#unsure;
     if (unsure === null || !(await this.#retrying(deadline, () => this.#send(unsure)))) return [];
     return unsure.records.map(keyOf);
   }
 
-  /** @returns what was refused: decisions whose request id is there, and outcomes whose request does not run */
+  /**
+   * @returns what was refused: decisions whose request id is there, and outcomes whose request does
+   * not run
+   */
   async #write(records: readonly NewRecord[], deadline: number): Promise<readonly NewRecord[]> {
     let left = records;
     while (left.length > 0) {
       const batch = { number: this.#number + 1, records: left };
       if (await this.#retrying(deadline, () => this.#send(batch))) break;
-      const rows = await this.#retrying(deadline, () => this.#link.query(FIND_REFUSED, idsOf(batch.records)));
+      const rows = await this.#retrying(deadline, () =>
+        this.#link.query(FIND_REFUSED, idsOf(batch.records)),
+      );
       const places = rows.map((row) => readNumber(row, "place"));
       // It was there a moment ago, so that nothing is known.
-      if (places.length === 0) throw new StoreUnavailableError("requests ended meanwhile", { done: "no" });
+      if (places.length === 0)
+        throw new StoreUnavailableError("requests ended meanwhile", { done: "no" });
       const refused = new Set(places);
       left = left.filter((_, index) => !refused.has(index + 1));
     }
@@ -148,13 +178,23 @@ export class EvidenceWriter {
   /** Whether the batch is written; false where it was refused. */
   async #send(batch: SentBatch): Promise<boolean> {
     const [decided, ended] = idsOf(batch.records);
-    const workspaces = textArray(batch.records.flatMap((one) => (one.kind === "decision" ? [one.workspace] : [])));
+    const workspaces = textArray(
+      batch.records.flatMap((one) => (one.kind === "decision" ? [one.workspace] : [])),
+    );
     const wasUnsure = this.#unsure !== null;
     try {
       const process = await this.#lease.take();
       this.#unsure = batch;
-      const parameters = [process, this.#lease.token, batch.number, decided, workspaces, ended] as const;
-      const row = (await this.#link.query(APPEND, [...parameters, encodeWritten(batch.records)]))[0] ?? {};
+      const parameters = [
+        process,
+        this.#lease.token,
+        batch.number,
+        decided,
+        workspaces,
+        ended,
+      ] as const;
+      const row =
+        (await this.#link.query(APPEND, [...parameters, encodeWritten(batch.records)]))[0] ?? {};
       if (row["state"] !== "written") {
         await this.compare();
         throw new StoreUnavailableError(DIVERGED, { done: "no" });
@@ -165,7 +205,10 @@ export class EvidenceWriter {
     } catch (error) {
       const isRefused = error instanceof StatementFailure && error.code === REFUSED;
       // The first of several attempts may be the one that was written.
-      if (isRefused || (!wasUnsure && error instanceof StoreUnavailableError && error.done === "no")) {
+      if (
+        isRefused ||
+        (!wasUnsure && error instanceof StoreUnavailableError && error.done === "no")
+      ) {
         this.#unsure = null;
       }
       if (isRefused) return false;
@@ -173,14 +216,18 @@ export class EvidenceWriter {
     }
   }
 
-  /** Tries again when the connection was lost, or the server ended the statement in favour of another. */
+  /**
+   * Tries again when the connection was lost, or the server ended the statement in favour of
+   * another.
+   */
   async #retrying<Result>(deadline: number, attempt: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
         return await attempt();
       } catch (error) {
         const left = deadline - performance.now();
-        const isPassing = error instanceof StatementFailure && (error.away || TRY_AGAIN.includes(error.code ?? ""));
+        const isPassing =
+          error instanceof StatementFailure && (error.away || TRY_AGAIN.includes(error.code ?? ""));
         if (!isPassing || left <= 0) throw error;
         await this.#link.whenAvailable(left);
       }

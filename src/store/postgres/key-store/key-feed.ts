@@ -3,7 +3,10 @@ import { KEY_COLUMNS, readKey } from "./key-row.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Pool, Row } from "../pool.ts";
 
-/** How often changes are looked for where no notification came, milliseconds; the port promises one second. */
+/**
+ * How often changes are looked for where no notification came, milliseconds; the port promises one
+ * second.
+ */
 const POLL = 500;
 
 /** Keys read at a time. */
@@ -12,13 +15,16 @@ const PAGE = 2_000;
 const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${PAGE}`;
 
 /**
- * Changes of keys, by whichever replica: a notification says at once that there is something to read, and a poll sees
- * it where the notification was lost.
+ * Changes of keys, by whichever replica: a notification says at once that there is something to
+ * read, and a poll sees it where the notification was lost.
  */
 export class KeyFeed {
   readonly #link: PostgresLink;
   readonly #watchers = new KeyWatchers();
-  /** The newest change published of each key: a change of this process comes from its own statement and by reading. */
+  /**
+   * The newest change published of each key: a change of this process comes from its own statement
+   * and by reading.
+   */
   readonly #published = new Map<string, number>();
   #seen = 0;
   #reading: Promise<void> | null = null;
@@ -37,7 +43,9 @@ export class KeyFeed {
   /** Rows of keys as they now are. Nothing happens while there is no watcher. */
   publish(rows: readonly Row[]): void {
     if (this.#timer === null) return;
-    const fresh = rows.map(readKey).filter(({ record, version }) => version > (this.#published.get(record.id) ?? 0));
+    const fresh = rows
+      .map(readKey)
+      .filter(({ record, version }) => version > (this.#published.get(record.id) ?? 0));
     for (const { record, version } of fresh) this.#published.set(record.id, version);
     this.#watchers.publish(fresh.map(({ record }) => record));
   }
@@ -57,7 +65,8 @@ export class KeyFeed {
   #poll(): void {
     if (!this.#link.available) return;
     this.#listen();
-    // The next poll makes a failure good; callers that wait for the store notice it by their own calls.
+    // The next poll makes a failure good; callers that wait for the store notice it by their own
+    // calls.
     this.#read().catch(() => undefined);
   }
 

@@ -44,7 +44,9 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
   };
   return {
     async create(record) {
-      feed.publish(await refusingDuplicate(record.id, link.query(CREATE, [JSON.stringify(record)])));
+      feed.publish(
+        await refusingDuplicate(record.id, link.query(CREATE, [JSON.stringify(record)])),
+      );
     },
     get,
     async list(filter) {
@@ -60,7 +62,9 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
         return (await link.query(PAGE_EXPIRING, parameters)).map((row) => readKey(row).record);
       }
       const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
-      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map((row) => readKey(row).record);
+      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map(
+        (row) => readKey(row).record,
+      );
     },
     async countActive(workspace, now, most) {
       return readNumber((await link.query(COUNT_ACTIVE, [workspace, now, most]))[0] ?? {}, "count");
@@ -72,7 +76,11 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
     },
     async change(id, { scopes, owner, workload, labels, limits }) {
       const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels)];
-      const rows = await link.query(CHANGE, [id, ...values, limits === null ? null : JSON.stringify(limits)]);
+      const rows = await link.query(CHANGE, [
+        id,
+        ...values,
+        limits === null ? null : JSON.stringify(limits),
+      ]);
       feed.publish(rows);
       if (rows[0] !== undefined) return readKey(rows[0]).record;
       if ((await get(id)) === null) return null;
@@ -83,7 +91,9 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
       const rows = await refusingDuplicate(replacement.id, change);
       if (rows[0] !== undefined && rows.length === 1) {
         const { status, replacedBy } = readKey(rows[0]).record;
-        throw status === "active" && replacedBy !== null ? new KeyRotatedError(id) : new KeyNotActiveError(id);
+        throw status === "active" && replacedBy !== null
+          ? new KeyRotatedError(id)
+          : new KeyNotActiveError(id);
       }
       feed.publish(rows);
       return rows[0] === undefined ? null : readKey(rows[0]).record;
@@ -95,11 +105,15 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
   };
 }
 
-async function refusingDuplicate(id: string, change: Promise<readonly Row[]>): Promise<readonly Row[]> {
+async function refusingDuplicate(
+  id: string,
+  change: Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
   try {
     return await change;
   } catch (error) {
-    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) throw new DuplicateKeyError(id);
+    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION)
+      throw new DuplicateKeyError(id);
     throw error;
   }
 }

@@ -4,7 +4,10 @@ import type { StoreThread } from "../worker-link.ts";
 import type { Door } from "./door.ts";
 import { encodeMessage, MessageReader } from "./frames.ts";
 
-/** The store's thread of another process, as the one that uses it sees it; the other end is a `StoreDoor`. */
+/**
+ * The store's thread of another process, as the one that uses it sees it; the other end is a
+ * `StoreDoor`.
+ */
 export class BorrowedThread implements StoreThread {
   readonly #socket: Socket;
   readonly #reader: MessageReader<FromWorker>;
@@ -50,5 +53,7 @@ export class BorrowedThread implements StoreThread {
 }
 
 function isFromThread(value: unknown): value is FromWorker {
-  return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
+  return (
+    typeof value === "object" && value !== null && "type" in value && typeof value.type === "string"
+  );
 }

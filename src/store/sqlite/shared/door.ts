@@ -17,13 +17,15 @@ export interface Door {
 }
 
 /**
- * A new one for each thread. On Linux the address is a name without a file: it needs no folder that can be written, has no
- * length to exceed, and ends with the thread even if the process is killed. A process in the same network namespace may
- * connect; the secrets keep them out. Elsewhere it is a file in a private folder.
+ * A new one for each thread. On Linux the address is a name without a file: it needs no folder that
+ * can be written, has no length to exceed, and ends with the thread even if the process is killed.
+ * A process in the same network namespace may connect; the secrets keep them out. Elsewhere it is a
+ * file in a private folder.
  */
 export function newDoor(): Door {
   const folder = process.platform === "linux" ? null : mkdtempSync(join(tmpdir(), "signalbox-"));
-  const address = folder === null ? `\0signalbox-${randomBytes(16).toString("hex")}` : join(folder, "store");
+  const address =
+    folder === null ? `\0signalbox-${randomBytes(16).toString("hex")}` : join(folder, "store");
   return { address, workerSecret: randomBytes(SECRET), threadSecret: randomBytes(SECRET), folder };
 }
 

@@ -3,9 +3,9 @@ import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 
 /**
- * What two processes send each other over a socket: first a secret, then messages. A message is a head of two numbers of
- * four bytes, little-endian, and the structured clone of a value. The numbers are the CRC-32 of all that follows it, and
- * the length of the clone.
+ * What two processes send each other over a socket: first a secret, then messages. A message is a
+ * head of two numbers of four bytes, little-endian, and the structured clone of a value. The
+ * numbers are the CRC-32 of all that follows it, and the length of the clone.
  */
 const HEAD = 8;
 const SUM_END = 4;
@@ -29,7 +29,9 @@ export function encodeMessage(value: unknown): Uint8Array {
   return message;
 }
 
-/** Reads one direction of a socket. Nothing of it is interpreted before the secret was found right. */
+/**
+ * Reads one direction of a socket. Nothing of it is interpreted before the secret was found right.
+ */
 export class MessageReader<Message> {
   readonly #secret: Buffer;
   readonly #isMessage: (value: unknown) => value is Message;
@@ -39,7 +41,9 @@ export class MessageReader<Message> {
   /** Of the message whose payload comes next. */
   #head: Head | null = null;
 
-  /** @param isMessage checks that a message is of the expected kind; the sender is of the same build */
+  /**
+   * @param isMessage checks that a message is of the expected kind; the sender is of the same build
+   */
   constructor(secret: Uint8Array, isMessage: (value: unknown) => value is Message) {
     this.#secret = Buffer.from(secret);
     this.#isMessage = isMessage;
@@ -58,7 +62,8 @@ export class MessageReader<Message> {
   /**
    * The messages that are whole with these bytes.
    *
-   * @throws {DamagedLinkError} for a wrong secret, and for bytes that are not a message; the rest cannot be read then
+   * @throws {DamagedLinkError} for a wrong secret, and for bytes that are not a message; the rest
+   * cannot be read then
    */
   *read(chunk: Buffer): Generator<Message, void> {
     this.#chunks.push(chunk);
@@ -66,7 +71,8 @@ export class MessageReader<Message> {
     if (!this.#trusted) {
       const secret = this.#take(SECRET);
       if (secret === null) return;
-      if (!timingSafeEqual(secret, this.#secret)) throw new DamagedLinkError("the other side does not know the secret");
+      if (!timingSafeEqual(secret, this.#secret))
+        throw new DamagedLinkError("the other side does not know the secret");
       this.#trusted = true;
     }
     for (;;) {
@@ -75,7 +81,8 @@ export class MessageReader<Message> {
       const body = this.#take(this.#head.length);
       if (body === null) return;
       const { sum, begun } = this.#head;
-      if (crc32(body, begun) !== sum) throw new DamagedLinkError("the checksum of a message is wrong");
+      if (crc32(body, begun) !== sum)
+        throw new DamagedLinkError("the checksum of a message is wrong");
       this.#head = null;
       const message = readBody(body);
       if (!this.#isMessage(message)) throw new DamagedLinkError("a message is of another kind");

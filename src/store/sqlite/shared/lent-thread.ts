@@ -4,8 +4,9 @@ import { startThread } from "../worker-link.ts";
 import { newDoor, removeDoor, type Door } from "./door.ts";
 
 /**
- * The store's one thread, which workers use too, so that a database has one writer however many of them serve: one
- * connection, one chain, one transaction at a time. Their messages go to the thread directly, by its {@link Door}.
+ * The store's one thread, which workers use too, so that a database has one writer however many of
+ * them serve: one connection, one chain, one transaction at a time. Their messages go to the thread
+ * directly, by its {@link Door}.
  */
 export class LentThread {
   readonly #say: (line: string) => void;
@@ -28,7 +29,10 @@ export class LentThread {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the thread has died. */
+  /**
+   * For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the
+   * thread has died.
+   */
   readonly startThread = (start: WorkerStart): Worker => {
     const door = newDoor();
     const thread = startThread({ ...start, door });

@@ -10,12 +10,16 @@ import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 const PATIENCE = 5_000;
 
 /**
- * Connections that have not said the secret, at a time: fewer than would use up the process's files. One more ends the
- * oldest of them: if it were refused instead, a client with so many connections would keep out workers, which send theirs at once.
+ * Connections that have not said the secret, at a time: fewer than would use up the process's
+ * files. One more ends the oldest of them: if it were refused instead, a client with so many
+ * connections would keep out workers, which send theirs at once.
  */
 const MOST_UNAUTHENTICATED = 256;
 
-/** How often a wrong secret is reported, milliseconds: a client that can connect must not fill the log. */
+/**
+ * How often a wrong secret is reported, milliseconds: a client that can connect must not fill the
+ * log.
+ */
 const REFUSAL_REPORT = 60_000;
 
 /** When outcomes that could not be written are tried again, milliseconds. */
@@ -90,7 +94,8 @@ export class StoreDoor {
         for (const message of reader.read(chunk)) this.#ask(socket, open, message);
         if (reader.trusted && !this.#workers.has(socket)) this.#welcome(socket);
       } catch (error) {
-        const reason = error instanceof DamagedLinkError ? error.message : "a message could not be handled";
+        const reason =
+          error instanceof DamagedLinkError ? error.message : "a message could not be handled";
         if (reader.trusted) this.#thread.refused(reason);
         else this.#reportRefusal(reason);
         socket.destroy();
@@ -141,17 +146,23 @@ export class StoreDoor {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
       const { decisions, outcomes } = request;
-      for (let index = 1; index < decisions.length; index += DECISION_FIELDS) open.add(String(decisions[index]));
-      for (let index = 1; index < outcomes.length; index += OUTCOME_FIELDS) ended.push(String(outcomes[index]));
+      for (let index = 1; index < decisions.length; index += DECISION_FIELDS)
+        open.add(String(decisions[index]));
+      for (let index = 1; index < outcomes.length; index += OUTCOME_FIELDS)
+        ended.push(String(outcomes[index]));
     }
     // A worker that closes its store cannot close the others'.
-    const reply: StoreReply = request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
+    const reply: StoreReply =
+      request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
     if (reply.kind === "appended") for (const requestId of ended) open.delete(requestId);
     socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
     this.#thread.settle();
   }
 
-  /** Otherwise they would be open for as long as this process lives, to which the store thinks they belong. */
+  /**
+   * Otherwise they would be open for as long as this process lives, to which the store thinks they
+   * belong.
+   */
   #endUnended(): void {
     if (this.#unended.size === 0 || this.#closed) return;
     const at = Date.now();
@@ -172,7 +183,13 @@ export class StoreDoor {
 }
 
 function isRequest(value: unknown): value is ToWorker {
-  if (typeof value !== "object" || value === null || !("id" in value) || !("request" in value)) return false;
+  if (typeof value !== "object" || value === null || !("id" in value) || !("request" in value))
+    return false;
   const { id, request } = value;
-  return typeof id === "number" && typeof request === "object" && request !== null && "operation" in request;
+  return (
+    typeof id === "number" &&
+    typeof request === "object" &&
+    request !== null &&
+    "operation" in request
+  );
 }

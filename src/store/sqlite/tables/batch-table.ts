@@ -7,7 +7,10 @@ import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows
 
 const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(workspaces) WHERE value = ?))";
 
-/** Bytes of records as stored that are read at a time, so that writing waits for a few milliseconds at most. */
+/**
+ * Bytes of records as stored that are read at a time, so that writing waits for a few milliseconds
+ * at most.
+ */
 const PAGE = 64 * 1024;
 
 /** The statements over `evidence_batches`; runs in the worker. */
@@ -21,7 +24,9 @@ export class BatchTable {
   readonly #range: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#newest = database.prepare("SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1");
+    this.#newest = database.prepare(
+      "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1",
+    );
     this.#start = database.prepare("SELECT position, hash FROM evidence_start");
     this.#insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)");
     this.#after = database.prepare("SELECT * FROM evidence_batches WHERE last > ? ORDER BY last");
@@ -41,7 +46,9 @@ export class BatchTable {
   /** The newest row, of any process; where all were pruned, what they ended at. */
   head(): ChainLink {
     const row = this.#newest.get() ?? this.#start.get();
-    return row === undefined ? GENESIS : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+    return row === undefined
+      ? GENESIS
+      : { position: readNumber(row, "position"), hash: readText(row, "hash") };
   }
 
   insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
@@ -55,13 +62,16 @@ export class BatchTable {
 
   /** A page of batches. */
   page({ after, before, newestFirst, workspace }: BatchQuery): readonly StoredBatch[] {
-    return newestFirst ? pageOf(this.#before.iterate(before, after, workspace, workspace)) : this.after(after);
+    return newestFirst
+      ? pageOf(this.#before.iterate(before, after, workspace, workspace))
+      : this.after(after);
   }
 
   /**
    * The batches with the records of a request, in the order of the log.
    *
-   * @param kinds which are wanted: an outcome that is not there is searched for in all newer batches
+   * @param kinds which are wanted: an outcome that is not there is searched for in all newer
+   * batches
    */
   find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
     const wanted = new Set(kinds);

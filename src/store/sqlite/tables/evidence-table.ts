@@ -2,14 +2,22 @@ import { asIdentifier } from "../../../evidence/record.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
-import { sealBatch, toRecords, type Abandoned, type NewRecord, type StoredBatch } from "../../batch/lines.ts";
+import {
+  sealBatch,
+  toRecords,
+  type Abandoned,
+  type NewRecord,
+  type StoredBatch,
+} from "../../batch/lines.ts";
 import type { BatchQuery } from "../protocol.ts";
 import type { BatchTable } from "./batch-table.ts";
 import type { ProcessLease } from "./process-lease.ts";
 import type { RequestTable } from "./request-table.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Abandoned requests that a reader learns of; the others still read as running for some seconds. */
+/**
+ * Abandoned requests that a reader learns of; the others still read as running for some seconds.
+ */
 const MOST_ABANDONED = 10_000;
 
 interface BatchPage {
@@ -38,7 +46,11 @@ export class EvidenceTable {
     this.#requests = requests;
   }
 
-  append(decisions: Readonly<DecisionFields>, outcomes: Readonly<OutcomeFields>, now: number): Appended {
+  append(
+    decisions: Readonly<DecisionFields>,
+    outcomes: Readonly<OutcomeFields>,
+    now: number,
+  ): Appended {
     const records = toRecords(decisions, outcomes);
     if (records.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
     const { process, appended } = this.#transaction.run(() => {
@@ -59,14 +71,17 @@ export class EvidenceTable {
   /** The batches of a request: of its decision, then of its outcome. */
   find(requestId: string, now: number): BatchPage {
     return this.#transaction.read(() => ({
-      batches: this.#batches.find(requestId, this.#requests.isOpen(requestId) ? ["decision"] : ["decision", "outcome"]),
+      batches: this.#batches.find(
+        requestId,
+        this.#requests.isOpen(requestId) ? ["decision"] : ["decision", "outcome"],
+      ),
       abandoned: this.#requests.abandoned(now, MOST_ABANDONED),
     }));
   }
 
   /**
-   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many. Outcomes of their processes
-   * then come too late and are counted as lost.
+   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many.
+   * Outcomes of their processes then come too late and are counted as lost.
    */
   reap(now: number, limit: number): number {
     // Looked for without the write lock: nearly always there is nothing to do.
@@ -95,7 +110,9 @@ export class EvidenceTable {
       if (kind === "outcome") {
         workspace = this.#requests.end(requestId);
         if (workspace === null) lost += 1;
-      } else if (!this.#requests.begin(before.position + added.length + 1, requestId, process, workspace)) {
+      } else if (
+        !this.#requests.begin(before.position + added.length + 1, requestId, process, workspace)
+      ) {
         duplicates.push(index);
         workspace = null;
       }

@@ -5,7 +5,10 @@ import { readNumber, readText } from "../../rows/row.ts";
 
 type IssuerRequest = Extract<StoreRequest, { readonly operation: `issuers.${string}` }>;
 
-/** The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of its own. */
+/**
+ * The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of
+ * its own.
+ */
 export class IssuerTable {
   readonly #insert: StatementSync;
   readonly #list: StatementSync;
@@ -15,7 +18,9 @@ export class IssuerTable {
     this.#insert = database.prepare(
       "INSERT INTO issuers (kid, public_key, expires_at) VALUES (?, ?, ?) ON CONFLICT (kid) DO NOTHING",
     );
-    this.#list = database.prepare("SELECT kid, public_key, expires_at FROM issuers WHERE expires_at > ? ORDER BY kid");
+    this.#list = database.prepare(
+      "SELECT kid, public_key, expires_at FROM issuers WHERE expires_at > ? ORDER BY kid",
+    );
     this.#prune = database.prepare("DELETE FROM issuers WHERE expires_at <= ?");
   }
 

@@ -10,7 +10,10 @@ import type { Transaction } from "./transaction.ts";
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
   last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage`;
 
-/** Every change takes the next number, inside its write transaction; so numbers rise in the order of the commits. */
+/**
+ * Every change takes the next number, inside its write transaction; so numbers rise in the order of
+ * the commits.
+ */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
 
 type ChangeResult = "absent" | "not_active" | KeyRecord;
@@ -65,7 +68,9 @@ export class KeyTable {
     this.#touch = database.prepare(
       "UPDATE keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
     );
-    this.#changedSince = database.prepare(`SELECT ${COLUMNS}, version FROM keys WHERE version > ? ORDER BY version`);
+    this.#changedSince = database.prepare(
+      `SELECT ${COLUMNS}, version FROM keys WHERE version > ? ORDER BY version`,
+    );
   }
 
   /** `false` where the id exists. */
@@ -85,7 +90,9 @@ export class KeyTable {
   }
 
   list(workspace: string | null): readonly KeyRecord[] {
-    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(readKeyRecord);
+    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(
+      readKeyRecord,
+    );
   }
 
   page({ workspace, expiring, after, limit }: KeyPageQuery): readonly KeyRecord[] {
@@ -110,7 +117,13 @@ export class KeyTable {
 
   change(id: string, grants: KeyGrants): ChangeResult {
     const { scopes, owner, workload, labels, limits } = grants;
-    const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels), jsonOrNull(limits)];
+    const values = [
+      JSON.stringify(scopes),
+      owner,
+      workload,
+      JSON.stringify(labels),
+      jsonOrNull(limits),
+    ];
     const { changes } = this.#transaction.run(() => this.#change.run(...values, id));
     const record = this.get(id);
     if (record === null) return "absent";
@@ -123,12 +136,17 @@ export class KeyTable {
         const previous = this.get(id);
         if (previous === null) return "absent";
         if (previous.status !== "active") return "not_active";
-        // The write transaction makes rotations of one key wait for each other, whichever process calls.
+        // The write transaction makes rotations of one key wait for each other, whichever process
+        // calls.
         if (previous.replacedBy !== null) return "rotated";
         if (previous.expiresAt <= replacement.createdAt) return "not_active";
         this.#add({ ...replacement, ...grantsOf(previous) });
         this.#replace.run(replacement.id, expiresAt, id);
-        return { ...previous, replacedBy: replacement.id, expiresAt: Math.min(previous.expiresAt, expiresAt) };
+        return {
+          ...previous,
+          replacedBy: replacement.id,
+          expiresAt: Math.min(previous.expiresAt, expiresAt),
+        };
       });
     } catch (error) {
       if (isUniqueViolation(error)) return "duplicate";
@@ -198,10 +216,15 @@ export function changeReply(keys: KeyTable, { id, grants }: RequestOf<"keys.chan
 }
 
 /** What the worker answers to a rotation. */
-export function rotateReply(keys: KeyTable, { id, replacement, expiresAt }: RequestOf<"keys.rotate">): StoreReply {
+export function rotateReply(
+  keys: KeyTable,
+  { id, replacement, expiresAt }: RequestOf<"keys.rotate">,
+): StoreReply {
   const result = keys.rotate(id, replacement, expiresAt);
   if (result === "absent") return { kind: "key", record: null };
   if (result === "not_active") return { kind: "key_not_active", id };
   if (result === "rotated") return { kind: "key_rotated", id };
-  return result === "duplicate" ? { kind: "duplicate_key", id: replacement.id } : { kind: "key", record: result };
+  return result === "duplicate"
+    ? { kind: "duplicate_key", id: replacement.id }
+    : { kind: "key", record: result };
 }

@@ -75,8 +75,12 @@ export class LimitTable {
 
   read(now: number): LimitUsage {
     return {
-      counters: this.#counters.all(...LIMIT_WINDOWS.map((window) => windowStart(window, now))).map(toUse),
-      slots: this.#slots.all(now).map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
+      counters: this.#counters
+        .all(...LIMIT_WINDOWS.map((window) => windowStart(window, now)))
+        .map(toUse),
+      slots: this.#slots
+        .all(now)
+        .map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
     };
   }
 
@@ -91,7 +95,10 @@ export class LimitTable {
 
   #leaseCounter(lease: CounterLease): CounterLeased {
     const { subject, measure, window, start, ceiling, giveBack, overdraft, need, want } = lease;
-    const adjusted = readNumber(this.#adjust.get(subject, measure, window, start, giveBack, overdraft) ?? {}, "used");
+    const adjusted = readNumber(
+      this.#adjust.get(subject, measure, window, start, giveBack, overdraft) ?? {},
+      "used",
+    );
     if (need === 0) return { used: adjusted, granted: 0 };
     const row = this.#grant.get(subject, measure, window, start, ceiling, need, want);
     if (row === undefined) return { used: adjusted, granted: 0 };
@@ -99,7 +106,12 @@ export class LimitTable {
     return { used, granted: used - adjusted };
   }
 
-  #leaseSlots({ subject, ceiling, inUse, want }: SlotLease, holder: string, now: number, until: number): SlotsLeased {
+  #leaseSlots(
+    { subject, ceiling, inUse, want }: SlotLease,
+    holder: string,
+    now: number,
+    until: number,
+  ): SlotsLeased {
     const others = readNumber(this.#others.get(subject, holder, now) ?? {}, "held");
     const held = Math.max(inUse, Math.min(want, ceiling - others));
     if (held === 0) this.#leave.run(subject, holder);

@@ -28,8 +28,12 @@ export class LogTable {
     this.#insertAnchor = database.prepare(
       "INSERT INTO evidence_anchors (position, hash, at) VALUES (?, ?, ?) ON CONFLICT (position) DO NOTHING",
     );
-    this.#anchorAt = database.prepare("SELECT position, hash, at FROM evidence_anchors WHERE position = ?");
-    this.#oldest = database.prepare("SELECT first, last FROM evidence_batches WHERE last <= ? ORDER BY last");
+    this.#anchorAt = database.prepare(
+      "SELECT position, hash, at FROM evidence_anchors WHERE position = ?",
+    );
+    this.#oldest = database.prepare(
+      "SELECT first, last FROM evidence_batches WHERE last <= ? ORDER BY last",
+    );
     this.#hashAt = database.prepare("SELECT hash FROM evidence_batches WHERE last = ?");
     this.#moveStart = database.prepare(
       `INSERT INTO evidence_start (only, position, hash, at) VALUES (1, ?, ?, ?)
@@ -54,8 +58,8 @@ export class LogTable {
   }
 
   /**
-   * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, where it writes an anchor first; gives
-   * how many rows. Call it when all of them are counted.
+   * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, where it writes
+   * an anchor first; gives how many rows. Call it when all of them are counted.
    *
    * @param through the last position of a batch
    */
@@ -83,5 +87,9 @@ export class LogTable {
 }
 
 function readAnchor(row: Row): EvidenceAnchor {
-  return { position: readNumber(row, "position"), hash: readText(row, "hash"), at: readNumber(row, "at") };
+  return {
+    position: readNumber(row, "position"),
+    hash: readText(row, "hash"),
+    at: readNumber(row, "at"),
+  };
 }

@@ -18,11 +18,15 @@ export class PolicyLogTable {
 
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
-    this.#newest = database.prepare("SELECT position, hash FROM policy_log ORDER BY position DESC LIMIT 1");
+    this.#newest = database.prepare(
+      "SELECT position, hash FROM policy_log ORDER BY position DESC LIMIT 1",
+    );
     this.#read = database.prepare(
       "SELECT position, previous, hash, record FROM policy_log WHERE position > ? ORDER BY position LIMIT ?",
     );
-    this.#insert = database.prepare("INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)");
+    this.#insert = database.prepare(
+      "INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)",
+    );
     // Node 22 binds an array of no bytes as NULL.
     this.#keep = database.prepare(
       "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, coalesce(?, zeroblob(0))) ON CONFLICT (digest) DO NOTHING",
@@ -41,9 +45,11 @@ export class PolicyLogTable {
   }
 
   /**
-   * `false` where `expected` is not the head. The head is read under the write lock, so no other process can add between the two.
+   * `false` where `expected` is not the head. The head is read under the write lock, so no other
+   * process can add between the two.
    *
-   * @throws {RangeError} for rows that do not follow: a row that did not verify would end the log for every reader, for ever
+   * @throws {RangeError} for rows that do not follow: a row that did not verify would end the log
+   * for every reader, for ever
    */
   append(expected: ChainLink, rows: readonly PolicyLogRow[]): boolean {
     refuseUnchained(expected, rows);

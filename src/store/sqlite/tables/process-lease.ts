@@ -5,7 +5,10 @@ import { readNumber } from "../../rows/row.ts";
 /** How often a process says that it still runs, milliseconds. */
 const RENEWAL = 5_000;
 
-/** A process not seen for this long is dead: its decisions without an outcome read `unknown`. Milliseconds. */
+/**
+ * A process not seen for this long is dead: its decisions without an outcome read `unknown`.
+ * Milliseconds.
+ */
 export const LEASE = 20_000;
 
 /** Who wrote the log. */
@@ -29,8 +32,9 @@ export class ProcessTable {
 }
 
 /**
- * The row by which other processes distinguish a decision that is still being answered from one whose process died. Taken with
- * the first decision, so that a command that only reads leaves no trace.
+ * The row by which other processes distinguish a decision that is still being answered from one
+ * whose process died. Taken with the first decision, so that a command that only reads leaves no
+ * trace.
  */
 export class ProcessLease {
   readonly #start: StatementSync;
@@ -49,7 +53,9 @@ export class ProcessLease {
     return this.#id !== null;
   }
 
-  /** This process's number. Call inside a write transaction and {@link confirm} it after the commit. */
+  /**
+   * This process's number. Call inside a write transaction and {@link confirm} it after the commit.
+   */
   take(now: number): number {
     return this.#id ?? Number(this.#start.run(now, now).lastInsertRowid);
   }

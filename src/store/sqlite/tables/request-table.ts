@@ -4,7 +4,10 @@ import type { Abandoned } from "../../batch/lines.ts";
 import { readNumber, readText } from "../../rows/row.ts";
 import { LEASE } from "./process-lease.ts";
 
-/** Positions for which the request ids of ended requests are kept, so that one that comes again is refused. */
+/**
+ * Positions for which the request ids of ended requests are kept, so that one that comes again is
+ * refused.
+ */
 const KEPT = 100_000;
 
 /** Requests by their ids: those that run, and the newest that have ended. */
@@ -23,14 +26,18 @@ export class RequestTable {
     this.#end = database.prepare(
       "UPDATE evidence_requests SET ended = 1 WHERE request_id = ? AND ended = 0 RETURNING workspace",
     );
-    this.#isOpen = database.prepare("SELECT 1 FROM evidence_requests WHERE request_id = ? AND ended = 0");
+    this.#isOpen = database.prepare(
+      "SELECT 1 FROM evidence_requests WHERE request_id = ? AND ended = 0",
+    );
     this.#open = database.prepare("SELECT request_id FROM evidence_requests WHERE ended = 0");
     this.#abandoned = database.prepare(
       `SELECT request.request_id, holder.seen_at FROM processes AS holder
        JOIN evidence_requests AS request ON request.process = holder.id AND request.ended = 0
        WHERE holder.ended_at IS NOT NULL OR holder.seen_at < ? ORDER BY request.position LIMIT ?`,
     );
-    this.#forget = database.prepare("DELETE FROM evidence_requests WHERE position < ? AND ended = 1");
+    this.#forget = database.prepare(
+      "DELETE FROM evidence_requests WHERE position < ? AND ended = 1",
+    );
   }
 
   /** Whether the request id was not there. @param position of the decision */

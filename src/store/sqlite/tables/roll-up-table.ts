@@ -17,8 +17,8 @@ interface RollUpParts {
 }
 
 /**
- * The hourly counts: the cells of `roll_ups` up to the checkpoint's position, and in memory what is to be added to them.
- * Runs in the worker.
+ * The hourly counts: the cells of `roll_ups` up to the checkpoint's position, and in memory what is
+ * to be added to them. Runs in the worker.
  */
 export class RollUpTable {
   readonly #transaction: Transaction;
@@ -56,10 +56,15 @@ export class RollUpTable {
     this.#nextWorkspace = database.prepare(
       "SELECT workspace FROM roll_ups WHERE workspace > ? ORDER BY workspace LIMIT 1",
     );
-    this.#withoutWorkspace = database.prepare("SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1");
+    this.#withoutWorkspace = database.prepare(
+      "SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1",
+    );
   }
 
-  /** Counts a page of what the log has and the increments have not. After a reply, so that no request waits for all of it. */
+  /**
+   * Counts a page of what the log has and the increments have not. After a reply, so that no
+   * request waits for all of it.
+   */
   count(): void {
     try {
       this.#countPage();
@@ -96,7 +101,9 @@ export class RollUpTable {
 
   /** Cells after a position in the order of hour and labels; at most `limit`. */
   read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
-    return this.#page.all(workspace ?? "", facet, after.hour, after.labels, until, limit).map(readRollUp);
+    return this.#page
+      .all(workspace ?? "", facet, after.hour, after.labels, until, limit)
+      .map(readRollUp);
   }
 
   /** Sorted; `null` first. */
@@ -112,7 +119,8 @@ export class RollUpTable {
 
   /** Whether there was anything to count. */
   #countPage(): boolean {
-    if (this.#base === null) this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
+    if (this.#base === null)
+      this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
     const batches = this.#batches.after(this.#end);
     const end = batches.at(-1)?.last;
     if (end === undefined) return false;

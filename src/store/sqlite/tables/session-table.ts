@@ -33,7 +33,9 @@ export class SessionTable {
     this.#find = database.prepare(
       "SELECT digest, key_id, person, created_at, seen_at, ends_at FROM sessions WHERE digest = ?",
     );
-    this.#touch = database.prepare("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?");
+    this.#touch = database.prepare(
+      "UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?",
+    );
     this.#end = database.prepare("DELETE FROM sessions WHERE digest = ?");
     this.#prune = database.prepare("DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?");
   }
@@ -43,7 +45,14 @@ export class SessionTable {
       case "sessions.create": {
         const { record } = request;
         const { digest, holder, createdAt, seenAt, endsAt } = record;
-        this.#insert.run(digest, holderText(holder), ...holderColumns(record), createdAt, seenAt, endsAt);
+        this.#insert.run(
+          digest,
+          holderText(holder),
+          ...holderColumns(record),
+          createdAt,
+          seenAt,
+          endsAt,
+        );
         return DONE;
       }
       case "sessions.find": {
@@ -57,7 +66,10 @@ export class SessionTable {
         this.#end.run(request.digest);
         return DONE;
       case "sessions.prune":
-        return { kind: "pruned", count: Number(this.#prune.run(request.now, request.idleSince).changes) };
+        return {
+          kind: "pruned",
+          count: Number(this.#prune.run(request.now, request.idleSince).changes),
+        };
     }
   }
 }

@@ -1,6 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** Runs `action` in one write transaction: all of it is durable when this returns, or none of it happened. */
+/**
+ * Runs `action` in one write transaction: all of it is durable when this returns, or none of it
+ * happened.
+ */
 export class Transaction {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
@@ -10,8 +13,8 @@ export class Transaction {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    // IMMEDIATE takes the write lock before the first read: a deferred transaction that reads first fails at its first
-    // write when another process committed in between, and no waiting helps it.
+    // IMMEDIATE takes the write lock before the first read: a deferred transaction that reads first
+    // fails at its first write when another process committed in between, and no waiting helps it.
     this.#begin = database.prepare("BEGIN IMMEDIATE");
     this.#beginReading = database.prepare("BEGIN");
     this.#commit = database.prepare("COMMIT");
@@ -34,7 +37,8 @@ export class Transaction {
       this.#commit.run();
       return result;
     } catch (error) {
-      // Some errors (disk full) have rolled back already; a second ROLLBACK would hide the first error.
+      // Some errors (disk full) have rolled back already; a second ROLLBACK would hide the first
+      // error.
       if (this.#database.isTransaction) this.#rollback.run();
       throw error;
     }

@@ -4,7 +4,8 @@ import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
 import { readNumber, readText, type Row } from "../../rows/row.ts";
 import { isBusy, isCannotOpen } from "../sqlite-failure.ts";
 
-const COVERING = "SELECT first, last, hash FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
+const COVERING =
+  "SELECT first, last, hash FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
 const NEWEST = "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1";
 const START = "SELECT position, hash FROM evidence_start";
 
@@ -12,8 +13,8 @@ const START = "SELECT position, hash FROM evidence_start";
 const FAILURES = 2;
 
 /**
- * The end of the log as a new connection finds it on disk. The connection that writes has pages in memory, and would not
- * notice that the files hold something else.
+ * The end of the log as a new connection finds it on disk. The connection that writes has pages in
+ * memory, and would not notice that the files hold something else.
  */
 export class DiskHead {
   readonly #path: string;
@@ -34,7 +35,8 @@ export class DiskHead {
       this.#failures = 0;
       return head;
     } catch (error) {
-      // A process without free file descriptors cannot open anything; files that are gone are seen by their own watch.
+      // A process without free file descriptors cannot open anything; files that are gone are seen
+      // by their own watch.
       if (isBusy(error) || isCannotOpen(error)) return known;
       this.#failures += 1;
       return this.#failures < FAILURES ? known : "log_unreadable";
@@ -62,7 +64,10 @@ export function readEnd(
   return { head, judged: judge(known, rowAt(database, known.position), head) };
 }
 
-/** The row at a position that was the end of a batch; without a hash where that batch is another one, `null` where it is gone. */
+/**
+ * The row at a position that was the end of a batch; without a hash where that batch is another
+ * one, `null` where it is gone.
+ */
 function rowAt(database: DatabaseSync, position: number): ChainLink | null {
   const row = database.prepare(COVERING).get(position);
   if (row === undefined || readNumber(row, "first") > position) return null;
@@ -72,9 +77,14 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
 /**
  * Whether a log is the continuation of what was known of it.
  *
- * @param kept the row at the known position; `null` where there is none, which a prune explains if the log goes on
+ * @param kept the row at the known position; `null` where there is none, which a prune explains if
+ * the log goes on
  */
-export function judge(known: ChainLink, kept: ChainLink | null, head: ChainLink): ChainLink | EvidenceFaultCause {
+export function judge(
+  known: ChainLink,
+  kept: ChainLink | null,
+  head: ChainLink,
+): ChainLink | EvidenceFaultCause {
   if (head.position < known.position) return "log_behind";
   if ((kept ?? known).hash !== known.hash) return "log_differs";
   if (head.position === known.position && head.hash !== known.hash) return "log_differs";

@@ -2,8 +2,8 @@ import { statSync } from "node:fs";
 import type { EvidenceFaultCause } from "../../../evidence/evidence-store.ts";
 
 /**
- * Whether a path still leads to the file that is open. SQLite goes on writing to a file that has lost its name, and what
- * it writes there is gone with the process.
+ * Whether a path still leads to the file that is open. SQLite goes on writing to a file that has
+ * lost its name, and what it writes there is gone with the process.
  */
 export class FileIdentity {
   readonly path: string;

@@ -2,7 +2,10 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { readNumber } from "../../rows/row.ts";
 
-/** Bytes of the header of a write-ahead log and of that of each frame (sqlite.org/fileformat2.html, section 4.1). */
+/**
+ * Bytes of the header of a write-ahead log and of that of each frame (sqlite.org/fileformat2.html,
+ * section 4.1).
+ */
 const FILE_HEADER = 32;
 const FRAME_HEADER = 24;
 
@@ -14,9 +17,9 @@ export interface Sizes {
 }
 
 /**
- * Whether a file became shorter although SQLite did not shorten it. It shortens the write-ahead log only without a frame
- * in use, and the main file only after a `VACUUM`, which lowers the number of pages. It would fill missing bytes with
- * zeros at the next checkpoint.
+ * Whether a file became shorter although SQLite did not shorten it. It shortens the write-ahead log
+ * only without a frame in use, and the main file only after a `VACUUM`, which lowers the number of
+ * pages. It would fill missing bytes with zeros at the next checkpoint.
  */
 export class FileSizes {
   readonly #pageCount: StatementSync;
@@ -31,7 +34,9 @@ export class FileSizes {
     this.#pageCount = database.prepare("PRAGMA page_count");
     this.#readDataVersion = database.prepare("PRAGMA data_version");
     // Older versions take NOOP for a real checkpoint.
-    this.#frames = isAtLeast(database, [3, 51]) ? database.prepare("PRAGMA wal_checkpoint(NOOP)") : null;
+    this.#frames = isAtLeast(database, [3, 51])
+      ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
+      : null;
     this.#pageSize = readNumber(database.prepare("PRAGMA page_size").get() ?? {}, "page_size");
     this.#dataVersion = this.#readVersion();
   }
@@ -52,11 +57,13 @@ export class FileSizes {
   findTruncated(read: () => Sizes | null): keyof Sizes | null {
     // Read first: a VACUUM between the readings then shows at the next look.
     const dataVersion = this.#readVersion();
-    // The frames are counted before any size is read: a file is never shorter than the frames counted before need.
+    // The frames are counted before any size is read: a file is never shorter than the frames
+    // counted before need.
     const frames = this.#frames === null ? null : readNumber(this.#frames.get() ?? {}, "log");
     const sizes = read();
     if (sizes === null) return null;
-    const needed = frames === null || frames <= 0 ? 0 : FILE_HEADER + frames * (FRAME_HEADER + this.#pageSize);
+    const needed =
+      frames === null || frames <= 0 ? 0 : FILE_HEADER + frames * (FRAME_HEADER + this.#pageSize);
     if (sizes.wal < needed) return "wal";
     const main = this.#leastOfMain(sizes.main, frames, dataVersion);
     if (main === null) return "main";
@@ -68,11 +75,14 @@ export class FileSizes {
   /** The least size from now on; `null` where the main file lacks bytes. */
   #leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
     const { main } = this.#least;
-    // Without frames, SQLite takes the number of pages from the file's size, so that it proves nothing.
-    const database = frames === 0 ? size : readNumber(this.#pageCount.get() ?? {}, "page_count") * this.#pageSize;
+    // Without frames, SQLite takes the number of pages from the file's size, so that it proves
+    // nothing.
+    const database =
+      frames === 0 ? size : readNumber(this.#pageCount.get() ?? {}, "page_count") * this.#pageSize;
     const least = frames === 0 ? main : Math.min(main, database);
     if (size < least) {
-      // Another process may have run VACUUM between two looks; then what the file lacks is in the write-ahead log.
+      // Another process may have run VACUUM between two looks; then what the file lacks is in the
+      // write-ahead log.
       const lacking = (database - size) / this.#pageSize;
       if (dataVersion === this.#dataVersion || (frames !== null && lacking > frames)) return null;
       return size;

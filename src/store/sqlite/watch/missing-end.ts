@@ -8,7 +8,8 @@ import { notedHeadPath, readNotedHead } from "./noted-head.ts";
 /**
  * Compares the log with the head that a server noted beside the file.
  *
- * @throws {UnusableDatabaseError} where rows are missing at the end, or the log is another one; closes the database
+ * @throws {UnusableDatabaseError} where rows are missing at the end, or the log is another one;
+ * closes the database
  */
 export function refuseMissingEnd(database: DatabaseSync, path: string): void {
   // Read first: another process may go on writing.

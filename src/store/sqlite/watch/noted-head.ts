@@ -2,7 +2,10 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs
 
 import type { ChainLink } from "../../../evidence/chain.ts";
 
-/** Digits of the position: every note has the same length, so that a newer one covers the older one whole. */
+/**
+ * Digits of the position: every note has the same length, so that a newer one covers the older one
+ * whole.
+ */
 const DIGITS = 15;
 
 /** The file beside the database in which its server notes the end of the log. */
@@ -13,8 +16,9 @@ export function notedHeadPath(databasePath: string): string {
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
 /**
- * Notes the newest row that is durable, as `POSITION:HASH`. Without it, a database whose write-ahead log is gone would
- * pass for a whole one. The note is not synchronised: after a power failure it may be older than the log, never newer.
+ * Notes the newest row that is durable, as `POSITION:HASH`. Without it, a database whose
+ * write-ahead log is gone would pass for a whole one. The note is not synchronised: after a power
+ * failure it may be older than the log, never newer.
  */
 export class HeadNote {
   readonly #path: string;
@@ -33,7 +37,10 @@ export class HeadNote {
     }
   }
 
-  /** Opens the file anew with the next note: call it now and then, so that a note that was removed or replaced is made again. */
+  /**
+   * Opens the file anew with the next note: call it now and then, so that a note that was removed
+   * or replaced is made again.
+   */
   close(): void {
     const descriptor = this.#descriptor;
     this.#descriptor = null;

@@ -1,15 +1,20 @@
 import { basename } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { ChainLink } from "../../../evidence/chain.ts";
-import type { EvidenceFault, EvidenceFaultCause, NotedHead } from "../../../evidence/evidence-store.ts";
+import type {
+  EvidenceFault,
+  EvidenceFaultCause,
+  NotedHead,
+} from "../../../evidence/evidence-store.ts";
 import { DiskHead } from "./disk-head.ts";
 import { FileIdentity } from "./file-identity.ts";
 import { FileSizes, type Sizes } from "./file-sizes.ts";
 import { HeadNote, notedHeadPath, readNotedHead } from "./noted-head.ts";
 
 /**
- * How often a truncation is looked at again, and the pause between, milliseconds. Where other processes write and end
- * checkpoints all the time, a single look can meet a file between two of its states.
+ * How often a truncation is looked at again, and the pause between, milliseconds. Where other
+ * processes write and end checkpoints all the time, a single look can meet a file between two of
+ * its states.
  */
 const LOOKS = 5;
 const PAUSE = 2;
@@ -19,9 +24,10 @@ const SLEEPER = new Int32Array(new SharedArrayBuffer(4));
 const COMPARING = 1_000;
 
 /**
- * Watches the files of an open database: the main file, the write-ahead log (`-wal`) and its index (`-shm`). A file that
- * was removed or replaced may be put back; after a truncation only a restart helps. A file that was cut and filled up again
- * between two looks is noticed when the end of the log is read.
+ * Watches the files of an open database: the main file, the write-ahead log (`-wal`) and its index
+ * (`-shm`). A file that was removed or replaced may be put back; after a truncation only a restart
+ * helps. A file that was cut and filled up again between two looks is noticed when the end of the
+ * log is read.
  */
 export class StoreWatch {
   readonly #database: DatabaseSync;
@@ -57,8 +63,8 @@ export class StoreWatch {
   }
 
   /**
-   * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives what was wrong.
-   * Call it outside of transactions.
+   * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives
+   * what was wrong. Call it outside of transactions.
    *
    * @param known the newest row that this process knows as durable
    * @param now milliseconds since the epoch
@@ -67,8 +73,8 @@ export class StoreWatch {
   compareHead(known: ChainLink, now: number): ChainLink {
     const elapsed = now - this.#comparedAt;
     if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
-    // A connection to another file would say nothing, one without a log would make a new one, and one to an empty file
-    // would remove the log.
+    // A connection to another file would say nothing, one without a log would make a new one, and
+    // one to an empty file would remove the log.
     if (this.#checkFiles(true) !== null) return known;
     this.#comparedAt = now;
     this.#note?.close();
@@ -106,12 +112,16 @@ export class StoreWatch {
     }
   }
 
-  /** The fault of a file that is not the one that was opened, or else their sizes; `null` where nothing can be known. */
+  /**
+   * The fault of a file that is not the one that was opened, or else their sizes; `null` where
+   * nothing can be known.
+   */
   #look(): EvidenceFault | Sizes | null {
     const [main, wal, index] = [this.#main.look(), this.#wal.look(), this.#index.look()];
     if (typeof main === "string") return faultOf(this.#main, main);
     if (typeof wal === "string") {
-      if (wal === "file_removed" && (typeof index !== "string" || index === "file_removed")) this.#rescue();
+      if (wal === "file_removed" && (typeof index !== "string" || index === "file_removed"))
+        this.#rescue();
       return faultOf(this.#wal, wal);
     }
     if (typeof index === "string") return faultOf(this.#index, index);
@@ -134,13 +144,15 @@ export class StoreWatch {
   }
 
   /**
-   * The open descriptor still has every frame of a log that was removed. Copied into the main file they outlive this
-   * process. Not where a file was replaced: then another process works with files of its own.
+   * The open descriptor still has every frame of a log that was removed. Copied into the main file
+   * they outlive this process. Not where a file was replaced: then another process works with files
+   * of its own.
    */
   #rescue(): void {
     if (this.#isRescued || this.#sizes === null) return;
     try {
-      const { busy, log, checkpointed } = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      const { busy, log, checkpointed } =
+        this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
       this.#isRescued = busy === 0 && log === checkpointed;
     } catch {
       // Tried again at the next look.

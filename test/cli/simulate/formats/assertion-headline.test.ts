@@ -12,7 +12,11 @@ test.for<[string, Partial<ChangedEntry>, SettingChange["gate"]]>([
     { before: MORE, after: TO },
     "assertions",
   ],
-  [`assertion guard is changed, it accepts no more than before: to ${TO} → ${MORE}`, { before: TO, after: MORE }, null],
+  [
+    `assertion guard is changed, it accepts no more than before: to ${TO} → ${MORE}`,
+    { before: TO, after: MORE },
+    null,
+  ],
   [
     "assertion guard is weakened, it accepts more than before: to not set → 1",
     { before: null, after: "1" },
@@ -28,7 +32,11 @@ test.for<[string, Partial<ChangedEntry>, SettingChange["gate"]]>([
     { path: "assertions.guard", change: "added", before: null, after: "{ title: Guard }" },
     null,
   ],
-  ["title of assertion guard: A → B", { path: "assertions.guard.title", before: "A", after: "B" }, null],
+  [
+    "title of assertion guard: A → B",
+    { path: "assertions.guard.title", before: "A", after: "B" },
+    null,
+  ],
   [
     "coverage gate of routes: 100 % → 90 %; it demands less than before",
     { path: "coverage.routes", before: "100 %", after: "90 %" },

@@ -3,12 +3,31 @@ import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
 import type { CauseReport } from "../../../../src/simulate/report/cause-report.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
-import { comparison, denied, EU, EXPLAIN, group, POINT, report, routed, US } from "./report-fixture.ts";
+import {
+  comparison,
+  denied,
+  EU,
+  EXPLAIN,
+  group,
+  POINT,
+  report,
+  routed,
+  US,
+} from "./report-fixture.ts";
 
-const CONTEXT: FormatContext = { colour: false, width: 100, reportDigest: null, verdict: null, all: false };
+const CONTEXT: FormatContext = {
+  colour: false,
+  width: 100,
+  reportDigest: null,
+  verdict: null,
+  all: false,
+};
 const PLAIN = { ...POINT, needs: [] };
 
-/** A fallback that is refused for one workspace and reached by another, with a variant and a changed reason. */
+/**
+ * A fallback that is refused for one workspace and reached by another, with a variant and a changed
+ * reason.
+ */
 const WIDER = group({
   id: "aaaaaaaaaaaa",
   workspaces: ["acme-dev"],
@@ -24,7 +43,12 @@ const BROKEN = group({
   head: denied("retention", "kept", "KEPT"),
   example: PLAIN,
 });
-const VARIANT = group({ id: "cccccccccccc", workspaces: ["acme-dev"], head: routed(EU, US), base: routed(EU) });
+const VARIANT = group({
+  id: "cccccccccccc",
+  workspaces: ["acme-dev"],
+  head: routed(EU, US),
+  base: routed(EU),
+});
 const REASON = group({
   id: "dddddddddddd",
   words: ["reason_changed"],
@@ -119,7 +143,9 @@ describe("the first screen", () => {
     const text = firstScreen(withCauses(cause(), other));
     expect(text).toContain("REVIEW  2 changes of the files\n");
     expect(text).toContain("CHANGE  chat-eu may fall back to");
-    expect(text).toContain("CHANGE  price of x 1/2 → 10/20 USD per million tokens in/out (× 10)   routes.yaml:9");
+    expect(text).toContain(
+      "CHANGE  price of x 1/2 → 10/20 USD per million tokens in/out (× 10)   routes.yaml:9",
+    );
   });
 
   test("a changed rate of a part is named, where input and output cost the same as before", () => {
@@ -132,9 +158,11 @@ describe("the first screen", () => {
       after: "{ input: 3, output: 15, cached_input: 1.5 }",
       place: { file: "routes.yaml", line: 9, column: 1, side: "head" },
     } as const;
-    expect(firstScreen(withCauses(cause({ id: "ba9876543210", groups: [], gains: [], entries: [entry] })))).toContain(
-      "price of x 3/15 → 3/15 USD per million tokens in/out, cached_input 0.3 → 1.5",
-    );
+    expect(
+      firstScreen(
+        withCauses(cause({ id: "ba9876543210", groups: [], gains: [], entries: [entry] })),
+      ),
+    ).toContain("price of x 3/15 → 3/15 USD per million tokens in/out, cached_input 0.3 → 1.5");
   });
 
   test("never has more than fifteen lines, and says how many are below", () => {
@@ -175,7 +203,12 @@ describe("formats that machines read", () => {
               ruleId: "newly_denied",
               message: { text: expect.stringContaining("BREAKS clinic: chat-eu refused") },
               locations: [
-                { physicalLocation: { artifactLocation: { uri: "routes.yaml" }, region: { startLine: 41 } } },
+                {
+                  physicalLocation: {
+                    artifactLocation: { uri: "routes.yaml" },
+                    region: { startLine: 41 },
+                  },
+                },
               ],
               partialFingerprints: { "signalboxCause/v1": "0123456789ab" },
             },
@@ -186,7 +219,9 @@ describe("formats that machines read", () => {
   });
 
   test("GitHub's annotation of a cause is on the changed line", () => {
-    expect(FORMATS.github(withCauses(cause()), CONTEXT)).toMatch(/^::warning file=routes\.yaml,line=41,/m);
+    expect(FORMATS.github(withCauses(cause()), CONTEXT)).toMatch(
+      /^::warning file=routes\.yaml,line=41,/m,
+    );
   });
 
   test("GitLab's report has what its schema requires of each issue", () => {
@@ -209,7 +244,9 @@ describe("formats that machines read", () => {
       annotations: [{ annotation_type: "BUG", path: "routes.yaml", line: 41, severity: "MEDIUM" }],
     });
     const failed = { ...CONTEXT, verdict: { exitCode: 3, gates: [] } };
-    expect(JSON.parse(FORMATS.bitbucket(withCauses(cause()), failed))).toMatchObject({ report: { result: "FAILED" } });
+    expect(JSON.parse(FORMATS.bitbucket(withCauses(cause()), failed))).toMatchObject({
+      report: { result: "FAILED" },
+    });
   });
 
   test("JUnit has a case for each gate", () => {

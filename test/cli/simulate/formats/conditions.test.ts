@@ -38,7 +38,11 @@ const REPORT = modelOf(
 describe("the conditions of a change", () => {
   it.each<[string, readonly ChangeGroup[], string]>([
     ["are none without any", [conditioned({})], ""],
-    ["name the values, where they are fewer", [conditioned({ environment: ["test"] })], "; only with environment test"],
+    [
+      "name the values, where they are fewer",
+      [conditioned({ environment: ["test"] })],
+      "; only with environment test",
+    ],
     [
       "name those that are omitted, where they are fewer",
       [conditioned({ environment: ["other", "production"] })],
@@ -77,7 +81,11 @@ describe("the conditions of a change", () => {
     ],
     [
       "name whole days by the day",
-      [conditioned({ time: ["weekend night", "weekend morning", "weekend afternoon", "weekend evening"] })],
+      [
+        conditioned({
+          time: ["weekend night", "weekend morning", "weekend afternoon", "weekend evening"],
+        }),
+      ],
       "; only on weekend",
     ],
   ])("%s", (_, groups, text) => {
@@ -85,8 +93,14 @@ describe("the conditions of a change", () => {
   });
 
   it("name the environment of the example, where only other requests of the group have the usual one", () => {
-    const test = group({ conditions: [], example: { ...PLAIN, key: { ...PLAIN.key, environment: "test" } } });
-    const usual = group({ conditions: [], example: { ...PLAIN, key: { ...PLAIN.key, environment: "production" } } });
+    const test = group({
+      conditions: [],
+      example: { ...PLAIN, key: { ...PLAIN.key, environment: "test" } },
+    });
+    const usual = group({
+      conditions: [],
+      example: { ...PLAIN, key: { ...PLAIN.key, environment: "production" } },
+    });
     const model = modelOf(report({ declared: comparison("incomparable", [usual]) }));
     expect(conditionsText([test], model)).toBe("; such as with environment test");
     expect(conditionsText([usual], model)).toBe("");

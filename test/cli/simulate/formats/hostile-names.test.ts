@@ -25,18 +25,24 @@ const NAMES = [
 ].map((name) => [MARK + name] as const);
 
 function printed(format: Format, name: string): string {
-  return [report(), everything()].map((each) => FORMATS[format](tainted(each, name), CONTEXT)).join("\n");
+  return [report(), everything()]
+    .map((each) => FORMATS[format](tainted(each, name), CONTEXT))
+    .join("\n");
 }
 
 function parsed(format: Format, name: string): readonly unknown[] {
-  return [report(), everything()].map((each): unknown => JSON.parse(FORMATS[format](tainted(each, name), CONTEXT)));
+  return [report(), everything()].map((each): unknown =>
+    JSON.parse(FORMATS[format](tainted(each, name), CONTEXT)),
+  );
 }
 
 /** Texts of a JSON document, without the ids of findings, which are digests of ours. */
 function textsOf(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, part]) => (name === "partialFingerprints" ? [] : textsOf(part)));
+  return Object.entries(value).flatMap(([name, part]) =>
+    name === "partialFingerprints" ? [] : textsOf(part),
+  );
 }
 
 const UNSEEN = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u;
@@ -55,7 +61,8 @@ describe("a hostile name from the repository", () => {
   it.each(NAMES)("begins no workflow command of GitHub: %j", (name) => {
     const lines = printed("github", name).split("\n");
     expect(lines.length).toBe(printed("github", MARK).split("\n").length);
-    for (const line of lines.filter((each) => each !== "")) expect(line).toMatch(/^::(?:error|warning|notice) [^:]*::/);
+    for (const line of lines.filter((each) => each !== ""))
+      expect(line).toMatch(/^::(?:error|warning|notice) [^:]*::/);
   });
 
   it.each(NAMES)("stands in code in a Markdown comment: %j", (name) => {
@@ -75,14 +82,24 @@ describe("a hostile name from the repository", () => {
 
 describe("a hostile name in a finding of check", () => {
   const finding = (name: string): readonly Diagnostic[] => [
-    { code: "UNKNOWN_ROUTE", severity: "error", message: name, file: `${name}.yaml`, line: 1, column: 2, hint: name },
+    {
+      code: "UNKNOWN_ROUTE",
+      severity: "error",
+      message: name,
+      file: `${name}.yaml`,
+      line: 1,
+      column: 2,
+      hint: name,
+    },
   ];
 
   it.each(NAMES)("is seen whole in every format for people: %j", (name) => {
     expect(UNSEEN.exec(formatDiagnostics("terminal", finding(name)))).toBeNull();
     const annotation = formatDiagnostics("github", finding(name));
     expect(UNSEEN.exec(annotation)).toBeNull();
-    expect(annotation).toMatch(/^::error file=[^:,\n]*,line=1,col=2,title=UNKNOWN_ROUTE::[^\n]*\n$/);
+    expect(annotation).toMatch(
+      /^::error file=[^:,\n]*,line=1,col=2,title=UNKNOWN_ROUTE::[^\n]*\n$/,
+    );
     const texts = textsOf(JSON.parse(formatDiagnostics("sarif", finding(name))));
     expect(texts.filter((text) => UNSEEN.test(text) || /(?<!\\)\]\(/.test(text))).toEqual([]);
   });

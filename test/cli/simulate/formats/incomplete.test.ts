@@ -12,39 +12,62 @@ function shown(format: Format, one: SimulationReport): string {
 }
 
 const waiver = { until: "2026-12-01", reason: "moving", owner: "platform", expired: false };
-const NEEDLESS = assertion({ id: "needless", message: "it passes, so its waiver can be removed", waiver });
+const NEEDLESS = assertion({
+  id: "needless",
+  message: "it passes, so its waiver can be removed",
+  waiver,
+});
 const GATED: AssertionsReport["coverage"] = [
-  { what: "routes", covered: 1, of: 2, required: 100, status: "FAIL", missing: ["old"], place: null },
+  {
+    what: "routes",
+    covered: 1,
+    of: 2,
+    required: 100,
+    status: "FAIL",
+    missing: ["old"],
+    place: null,
+  },
 ];
 const UNGATED: AssertionsReport["coverage"] = [
-  { what: "routes", covered: 1, of: 2, required: null, status: "PASS", missing: ["old"], place: null },
+  {
+    what: "routes",
+    covered: 1,
+    of: 2,
+    required: null,
+    status: "PASS",
+    missing: ["old"],
+    place: null,
+  },
 ];
 
-describe.each(["terminal", "markdown", "html", "junit"] as const)("%s of an incomplete run", (format) => {
-  test("says that a pass is one so far, and of which classes", () => {
-    const one = report({ assertions: assertions([assertion()]) });
-    expect(shown(format, one)).not.toContain("so far");
-    const text = shown(format, { ...one, complete: false });
-    expect(text).toContain("PASS so far");
-    expect(text).toContain("only the classes that were decided were looked at");
-  });
+describe.each(["terminal", "markdown", "html", "junit"] as const)(
+  "%s of an incomplete run",
+  (format) => {
+    test("says that a pass is one so far, and of which classes", () => {
+      const one = report({ assertions: assertions([assertion()]) });
+      expect(shown(format, one)).not.toContain("so far");
+      const text = shown(format, { ...one, complete: false });
+      expect(text).toContain("PASS so far");
+      expect(text).toContain("only the classes that were decided were looked at");
+    });
 
-  test("does not judge coverage", () => {
-    const one = report({ assertions: assertions([], { coverage: GATED }) });
-    expect(shown(format, one)).not.toContain("ot judged");
-    expect(shown(format, one)).toMatch(/FAIL|failure/);
-    const text = shown(format, { ...one, complete: false });
-    expect(text).toContain("ot judged: not every class of requests was decided");
-    expect(text).not.toMatch(/FAIL|gates? fail/);
-  });
+    test("does not judge coverage", () => {
+      const one = report({ assertions: assertions([], { coverage: GATED }) });
+      expect(shown(format, one)).not.toContain("ot judged");
+      expect(shown(format, one)).toMatch(/FAIL|failure/);
+      const text = shown(format, { ...one, complete: false });
+      expect(text).toContain("ot judged: not every class of requests was decided");
+      expect(text).not.toMatch(/FAIL|gates? fail/);
+    });
 
-  test("does not let a waiver go, which a whole run does", () => {
-    const one = report({ assertions: assertions([NEEDLESS]) });
-    expect(shown(format, one)).toMatch(/[Tt]he waiver can go/);
-    expect(shown(format, one)).not.toContain("aived until");
-    expect(shown(format, { ...one, complete: false })).not.toMatch(/waiver can/);
-  });
-});
+    test("does not let a waiver go, which a whole run does", () => {
+      const one = report({ assertions: assertions([NEEDLESS]) });
+      expect(shown(format, one)).toMatch(/[Tt]he waiver can go/);
+      expect(shown(format, one)).not.toContain("aived until");
+      expect(shown(format, { ...one, complete: false })).not.toMatch(/waiver can/);
+    });
+  },
+);
 
 describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
   test("qualifies access and findings of an incomplete run", () => {
@@ -64,9 +87,13 @@ describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
 });
 
 test("the page of an incomplete run promises nothing of the classes that were omitted", () => {
-  expect(shown("html", report())).toMatch(/No request is decided in another way|no workspace reaches/);
+  expect(shown("html", report())).toMatch(
+    /No request is decided in another way|no workspace reaches/,
+  );
   const text = shown("html", report({ complete: false }));
-  expect(text).not.toMatch(/No request is decided in another way|no workspace reaches|gains or loses/);
+  expect(text).not.toMatch(
+    /No request is decided in another way|no workspace reaches|gains or loses/,
+  );
 });
 
 test("the verdict of an incomplete run does not run into what changes", () => {
@@ -75,7 +102,9 @@ test("the verdict of an incomplete run does not run into what changes", () => {
 
 test("JUnit skips a measure without a gate", () => {
   const text = shown("junit", report({ assertions: assertions([], { coverage: UNGATED }) }));
-  expect(text).toContain('<skipped message="not gated; Routes covered by all requests of head: 1 of 2');
+  expect(text).toContain(
+    '<skipped message="not gated; Routes covered by all requests of head: 1 of 2',
+  );
 });
 
 test("GitHub has a notice for a waiver that can go, of a whole run only", () => {
@@ -93,7 +122,12 @@ test.each([
 });
 
 test("what was not decided in time names the policy and the dimension that took it, and what to do", () => {
-  const costliest = { policy: "gate", evaluations: 1_048_576, dimension: "needs", distinguished: 1_048_576 };
+  const costliest = {
+    policy: "gate",
+    evaluations: 1_048_576,
+    dimension: "needs",
+    distinguished: 1_048_576,
+  };
   expect(cutText({ dimension: "workspaces_and_routes", values: 90, kept: 3, costliest })).toBe(
     "workspaces_and_routes: 3 of 90 values; policy gate was evaluated most, 1,048,576 times: it distinguishes about " +
       "1,048,576 values of needs. Raise --time-limit, or let the policy read less of needs",
@@ -112,12 +146,15 @@ test("where callers' preferences took the time or the memory, the route with mos
   );
 });
 
-test.each(["github", "sarif", "junit"] as const)("%s holds no character that is not seen", (format) => {
-  for (const name of HOSTILE) {
-    for (const complete of [true, false]) {
-      const text = shown(format, { ...named(name), complete });
-      const strings = format === "sarif" ? JSON.stringify(JSON.parse(text)) : text;
-      expect(strings.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+test.each(["github", "sarif", "junit"] as const)(
+  "%s holds no character that is not seen",
+  (format) => {
+    for (const name of HOSTILE) {
+      for (const complete of [true, false]) {
+        const text = shown(format, { ...named(name), complete });
+        const strings = format === "sarif" ? JSON.stringify(JSON.parse(text)) : text;
+        expect(strings.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      }
     }
-  }
-});
+  },
+);

@@ -12,13 +12,19 @@ function keptReport(): SimulationReport {
   const report = everything();
   const place = { file: "policies/kept.rego", line: 15, column: 1, side: "base" } as const;
   const groups = report.declared.groups.map((group) => ({ ...group, place }));
-  return { ...report, declared: { ...report.declared, groups }, promoted: { ...report.promoted, groups: [] } };
+  return {
+    ...report,
+    declared: { ...report.declared, groups },
+    promoted: { ...report.promoted, groups: [] },
+  };
 }
 
 describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
   test("says of a line of base that it is base's", () => {
     const [kept, own] = [shown(format, keptReport()), shown(format, everything())];
-    expect(kept.replaceAll(/<\/?code[^>]*>|`/g, "")).toMatch(/policies\/kept\.rego:15(:1)?\s+in base/);
+    expect(kept.replaceAll(/<\/?code[^>]*>|`/g, "")).toMatch(
+      /policies\/kept\.rego:15(:1)?\s+in base/,
+    );
     expect(own).not.toContain("in base\n");
   });
 });
@@ -40,7 +46,13 @@ describe.each(["terminal", "markdown", "html", "github"] as const)("%s", (format
     const gone = { ...row, id: "gone" };
     const base = side("main", { policies: [row, gone] });
     const changed = { ...row, digest: "2".repeat(64), slot: "candidate", from: "head" } as const;
-    const removal = { ...gone, digest: "3".repeat(64), slot: "candidate", content: "removal", from: "head" } as const;
+    const removal = {
+      ...gone,
+      digest: "3".repeat(64),
+      slot: "candidate",
+      content: "removal",
+      from: "head",
+    } as const;
     const text = shown(format, {
       ...everything(),
       base,

@@ -7,7 +7,13 @@ import type { LatentChange } from "../../../../src/simulate/report/latent-report
 import { latentChange, latentReport } from "../latent-report.ts";
 import { report } from "./report-fixture.ts";
 
-const CONTEXT: FormatContext = { colour: false, width: 200, reportDigest: null, verdict: null, all: false };
+const CONTEXT: FormatContext = {
+  colour: false,
+  width: 200,
+  reportDigest: null,
+  verdict: null,
+  all: false,
+};
 
 const CAUSE: CauseReport = {
   id: "0123456789ab",
@@ -50,20 +56,28 @@ describe("a latent change", () => {
 
   test("is on the first screen, with a question, and nothing says that no request changes at all", () => {
     const screen = FORMATS.terminal(REPORT, CONTEXT).split("\nDetails\n")[0];
-    expect(screen).toContain(`LATENT  data-retention ${SENTENCE}; no request of today uses it; once promoted`);
+    expect(screen).toContain(
+      `LATENT  data-retention ${SENTENCE}; no request of today uses it; once promoted`,
+    );
     expect(screen).toContain("no request of today is decided differently");
-    expect(screen).toContain("Decide: may a later change add such a row? data-retention will not refuse it");
+    expect(screen).toContain(
+      "Decide: may a later change add such a row? data-retention will not refuse it",
+    );
   });
 
   test("that is stricter is a note", () => {
     const stricter = report({ causes: [CAUSE], latent: latentReport({ direction: "stricter" }) });
     const screen = FORMATS.terminal(stricter, CONTEXT).split("\nDetails\n")[0];
-    expect(screen).toContain("NOTE    latent: data-retention would refuse endpoints with retention");
+    expect(screen).toContain(
+      "NOTE    latent: data-retention would refuse endpoints with retention",
+    );
     expect(screen).not.toContain("LATENT ");
   });
 
   test("is a warning beside the changed line", () => {
-    expect(FORMATS.github(REPORT, CONTEXT)).toContain("::warning file=policies/data-retention.rego,line=20");
+    expect(FORMATS.github(REPORT, CONTEXT)).toContain(
+      "::warning file=policies/data-retention.rego,line=20",
+    );
     const { runs } = JSON.parse(FORMATS.sarif(REPORT, CONTEXT));
     expect(runs[0].results).toMatchObject([{ ruleId: "latent_change", level: "warning" }]);
   });

@@ -21,7 +21,10 @@ import {
 
 const CONTEXT: FormatContext = { colour: false, width: 80, reportDigest: null };
 const hostile = fc
-  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { minLength: 1, maxLength: 4 })
+  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), {
+    minLength: 1,
+    maxLength: 4,
+  })
   .map((parts) => parts.join(""));
 
 describe("GitHub's annotations", () => {
@@ -31,7 +34,10 @@ describe("GitHub's annotations", () => {
     readonly message: string;
   }
 
-  /** Reads as GitHub's runner does: property by property, then the message; throws at a line that is no annotation. */
+  /**
+   * Reads as GitHub's runner does: property by property, then the message; throws at a line that is
+   * no annotation.
+   */
   function readCommands(text: string): readonly Command[] {
     if (text !== "" && !text.endsWith("\n")) throw new Error("no line feed at the end");
     return text
@@ -50,7 +56,13 @@ describe("GitHub's annotations", () => {
   }
 
   function decode(text: string): string {
-    const characters: Readonly<Record<string, string>> = { "25": "%", "0D": "\r", "0A": "\n", "3A": ":", "2C": "," };
+    const characters: Readonly<Record<string, string>> = {
+      "25": "%",
+      "0D": "\r",
+      "0A": "\n",
+      "3A": ":",
+      "2C": ",",
+    };
     return text.replaceAll(/%(25|0D|0A|3A|2C)/g, (_, digits: string) => characters[digits] ?? "");
   }
 
@@ -76,7 +88,9 @@ describe("GitHub's annotations", () => {
     ]);
     expect(commands[1]).toMatchObject({
       properties: { file: "policies/assertions.yaml", line: "12", col: "5" },
-      message: expect.stringContaining("Example: acme-eu requests chat.completions of chat-eu, environment production"),
+      message: expect.stringContaining(
+        "Example: acme-eu requests chat.completions of chat-eu, environment production",
+      ),
     });
     expect(commands[0]?.properties).not.toHaveProperty("file");
   });
@@ -92,12 +106,18 @@ describe("GitHub's annotations", () => {
   });
 
   test("ten are ten, without a line about more", () => {
-    const groups = Array.from({ length: 10 }, (_, index) => group({ id: `${index}`, words: ["newly_denied"] }));
-    const compared = comparison("less_permissive", groups);
-    const commands = readCommands(FORMATS.github(report({ declared: compared, promoted: compared }), CONTEXT));
-    expect(commands.filter(({ level }) => level === "warning").map(({ properties }) => properties["title"])).toEqual(
-      Array.from({ length: 10 }, () => "newly denied"),
+    const groups = Array.from({ length: 10 }, (_, index) =>
+      group({ id: `${index}`, words: ["newly_denied"] }),
     );
+    const compared = comparison("less_permissive", groups);
+    const commands = readCommands(
+      FORMATS.github(report({ declared: compared, promoted: compared }), CONTEXT),
+    );
+    expect(
+      commands
+        .filter(({ level }) => level === "warning")
+        .map(({ properties }) => properties["title"]),
+    ).toEqual(Array.from({ length: 10 }, () => "newly denied"));
   });
 
   test("no name begins another command or property", () => {
@@ -107,7 +127,8 @@ describe("GitHub's annotations", () => {
         expect(commands).toHaveLength(readCommands(FORMATS.github(named("name"), CONTEXT)).length);
         for (const { properties } of commands) {
           expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
-          if (properties["file"] !== undefined) expect(properties["file"]).toBe(`${printable(name)}/a.yaml`);
+          if (properties["file"] !== undefined)
+            expect(properties["file"]).toBe(`${printable(name)}/a.yaml`);
         }
       }),
     );
@@ -120,7 +141,11 @@ describe("JUnit XML", () => {
     expect(root.attributes).toMatchObject({ tests: "6", failures: "2", skipped: "3" });
     const cases = root.children[0]?.children ?? [];
     expect(
-      cases.map(({ attributes, children }) => [attributes["classname"], attributes["name"], children[0]?.name]),
+      cases.map(({ attributes, children }) => [
+        attributes["classname"],
+        attributes["name"],
+        children[0]?.name,
+      ]),
     ).toEqual([
       ["no_new_access", "embeddings-stay", "system-out"],
       ["no_new_access", "no-us-for-eu", "failure"],
@@ -138,8 +163,13 @@ describe("JUnit XML", () => {
   });
 
   test("without assertions there is one case, which passes for a complete report only", () => {
-    expect(readXml(FORMATS.junit(report(), CONTEXT)).attributes).toMatchObject({ tests: "1", failures: "0" });
-    expect(readXml(FORMATS.junit(report({ complete: false }), CONTEXT)).attributes).toMatchObject({ failures: "1" });
+    expect(readXml(FORMATS.junit(report(), CONTEXT)).attributes).toMatchObject({
+      tests: "1",
+      failures: "0",
+    });
+    expect(readXml(FORMATS.junit(report({ complete: false }), CONTEXT)).attributes).toMatchObject({
+      failures: "1",
+    });
   });
 
   test("whatever is in a name, it stays XML with the same cases", () => {
@@ -184,12 +214,18 @@ describe("SARIF", () => {
           };
         }[];
         readonly partialFingerprints?: Readonly<Record<string, string>>;
-        readonly suppressions?: readonly { readonly kind: string; readonly justification: string }[];
+        readonly suppressions?: readonly {
+          readonly kind: string;
+          readonly justification: string;
+        }[];
       }[];
     }[];
   }
 
-  /** What SARIF 2.1.0 requires of the members that we write (§3.13, §3.19, §3.27, §3.29, §3.30, §3.35, §3.49). */
+  /**
+   * What SARIF 2.1.0 requires of the members that we write (§3.13, §3.19, §3.27, §3.29, §3.30,
+   * §3.35, §3.49).
+   */
   function readLog(text: string): Log["runs"][number] {
     const log: Log & { readonly $schema: string } = JSON.parse(text);
     expect(log.version).toBe("2.1.0");
@@ -213,12 +249,16 @@ describe("SARIF", () => {
       for (const { physicalLocation } of result.locations ?? []) {
         const { artifactLocation, region } = physicalLocation;
         expect(artifactLocation.uriBaseId).toBe("%SRCROOT%");
-        expect(artifactLocation.uri).toMatch(/^(?:[\w.!~*'()-]|%[0-9A-F]{2})+(?:\/(?:[\w.!~*'()-]|%[0-9A-F]{2})*)*$/);
+        expect(artifactLocation.uri).toMatch(
+          /^(?:[\w.!~*'()-]|%[0-9A-F]{2})+(?:\/(?:[\w.!~*'()-]|%[0-9A-F]{2})*)*$/,
+        );
         expect(region.startLine).toBeGreaterThan(0);
         expect(region.startColumn).toBeGreaterThan(0);
       }
-      for (const value of Object.values(result.partialFingerprints ?? {})) expect(typeof value).toBe("string");
-      for (const { kind } of result.suppressions ?? []) expect(["inSource", "external"]).toContain(kind);
+      for (const value of Object.values(result.partialFingerprints ?? {}))
+        expect(typeof value).toBe("string");
+      for (const { kind } of result.suppressions ?? [])
+        expect(["inSource", "external"]).toContain(kind);
     }
     return run;
   }
@@ -243,12 +283,18 @@ describe("SARIF", () => {
       "dead_configuration",
     ]);
     expect(results[2]?.suppressions).toEqual([
-      { kind: "external", status: "accepted", justification: "until 2026-12-01 by platform: moving to the new route" },
+      {
+        kind: "external",
+        status: "accepted",
+        justification: "until 2026-12-01 by platform: moving to the new route",
+      },
     ]);
     expect(results[3]?.locations).toEqual(results[5]?.locations);
     expect(results[4]?.message.text).toContain("60 → 600");
     expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
-    expect(results[6]?.message.text).toMatch(/^as if 1 candidate was promoted: newly denied: acme-prod, /);
+    expect(results[6]?.message.text).toMatch(
+      /^as if 1 candidate was promoted: newly denied: acme-prod, /,
+    );
     expect(results[6]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
   });
 
@@ -271,12 +317,19 @@ describe("SARIF", () => {
       readLog(FORMATS.sarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
         JSON.stringify([ruleId, partialFingerprints]),
       );
-    const paths = [path(), path({ region: "eu" }), path({ workspace: "a" }), path({ operation: "rerank" })];
+    const paths = [
+      path(),
+      path({ region: "eu" }),
+      path({ workspace: "a" }),
+      path({ operation: "rerank" }),
+    ];
     const compared = comparison("more_permissive", [], { new_data_paths: paths });
     const four = report({ declared: compared, promoted: compared });
     expect(new Set(prints(four)).size).toBe(4);
     const reversed = comparison("more_permissive", [], { new_data_paths: paths.toReversed() });
-    expect(prints(report({ declared: reversed, promoted: reversed })).toSorted()).toEqual(prints(four).toSorted());
+    expect(prints(report({ declared: reversed, promoted: reversed })).toSorted()).toEqual(
+      prints(four).toSorted(),
+    );
   });
 
   test("no name breaks the log, nor the address of a file", () => {

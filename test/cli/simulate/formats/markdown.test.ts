@@ -29,7 +29,10 @@ interface Read {
   readonly code: readonly string[];
 }
 
-/** Reads as GitHub does: fenced blocks first, then HTML blocks and code spans line by line. Throws where a block or an element stays open. */
+/**
+ * Reads as GitHub does: fenced blocks first, then HTML blocks and code spans line by line. Throws
+ * where a block or an element stays open.
+ */
 function readMarkdown(text: string): Read {
   const found: string[] = [];
   const markup: string[] = [];
@@ -49,7 +52,9 @@ function readMarkdown(text: string): Read {
     } else {
       const row = line.replaceAll(/(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)/g, (_, __, inner: string) => {
         found.push(inner.replaceAll("\\|", "|"));
-        return line.startsWith("|") ? `CODE${inner.replaceAll(/\\\|/g, "").includes("|") ? "|" : ""}` : "CODE";
+        return line.startsWith("|")
+          ? `CODE${inner.replaceAll(/\\\|/g, "").includes("|") ? "|" : ""}`
+          : "CODE";
       });
       markup.push(row);
     }
@@ -80,7 +85,11 @@ function brokenRows(markup: string): readonly string[] {
 }
 
 test("policies that differ stand in the comment, also where no class changes", () => {
-  const policy = (id: string, slot: "enforced" | "candidate", digest = "d"): SideReport["policies"][number] => ({
+  const policy = (
+    id: string,
+    slot: "enforced" | "candidate",
+    digest = "d",
+  ): SideReport["policies"][number] => ({
     id,
     digest,
     slot,
@@ -92,11 +101,19 @@ test("policies that differ stand in the comment, also where no class changes", (
     ...one,
     base: {
       ...one.base,
-      policies: [policy("gone", "enforced"), policy("muted", "enforced"), policy("same", "enforced")],
+      policies: [
+        policy("gone", "enforced"),
+        policy("muted", "enforced"),
+        policy("same", "enforced"),
+      ],
     },
     head: {
       ...one.head,
-      policies: [policy("added", "candidate"), policy("muted", "candidate", "e"), policy("same", "enforced")],
+      policies: [
+        policy("added", "candidate"),
+        policy("muted", "candidate", "e"),
+        policy("same", "enforced"),
+      ],
     },
   });
   expect(text).toContain("## Signalbox simulation: SAME, no request is treated differently\n");
@@ -111,12 +128,16 @@ test("policies that differ stand in the comment, also where no class changes", (
 describe("the comment", () => {
   test("begins with its marker and says what is worst first", () => {
     const text = shown(usFallback());
-    expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW, more permissive\n`)).toBe(true);
+    expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW, more permissive\n`)).toBe(
+      true,
+    );
     const order = ["### New data paths (1)", "### Changes (1)", "3,184 classes stand for"];
     const positions = order.map((part) => text.indexOf(part));
     expect(positions).not.toContain(-1);
     expect(positions).toEqual(positions.toSorted((left, right) => left - right));
-    expect(text).toContain("- `+` `acme-eu` `chat.completions` → `openai in us-east` by `chat-eu`\n");
+    expect(text).toContain(
+      "- `+` `acme-eu` `chat.completions` → `openai in us-east` by `chat-eu`\n",
+    );
     expect(text).toContain("+ openai-us-gpt5: gpt-5 at openai in us-east\n");
   });
 
@@ -186,7 +207,8 @@ describe("its length", () => {
         fc.integer({ min: 1, max: 100 }),
         (unit, length, count) => {
           const long = named(unit.repeat(length));
-          const times = <T>(items: readonly T[]): readonly T[] => Array.from({ length: count }, () => items).flat();
+          const times = <T>(items: readonly T[]): readonly T[] =>
+            Array.from({ length: count }, () => items).flat();
           const { declared, assertions } = long;
           const many: SimulationReport = {
             ...long,
@@ -202,7 +224,11 @@ describe("its length", () => {
             assertions:
               assertions === null
                 ? null
-                : { ...assertions, results: times(assertions.results), coverage: times(assertions.coverage) },
+                : {
+                    ...assertions,
+                    results: times(assertions.results),
+                    coverage: times(assertions.coverage),
+                  },
           };
           const text = shown(many);
           expect(text.length).toBeLessThanOrEqual(60_000);
@@ -244,7 +270,8 @@ describe("names from files", () => {
   });
 
   test("nothing unseen gets into the comment", () => {
-    for (const text of HOSTILE) expect(shown(named(text))).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+    for (const text of HOSTILE)
+      expect(shown(named(text))).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
   });
 
   test("code stays what it was where it can", () => {

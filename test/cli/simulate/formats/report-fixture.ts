@@ -31,7 +31,15 @@ export const POINT: SampleRequest = {
   time: { day: "weekday", hour: "morning" },
 };
 
-export const EXPLAIN = ["explain", "--workspace", "acme-eu", "--model", "chat-eu", "--needs", "tools"];
+export const EXPLAIN = [
+  "explain",
+  "--workspace",
+  "acme-eu",
+  "--model",
+  "chat-eu",
+  "--needs",
+  "tools",
+];
 
 const ALONE = { tier: 0, balance: "order", weight: 1, host: "p.example" } as const;
 export const EU: CandidateReport = {
@@ -69,7 +77,9 @@ export function side(name: string, changes: Partial<SideReport> = {}): SideRepor
     name,
     commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
     table_revision: "3b1c9a0e77d21f00aa",
-    policies: [{ id: "eu-residency", digest: "d1", slot: "enforced", content: "rules", from: "head" }],
+    policies: [
+      { id: "eu-residency", digest: "d1", slot: "enforced", content: "rules", from: "head" },
+    ],
     warnings: [],
     ...changes,
   };
@@ -242,14 +252,20 @@ export const WAIVED: AssertionResult = assertion({
   standpoint: "declared",
   violations: 1,
   message: "acme-eu is denied",
-  waiver: { until: "2026-12-01", reason: "moving to the new route", owner: "platform", expired: false },
+  waiver: {
+    until: "2026-12-01",
+    reason: "moving to the new route",
+    owner: "platform",
+    expired: false,
+  },
 });
 
 export function assertions(
   results: readonly AssertionResult[],
   changes: Partial<AssertionsReport> = {},
 ): AssertionsReport {
-  const count = (status: AssertionResult["status"]): number => results.filter((one) => one.status === status).length;
+  const count = (status: AssertionResult["status"]): number =>
+    results.filter((one) => one.status === status).length;
   return {
     file: "policies/assertions.yaml",
     results,
@@ -266,7 +282,11 @@ export const NEWLY_DENIED = group({
   id: "b77e01aa9c30",
   words: ["newly_denied"],
   routes: ["chat-large"],
-  workspaces: ["acme-prod", "acme-dev", ...Array.from({ length: 411 }, (_, index) => `tenant-${index}`)],
+  workspaces: [
+    "acme-prod",
+    "acme-dev",
+    ...Array.from({ length: 411 }, (_, index) => `tenant-${index}`),
+  ],
   conditions: [],
   classes: 1,
   shapes: "1",
@@ -309,7 +329,9 @@ export function everything(): SimulationReport {
     cut: [{ dimension: "key.labels", values: 4096, kept: 16 }],
     space: { classes: 3184, shapes: "1926400000000000000", dimensions: [] },
     declared: comparison("more_permissive", [widened], { new_data_paths: [path({ seen: 14 })] }),
-    promoted: comparison("incomparable", [denial, widened], { new_data_paths: [path({ seen: 14 })] }),
+    promoted: comparison("incomparable", [denial, widened], {
+      new_data_paths: [path({ seen: 14 })],
+    }),
     promoted_policies: ["tool-approval"],
     findings: [
       {
@@ -333,8 +355,24 @@ export function everything(): SimulationReport {
     },
     assertions: assertions([assertion({ id: "embeddings-stay" }), FAILED, WAIVED], {
       coverage: [
-        { what: "routes", covered: 12, of: 14, required: 90, status: "FAIL", missing: ["old", "batch"], place: null },
-        { what: "constraints", covered: 5, of: 5, required: null, status: "PASS", missing: [], place: null },
+        {
+          what: "routes",
+          covered: 12,
+          of: 14,
+          required: 90,
+          status: "FAIL",
+          missing: ["old", "batch"],
+          place: null,
+        },
+        {
+          what: "constraints",
+          covered: 5,
+          of: 5,
+          required: null,
+          status: "PASS",
+          missing: [],
+          place: null,
+        },
       ],
     }),
   });
@@ -377,7 +415,13 @@ export function named(name: string): SimulationReport {
     explain: ["explain", "--model", name],
     place: { ...place, side: "head" },
   });
-  const data = path({ workspace: name, operation: name, provider: name, region: name, routes: [name] });
+  const data = path({
+    workspace: name,
+    operation: name,
+    provider: name,
+    region: name,
+    routes: [name],
+  });
   const route = routePath({
     workspace: name,
     route: name,
@@ -392,18 +436,26 @@ export function named(name: string): SimulationReport {
   const base = everything();
   return {
     ...base,
-    base: side(name, { policies: [{ id: name, digest: "d", slot: "enforced", content: "rules", from: "head" }] }),
-    head: side(name, { warnings: [{ ...place, code: name, severity: "warning", message: name, hint: name }] }),
+    base: side(name, {
+      policies: [{ id: name, digest: "d", slot: "enforced", content: "rules", from: "head" }],
+    }),
+    head: side(name, {
+      warnings: [{ ...place, code: name, severity: "warning", message: name, hint: name }],
+    }),
     cut: [{ dimension: name, values: 2, kept: 1 }],
     declared: comparison("incomparable", [one], {
       new_route_paths: [route],
       new_data_paths: [data],
       lost_data_paths: [data],
     }),
-    promoted: comparison("incomparable", [group({ ...one, id: "ba9876543210" })], { new_data_paths: [data] }),
+    promoted: comparison("incomparable", [group({ ...one, id: "ba9876543210" })], {
+      new_data_paths: [data],
+    }),
     promoted_policies: [name],
     findings: [{ kind: "route_never_chosen", subject: name, in_base: false, place }],
-    changed_settings: [setting(name, { before: name, after: `${name}2`, where: { ...place, side: "head" } })],
+    changed_settings: [
+      setting(name, { before: name, after: `${name}2`, where: { ...place, side: "head" } }),
+    ],
     assertions: assertions(
       [
         assertion({
@@ -417,11 +469,29 @@ export function named(name: string): SimulationReport {
           waiver,
           place,
         }),
-        assertion({ id: `${name}2`, title: name, kind: name, status: "WAIVED", message: name, waiver, place }),
+        assertion({
+          id: `${name}2`,
+          title: name,
+          kind: name,
+          status: "WAIVED",
+          message: name,
+          waiver,
+          place,
+        }),
       ],
       {
         file: name,
-        coverage: [{ what: "routes", covered: 0, of: 1, required: 100, status: "FAIL", missing: [name], place }],
+        coverage: [
+          {
+            what: "routes",
+            covered: 0,
+            of: 1,
+            required: 100,
+            status: "FAIL",
+            missing: [name],
+            place,
+          },
+        ],
       },
     ),
   };
@@ -436,8 +506,15 @@ export function huge(groups = 5_000): SimulationReport {
       words: index % 2 === 0 ? ["fallbacks_widened"] : ["newly_denied"],
     }),
   );
-  const paths = Array.from({ length: groups }, (_, index) => path({ workspace: `tenant-${index}` }));
-  const failed = Array.from({ length: 300 }, (_, index) => assertion({ ...FAILED, id: `assertion-${index}` }));
-  const compared = comparison("incomparable", all, { new_data_paths: paths, lost_data_paths: paths });
+  const paths = Array.from({ length: groups }, (_, index) =>
+    path({ workspace: `tenant-${index}` }),
+  );
+  const failed = Array.from({ length: 300 }, (_, index) =>
+    assertion({ ...FAILED, id: `assertion-${index}` }),
+  );
+  const compared = comparison("incomparable", all, {
+    new_data_paths: paths,
+    lost_data_paths: paths,
+  });
   return report({ declared: compared, promoted: compared, assertions: assertions(failed) });
 }

@@ -17,8 +17,16 @@ const FACTS = [
   ["the number of requests of each kind of change", everything(), /fallbacks widened 12/],
   ["that not every class was decided", everything(), /not every class of requests was decided/],
   ["a coverage gate that fails", page, /1 coverage gate fails/],
-  ["the example of an assertion that fails", everything(), /acme-eu requests chat\.completions of chat-eu/],
-  ["for how much of the requests an assertion fails", everything(), /by 3 of 1,204 classes; looked at as declared and/],
+  [
+    "the example of an assertion that fails",
+    everything(),
+    /acme-eu requests chat\.completions of chat-eu/,
+  ],
+  [
+    "for how much of the requests an assertion fails",
+    everything(),
+    /by 3 of 1,204 classes; looked at as declared and/,
+  ],
   ["new warnings of the compiler", everything(), /ROUTE_ODD.*an odd route/],
   ["the location of an unused part", everything(), /routes\.yaml:55:9/],
   [
@@ -29,7 +37,11 @@ const FACTS = [
   ["the time of the evidence", everything(), /2026-10-01T00:00:00Z/],
   ["groups that are seen as if promoted", everything(), /2 of 2 changes seen: 14 decisions/],
   ["a changed plan as a comparison", everything(), /\+ openai-us-gpt5: gpt-5 at openai in us-east/],
-  ["the reason of a denial", everything(), /denied by tool-approval\/tools_approved: tool_not_approved/],
+  [
+    "the reason of a denial",
+    everything(),
+    /denied by tool-approval\/tools_approved: tool_not_approved/,
+  ],
 ] as const;
 
 describe.each(["terminal", "markdown", "html"] as const)("the report as %s", (format) => {

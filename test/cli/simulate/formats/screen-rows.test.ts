@@ -12,7 +12,11 @@ async function screen(...edits: readonly Edit[]): Promise<string> {
 }
 
 const REORDERED: readonly Edit[] = [
-  ["routes.yaml", "primary: gpt-5-us\n    fallbacks: [gpt-5-eu]", "primary: gpt-5-eu\n    fallbacks: [gpt-5-us]"],
+  [
+    "routes.yaml",
+    "primary: gpt-5-us\n    fallbacks: [gpt-5-eu]",
+    "primary: gpt-5-eu\n    fallbacks: [gpt-5-us]",
+  ],
 ];
 
 it("a workspace of which only requests with conditions change is not called the same without saying so", async () => {

@@ -35,31 +35,54 @@ describe("candidates that are shared in another way", () => {
     for (const part of parts) expect(text).toContain(part);
   });
 
-  test.each(["terminal", "markdown", "github", "sarif", "html"] as const)("%s is silent in other groups", (format) => {
-    expect(shown(format, shared(["edits_changed"]))).not.toMatch(/weighted|tier 1/);
-  });
+  test.each(["terminal", "markdown", "github", "sarif", "html"] as const)(
+    "%s is silent in other groups",
+    (format) => {
+      expect(shown(format, shared(["edits_changed"]))).not.toMatch(/weighted|tier 1/);
+    },
+  );
 
   test("SARIF has a rule of its own for it", () => {
-    const log: { runs: { results: { ruleId: string }[]; tool: { driver: { rules: { id: string }[] } } }[] } =
-      JSON.parse(shown("sarif", shared(["sharing_changed"])));
+    const log: {
+      runs: { results: { ruleId: string }[]; tool: { driver: { rules: { id: string }[] } } }[];
+    } = JSON.parse(shown("sarif", shared(["sharing_changed"])));
     expect(log.runs[0]?.results.map(({ ruleId }) => ruleId)).toEqual(["sharing_changed"]);
     expect(log.runs[0]?.tool.driver.rules.map(({ id }) => id)).toEqual(["sharing_changed"]);
   });
 
   test.each<[string, CandidateReport, CandidateReport, string]>([
     ["another weight", weighted(EU, 9), weighted(EU, 1), "weighted 9 → weighted 1"],
-    ["an equal no more", weighted(EU, 1), weighted(EU, 1, 1), "tier 1, weighted 1 → tier 2, weighted 1"],
-    ["another balance", EU, { ...EU, balance: "least_in_flight" }, "order, weight 1 → least in flight, weight 1"],
-    ["a weight that its balance does not look at", EU, { ...EU, weight: 3 }, "order, weight 1 → order, weight 3"],
+    [
+      "an equal no more",
+      weighted(EU, 1),
+      weighted(EU, 1, 1),
+      "tier 1, weighted 1 → tier 2, weighted 1",
+    ],
+    [
+      "another balance",
+      EU,
+      { ...EU, balance: "least_in_flight" },
+      "order, weight 1 → least in flight, weight 1",
+    ],
+    [
+      "a weight that its balance does not look at",
+      EU,
+      { ...EU, weight: 3 },
+      "order, weight 1 → order, weight 3",
+    ],
   ])("%s", (_what, was, is, note) => {
-    const lines = compareResults(group({ words: ["sharing_changed"], base: routed(was), head: routed(is) }));
+    const lines = compareResults(
+      group({ words: ["sharing_changed"], base: routed(was), head: routed(is) }),
+    );
     expect(lines.map(({ mark, note: said }) => [mark, said])).toEqual([["~", note]]);
   });
 
   test("the same endpoint elsewhere says how it is shared on either side", () => {
     const moved = weighted({ ...EU, region: "us-east" }, 1);
     const kinds = ["sharing_changed", "destination_changed"] as const;
-    const lines = compareResults(group({ words: kinds, base: routed(weighted(EU, 9)), head: routed(moved) }));
+    const lines = compareResults(
+      group({ words: kinds, base: routed(weighted(EU, 9)), head: routed(moved) }),
+    );
     expect(lines.map(({ mark, note }) => `${mark} ${note}`).toSorted()).toEqual([
       "+ tier 1, weighted 1",
       "- tier 1, weighted 9",

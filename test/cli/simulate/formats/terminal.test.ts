@@ -180,7 +180,13 @@ describe("the whole", () => {
 describe("what comes first", () => {
   test("the verdict, then new data paths, then groups", () => {
     const text = shown(everything());
-    const order = ["INCOMPLETE", "\nas declared ", "As if 1 candidate", "New data paths (1)", "\nChanges (1)"];
+    const order = [
+      "INCOMPLETE",
+      "\nas declared ",
+      "As if 1 candidate",
+      "New data paths (1)",
+      "\nChanges (1)",
+    ];
     const positions = order.map((part) => text.indexOf(part));
     expect(positions).not.toContain(-1);
     expect(positions).toEqual(positions.toSorted((left, right) => left - right));
@@ -198,7 +204,9 @@ describe("what comes first", () => {
       group({ words: ["newly_denied", "indeterminate_new"], classes: 3 }),
     ]);
     const text = shown(report({ promoted: compared, promoted_policies: ["a"] }));
-    expect(text).toContain("\nINDETERMINATE: in 3 classes a policy cannot be evaluated any more.\n\nDetails\n");
+    expect(text).toContain(
+      "\nINDETERMINATE: in 3 classes a policy cannot be evaluated any more.\n\nDetails\n",
+    );
     expect(text).toContain("  ! chat-eu  newly indeterminate, newly denied  ");
   });
 });
@@ -215,7 +223,9 @@ describe("as if promoted", () => {
 
   test("only what it adds is printed again, and what it takes away is named", () => {
     const other = path({ region: "ap-south" });
-    const promoted = comparison("incomparable", [NEWLY_DENIED], { new_data_paths: [path(), other] });
+    const promoted = comparison("incomparable", [NEWLY_DENIED], {
+      new_data_paths: [path(), other],
+    });
     const text = shown(report({ declared: both, promoted, promoted_policies: ["a"] }));
     expect(text).toContain(
       "New data paths only as if promoted (1)\n  + acme-eu  chat.completions  → openai in ap-south",
@@ -228,7 +238,9 @@ describe("as if promoted", () => {
   });
 
   test("a group that grows is shown again", () => {
-    const promoted = comparison("more_permissive", [group({ classes: 13 })], { new_data_paths: [path()] });
+    const promoted = comparison("more_permissive", [group({ classes: 13 })], {
+      new_data_paths: [path()],
+    });
     const text = shown(report({ declared: both, promoted, promoted_policies: ["a"] }));
     expect(text).toContain("fallbacks widened  13 classes, ");
   });
@@ -236,7 +248,9 @@ describe("as if promoted", () => {
 
 describe("plans", () => {
   const results = (base = routed(), head = routed()): readonly string[] => {
-    const text = shown(report({ declared: comparison("incomparable", [group({ base, head, conditions: [] })]) }));
+    const text = shown(
+      report({ declared: comparison("incomparable", [group({ base, head, conditions: [] })]) }),
+    );
     const lines = text.split("\n").map((line) => line.slice(18));
     return lines.slice(
       text.split("\n").findIndex((line) => line.startsWith("      result ")),
@@ -270,7 +284,12 @@ describe("plans", () => {
       routed({ ...EU, region: "us-east" }),
       ["- azure-eu-gpt5: gpt-5 at azure in eu-west", "+ azure-eu-gpt5: gpt-5 at azure in us-east"],
     ],
-    ["another reason", denied("a", "b", "c"), denied("a", "b", "d"), ["- denied by a/b: c", "+ denied by a/b: d"]],
+    [
+      "another reason",
+      denied("a", "b", "c"),
+      denied("a", "b", "d"),
+      ["- denied by a/b: c", "+ denied by a/b: d"],
+    ],
     [
       "edits",
       { ...routed(EU), edits: { max_output_tokens: 4096, strip_fields: ["user"] } },
@@ -293,7 +312,10 @@ describe("plans", () => {
         fc.pre(before.length + after.length > 0);
         const plan = (indices: readonly number[]) =>
           routed(...indices.map((index) => ({ ...EU, endpoint: `e${index}` })));
-        const rows = results(plan(before), plan(after)).map((row) => ({ mark: row[0], index: Number(row[3]) }));
+        const rows = results(plan(before), plan(after)).map((row) => ({
+          mark: row[0],
+          index: Number(row[3]),
+        }));
         expect(rows.filter(({ mark }) => mark !== "-").map(({ index }) => index)).toEqual(after);
         expect(new Set(rows.map(({ index }) => index))).toEqual(new Set([...before, ...after]));
         for (const { mark, index } of rows) {
@@ -318,7 +340,9 @@ describe("lists", () => {
 
   test("no failed assertion is omitted, and they come first", () => {
     const passed = Array.from({ length: 50 }, (_, index) => assertion({ id: `passed-${index}` }));
-    const failed = Array.from({ length: 50 }, (_, index) => assertion({ ...FAILED, id: `failed-${index}` }));
+    const failed = Array.from({ length: 50 }, (_, index) =>
+      assertion({ ...FAILED, id: `failed-${index}` }),
+    );
     const text = shown(report({ assertions: assertions([...passed, ...failed]) }));
     expect(text.match(/^ {2}FAIL {2}failed-/gm)).toHaveLength(50);
     expect(text).not.toContain("passed-1");
@@ -333,12 +357,15 @@ describe("lists", () => {
 });
 
 describe("a terminal", () => {
-  test.each([usFallback(), everything(), huge(60), named("name")])("colour changes nothing but colour (%#)", (one) => {
-    const coloured = shown(one, { colour: true });
-    expect(coloured).toContain("\u001b[");
-    expect(stripVTControlCharacters(coloured)).toBe(shown(one));
-    expect(shown(one)).not.toContain("\u001b");
-  });
+  test.each([usFallback(), everything(), huge(60), named("name")])(
+    "colour changes nothing but colour (%#)",
+    (one) => {
+      const coloured = shown(one, { colour: true });
+      expect(coloured).toContain("\u001b[");
+      expect(stripVTControlCharacters(coloured)).toBe(shown(one));
+      expect(shown(one)).not.toContain("\u001b");
+    },
+  );
 
   test("no row is wider than requested, but for commands; nothing is lost where rows turn", () => {
     const withoutSpaces = (text: string): string => text.replaceAll(/\s/g, "");
@@ -360,7 +387,10 @@ describe("a terminal", () => {
   });
 
   test("text from files cannot move the cursor, begin a row or a command of a log", () => {
-    const name = fc.array(fc.constantFrom(...HOSTILE, " ", "::stop-commands::x "), { minLength: 1, maxLength: 6 });
+    const name = fc.array(fc.constantFrom(...HOSTILE, " ", "::stop-commands::x "), {
+      minLength: 1,
+      maxLength: 6,
+    });
     fc.assert(
       fc.property(name, fc.integer({ min: 40, max: 120 }), (parts, width) => {
         const text = shown(named(parts.join("")), { width });

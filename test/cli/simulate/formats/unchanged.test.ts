@@ -2,7 +2,16 @@ import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { textOf } from "../html/page-tokens.ts";
-import { assertion, assertions, comparison, FAILED, report, setting, side, WIDENED } from "./report-fixture.ts";
+import {
+  assertion,
+  assertions,
+  comparison,
+  FAILED,
+  report,
+  setting,
+  side,
+  WIDENED,
+} from "./report-fixture.ts";
 
 const READ = ["terminal", "markdown", "github", "html"] as const;
 
@@ -15,7 +24,13 @@ function shown(format: Format, one: SimulationReport): string {
 const PROMISE = "No changes. Head allows exactly what base allows.";
 const changed = side("head", {
   policies: [
-    { id: "eu-residency", digest: `sha256:${"9".repeat(64)}`, slot: "enforced", content: "rules", from: "head" },
+    {
+      id: "eu-residency",
+      digest: `sha256:${"9".repeat(64)}`,
+      slot: "enforced",
+      content: "rules",
+      from: "head",
+    },
   ],
 });
 const edits = comparison("equivalent", [{ ...WIDENED, words: ["edits_changed"] }]);
@@ -52,10 +67,18 @@ describe.each(READ)("%s promises that nothing changes", (format) => {
   });
 });
 
-test.each([...READ, "sarif", "junit"] as const)("%s distinguishes violations and views", (format) => {
-  const failed = assertion({ ...FAILED, message: "as declared, acme-eu reaches openai", violations: 4, classes: 8 });
-  const text = shown(format, report({ assertions: assertions([failed]) }));
-  expect(text).toContain("ooked at as declared and as if promoted");
-  expect(text).not.toMatch(/(?:classes|by 4), as declared and/);
-  expect(text).toMatch(/iolated by 4|violated`?:? *by 4 of 8 classes;/);
-});
+test.each([...READ, "sarif", "junit"] as const)(
+  "%s distinguishes violations and views",
+  (format) => {
+    const failed = assertion({
+      ...FAILED,
+      message: "as declared, acme-eu reaches openai",
+      violations: 4,
+      classes: 8,
+    });
+    const text = shown(format, report({ assertions: assertions([failed]) }));
+    expect(text).toContain("ooked at as declared and as if promoted");
+    expect(text).not.toMatch(/(?:classes|by 4), as declared and/);
+    expect(text).toMatch(/iolated by 4|violated`?:? *by 4 of 8 classes;/);
+  },
+);

@@ -1,7 +1,12 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listText, numberText, percentageText, shapesText } from "../../../../src/cli/terminal/amounts.ts";
+import {
+  listText,
+  numberText,
+  percentageText,
+  shapesText,
+} from "../../../../src/cli/terminal/amounts.ts";
 import {
   ACCESS_WORDING,
   changeWording,
@@ -10,7 +15,10 @@ import {
 } from "../../../../src/cli/simulate/formats/wording/change-wording.ts";
 import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
-import { explainCommand, shellArgument } from "../../../../src/simulate/explain/explain-arguments.ts";
+import {
+  explainCommand,
+  shellArgument,
+} from "../../../../src/simulate/explain/explain-arguments.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_KINDS } from "../../../../src/simulate/change-kind.ts";
 import { programAtHand } from "../../../support/at-hand.ts";
@@ -54,7 +62,9 @@ describe("amounts", () => {
 
 describe("kinds of changes", () => {
   test("every kind has its own title, and the worst gives the symbol", () => {
-    expect(new Set(CHANGE_KINDS.map((kind) => changeWording(kind).title)).size).toBe(CHANGE_KINDS.length);
+    expect(new Set(CHANGE_KINDS.map((kind) => changeWording(kind).title)).size).toBe(
+      CHANGE_KINDS.length,
+    );
     expect(new Set(Object.values(ACCESS_WORDING).map(({ title }) => title)).size).toBe(4);
     for (const kind of CHANGE_KINDS) expect(titleOf([kind])).toBe(changeWording(kind).title);
     expect(worstChange(["fallbacks_widened", "newly_denied"])).toBe("newly_denied");
@@ -98,10 +108,20 @@ describe("kinds of changes", () => {
     expect(policyDifferences(before, after)).toEqual([
       { mark: "+", id: "new", what: "new, enforced", digests: "" },
       { mark: "-", id: "gone", what: "gone, it was candidate", digests: "" },
-      { mark: "~", id: "changing", what: "enforced, its change waits to be promoted", digests: "1 → 2" },
+      {
+        mark: "~",
+        id: "changing",
+        what: "enforced, its change waits to be promoted",
+        digests: "1 → 2",
+      },
       { mark: "~", id: "ending", what: "enforced, its removal waits to be promoted", digests: "1" },
       { mark: "~", id: "moved", what: "candidate → enforced", digests: "" },
-      { mark: "~", id: "text", what: "enforced → enforced and candidate, text changed", digests: "1 → 2 and 3" },
+      {
+        mark: "~",
+        id: "text",
+        what: "enforced → enforced and candidate, text changed",
+        digests: "1 → 2 and 3",
+      },
     ]);
   });
 });
@@ -120,7 +140,9 @@ describe("commands", () => {
     expect(shellArgument(argument)).toBe(written);
   });
 
-  const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), { maxLength: 3 });
+  const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), {
+    maxLength: 3,
+  });
   const argument = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));
 
   test("nothing in them moves a cursor", () => {

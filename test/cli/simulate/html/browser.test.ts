@@ -15,7 +15,9 @@ import { EXPLAIN, largeReport, report } from "./report-fixture.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const executable =
-  process.env["CHROMIUM"] ?? NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ?? null;
+  process.env["CHROMIUM"] ??
+  NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ??
+  null;
 const FLAGS =
   "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 const reason = executable === null ? " (skipped: no Chromium here; CHROMIUM may name one)" : "";
@@ -59,7 +61,9 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
 
   afterEach(async () => {
     await context.page?.close();
-    const strange = requests.filter((url) => !url.startsWith("file:") || !url.split("#")[0]?.endsWith("/report.html"));
+    const strange = requests.filter(
+      (url) => !url.startsWith("file:") || !url.split("#")[0]?.endsWith("/report.html"),
+    );
     if (complaints.length > 0) throw new Error(`the browser complains: ${complaints.join("; ")}`);
     if (strange.length > 0) throw new Error(`the page requests ${strange.join(" ")}`);
   });
@@ -67,7 +71,10 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
   /** Opens a report as a file from a folder, as a reader of an artefact does. */
   async function open(value: SimulationReport, fragment = ""): Promise<Page> {
     const path = join(folder, "report.html");
-    writeFileSync(path, FORMATS.html(value, { colour: false, width: 80, reportDigest: "ab".repeat(32) }));
+    writeFileSync(
+      path,
+      FORMATS.html(value, { colour: false, width: 80, reportDigest: "ab".repeat(32) }),
+    );
     await pageOf().goto(pathToFileURL(path).href + fragment);
     return pageOf();
   }
@@ -131,7 +138,9 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     expect(await page.locator("img").count()).toBe(0);
     const names = await page.locator("#filter-route option").allTextContents();
     expect(names.filter((name) => name.includes("chat-fast"))).toHaveLength(1);
-    await page.locator("#filter-route").selectOption({ index: names.findIndex((name) => name.includes("chat-fast")) });
+    await page
+      .locator("#filter-route")
+      .selectOption({ index: names.findIndex((name) => name.includes("chat-fast")) });
     expect(await shownChanges(page)).toBe(1);
     await page.reload();
     expect(await shownChanges(page)).toBe(1);
@@ -213,7 +222,8 @@ function pixelOf(png: Buffer): string {
   const parts: Buffer[] = [];
   for (let at = 8; at < png.length;) {
     const length = png.readUInt32BE(at);
-    if (png.toString("latin1", at + 4, at + 8) === "IDAT") parts.push(png.subarray(at + 8, at + 8 + length));
+    if (png.toString("latin1", at + 4, at + 8) === "IDAT")
+      parts.push(png.subarray(at + 8, at + 8 + length));
     at += length + 12;
   }
   return `#${inflateSync(Buffer.concat(parts)).subarray(1, 4).toString("hex")}`;

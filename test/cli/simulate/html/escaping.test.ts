@@ -23,7 +23,9 @@ describe("names of the report", () => {
   test.each(HOSTILE)("stay in their element: %j", (taint) => {
     const page = FORMATS.html(tainted(report(), taint), CONTEXT);
     expect(skeletonOf(page)).toBe(skeleton);
-    expect(textOf(page)).toContain(`${printable(taint).toWellFormed()}acme`.replaceAll(/\s+/g, " "));
+    expect(textOf(page)).toContain(
+      `${printable(taint).toWellFormed()}acme`.replaceAll(/\s+/g, " "),
+    );
   });
 
   test("stay in their element, whatever they are", () => {
@@ -38,7 +40,9 @@ describe("names of the report", () => {
   test("reach the filter as a reader sees them", () => {
     for (const taint of HOSTILE) {
       const page = FORMATS.html(tainted(report(), taint), CONTEXT);
-      const facets = tokenize(page).flatMap(({ attributes }) => attributes.get("data-facets") ?? []);
+      const facets = tokenize(page).flatMap(
+        ({ attributes }) => attributes.get("data-facets") ?? [],
+      );
       const first: unknown = JSON.parse(facets.at(-1) ?? "");
       expect(first).toMatchObject({ route: [printable(`${taint}chat-large`).toWellFormed()] });
     }
@@ -70,7 +74,9 @@ describe("markup", () => {
   });
 
   test("nests without escaping twice, and writes nothing for null", () => {
-    expect(html`<p>${[html`<b>${"a&b"}</b>`, " ", 3, null]}</p>`.toString()).toBe("<p><b>a&amp;b</b> 3</p>");
+    expect(html`<p>${[html`<b>${"a&b"}</b>`, " ", 3, null]}</p>`.toString()).toBe(
+      "<p><b>a&amp;b</b> 3</p>",
+    );
   });
 
   test.each(["</script>", "</STYLE", "<!-- x"])("a style or script cannot hold %s", (text) => {

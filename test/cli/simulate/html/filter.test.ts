@@ -18,7 +18,10 @@ interface FilterScript {
   tally(
     rows: readonly Row[],
     state: State,
-  ): { readonly shown: readonly boolean[]; readonly counts: ReadonlyMap<Facet, ReadonlyMap<string, number>> };
+  ): {
+    readonly shown: readonly boolean[];
+    readonly counts: ReadonlyMap<Facet, ReadonlyMap<string, number>>;
+  };
 }
 
 /** The very text that the page carries. */
@@ -64,9 +67,12 @@ describe("the filter of the page", () => {
     );
   });
 
-  test.each(["", "#", "#assertions", "#declared-0a1b2c3d4e5f"])("leaves the anchor %j alone", (fragment) => {
-    expect(script.parseState(fragment)).toBeNull();
-  });
+  test.each(["", "#", "#assertions", "#declared-0a1b2c3d4e5f"])(
+    "leaves the anchor %j alone",
+    (fragment) => {
+      expect(script.parseState(fragment)).toBeNull();
+    },
+  );
 
   test.each([
     ["#tab=elsewhere&route=a", { route: "a" }],
@@ -77,7 +83,9 @@ describe("the filter of the page", () => {
   });
 
   const matches = (each: Row, wanted: State): boolean =>
-    FACETS.every((facet) => wanted[facet] === "" || (each.facets[facet]?.includes(wanted[facet]) ?? true)) &&
+    FACETS.every(
+      (facet) => wanted[facet] === "" || (each.facets[facet]?.includes(wanted[facet]) ?? true),
+    ) &&
     wanted.q
       .toLowerCase()
       .split(" ")
@@ -109,6 +117,8 @@ describe("the filter of the page", () => {
 
   test("is a script that parses, and stands in a page as it is", () => {
     expect(() => new Script(PAGE_SCRIPT)).not.toThrow();
-    expect(PAGE_SCRIPT).not.toMatch(/<\/|<!--|innerHTML|outerHTML|insertAdjacent|eval\(|new Function/);
+    expect(PAGE_SCRIPT).not.toMatch(
+      /<\/|<!--|innerHTML|outerHTML|insertAdjacent|eval\(|new Function/,
+    );
   });
 });

@@ -7,7 +7,8 @@ import { comparison, dataPath, denied, group, report } from "./report-fixture.ts
 const CONTEXT = { colour: false, width: 80, reportDigest: "ab".repeat(32) };
 const page = FORMATS.html(report(), CONTEXT);
 const opened = (text: string) => tokenize(text).filter(({ kind }) => kind === "open");
-const valuesOf = (text: string, name: string) => opened(text).flatMap(({ attributes }) => attributes.get(name) ?? []);
+const valuesOf = (text: string, name: string) =>
+  opened(text).flatMap(({ attributes }) => attributes.get(name) ?? []);
 
 const REPORTS = {
   full: report(),
@@ -27,7 +28,9 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
   const text = FORMATS.html(value, CONTEXT);
 
   test("requests nothing from a network", () => {
-    expect(text).not.toMatch(/https?:|url\(|@import|\/\/[a-z]|<link|<img|<iframe|fetch\(|XMLHttpRequest|sendBeacon/i);
+    expect(text).not.toMatch(
+      /https?:|url\(|@import|\/\/[a-z]|<link|<img|<iframe|fetch\(|XMLHttpRequest|sendBeacon/i,
+    );
     expect(valuesOf(text, "src")).toEqual([]);
     expect(valuesOf(text, "href").filter((href) => !href.startsWith("#"))).toEqual([]);
   });
@@ -51,7 +54,10 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
   test("has each id once, and every label, anchor and heading that is pointed at", () => {
     const ids = valuesOf(text, "id");
     expect(new Set(ids).size).toBe(ids.length);
-    const wanted = [...valuesOf(text, "aria-labelledby"), ...valuesOf(text, "href").map((href) => href.slice(1))];
+    const wanted = [
+      ...valuesOf(text, "aria-labelledby"),
+      ...valuesOf(text, "href").map((href) => href.slice(1)),
+    ];
     expect(wanted.filter((id) => !id.includes("=") && !ids.includes(id))).toEqual([]);
   });
 
@@ -60,11 +66,24 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
     for (const landmark of ["main", "nav", "footer", "h1"])
       expect(tags.filter((tag) => tag === landmark)).toEqual([landmark]);
     const levels = tags.filter((tag) => /^h[1-6]$/.test(tag)).map((tag) => Number(tag[1]));
-    expect(levels.filter((level, index) => index > 0 && level - (levels[index - 1] ?? 0) > 1)).toEqual([]);
+    expect(
+      levels.filter((level, index) => index > 0 && level - (levels[index - 1] ?? 0) > 1),
+    ).toEqual([]);
   });
 
   test("has no block in a paragraph, which would end it early", () => {
-    const blocks = new Set(["div", "details", "ul", "ol", "dl", "p", "table", "section", "article", "h4"]);
+    const blocks = new Set([
+      "div",
+      "details",
+      "ul",
+      "ol",
+      "dl",
+      "p",
+      "table",
+      "section",
+      "article",
+      "h4",
+    ]);
     let inParagraph = false;
     const bad: string[] = [];
     for (const { kind, value: tag } of tokenize(text)) {
@@ -76,7 +95,9 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
 
   test("gives every table a caption and every heading of one a scope", () => {
     const all = opened(text);
-    expect(all.filter((token) => token.value === "th" && !token.attributes.has("scope"))).toEqual([]);
+    expect(all.filter((token) => token.value === "th" && !token.attributes.has("scope"))).toEqual(
+      [],
+    );
     const amount = (tag: string) => all.filter((token) => token.value === tag).length;
     expect(amount("caption")).toBe(amount("table"));
   });
@@ -143,21 +164,29 @@ describe("what the page says", () => {
     const ids = valuesOf(page, "id");
     for (const { id } of declared.groups) expect(ids).toContain(`declared-${id}`);
     for (const { id } of promoted.groups) expect(ids).toContain(`promoted-${id}`);
-    expect(valuesOf(page, "data-facets")).toHaveLength(declared.groups.length + promoted.groups.length + 3);
+    expect(valuesOf(page, "data-facets")).toHaveLength(
+      declared.groups.length + promoted.groups.length + 3,
+    );
   });
 
   test("an incomplete report says so before anything else, and what was cut", () => {
     const text = textOf(FORMATS.html(REPORTS.incomplete, CONTEXT));
     expect(text).toContain("INCOMPLETE: not every class of requests was decided.");
     expect(text).toMatch(/decided.*needs 4 of 20 values/);
-    expect(text.indexOf("INCOMPLETE: not every class")).toBeLessThan(text.indexOf("New data paths"));
+    expect(text.indexOf("INCOMPLETE: not every class")).toBeLessThan(
+      text.indexOf("New data paths"),
+    );
   });
 
   test("what both views have in common is there once, for both", () => {
     const { declared } = report();
     const text = FORMATS.html(report({ promoted: declared }), CONTEXT);
-    expect(valuesOf(text, "class").filter((each) => each.startsWith("panel"))).toEqual(["panel declared promoted"]);
-    expect(textOf(text)).toContain("As if 1 candidate was promoted (web-search): the same changes.");
+    expect(valuesOf(text, "class").filter((each) => each.startsWith("panel"))).toEqual([
+      "panel declared promoted",
+    ]);
+    expect(textOf(text)).toContain(
+      "As if 1 candidate was promoted (web-search): the same changes.",
+    );
   });
 
   test("an empty report says that nothing changes", () => {
@@ -175,7 +204,9 @@ describe("what the page says", () => {
       changed_classes: 1,
       changed_shapes: "1",
       words: [{ word: "indeterminate_new", classes: 1, shapes: "1" }],
-      groups: [group("4a1b2c3d4e5f", ["indeterminate_new"], { classes: 1, shapes: "1", head: denied() })],
+      groups: [
+        group("4a1b2c3d4e5f", ["indeterminate_new"], { classes: 1, shapes: "1", head: denied() }),
+      ],
     });
     const text = textOf(FORMATS.html(report({ declared }), CONTEXT));
     expect(text).toContain("INDETERMINATE: in 1 class a policy cannot be evaluated any more.");
@@ -184,7 +215,9 @@ describe("what the page says", () => {
 
   test("long lists are folded, not cut", () => {
     const workspaces = Array.from({ length: 40 }, (_, index) => `workspace-${index}`);
-    const declared = comparison({ groups: [group("5a1b2c3d4e5f", ["newly_denied"], { workspaces })] });
+    const declared = comparison({
+      groups: [group("5a1b2c3d4e5f", ["newly_denied"], { workspaces })],
+    });
     const text = textOf(FORMATS.html(report({ declared, promoted: comparison() }), CONTEXT));
     expect(text).toContain("and 28 more");
     for (const workspace of workspaces) expect(text).toContain(workspace);

@@ -1,6 +1,8 @@
 import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
 
-/** Members with values of ours, which decide what stands where; everything else is somebody's text. */
+/**
+ * Members with values of ours, which decide what stands where; everything else is somebody's text.
+ */
 const OWN_MEMBERS = new Set(
   "format word words access outcome status what standpoint slot severity balance shapes changed_shapes reasoningEffort effect gate".split(
     " ",
@@ -33,14 +35,20 @@ export const HOSTILE = [
   "__proto__",
 ];
 
-/** The report with something put before every text that is not ours: as long as that is the same everywhere, equal stays equal. */
+/**
+ * The report with something put before every text that is not ours: as long as that is the same
+ * everywhere, equal stays equal.
+ */
 export function tainted(value: SimulationReport, taint: string): SimulationReport {
   const own = (key: string): boolean => OWN_MEMBERS.has(key);
   const visit = (part: unknown, key: string, owner: unknown): unknown => {
-    if (typeof part === "string") return own(key) || isFindingKind(key, owner) ? part : taint + part;
+    if (typeof part === "string")
+      return own(key) || isFindingKind(key, owner) ? part : taint + part;
     if (Array.isArray(part)) return part.map((each) => visit(each, key, part));
     if (part === null || typeof part !== "object") return part;
-    return Object.fromEntries(Object.entries(part).map(([name, each]) => [name, visit(each, name, part)]));
+    return Object.fromEntries(
+      Object.entries(part).map(([name, each]) => [name, visit(each, name, part)]),
+    );
   };
   return visit(value, "", null) as SimulationReport;
 }

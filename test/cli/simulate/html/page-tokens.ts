@@ -1,4 +1,7 @@
-/** What a browser's tokenizer makes of a page, as far as the pages of `formatHtml` go: strict, so that anything odd throws. */
+/**
+ * What a browser's tokenizer makes of a page, as far as the pages of `formatHtml` go: strict, so
+ * that anything odd throws.
+ */
 export interface Token {
   readonly kind: "open" | "close" | "text";
   /** The tag, or the text with its character references resolved. */
@@ -8,10 +11,19 @@ export interface Token {
 
 const VOID = new Set(["meta", "input", "br", "rect"]);
 const RAW = new Set(["style", "script"]);
-const REFERENCES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+const REFERENCES: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  "#39": "'",
+};
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 
-/** @throws Error on a bare `<` or `&`, an attribute without double quotes, or elements that do not nest. */
+/**
+ * @throws Error on a bare `<` or `&`, an attribute without double quotes, or elements that do not
+ * nest.
+ */
 export function tokenize(page: string): readonly Token[] {
   const tokens: Token[] = [];
   const open: string[] = [];
@@ -61,7 +73,9 @@ export function skeletonOf(page: string): string {
 export function textOf(page: string): string {
   const tokens = tokenize(page);
   return tokens
-    .filter(({ kind, value }, index) => (kind === "text" ? !RAW.has(tokens[index - 1]?.value ?? "") : value === "br"))
+    .filter(({ kind, value }, index) =>
+      kind === "text" ? !RAW.has(tokens[index - 1]?.value ?? "") : value === "br",
+    )
     .map(({ kind, value }) => (kind === "text" ? value : " "))
     .join("")
     .replaceAll(/\s+/g, " ");

@@ -11,7 +11,9 @@ function luminance(colour: string): number {
 }
 
 function contrast(left: string, right: string): number {
-  const [light = 0, dark = 0] = [luminance(left), luminance(right)].toSorted((one, other) => other - one);
+  const [light = 0, dark = 0] = [luminance(left), luminance(right)].toSorted(
+    (one, other) => other - one,
+  );
   return (light + 0.05) / (dark + 0.05);
 }
 

@@ -12,15 +12,38 @@ import type {
 
 /** Reports for the tests of the page: everything a report may say, said once. */
 
-export function candidate(endpoint: string, model = "gpt-5", provider = "openai-eu", region = "eu"): CandidateReport {
-  return { endpoint, model, provider, region, tier: 0, balance: "order", weight: 1, host: `${provider}.example` };
+export function candidate(
+  endpoint: string,
+  model = "gpt-5",
+  provider = "openai-eu",
+  region = "eu",
+): CandidateReport {
+  return {
+    endpoint,
+    model,
+    provider,
+    region,
+    tier: 0,
+    balance: "order",
+    weight: 1,
+    host: `${provider}.example`,
+  };
 }
 
 export function routed(...plan: readonly CandidateReport[]): ResultReport {
-  return { outcome: "route", plan, denial: null, edits: { max_output_tokens: null, strip_fields: [] } };
+  return {
+    outcome: "route",
+    plan,
+    denial: null,
+    edits: { max_output_tokens: null, strip_fields: [] },
+  };
 }
 
-export function denied(policy = "eu-residency", constraint = "processed_in_eu", reason = "NOT_IN_EU"): ResultReport {
+export function denied(
+  policy = "eu-residency",
+  constraint = "processed_in_eu",
+  reason = "NOT_IN_EU",
+): ResultReport {
   return { outcome: "deny", plan: [], denial: { policy, constraint, reason }, edits: null };
 }
 
@@ -44,9 +67,21 @@ export function point(change: Partial<SampleRequest> = {}): SampleRequest {
   };
 }
 
-export const EXPLAIN = ["explain", "--workspace", "acme", "--route", "chat-large", "--label", "it's here"];
+export const EXPLAIN = [
+  "explain",
+  "--workspace",
+  "acme",
+  "--route",
+  "chat-large",
+  "--label",
+  "it's here",
+];
 
-export function group(id: string, kinds: readonly ChangeKind[], change: Partial<ChangeGroup> = {}): ChangeGroup {
+export function group(
+  id: string,
+  kinds: readonly ChangeKind[],
+  change: Partial<ChangeGroup> = {},
+): ChangeGroup {
   return {
     id,
     words: kinds,
@@ -146,7 +181,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     commit: "1f3bb83a0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
     table_revision: "r-5f2c9d81e6a7",
     policies: [
-      { id: "eu-residency", digest: "sha256:3b1f".padEnd(71, "a"), slot: "enforced", content: "rules", from: "base" },
+      {
+        id: "eu-residency",
+        digest: "sha256:3b1f".padEnd(71, "a"),
+        slot: "enforced",
+        content: "rules",
+        from: "base",
+      },
     ],
     warnings: [],
   };
@@ -160,7 +201,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
       table_revision: "r-77ab09c3d2f1",
       policies: [
         ...base.policies,
-        { id: "web-search", digest: "sha256:9c0e".padEnd(71, "b"), slot: "candidate", content: "rules", from: "head" },
+        {
+          id: "web-search",
+          digest: "sha256:9c0e".padEnd(71, "b"),
+          slot: "candidate",
+          content: "rules",
+          from: "head",
+        },
       ],
       warnings: [
         {
@@ -181,7 +228,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
       classes: 3184,
       shapes: "1926400",
       dimensions: [
-        { name: "workspace", values: 12, distinguished: 7, read_by: ["table", "policy:eu-residency"], reason: null },
+        {
+          name: "workspace",
+          values: 12,
+          distinguished: 7,
+          read_by: ["table", "policy:eu-residency"],
+          reason: null,
+        },
         {
           name: "needs",
           values: 20,
@@ -204,8 +257,13 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
         { word: "reason_changed", classes: 4, shapes: "5120" },
       ],
       groups: DECLARED_GROUPS,
-      new_data_paths: [dataPath(), dataPath({ workspace: "retail", operation: "responses", seen: 0 })],
-      lost_data_paths: [dataPath({ workspace: "research", provider: "openai-eu", region: "eu", seen: null })],
+      new_data_paths: [
+        dataPath(),
+        dataPath({ workspace: "retail", operation: "responses", seen: 0 }),
+      ],
+      lost_data_paths: [
+        dataPath({ workspace: "research", provider: "openai-eu", region: "eu", seen: null }),
+      ],
     }),
     promoted: comparison({
       access: "less_permissive",
@@ -293,7 +351,12 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           message: "Two classes gain a provider.",
           example: null,
           explain: null,
-          waiver: { until: "2026-12-31", reason: "Migration of research.", owner: "group:platform", expired: false },
+          waiver: {
+            until: "2026-12-31",
+            reason: "Migration of research.",
+            owner: "group:platform",
+            expired: false,
+          },
           place: { file: "policies/assertions.yaml", line: 20, column: 3 },
         },
       ],
@@ -316,7 +379,15 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           missing: ["NOT_IN_EU", "IN_OFFICE_HOURS"],
           place: { file: "policies/assertions.yaml", line: 2, column: 1 },
         },
-        { what: "routes", covered: 0, of: 0, required: null, status: "PASS", missing: [], place: null },
+        {
+          what: "routes",
+          covered: 0,
+          of: 0,
+          required: null,
+          status: "PASS",
+          missing: [],
+          place: null,
+        },
       ],
     },
     ...change,
@@ -331,7 +402,10 @@ export function largeReport(groups: number): SimulationReport {
       routes: [`route-${index % 200}`],
       workspaces: [`workspace-${index % 50}`, `workspace-${(index + 7) % 50}`],
       base: routed(GPT_EU, MISTRAL, GPT_US),
-      head: index % kinds.length === 0 ? denied() : routed(GPT_EU, candidate(`gpt-${index}`), MISTRAL, GPT_US),
+      head:
+        index % kinds.length === 0
+          ? denied()
+          : routed(GPT_EU, candidate(`gpt-${index}`), MISTRAL, GPT_US),
       conditions: [{ dimension: "needs", values: ["tools"] }],
     }),
   );

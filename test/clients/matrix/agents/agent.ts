@@ -18,7 +18,10 @@ export interface Agent {
   readonly program: string;
   /** Protocol that the agent speaks to a route of this name. */
   readonly surface: Protocol;
-  /** Name of the route: a vendor's model, because agents take windows, prices and abilities from such names. */
+  /**
+   * Name of the route: a vendor's model, because agents take windows, prices and abilities from
+   * such names.
+   */
   readonly model: string;
   /** Name of a route over another protocol, where it must not be the vendor's. */
   readonly translated?: string;

@@ -1,6 +1,9 @@
 import type { Agent } from "./agent.ts";
 
-/** Every coding agent that is tried: a new one, or a new way to set one up, is one row. `docs/coding-agents.md` shows the same settings. */
+/**
+ * Every coding agent that is tried: a new one, or a new way to set one up, is one row.
+ * `docs/coding-agents.md` shows the same settings.
+ */
 export const AGENTS: readonly Agent[] = [
   {
     name: "Claude Code",
@@ -28,7 +31,12 @@ export const AGENTS: readonly Agent[] = [
     translated: "code",
     model: "gpt-5.5",
     expected: { refused: 6, survivesCut: true, survivesOverflow: false },
-    arguments: (prompt) => ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
+    arguments: (prompt) => [
+      "exec",
+      "--skip-git-repo-check",
+      "--dangerously-bypass-approvals-and-sandbox",
+      prompt,
+    ],
     environment: ({ key }) => ({ SIGNALBOX_KEY: key }),
     files: ({ url, model }) => ({
       ".codex/config.toml": `model = "${model}"
@@ -148,7 +156,13 @@ function continueWith(name: string, surface: Agent["surface"], route: string): A
       ...(surface === "responses" ? { silentCut: true as const } : {}),
       survivesOverflow: false,
     },
-    arguments: (prompt, { home }) => ["-p", prompt, "--auto", "--config", `${home}/.continue/config.yaml`],
+    arguments: (prompt, { home }) => [
+      "-p",
+      prompt,
+      "--auto",
+      "--config",
+      `${home}/.continue/config.yaml`,
+    ],
     environment: () => ({}),
     files: ({ url, key, model }) => ({
       ".continue/config.yaml": `name: signalbox

@@ -15,8 +15,13 @@ export interface Counted {
 /** Characters of an error that are kept. */
 const KEPT = 600;
 
-/** Passes every request on to the router, and writes down what was requested and how it was answered. */
-export async function startCounter(target: string): Promise<{ readonly url: string; readonly counted: Counted[] }> {
+/**
+ * Passes every request on to the router, and writes down what was requested and how it was
+ * answered.
+ */
+export async function startCounter(
+  target: string,
+): Promise<{ readonly url: string; readonly counted: Counted[] }> {
   const { hostname, port } = new URL(target);
   const counted: Counted[] = [];
   const server = createServer((incoming, response) => {

@@ -20,7 +20,10 @@ export interface Run {
   readonly proof: string | null;
 }
 
-/** Runs an agent without a terminal in an empty project, and kills it and its children after {@link LONGEST_RUN}. */
+/**
+ * Runs an agent without a terminal in an empty project, and kills it and its children after
+ * {@link LONGEST_RUN}.
+ */
 export async function runAgent(
   agent: Agent,
   program: string,
@@ -40,7 +43,13 @@ export async function runAgent(
   const child = spawn(program, agent.arguments(prompt, paths), {
     cwd: project,
     // Nothing of the developer's own settings, keys and proxies.
-    env: { PATH: process.env["PATH"], HOME: paths.home, TERM: "dumb", NO_COLOR: "1", ...agent.environment(paths) },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: paths.home,
+      TERM: "dumb",
+      NO_COLOR: "1",
+      ...agent.environment(paths),
+    },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

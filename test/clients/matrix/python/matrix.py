@@ -1,6 +1,6 @@
 """What the official Python clients make of refusals and faults, one line of JSON for each thing tried.
 
-Called by test/clients/matrix/python.test.ts with the address and the keys in the environment. The route of a thing is named after its case
+Called by test/clients/matrix/python.long.test.ts with the address and the keys in the environment. The route of a thing is named after its case
 and surface: `spent-chat`. Retries are those of the libraries, but without the waits between them.
 """
 

@@ -12,7 +12,10 @@ export interface Answer {
   readonly whole: object;
 }
 
-/** An answer in the protocol of the request. Texts come in two pieces, so that a stream can break after the first. */
+/**
+ * An answer in the protocol of the request. Texts come in two pieces, so that a stream can break
+ * after the first.
+ */
 export function answerOf(requested: Requested, turn: Turn, usage: Usage, number: number): Answer {
   return RENDERERS[requested.protocol]({ model: requested.model, turn, usage, id: String(number) });
 }
@@ -46,7 +49,11 @@ function chat({ model, turn, usage: used, id }: Said): Answer {
   };
   const call =
     turn.kind === "call"
-      ? { id: `call_${id}`, type: "function", function: { name: turn.name, arguments: JSON.stringify(turn.input) } }
+      ? {
+          id: `call_${id}`,
+          type: "function",
+          function: { name: turn.name, arguments: JSON.stringify(turn.input) },
+        }
       : null;
   const finish = call === null ? "stop" : "tool_calls";
   const chunk = (delta: object, reason: string | null = null): string =>
@@ -58,7 +65,9 @@ function chat({ model, turn, usage: used, id }: Said): Answer {
   const said = turn.kind === "text" ? halves(turn.text).map((content) => chunk({ content })) : [];
   const called = call === null ? [] : [chunk({ tool_calls: [{ index: 0, ...call }] })];
   const message =
-    call === null ? { content: turn.kind === "text" ? turn.text : "" } : { content: null, tool_calls: [call] };
+    call === null
+      ? { content: turn.kind === "text" ? turn.text : "" }
+      : { content: null, tool_calls: [call] };
   return {
     events: [
       chunk({ role: "assistant", content: "" }),
@@ -94,7 +103,10 @@ function messages({ model, turn, usage: used, id }: Said): Answer {
       : [{ type: "input_json_delta", partial_json: JSON.stringify(turn.input) }];
   return {
     events: [
-      named({ type: "message_start", message: { ...message, ...NOTHING_YET, usage: { ...usage, output_tokens: 1 } } }),
+      named({
+        type: "message_start",
+        message: { ...message, ...NOTHING_YET, usage: { ...usage, output_tokens: 1 } },
+      }),
       named({ type: "content_block_start", index: 0, content_block: begun }),
       ...deltas.map((delta) => named({ type: "content_block_delta", index: 0, delta })),
       named({ type: "content_block_stop", index: 0 }),
@@ -113,8 +125,19 @@ function responses({ model, turn, usage: used, id }: Said): Answer {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: used.input + used.output,
   };
-  const response = { id: `resp_${id}`, object: "response", created_at: 1_767_225_600, model, error: null };
-  const part = (text: string): object => ({ type: "output_text", text, annotations: [], logprobs: [] });
+  const response = {
+    id: `resp_${id}`,
+    object: "response",
+    created_at: 1_767_225_600,
+    model,
+    error: null,
+  };
+  const part = (text: string): object => ({
+    type: "output_text",
+    text,
+    annotations: [],
+    logprobs: [],
+  });
   const message = { type: "message", id: `msg_${id}`, role: "assistant" };
   const call = { type: "function_call", id: `fc_${id}`, call_id: `call_${id}` };
   const item =
@@ -137,22 +160,42 @@ function responses({ model, turn, usage: used, id }: Said): Answer {
             delta,
             logprobs: [],
           })),
-          { type: "response.output_text.done", ...at, content_index: 0, text: turn.text, logprobs: [] },
+          {
+            type: "response.output_text.done",
+            ...at,
+            content_index: 0,
+            text: turn.text,
+            logprobs: [],
+          },
           { type: "response.content_part.done", ...at, content_index: 0, part: part(turn.text) },
         ]
       : [
-          { type: "response.function_call_arguments.delta", ...at, delta: JSON.stringify(turn.input) },
-          { type: "response.function_call_arguments.done", ...at, arguments: JSON.stringify(turn.input) },
+          {
+            type: "response.function_call_arguments.delta",
+            ...at,
+            delta: JSON.stringify(turn.input),
+          },
+          {
+            type: "response.function_call_arguments.done",
+            ...at,
+            arguments: JSON.stringify(turn.input),
+          },
         ];
   const whole = { ...response, status: "completed", output: [item], usage };
   const events = [
-    { type: "response.created", response: { ...response, status: "in_progress", output: [], usage: null } },
+    {
+      type: "response.created",
+      response: { ...response, status: "in_progress", output: [], usage: null },
+    },
     { type: "response.output_item.added", output_index: 0, item: begun },
     ...inside,
     { type: "response.output_item.done", output_index: 0, item },
     { type: "response.completed", response: whole },
   ];
-  return { events: events.map((event, index) => named({ ...event, sequence_number: index })), whole };
+  return {
+    events: events.map((event, index) => named({ ...event, sequence_number: index })),
+    whole,
+  };
 }
 
 const RENDERERS = { chat, messages, responses };

@@ -32,8 +32,9 @@ export interface Playing {
   /** Whether the fault is over; evaluated at every call. */
   readonly isOver?: () => boolean;
   /**
-   * The client sends no tools, and every answer is its last. That of others is the one after a tool's result: agents have titles and summaries
-   * written beside it, without tools, whose failure is not visible.
+   * The client sends no tools, and every answer is its last. That of others is the one after a
+   * tool's result: agents have titles and summaries written beside it, without tools, whose failure
+   * is not visible.
    */
   readonly toolless?: boolean;
 }
@@ -58,7 +59,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const { url } = await startUpstream(async (response, call) => {
     const protocol = protocolOf(call.path);
     const body: unknown = JSON.parse(call.body);
-    if (protocol === null || !isJsonObject(body)) return answerJson(response, { error: { message: "no" } }, 404);
+    if (protocol === null || !isJsonObject(body))
+      return answerJson(response, { error: { message: "no" } }, 404);
     if (call.path.includes("/count_tokens")) return answerJson(response, { input_tokens: 100 });
     const requested = readRequested(protocol, body);
     const state = states.get(requested.model) ?? { ...HEALTHY, script: "plain", faults: 0 };
@@ -66,7 +68,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const isLast = state.toolless || requested.hasResult;
     calls += 1;
     if (script === "held") while (!state.isOver() && !response.destroyed) await moment();
-    if (script === "unavailable" && !state.isOver()) return answerJson(response, { error: { message: "no" } }, 503);
+    if (script === "unavailable" && !state.isOver())
+      return answerJson(response, { error: { message: "no" } }, 503);
     if (script === "overflow" && isLast && state.faults === 0) {
       state.faults += 1;
       return answerJson(response, OVERFLOWS[protocol], 400);
@@ -75,13 +78,15 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const usage = { input: script === "expensive" ? 100_000 : 1_000, output: 20 };
     const { events, whole } = answerOf(requested, turn, usage, calls);
     if (!requested.stream) return answerJson(response, whole);
-    const isCut = isLast && (script === "cut-always" || (script === "cut-once" && state.faults === 0));
+    const isCut =
+      isLast && (script === "cut-always" || (script === "cut-once" && state.faults === 0));
     if (isCut) state.faults += 1;
     return stream(response, events, isCut ? CUT_AFTER[protocol] : events.length);
   });
   return {
     url,
-    play: (model, script, playing = {}) => void states.set(model, { ...HEALTHY, ...playing, script, faults: 0 }),
+    play: (model, script, playing = {}) =>
+      void states.set(model, { ...HEALTHY, ...playing, script, faults: 0 }),
   };
 }
 
@@ -97,7 +102,10 @@ function protocolOf(path: string): Protocol | null {
   return /\/messages(\/count_tokens)?(\?|$)/.test(path) ? "messages" : null;
 }
 
-/** A command first, where a tool can run it; then text. Agents without tools take the file from the text. */
+/**
+ * A command first, where a tool can run it; then text. Agents without tools take the file from the
+ * text.
+ */
 function turnOf({ shell, hasResult }: Requested): Turn {
   if (shell !== null && !hasResult) return shell(`echo ${PROOF.text} > ${PROOF.file}`);
   if (shell !== null) return { kind: "text", text: LAST_TEXT };
@@ -128,7 +136,8 @@ const OVERFLOWS: Readonly<Record<Protocol, object>> = {
   },
   responses: {
     error: {
-      message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+      message:
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
       type: "invalid_request_error",
       param: "input",
       code: "context_length_exceeded",
@@ -136,6 +145,9 @@ const OVERFLOWS: Readonly<Record<Protocol, object>> = {
   },
   messages: {
     type: "error",
-    error: { type: "invalid_request_error", message: "prompt is too long: 200001 tokens > 200000 maximum" },
+    error: {
+      type: "invalid_request_error",
+      message: "prompt is too long: 200001 tokens > 200000 maximum",
+    },
   },
 };

@@ -15,7 +15,10 @@ export interface Requested {
   readonly protocol: Protocol;
   readonly model: string;
   readonly stream: boolean;
-  /** The tool that runs a shell command, and the input that makes it run one; `null` where the request offers none. */
+  /**
+   * The tool that runs a shell command, and the input that makes it run one; `null` where the
+   * request offers none.
+   */
   readonly shell: ((command: string) => Turn) | null;
   /** The conversation has the result of a tool. */
   readonly hasResult: boolean;
@@ -31,16 +34,27 @@ export function readRequested(protocol: Protocol, body: JsonObject): Requested {
   };
 }
 
-/** Marks of a tool's result in the three protocols. Texts of users have their quotes escaped and cannot look like it. */
-const RESULTS = /"role":"tool"|"type":"tool_result"|"type":"(?:function_call|custom_tool_call)_output"/;
+/**
+ * Marks of a tool's result in the three protocols. Texts of users have their quotes escaped and
+ * cannot look like it.
+ */
+const RESULTS =
+  /"role":"tool"|"type":"tool_result"|"type":"(?:function_call|custom_tool_call)_output"/;
 
-/** Agents name their shell and its member differently: the first tool with a member for a command is taken. */
+/**
+ * Agents name their shell and its member differently: the first tool with a member for a command is
+ * taken.
+ */
 function shellOf(tools: unknown): Requested["shell"] {
   for (const { name, schema } of toolsOf(tools)) {
     const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
     const member = Object.keys(properties).find((key) => /^(command|cmd|commands)$/.test(key));
     if (member === undefined) continue;
-    return (command) => ({ kind: "call", name, input: inputOf(schema, properties, member, command) });
+    return (command) => ({
+      kind: "call",
+      name,
+      input: inputOf(schema, properties, member, command),
+    });
   }
   return null;
 }
@@ -50,19 +64,29 @@ interface Tool {
   readonly schema: JsonObject;
 }
 
-/** Chat nests its tools in `function`, responses groups some in namespaces, and messages says `input_schema`. */
+/**
+ * Chat nests its tools in `function`, responses groups some in namespaces, and messages says
+ * `input_schema`.
+ */
 function toolsOf(tools: unknown): readonly Tool[] {
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((tool: unknown): readonly Tool[] => {
     if (!isJsonObject(tool)) return [];
     const named = isJsonObject(tool["function"]) ? tool["function"] : tool;
     const schema = named["parameters"] ?? named["input_schema"];
-    return typeof named["name"] === "string" && isJsonObject(schema) ? [{ name: named["name"], schema }] : [];
+    return typeof named["name"] === "string" && isJsonObject(schema)
+      ? [{ name: named["name"], schema }]
+      : [];
   });
 }
 
 /** The command in its member, and a plain value in every other member that is required. */
-function inputOf(schema: JsonObject, properties: JsonObject, member: string, command: string): JsonObject {
+function inputOf(
+  schema: JsonObject,
+  properties: JsonObject,
+  member: string,
+  command: string,
+): JsonObject {
   const required = Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
   const input: Record<string, JsonValue> = {};
   for (const name of required) input[name] = plainValue(properties[name]);

@@ -46,7 +46,10 @@ export const cacheMark: fc.Arbitrary<CacheMark | null> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<CacheMark>({ ttl: null }, { ttl: "5m" }, { ttl: "1h" }) },
 );
 
-/** No turn is empty: protocols differ in what they make of blank text, and their own tests are about that. */
+/**
+ * No turn is empty: protocols differ in what they make of blank text, and their own tests are about
+ * that.
+ */
 const filledText = someText.filter((text) => text.trim() !== "");
 
 const textPart: fc.Arbitrary<TextPart> = fc.record({
@@ -61,7 +64,9 @@ function imagePart(allowed: Allowed): fc.Arbitrary<ImagePart> {
   return fc.record({
     kind: fc.constant("image" as const),
     source: allowed.has("image_url") ? fc.oneof(byValue, byName) : byValue,
-    detail: allowed.has("image_detail") ? fc.constantFrom(null, "auto", "low", "high") : fc.constantFrom(null, "auto"),
+    detail: allowed.has("image_detail")
+      ? fc.constantFrom(null, "auto", "low", "high")
+      : fc.constantFrom(null, "auto"),
     cache: cacheMark,
   });
 }
@@ -71,7 +76,8 @@ function filePart(allowed: Allowed): fc.Arbitrary<FilePart> {
     { kind: "base64", mediaType: "application/pdf", data: PDF },
     { kind: "base64", mediaType: "text/plain", data: NOTE },
   ];
-  if (allowed.has("file_of_other_type")) values.push({ kind: "base64", mediaType: "text/csv", data: NOTE });
+  if (allowed.has("file_of_other_type"))
+    values.push({ kind: "base64", mediaType: "text/csv", data: NOTE });
   const byValue = fc.constantFrom(...values);
   const byName = fc.constant({ kind: "url", url: "https://files.example/a.pdf" } as const);
   return fc.record({
@@ -87,7 +93,11 @@ function inputPart(allowed: Allowed): fc.Arbitrary<InputPart> {
   if (allowed.can("image_input")) parts.push(imagePart(allowed));
   if (allowed.can("file_input")) parts.push(filePart(allowed));
   if (allowed.can("audio_input")) {
-    parts.push(fc.constantFrom("wav", "mp3").map((format) => ({ kind: "audio", format, data: NOTE }) as const));
+    parts.push(
+      fc
+        .constantFrom("wav", "mp3")
+        .map((format) => ({ kind: "audio", format, data: NOTE }) as const),
+    );
   }
   return fc.oneof(...parts);
 }
@@ -150,7 +160,9 @@ interface Call {
 function calls(allowed: Allowed): fc.Arbitrary<readonly Call[]> {
   if (!allowed.can("tools")) return fc.constant([]);
   const withFiles = allowed.has("tool_result_files") && allowed.can("image_input");
-  const part: fc.Arbitrary<TextPart | ImagePart> = withFiles ? fc.oneof(textPart, imagePart(allowed)) : textPart;
+  const part: fc.Arbitrary<TextPart | ImagePart> = withFiles
+    ? fc.oneof(textPart, imagePart(allowed))
+    : textPart;
   return fc.array(
     fc
       .record({
@@ -171,16 +183,25 @@ function calls(allowed: Allowed): fc.Arbitrary<readonly Call[]> {
   );
 }
 
-/** A conversation that every protocol's API would take: calls are answered at once, and a user or a result stands last. */
+/**
+ * A conversation that every protocol's API would take: calls are answered at once, and a user or a
+ * result stands last.
+ */
 export function turnsFor(allowed: Allowed): fc.Arbitrary<readonly Turn[]> {
   if (!allowed.has("conversation")) {
     const name = fc.constantFrom(null, "ann");
     return fc
-      .record({ role: fc.constant("user" as const), name, content: fc.array(textPart, { minLength: 1, maxLength: 2 }) })
+      .record({
+        role: fc.constant("user" as const),
+        name,
+        content: fc.array(textPart, { minLength: 1, maxLength: 2 }),
+      })
       .map((turn) => [turn]);
   }
   const exchange = fc.record({
-    system: allowed.has("mid_conversation_system") ? fc.option(systemTurn, { freq: 6 }) : fc.constant(null),
+    system: allowed.has("mid_conversation_system")
+      ? fc.option(systemTurn, { freq: 6 })
+      : fc.constant(null),
     user: userTurn(allowed),
     answer: fc.option(said(allowed)),
     calls: calls(allowed),
@@ -198,7 +219,10 @@ export function turnsFor(allowed: Allowed): fc.Arbitrary<readonly Turn[]> {
       for (const [index, exchanged] of exchanges.entries()) {
         turns.push(exchanged.user);
         if (index > 0 && exchanged.system !== null) turns.push(exchanged.system);
-        const called = exchanged.calls.map((call) => ({ ...call, id: `${call.id}_${(number += 1)}` }));
+        const called = exchanged.calls.map((call) => ({
+          ...call,
+          id: `${call.id}_${(number += 1)}`,
+        }));
         const parts = called.map(({ id, name, json, cache: mark }): ToolCallPart => ({
           kind: "tool_call",
           id,
@@ -207,11 +231,17 @@ export function turnsFor(allowed: Allowed): fc.Arbitrary<readonly Turn[]> {
           cache: mark,
         }));
         const content = [...(exchanged.answer ?? []), ...parts];
-        if (content.length > 0) turns.push({ role: "assistant", name: null, content } satisfies AssistantTurn);
+        if (content.length > 0)
+          turns.push({ role: "assistant", name: null, content } satisfies AssistantTurn);
         if (called.length > 0)
-          turns.push({ role: "tool", results: called.map(({ id, results }) => ({ ...results, callId: id })) });
+          turns.push({
+            role: "tool",
+            results: called.map(({ id, results }) => ({ ...results, callId: id })),
+          });
       }
       if (last !== null) turns.push(last);
-      return turns.at(-1)?.role === "user" || turns.at(-1)?.role === "tool" ? turns : [...turns, first];
+      return turns.at(-1)?.role === "user" || turns.at(-1)?.role === "tool"
+        ? turns
+        : [...turns, first];
     });
 }

@@ -1,5 +1,9 @@
 import fc from "fast-check";
-import type { FinishReason, InferenceEvent, OpenBlock } from "../../../../src/canon/generate/event.ts";
+import type {
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+} from "../../../../src/canon/generate/event.ts";
 import type { TokenUsage } from "../../../../src/canon/generate/usage.ts";
 import { someText } from "./conversations.ts";
 
@@ -36,7 +40,10 @@ const refusalBlock: fc.Arbitrary<Reported> = fragments.map((texts) => ({
 }));
 
 function reasoningBlock(family: string | null): fc.Arbitrary<Reported> {
-  const signature = family === null ? fc.constant(null) : fc.option(fc.base64String({ minLength: 8, maxLength: 16 }));
+  const signature =
+    family === null
+      ? fc.constant(null)
+      : fc.option(fc.base64String({ minLength: 8, maxLength: 16 }));
   return fc
     .tuple(fc.array(someText, { maxLength: 3 }), signature, fc.boolean())
     .filter(([texts, sign]) => texts.length > 0 || sign !== null)
@@ -55,7 +62,9 @@ function reasoningBlock(family: string | null): fc.Arbitrary<Reported> {
 const callBlock: fc.Arbitrary<Reported> = fc
   .tuple(
     fc.constantFrom("look_up", "send"),
-    fc.dictionary(fc.string({ unit: "grapheme", maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
+    fc.dictionary(fc.string({ unit: "grapheme", maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), {
+      maxKeys: 3,
+    }),
     fc.array(fc.nat(60), { maxLength: 3 }),
   )
   .map(([name, value, positions]) => {
@@ -68,7 +77,9 @@ const callBlock: fc.Arbitrary<Reported> = fc
     const pieces = cuts.slice(1).map((end, index) => json.slice(cuts[index], end));
     return {
       block: { kind: "tool_call", id: "", name },
-      deltas: pieces.filter((piece) => piece !== "").map((piece) => ({ type: "arguments", index: 0, json: piece })),
+      deltas: pieces
+        .filter((piece) => piece !== "")
+        .map((piece) => ({ type: "arguments", index: 0, json: piece })),
     };
   });
 
@@ -89,7 +100,9 @@ const usage: fc.Arbitrary<TokenUsage> = fc
   }));
 
 /** Reasons that go with what was said: calls end in calls or at a limit, a refusal in itself. */
-function reasonFor(blocks: readonly Reported[]): fc.Arbitrary<{ reason: FinishReason; stopSequence: string | null }> {
+function reasonFor(
+  blocks: readonly Reported[],
+): fc.Arbitrary<{ reason: FinishReason; stopSequence: string | null }> {
   const kinds = new Set(blocks.map(({ block }) => block.kind));
   const plain = (...reasons: readonly FinishReason[]) =>
     fc.constantFrom(...reasons).map((reason) => ({ reason, stopSequence: null }));
@@ -101,7 +114,10 @@ function reasonFor(blocks: readonly Reported[]): fc.Arbitrary<{ reason: FinishRe
   );
 }
 
-/** Whole answers as lawful sequences of events. `family` is who signs their reasoning, `null` where it is unsigned. */
+/**
+ * Whole answers as lawful sequences of events. `family` is who signs their reasoning, `null` where
+ * it is unsigned.
+ */
 export function answerEvents(family: string | null): fc.Arbitrary<readonly InferenceEvent[]> {
   const block = fc.oneof(
     { weight: 3, arbitrary: textBlock },
@@ -112,7 +128,9 @@ export function answerEvents(family: string | null): fc.Arbitrary<readonly Infer
   return fc
     .tuple(fc.array(block, { maxLength: 5 }), fc.option(usage, { freq: 5 }), fc.boolean())
     .map(([blocks, counts, early]) => ({ blocks: soundBlocks(blocks), counts, early }))
-    .chain(({ blocks, counts, early }) => reasonFor(blocks).map((finish) => sequence(blocks, counts, early, finish)));
+    .chain(({ blocks, counts, early }) =>
+      reasonFor(blocks).map((finish) => sequence(blocks, counts, early, finish)),
+    );
 }
 
 /** No answer both refuses and calls, and no protocol goes on after a refusal. */
@@ -136,7 +154,11 @@ function sequence(
     events.push({ type: "usage", usage: { ...counts, output: null, reasoning: null } });
   }
   for (const [index, { block, deltas }] of blocks.entries()) {
-    events.push({ type: "open", index, block: block.kind === "tool_call" ? { ...block, id: `call_${index}` } : block });
+    events.push({
+      type: "open",
+      index,
+      block: block.kind === "tool_call" ? { ...block, id: `call_${index}` } : block,
+    });
     for (const delta of deltas) events.push("index" in delta ? { ...delta, index } : delta);
     events.push({ type: "close", index });
   }
@@ -155,7 +177,8 @@ const KIND_OF = {
 } as const;
 
 /**
- * The laws of `InferenceEvent` that a sequence breaks (canon/generate/event.ts). A failure may be all that there is: nothing had started.
+ * The laws of `InferenceEvent` that a sequence breaks (canon/generate/event.ts). A failure may be
+ * all that there is: nothing had started.
  *
  * @param ended whether the bytes have ended, so that a terminal is due.
  */
@@ -167,7 +190,10 @@ export function brokenLaws(events: readonly InferenceEvent[], ended = true): rea
   for (const [position, event] of events.entries()) {
     const isLast = position === events.length - 1;
     const isTerminal = event.type === "finish" || event.type === "failure";
-    if ((event.type === "start") !== (position === 0) && !(event.type === "failure" && events.length === 1))
+    if (
+      (event.type === "start") !== (position === 0) &&
+      !(event.type === "failure" && events.length === 1)
+    )
       broken.push(`${event.type} at ${position}: start is first, and only first`);
     if (isTerminal && !isLast) broken.push(`${event.type} is not last`);
     if (event.type === "open") {
@@ -176,12 +202,15 @@ export function brokenLaws(events: readonly InferenceEvent[], ended = true): rea
       open = event.block;
       signed = false;
     } else if (event.type === "close") {
-      if (open === null || event.index !== next) broken.push(`close of ${event.index}, which is not open`);
+      if (open === null || event.index !== next)
+        broken.push(`close of ${event.index}, which is not open`);
       open = null;
       next += 1;
     } else if (event.type in KIND_OF && "index" in event) {
-      if (open === null || event.index !== next) broken.push(`${event.type} for ${event.index}, which is not open`);
-      else if (open.kind !== KIND_OF[event.type]) broken.push(`${event.type} in a block of ${open.kind}`);
+      if (open === null || event.index !== next)
+        broken.push(`${event.type} for ${event.index}, which is not open`);
+      else if (open.kind !== KIND_OF[event.type])
+        broken.push(`${event.type} in a block of ${open.kind}`);
       if (event.type === "reasoning" && signed) broken.push("reasoning after its signature");
       if (event.type === "signature" && signed) broken.push("two signatures in a block");
       signed ||= event.type === "signature";

@@ -4,9 +4,15 @@ import type { DroppedField } from "../../../../src/canon/generate/dropped-field.
 import { readSignature } from "../../../../src/canon/generate/signature.ts";
 import { canonicalJson, type JsonValue } from "../../../../src/canon/json.ts";
 
-/** What a protocol can report of an answer; all else of it is not compared. Each `false` has its reason. */
+/**
+ * What a protocol can report of an answer; all else of it is not compared. Each `false` has its
+ * reason.
+ */
 export interface Telling {
-  /** `false`: each kind of content has a member of its own, so that only the order within a kind is reported. */
+  /**
+   * `false`: each kind of content has a member of its own, so that only the order within a kind is
+   * reported.
+   */
   readonly order: boolean;
   /** `false`: there is no member for reasoning. */
   readonly reasoning: boolean;
@@ -20,7 +26,9 @@ export interface Telling {
   readonly unknownCounts: boolean;
 }
 
-/** How an answer ended, as far as all protocols distinguish it (docs/protocols.md#finish-reasons). */
+/**
+ * How an answer ended, as far as all protocols distinguish it (docs/protocols.md#finish-reasons).
+ */
 const ENDS: Readonly<Record<FinishReason, "whole" | "cut" | "withheld" | "open">> = {
   stop: "whole",
   stop_sequence: "whole",
@@ -42,14 +50,21 @@ interface Run {
 }
 
 /**
- * What two answers have in common when one was written in a protocol and read again. Blocks of one kind that follow each other are one: where
- * a block ends is not part of what is said. Positions count from the first of them; a citation without positions covers its block's text.
- * Tagged signatures are compared bare; the tag is how they travel.
+ * What two answers have in common when one was written in a protocol and read again. Blocks of one
+ * kind that follow each other are one: where a block ends is not part of what is said. Positions
+ * count from the first of them; a citation without positions covers its block's text. Tagged
+ * signatures are compared bare; the tag is how they travel.
  */
-export function normalAnswer(answer: Answer, telling: Telling, dropped: ReadonlySet<DroppedField>): unknown {
+export function normalAnswer(
+  answer: Answer,
+  telling: Telling,
+  dropped: ReadonlySet<DroppedField>,
+): unknown {
   const runs: Run[] = [];
   for (const block of answer.blocks) addRun(runs, block, telling, dropped);
-  const said = runs.filter(({ text, signatures, call }) => text !== "" || signatures.length > 0 || call !== null);
+  const said = runs.filter(
+    ({ text, signatures, call }) => text !== "" || signatures.length > 0 || call !== null,
+  );
   return {
     model: answer.model,
     runs: telling.order
@@ -60,13 +75,20 @@ export function normalAnswer(answer: Answer, telling: Telling, dropped: Readonly
     end: answer.finish === null ? null : ENDS[answer.finish.reason],
     failure: answer.failure,
     tokens:
-      answer.usage === null && telling.unknownCounts ? null : [count(answer.usage?.input), count(answer.usage?.output)],
+      answer.usage === null && telling.unknownCounts
+        ? null
+        : [count(answer.usage?.input), count(answer.usage?.output)],
   };
 }
 
 const count = (tokens: number | null | undefined): number => tokens ?? 0;
 
-function addRun(runs: Run[], block: AnswerBlock, telling: Telling, dropped: ReadonlySet<DroppedField>): void {
+function addRun(
+  runs: Run[],
+  block: AnswerBlock,
+  telling: Telling,
+  dropped: ReadonlySet<DroppedField>,
+): void {
   if (block.kind === "tool_call") {
     if (!telling.calls) return;
     const value: JsonValue = JSON.parse(block.arguments);
@@ -119,7 +141,9 @@ function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** A signature without its tags and marks: each surface that it crossed has put its own before it. */
+/**
+ * A signature without its tags and marks: each surface that it crossed has put its own before it.
+ */
 function bare(signature: string): string {
   const { family, signature: inner } = readSignature(signature, "");
   return family === "" ? inner : bare(inner.replace(/^summary:/, "").replace(/^text:[^.]*\./, ""));

@@ -1,28 +1,39 @@
 import type { GenerateRequest } from "../../../../src/canon/generate/generate-request.ts";
 import type { DroppedField } from "../../../../src/canon/generate/dropped-field.ts";
-import type { AssistantPart, CacheMark, Tool, ToolChoice, Turn } from "../../../../src/canon/generate/message.ts";
+import type {
+  AssistantPart,
+  CacheMark,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../../../src/canon/generate/message.ts";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../../src/canon/json.ts";
 
 /** Whether a translation has said that it loses something. */
 type IsDropped = (field: DroppedField) => boolean;
 
 /**
- * What two requests in canon have in common when one is the other after a way through a wire protocol and back. Everything else must be
- * equal. Two sorts of rules, and no others:
+ * What two requests in canon have in common when one is the other after a way through a wire
+ * protocol and back. Everything else must be equal. Two sorts of rules, and no others:
  *
  * Different spellings of one thing, whatever the protocol:
- * - `toolChoice: auto`, `parallelToolCalls: true` and `strict: false` are what every protocol does without the member;
+ * - `toolChoice: auto`, `parallelToolCalls: true` and `strict: false` are what every protocol does
+ *   without the member;
  * - with the choice `none` no call is made, so that none are made in parallel;
  * - a function without parameters and one whose parameters are the empty object schema;
  * - a tool result that is not marked as an error and one that is marked as none;
- * - tool turns that follow each other are one set of results; the arguments of calls are JSON, not text;
- * - a model that thinks as much as it likes is what protocols of efforts have unasked; so is reasoning that is not shown; a summary of no
- *   stated length is one;
+ * - tool turns that follow each other are one set of results; the arguments of calls are JSON, not
+ *   text;
+ * - a model that thinks as much as it likes is what protocols of efforts have unasked; so is
+ *   reasoning that is not shown; a summary of no stated length is one;
  * - the service tier `auto` is that of a request without one.
  *
  * Without the dropped fields: each removes exactly the members that its sentence names.
  */
-export function normalRequest(request: GenerateRequest, dropped: ReadonlySet<DroppedField>): unknown {
+export function normalRequest(
+  request: GenerateRequest,
+  dropped: ReadonlySet<DroppedField>,
+): unknown {
   const isDropped: IsDropped = (field) => dropped.has(field);
   const { hints } = request;
   return {
@@ -31,21 +42,30 @@ export function normalRequest(request: GenerateRequest, dropped: ReadonlySet<Dro
     turns: normalTurns(request.turns, isDropped),
     tools: normalTools(request, isDropped),
     toolChoice: normalChoice(request.toolChoice, isDropped),
-    parallelToolCalls: request.parallelToolCalls === false && request.toolChoice?.mode !== "none" ? false : null,
+    parallelToolCalls:
+      request.parallelToolCalls === false && request.toolChoice?.mode !== "none" ? false : null,
     format: normalFormat(request.format, isDropped),
     maxOutputTokens: isDropped("output_limit_defaulted") ? "defaulted" : request.maxOutputTokens,
     reasoning: normalReasoning(request.reasoning, isDropped),
     hints: {
-      serviceTier: isDropped("service_tier_changed") || hints.serviceTier === "auto" ? null : hints.serviceTier,
+      serviceTier:
+        isDropped("service_tier_changed") || hints.serviceTier === "auto"
+          ? null
+          : hints.serviceTier,
       promptCacheKey: isDropped("cache_hint_dropped") ? null : hints.promptCacheKey,
       promptCacheRetention: isDropped("cache_hint_dropped") ? null : hints.promptCacheRetention,
     },
   };
 }
 
-function normalTools({ tools, toolChoice }: GenerateRequest, isDropped: IsDropped): readonly unknown[] {
+function normalTools(
+  { tools, toolChoice }: GenerateRequest,
+  isDropped: IsDropped,
+): readonly unknown[] {
   const names =
-    isDropped("allowed_tools_filtered") && toolChoice?.mode === "allowed" ? new Set(toolChoice.names) : null;
+    isDropped("allowed_tools_filtered") && toolChoice?.mode === "allowed"
+      ? new Set(toolChoice.names)
+      : null;
   return tools
     .filter(({ name }) => names === null || names.has(name))
     .map((tool: Tool) => ({
@@ -59,7 +79,8 @@ function normalTools({ tools, toolChoice }: GenerateRequest, isDropped: IsDroppe
 function isEmptySchema({ parameters }: Tool): boolean {
   if (parameters === null) return true;
   const { type, properties, ...rest } = parameters;
-  const isBare = properties === undefined || (isJsonObject(properties) && Object.keys(properties).length === 0);
+  const isBare =
+    properties === undefined || (isJsonObject(properties) && Object.keys(properties).length === 0);
   return (
     type === "object" &&
     isBare &&
@@ -73,7 +94,9 @@ function normalSchema(schema: unknown, isDropped: IsDropped): unknown {
   if (Array.isArray(schema)) return schema.map((one) => normalSchema(one, isDropped));
   if (!isJsonObject(schema)) return schema;
   const { additionalProperties: _more, ...rest } = schema;
-  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, normalSchema(value, isDropped)]));
+  return Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [name, normalSchema(value, isDropped)]),
+  );
 }
 
 function normalChoice(choice: ToolChoice | null, isDropped: IsDropped): unknown {
@@ -96,10 +119,16 @@ function normalReasoning(reasoning: GenerateRequest["reasoning"], isDropped: IsD
   if (isDropped("reasoning_turned_off")) return null;
   const { effort, budget } = reasoning;
   const shown =
-    reasoning.display === "auto" ? "summarized" : reasoning.display === "omitted" ? null : reasoning.display;
+    reasoning.display === "auto"
+      ? "summarized"
+      : reasoning.display === "omitted"
+        ? null
+        : reasoning.display;
   const display = isDropped("reasoning_display_dropped") ? null : shown;
   if (isDropped("effort_as_budget") || isDropped("budget_as_effort")) return { display };
-  return effort === "unspecified" && budget === null && display === null ? null : { effort, budget, display };
+  return effort === "unspecified" && budget === null && display === null
+    ? null
+    : { effort, budget, display };
 }
 
 /** Texts that are sent with files of results that stand apart. */
@@ -131,7 +160,11 @@ function normalTurns(turns: readonly Turn[], isDropped: IsDropped): readonly unk
   return made;
 }
 
-function mayJoin(last: Record<string, unknown>, next: Record<string, unknown>, isDropped: IsDropped): boolean {
+function mayJoin(
+  last: Record<string, unknown>,
+  next: Record<string, unknown>,
+  isDropped: IsDropped,
+): boolean {
   if (last["role"] !== next["role"]) return false;
   if (next["role"] === "tool") return true;
   return next["role"] === "system" ? isDropped("system_joined") : isDropped("turns_merged");
@@ -146,7 +179,11 @@ function normalTurn(turn: Turn, ids: CallIds, isDropped: IsDropped): Record<stri
     const content = turn.results.map((result) => ({
       callId: ids.of(result.callId, isDropped),
       content: result.content
-        .filter((part) => !isDropped("result_files_apart") || (part.kind === "text" && !MADE_TEXT.test(part.text)))
+        .filter(
+          (part) =>
+            !isDropped("result_files_apart") ||
+            (part.kind === "text" && !MADE_TEXT.test(part.text)),
+        )
         .flatMap((part) => normalPart(part, isDropped)),
       isError: isDropped("tool_error_flag_dropped") ? false : result.isError === true,
       cache: normalCache(result.cache, isDropped),
@@ -155,7 +192,11 @@ function normalTurn(turn: Turn, ids: CallIds, isDropped: IsDropped): Record<stri
   }
   if (turn.role === "system") {
     const authority = isDropped("developer_as_system") ? "system" : turn.authority;
-    return { role: turn.role, authority, content: turn.content.flatMap((part) => normalPart(part, isDropped)) };
+    return {
+      role: turn.role,
+      authority,
+      content: turn.content.flatMap((part) => normalPart(part, isDropped)),
+    };
   }
   const name = isDropped("participant_name_dropped") ? null : turn.name;
   if (turn.role === "user") {
@@ -164,9 +205,17 @@ function normalTurn(turn: Turn, ids: CallIds, isDropped: IsDropped): Record<stri
     if (isDropped("result_files_apart") && begun?.kind === "text" && MADE_TEXT.test(begun.text))
       return { role: turn.role, name, content: [] };
     const content = turn.content.flatMap((part) => normalPart(part, isDropped));
-    return { role: turn.role, name, content: isDropped("prompt_as_message") ? [joinedText(turn.content)] : content };
+    return {
+      role: turn.role,
+      name,
+      content: isDropped("prompt_as_message") ? [joinedText(turn.content)] : content,
+    };
   }
-  return { role: turn.role, name, content: turn.content.flatMap((part) => normalSaid(part, ids, isDropped)) };
+  return {
+    role: turn.role,
+    name,
+    content: turn.content.flatMap((part) => normalSaid(part, ids, isDropped)),
+  };
 }
 
 /** A prompt is one text, whatever parts it was made of. */
@@ -183,7 +232,8 @@ function normalPart(part: Part, isDropped: IsDropped): readonly unknown[] {
         ? []
         : [{ ...part, cache: normalCache(part.cache, isDropped) }];
     case "image": {
-      const detail = isDropped("image_detail_dropped") || part.detail === "auto" ? null : part.detail;
+      const detail =
+        isDropped("image_detail_dropped") || part.detail === "auto" ? null : part.detail;
       return [{ ...part, detail, cache: normalCache(part.cache, isDropped) }];
     }
     case "file": {

@@ -18,11 +18,20 @@ const tool = {
   function: { name: "look_up", description: "Looks it up.", parameters: PARAMETERS },
 } as const;
 const tools = [tool, { type: "function", function: { name: "send" } }] as const;
-const call = { id: "call_1", type: "function", function: { name: "look_up", arguments: '{"city":"Ghent"}' } } as const;
-const schemaFormat = { type: "json_schema", json_schema: { name: "weather", schema: SCHEMA } } as const;
+const call = {
+  id: "call_1",
+  type: "function",
+  function: { name: "look_up", arguments: '{"city":"Ghent"}' },
+} as const;
+const schemaFormat = {
+  type: "json_schema",
+  json_schema: { name: "weather", schema: SCHEMA },
+} as const;
 
-const said = (says: string, ...messages: readonly JsonValue[]): Probe => inside("messages", says, { messages });
-const part = (says: string, content: JsonObject): Probe => said(says, { role: "user", content: [content] });
+const said = (says: string, ...messages: readonly JsonValue[]): Probe =>
+  inside("messages", says, { messages });
+const part = (says: string, content: JsonObject): Probe =>
+  said(says, { role: "user", content: [content] });
 const answered = (says: string, assistant: JsonObject): Probe =>
   said(says, user, { role: "assistant", ...assistant }, user);
 
@@ -65,11 +74,18 @@ const MESSAGES: readonly Probe[] = [
   said("an author's `name`", { ...user, name: "ann" }),
   answered("assistant text in parts", { content: [{ type: "text", text: "Rain." }] }),
   answered("a refusal in the history", { content: null, refusal: "I cannot say." }),
-  answered("a refusal part in the history", { content: [{ type: "refusal", refusal: "I cannot say." }] }),
-  answered("unsigned reasoning in the history", { content: "Rain.", reasoning_content: "It always rains." }),
+  answered("a refusal part in the history", {
+    content: [{ type: "refusal", refusal: "I cannot say." }],
+  }),
+  answered("unsigned reasoning in the history", {
+    content: "Rain.",
+    reasoning_content: "It always rains.",
+  }),
   answered("signed reasoning in the history", {
     content: "Rain.",
-    reasoning_details: [{ type: "reasoning.text", text: "It always rains.", signature: TAGGED_SIGNATURE }],
+    reasoning_details: [
+      { type: "reasoning.text", text: "It always rains.", signature: TAGGED_SIGNATURE },
+    ],
   }),
   answered("hidden signed reasoning in the history", {
     content: "Rain.",
@@ -82,7 +98,10 @@ const MESSAGES: readonly Probe[] = [
   answered("citations in the history", {
     content: "Rain.",
     annotations: [
-      { type: "url_citation", url_citation: { url: "https://a.example", title: "A", start_index: 0, end_index: 4 } },
+      {
+        type: "url_citation",
+        url_citation: { url: "https://a.example", title: "A", start_index: 0, end_index: 4 },
+      },
     ],
   }),
   answered("audio in the history", { audio: { id: "audio_1" } }),
@@ -92,8 +111,14 @@ const MESSAGES: readonly Probe[] = [
     { role: "assistant", content: null, function_call: { name: "look_up", arguments: "{}" } },
     { role: "function", name: "look_up", content: "rain" },
   ),
-  part("an image by value", { type: "image_url", image_url: { url: `data:image/png;base64,${PIXELS}` } }),
-  part("an image by URL", { type: "image_url", image_url: { url: "https://images.example/a.png" } }),
+  part("an image by value", {
+    type: "image_url",
+    image_url: { url: `data:image/png;base64,${PIXELS}` },
+  }),
+  part("an image by URL", {
+    type: "image_url",
+    image_url: { url: "https://images.example/a.png" },
+  }),
   part("image detail `auto`", {
     type: "image_url",
     image_url: { url: `data:image/png;base64,${PIXELS}`, detail: "auto" },
@@ -103,9 +128,18 @@ const MESSAGES: readonly Probe[] = [
     image_url: { url: `data:image/png;base64,${PIXELS}`, detail: "low" },
   }),
   part("audio", { type: "input_audio", input_audio: { data: TEXT, format: "wav" } }),
-  part("a PDF file", { type: "file", file: { file_data: `data:application/pdf;base64,${PDF}`, filename: "a.pdf" } }),
-  part("a PDF file without a name", { type: "file", file: { file_data: `data:application/pdf;base64,${PDF}` } }),
-  part("a text file", { type: "file", file: { file_data: `data:text/plain;base64,${TEXT}`, filename: "a.txt" } }),
+  part("a PDF file", {
+    type: "file",
+    file: { file_data: `data:application/pdf;base64,${PDF}`, filename: "a.pdf" },
+  }),
+  part("a PDF file without a name", {
+    type: "file",
+    file: { file_data: `data:application/pdf;base64,${PDF}` },
+  }),
+  part("a text file", {
+    type: "file",
+    file: { file_data: `data:text/plain;base64,${TEXT}`, filename: "a.txt" },
+  }),
   part("a file of another type", {
     type: "file",
     file: { file_data: `data:text/csv;base64,${TEXT}`, filename: "a.csv" },
@@ -143,7 +177,10 @@ const MESSAGES: readonly Probe[] = [
     tools,
     messages: [
       user,
-      { role: "assistant", tool_calls: [{ ...call, function: { name: "send", arguments: "[1]" } }] },
+      {
+        role: "assistant",
+        tool_calls: [{ ...call, function: { name: "send", arguments: "[1]" } }],
+      },
       { role: "tool", tool_call_id: "call_1", content: "done" },
     ],
   }),
@@ -158,7 +195,10 @@ const MESSAGES: readonly Probe[] = [
   inside("messages", "a custom tool's call", {
     messages: [
       user,
-      { role: "assistant", tool_calls: [{ id: "call_1", type: "custom", custom: { name: "shell", input: "ls" } }] },
+      {
+        role: "assistant",
+        tool_calls: [{ id: "call_1", type: "custom", custom: { name: "shell", input: "ls" } }],
+      },
       { role: "tool", tool_call_id: "call_1", content: "a" },
     ],
   }),
@@ -166,7 +206,9 @@ const MESSAGES: readonly Probe[] = [
 
 const TOOLS: readonly Probe[] = [
   member("tools", "functions", tools),
-  member("tools", "a strict function", [{ type: "function", function: { ...tool.function, strict: true } }]),
+  member("tools", "a strict function", [
+    { type: "function", function: { ...tool.function, strict: true } },
+  ]),
   member("tools", "a function that is not strict", [
     { type: "function", function: { ...tool.function, strict: false } },
   ]),
@@ -176,8 +218,18 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`auto`", "auto", { tools }),
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),
-  member("tool_choice", "one function", { type: "function", function: { name: "send" } }, { tools }),
-  member("tool_choice", "the only function", { type: "function", function: { name: "look_up" } }, { tools: [tool] }),
+  member(
+    "tool_choice",
+    "one function",
+    { type: "function", function: { name: "send" } },
+    { tools },
+  ),
+  member(
+    "tool_choice",
+    "the only function",
+    { type: "function", function: { name: "look_up" } },
+    { tools: [tool] },
+  ),
   member(
     "tool_choice",
     "allowed tools",
@@ -192,11 +244,17 @@ const TOOLS: readonly Probe[] = [
     "allowed tools, required",
     {
       type: "allowed_tools",
-      allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "send" } }] },
+      allowed_tools: {
+        mode: "required",
+        tools: [{ type: "function", function: { name: "send" } }],
+      },
     },
     { tools },
   ),
-  member("tool_choice", "`required` with reasoning", "required", { tools, reasoning_effort: "high" }),
+  member("tool_choice", "`required` with reasoning", "required", {
+    tools,
+    reasoning_effort: "high",
+  }),
   member("parallel_tool_calls", "true", true, { tools }),
   member("parallel_tool_calls", "false", false, { tools }),
   member("parallel_tool_calls", "false, with one function", false, { tools: [tool] }),
@@ -215,7 +273,9 @@ export const CHAT_PROBES: readonly Probe[] = [
     type: "json_schema",
     json_schema: { ...schemaFormat.json_schema, description: "The weather.", strict: true },
   }),
-  member("response_format", "`json_schema` with reasoning", schemaFormat, { reasoning_effort: "high" }),
+  member("response_format", "`json_schema` with reasoning", schemaFormat, {
+    reasoning_effort: "high",
+  }),
   ...["none", "minimal", "low", "medium", "high", "xhigh", "max"].map((effort) =>
     member("reasoning_effort", `\`${effort}\``, effort),
   ),

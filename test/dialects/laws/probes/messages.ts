@@ -1,16 +1,33 @@
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import { inside, member, PARAMETERS, PDF, PIXELS, PREFERENCES, SCHEMA, TAGGED_SIGNATURE, type Probe } from "./probe.ts";
+import {
+  inside,
+  member,
+  PARAMETERS,
+  PDF,
+  PIXELS,
+  PREFERENCES,
+  SCHEMA,
+  TAGGED_SIGNATURE,
+  type Probe,
+} from "./probe.ts";
 
 const user = { role: "user", content: "What is the weather in Ghent?" } as const;
 const tool = { name: "look_up", description: "Looks it up.", input_schema: PARAMETERS } as const;
 const tools = [tool, { name: "send", input_schema: { type: "object", properties: {} } }] as const;
-const call = { type: "tool_use", id: "toolu_1", name: "look_up", input: { city: "Ghent" } } as const;
+const call = {
+  type: "tool_use",
+  id: "toolu_1",
+  name: "look_up",
+  input: { city: "Ghent" },
+} as const;
 const result = { type: "tool_result", tool_use_id: "toolu_1", content: "rain" } as const;
 const mark = { type: "ephemeral" } as const;
 const schemaFormat = { type: "json_schema", schema: SCHEMA } as const;
 
-const said = (says: string, ...messages: readonly JsonValue[]): Probe => inside("messages", says, { messages });
-const block = (says: string, ...content: readonly JsonObject[]): Probe => said(says, { role: "user", content });
+const said = (says: string, ...messages: readonly JsonValue[]): Probe =>
+  inside("messages", says, { messages });
+const block = (says: string, ...content: readonly JsonObject[]): Probe =>
+  said(says, { role: "user", content });
 const answered = (says: string, ...content: readonly JsonObject[]): Probe =>
   said(says, user, { role: "assistant", content }, user);
 const called = (says: string, called_: JsonObject, ...results: readonly JsonObject[]): Probe =>
@@ -35,21 +52,37 @@ const MESSAGES: readonly Probe[] = [
   said("consecutive user messages", user, { role: "user", content: "And in Bruges?" }),
   said("an assistant message last", user, { role: "assistant", content: "It" }),
   block("a cache mark", { type: "text", text: "Hello", cache_control: mark }),
-  block("a cache mark with a time", { type: "text", text: "Hello", cache_control: { type: "ephemeral", ttl: "1h" } }),
-  block("an image by value", { type: "image", source: { type: "base64", media_type: "image/png", data: PIXELS } }),
-  block("an image by URL", { type: "image", source: { type: "url", url: "https://images.example/a.png" } }),
+  block("a cache mark with a time", {
+    type: "text",
+    text: "Hello",
+    cache_control: { type: "ephemeral", ttl: "1h" },
+  }),
+  block("an image by value", {
+    type: "image",
+    source: { type: "base64", media_type: "image/png", data: PIXELS },
+  }),
+  block("an image by URL", {
+    type: "image",
+    source: { type: "url", url: "https://images.example/a.png" },
+  }),
   block("a stored image", { type: "image", source: { type: "file", file_id: "file_1" } }),
   block("a PDF document", {
     type: "document",
     source: { type: "base64", media_type: "application/pdf", data: PDF },
     title: "A",
   }),
-  block("a text document", { type: "document", source: { type: "text", media_type: "text/plain", data: "plain" } }),
+  block("a text document", {
+    type: "document",
+    source: { type: "text", media_type: "text/plain", data: "plain" },
+  }),
   block("a document of blocks", {
     type: "document",
     source: { type: "content", content: [{ type: "text", text: "plain" }] },
   }),
-  block("a document by URL", { type: "document", source: { type: "url", url: "https://files.example/a.pdf" } }),
+  block("a document by URL", {
+    type: "document",
+    source: { type: "url", url: "https://files.example/a.pdf" },
+  }),
   block("a document with citations", {
     type: "document",
     source: { type: "base64", media_type: "application/pdf", data: PDF },
@@ -111,7 +144,11 @@ const MESSAGES: readonly Probe[] = [
     content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: PIXELS } }],
   }),
   called("text after a result", call, result, { type: "text", text: "And in Bruges?" }),
-  called("cache marks on a call and its result", { ...call, cache_control: mark }, { ...result, cache_control: mark }),
+  called(
+    "cache marks on a call and its result",
+    { ...call, cache_control: mark },
+    { ...result, cache_control: mark },
+  ),
 ];
 
 const TOOLS: readonly Probe[] = [
@@ -123,7 +160,9 @@ const TOOLS: readonly Probe[] = [
   member("tools", "with examples", [{ ...tool, input_examples: [{ city: "Ghent" }] }]),
   member("tools", "deferred", [{ ...tool, defer_loading: true }]),
   member("tools", "`web_search`", [{ type: "web_search_20250305", name: "web_search" }]),
-  member("tools", "`code_execution`", [{ type: "code_execution_20250825", name: "code_execution" }]),
+  member("tools", "`code_execution`", [
+    { type: "code_execution_20250825", name: "code_execution" },
+  ]),
   member("tools", "`computer`", [
     { type: "computer_20250124", name: "computer", display_width_px: 1, display_height_px: 1 },
   ]),
@@ -133,8 +172,18 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`any`", { type: "any" }, { tools }),
   member("tool_choice", "one tool", { type: "tool", name: "send" }, { tools }),
   member("tool_choice", "the only tool", { type: "tool", name: "look_up" }, { tools: [tool] }),
-  member("tool_choice", "`any` with thinking", { type: "any" }, { tools, thinking: { type: "adaptive" } }),
-  member("tool_choice", "no parallel calls", { type: "auto", disable_parallel_tool_use: true }, { tools }),
+  member(
+    "tool_choice",
+    "`any` with thinking",
+    { type: "any" },
+    { tools, thinking: { type: "adaptive" } },
+  ),
+  member(
+    "tool_choice",
+    "no parallel calls",
+    { type: "auto", disable_parallel_tool_use: true },
+    { tools },
+  ),
   member(
     "tool_choice",
     "no parallel calls of the only tool",
@@ -164,11 +213,20 @@ const SHARED: readonly Probe[] = [
     member("output_config", `\`effort\` ${effort}`, { effort }),
   ),
   member("output_config", "`format`", { format: schemaFormat }),
-  member("output_config", "`format` with thinking", { format: schemaFormat }, { thinking: { type: "adaptive" } }),
+  member(
+    "output_config",
+    "`format` with thinking",
+    { format: schemaFormat },
+    { thinking: { type: "adaptive" } },
+  ),
   member("output_config", "`task_budget`", { task_budget: { type: "tokens", total: 10_000 } }),
   member("output_format", "", schemaFormat),
-  member("context_management", "keeps all thinking", { edits: [{ type: "clear_thinking_20251015", keep: "all" }] }),
-  member("context_management", "edits the conversation", { edits: [{ type: "clear_tool_uses_20250919" }] }),
+  member("context_management", "keeps all thinking", {
+    edits: [{ type: "clear_thinking_20251015", keep: "all" }],
+  }),
+  member("context_management", "edits the conversation", {
+    edits: [{ type: "clear_tool_uses_20250919" }],
+  }),
   member("compaction", "", { type: "auto" }),
   member("mcp_servers", "", [{ type: "url", name: "a", url: "https://mcp.example" }]),
   member("cache_control", "", mark),
@@ -186,7 +244,10 @@ export const MESSAGES_PROBES: readonly Probe[] = [
   member("max_tokens", "", 1_000),
   member("max_tokens", "0", 0),
   member("temperature", "", 0.5),
-  { ...member("temperature", "under version 2026-10-21", 0.5), headers: { version: "2026-10-21", betas: [] } },
+  {
+    ...member("temperature", "under version 2026-10-21", 0.5),
+    headers: { version: "2026-10-21", betas: [] },
+  },
   member("top_p", "", 0.5),
   member("top_k", "", 40),
   member("stop_sequences", "up to four", ["a", "b", "c", "d"]),

@@ -1,7 +1,10 @@
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import type { ProtocolHeaders } from "../../../../src/canon/request.ts";
 
-/** One thing that a request may say, said in a body that is small otherwise. A row of docs/translation-matrix.md. */
+/**
+ * One thing that a request may say, said in a body that is small otherwise. A row of
+ * docs/translation-matrix.md.
+ */
 export interface Probe {
   /** What the row is called. */
   readonly says: string;
@@ -12,8 +15,15 @@ export interface Probe {
   readonly headers: ProtocolHeaders | null;
 }
 
-/** A probe of one top-level member: `value` is what stands there, `beside` what must stand with it. */
-export function member(name: string, says: string, value: JsonValue, beside: JsonObject = {}): Probe {
+/**
+ * A probe of one top-level member: `value` is what stands there, `beside` what must stand with it.
+ */
+export function member(
+  name: string,
+  says: string,
+  value: JsonValue,
+  beside: JsonObject = {},
+): Probe {
   return {
     says: says === "" ? `\`${name}\`` : `\`${name}\`: ${says}`,
     of: [name],

@@ -13,7 +13,11 @@ import {
 } from "./probe.ts";
 
 const user = { type: "message", role: "user", content: "What is the weather in Ghent?" } as const;
-const answer = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Rain." }] } as const;
+const answer = {
+  type: "message",
+  role: "assistant",
+  content: [{ type: "output_text", text: "Rain." }],
+} as const;
 const tool = {
   type: "function",
   name: "look_up",
@@ -22,12 +26,19 @@ const tool = {
   strict: false,
 } as const;
 const tools = [tool, { type: "function", name: "send", parameters: null, strict: false }] as const;
-const call = { type: "function_call", call_id: "call_1", name: "look_up", arguments: '{"city":"Ghent"}' } as const;
+const call = {
+  type: "function_call",
+  call_id: "call_1",
+  name: "look_up",
+  arguments: '{"city":"Ghent"}',
+} as const;
 const output = { type: "function_call_output", call_id: "call_1", output: "rain" } as const;
 const schemaFormat = { type: "json_schema", name: "weather", schema: SCHEMA } as const;
 
-const said = (says: string, ...input: readonly JsonValue[]): Probe => inside("input", says, { input });
-const part = (says: string, content: JsonObject): Probe => said(says, { role: "user", content: [content] });
+const said = (says: string, ...input: readonly JsonValue[]): Probe =>
+  inside("input", says, { input });
+const part = (says: string, content: JsonObject): Probe =>
+  said(says, { role: "user", content: [content] });
 
 const INPUT: readonly Probe[] = [
   inside("input", "one text", { input: "Hello" }),
@@ -63,7 +74,15 @@ const INPUT: readonly Probe[] = [
         {
           type: "output_text",
           text: "Rain.",
-          annotations: [{ type: "url_citation", url: "https://a.example", title: "A", start_index: 0, end_index: 4 }],
+          annotations: [
+            {
+              type: "url_citation",
+              url: "https://a.example",
+              title: "A",
+              start_index: 0,
+              end_index: 4,
+            },
+          ],
         },
       ],
     },
@@ -120,18 +139,48 @@ const INPUT: readonly Probe[] = [
   ),
   part("an image by value", { type: "input_image", image_url: `data:image/png;base64,${PIXELS}` }),
   part("an image by URL", { type: "input_image", image_url: "https://images.example/a.png" }),
-  part("image detail `auto`", { type: "input_image", image_url: `data:image/png;base64,${PIXELS}`, detail: "auto" }),
-  part("image detail `high`", { type: "input_image", image_url: `data:image/png;base64,${PIXELS}`, detail: "high" }),
+  part("image detail `auto`", {
+    type: "input_image",
+    image_url: `data:image/png;base64,${PIXELS}`,
+    detail: "auto",
+  }),
+  part("image detail `high`", {
+    type: "input_image",
+    image_url: `data:image/png;base64,${PIXELS}`,
+    detail: "high",
+  }),
   part("audio", { type: "input_audio", input_audio: { data: TEXT, format: "mp3" } }),
-  part("a PDF file", { type: "input_file", file_data: `data:application/pdf;base64,${PDF}`, filename: "a.pdf" }),
-  part("a PDF file without a name", { type: "input_file", file_data: `data:application/pdf;base64,${PDF}` }),
-  part("a text file", { type: "input_file", file_data: `data:text/plain;base64,${TEXT}`, filename: "a.txt" }),
-  part("a file of another type", { type: "input_file", file_data: `data:text/csv;base64,${TEXT}`, filename: "a.csv" }),
-  part("a file that its URL holds", { type: "input_file", file_url: `data:application/pdf;base64,${PDF}` }),
+  part("a PDF file", {
+    type: "input_file",
+    file_data: `data:application/pdf;base64,${PDF}`,
+    filename: "a.pdf",
+  }),
+  part("a PDF file without a name", {
+    type: "input_file",
+    file_data: `data:application/pdf;base64,${PDF}`,
+  }),
+  part("a text file", {
+    type: "input_file",
+    file_data: `data:text/plain;base64,${TEXT}`,
+    filename: "a.txt",
+  }),
+  part("a file of another type", {
+    type: "input_file",
+    file_data: `data:text/csv;base64,${TEXT}`,
+    filename: "a.csv",
+  }),
+  part("a file that its URL holds", {
+    type: "input_file",
+    file_url: `data:application/pdf;base64,${PDF}`,
+  }),
   part("a file by URL", { type: "input_file", file_url: "https://files.example/a.pdf" }),
   part("a stored file", { type: "input_file", file_id: "file-1" }),
   part("a video", { type: "input_video", video_url: "https://videos.example/a.mp4" }),
-  part("a cache mark", { type: "input_text", text: "Hello", prompt_cache_breakpoint: { mode: "explicit" } }),
+  part("a cache mark", {
+    type: "input_text",
+    text: "Hello",
+    prompt_cache_breakpoint: { mode: "explicit" },
+  }),
   part("an unknown part", { type: "input_hologram", data: "…" }),
   inside("input", "function calls and their outputs", {
     tools,
@@ -145,10 +194,23 @@ const INPUT: readonly Probe[] = [
   }),
   inside("input", "an image in a function's output", {
     tools,
-    input: [user, call, { ...output, output: [{ type: "input_image", image_url: `data:image/png;base64,${PIXELS}` }] }],
+    input: [
+      user,
+      call,
+      {
+        ...output,
+        output: [{ type: "input_image", image_url: `data:image/png;base64,${PIXELS}` }],
+      },
+    ],
   }),
-  inside("input", "arguments that are empty text", { tools, input: [user, { ...call, arguments: "" }, output] }),
-  inside("input", "arguments that are not an object", { tools, input: [user, { ...call, arguments: "7" }, output] }),
+  inside("input", "arguments that are empty text", {
+    tools,
+    input: [user, { ...call, arguments: "" }, output],
+  }),
+  inside("input", "arguments that are not an object", {
+    tools,
+    input: [user, { ...call, arguments: "7" }, output],
+  }),
   inside("input", "call ids of other characters", {
     tools,
     input: [user, { ...call, call_id: "call:1/a" }, { ...output, call_id: "call:1/a" }],
@@ -159,7 +221,13 @@ const INPUT: readonly Probe[] = [
     { type: "custom_tool_call", call_id: "call_1", name: "shell", input: "ls" },
     { type: "custom_tool_call_output", call_id: "call_1", output: "a" },
   ),
-  said("a hosted tool's call", user, { type: "web_search_call", id: "ws_1", status: "completed" }, answer, user),
+  said(
+    "a hosted tool's call",
+    user,
+    { type: "web_search_call", id: "ws_1", status: "completed" },
+    answer,
+    user,
+  ),
   said("a stored item", { type: "item_reference", id: "msg_1" }),
   said("an unknown item", { type: "telepathy" }),
 ];
@@ -168,10 +236,14 @@ const TOOLS: readonly Probe[] = [
   member("tools", "functions", tools),
   member("tools", "a strict function", [{ ...tool, strict: true }]),
   member("tools", "a custom tool", [{ type: "custom", name: "shell" }]),
-  member("tools", "a `namespace` of functions", [{ type: "namespace", name: "weather", tools: [tool] }]),
+  member("tools", "a `namespace` of functions", [
+    { type: "namespace", name: "weather", tools: [tool] },
+  ]),
   member("tools", "`web_search`", [{ type: "web_search" }]),
   member("tools", "`file_search`", [{ type: "file_search", vector_store_ids: ["vs_1"] }]),
-  member("tools", "`code_interpreter`", [{ type: "code_interpreter", container: { type: "auto" } }]),
+  member("tools", "`code_interpreter`", [
+    { type: "code_interpreter", container: { type: "auto" } },
+  ]),
   member("tools", "`computer`", [{ type: "computer" }]),
   member("tools", "`mcp`", [{ type: "mcp", server_label: "a", server_url: "https://mcp.example" }]),
   member("tools", "`image_generation`", [{ type: "image_generation" }]),
@@ -180,15 +252,28 @@ const TOOLS: readonly Probe[] = [
   member("tool_choice", "`none`", "none", { tools }),
   member("tool_choice", "`required`", "required", { tools }),
   member("tool_choice", "one function", { type: "function", name: "send" }, { tools }),
-  member("tool_choice", "the only function", { type: "function", name: "look_up" }, { tools: [tool] }),
+  member(
+    "tool_choice",
+    "the only function",
+    { type: "function", name: "look_up" },
+    { tools: [tool] },
+  ),
   member(
     "tool_choice",
     "allowed tools",
     { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "send" }] },
     { tools },
   ),
-  member("tool_choice", "a hosted tool", { type: "web_search" }, { tools: [{ type: "web_search" }] }),
-  member("tool_choice", "`required` with reasoning", "required", { tools, reasoning: { effort: "high" } }),
+  member(
+    "tool_choice",
+    "a hosted tool",
+    { type: "web_search" },
+    { tools: [{ type: "web_search" }] },
+  ),
+  member("tool_choice", "`required` with reasoning", "required", {
+    tools,
+    reasoning: { effort: "high" },
+  }),
   member("parallel_tool_calls", "true", true, { tools }),
   member("parallel_tool_calls", "false", false, { tools }),
   member("parallel_tool_calls", "false, with one function", false, { tools: [tool] }),
@@ -206,8 +291,15 @@ export const RESPONSES_PROBES: readonly Probe[] = [
   member("text", "`format` text", { format: { type: "text" } }),
   member("text", "`format` json_object", { format: { type: "json_object" } }),
   member("text", "`format` json_schema", { format: schemaFormat }),
-  member("text", "a strict json_schema", { format: { ...schemaFormat, description: "The weather.", strict: true } }),
-  member("text", "json_schema with reasoning", { format: schemaFormat }, { reasoning: { effort: "high" } }),
+  member("text", "a strict json_schema", {
+    format: { ...schemaFormat, description: "The weather.", strict: true },
+  }),
+  member(
+    "text",
+    "json_schema with reasoning",
+    { format: schemaFormat },
+    { reasoning: { effort: "high" } },
+  ),
   member("text", "`verbosity` low", { verbosity: "low" }),
   member("text", "`verbosity` medium", { verbosity: "medium" }),
   member("response_format", "as in chat completions", {
@@ -215,7 +307,12 @@ export const RESPONSES_PROBES: readonly Probe[] = [
     json_schema: { name: "weather", schema: SCHEMA },
   }),
   member("response_format", "flat", schemaFormat),
-  member("response_format", "other than `text.format`", { type: "json_object" }, { text: { format: schemaFormat } }),
+  member(
+    "response_format",
+    "other than `text.format`",
+    { type: "json_object" },
+    { text: { format: schemaFormat } },
+  ),
   ...["none", "minimal", "low", "medium", "high", "xhigh", "max"].map((effort) =>
     reasoning(`\`effort\` ${effort}`, { effort }),
   ),

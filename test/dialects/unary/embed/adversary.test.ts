@@ -16,13 +16,17 @@ interface Item {
 }
 
 /** What an upstream may do to a right answer. Each gives the name of what it did. */
-const TRICKS: Readonly<Record<string, (items: (Item | null)[], at: number, other: number) => void>> = {
+const TRICKS: Readonly<
+  Record<string, (items: (Item | null)[], at: number, other: number) => void>
+> = {
   swap: (items, at, other) => {
     [items[at], items[other]] = [items[other] ?? null, items[at] ?? null];
   },
   drop: (items, at) => void items.splice(at, 1),
-  add: (items, at) => void items.splice(at, 0, { index: items.length, embedding: vectorOf(items.length) }),
-  repeat: (items, at) => void items.splice(at, 0, { ...(items[at] ?? { index: 0, embedding: null }) }),
+  add: (items, at) =>
+    void items.splice(at, 0, { index: items.length, embedding: vectorOf(items.length) }),
+  repeat: (items, at) =>
+    void items.splice(at, 0, { ...(items[at] ?? { index: 0, embedding: null }) }),
   reindex: (items, at, other) => change(items, at, { index: other }),
   beyond: (items, at) => change(items, at, { index: items.length }),
   negative: (items, at) => change(items, at, { index: -1 }),
@@ -54,7 +58,10 @@ const tricks = fc.array(fc.tuple(fc.constantFrom(...Object.keys(TRICKS)), fc.nat
   maxLength: 3,
 });
 
-/** The vectors that the items give each input by their indices, or nothing where they do not give each exactly one right vector. */
+/**
+ * The vectors that the items give each input by their indices, or nothing where they do not give
+ * each exactly one right vector.
+ */
 function honest(
   items: readonly (Item | null)[],
   count: number,
@@ -64,7 +71,8 @@ function honest(
   const found: (readonly number[])[] = [];
   for (const item of items) {
     const { index, embedding } = item ?? {};
-    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= count) return null;
+    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= count)
+      return null;
     const numbers = takesBase64 ? numbersOf(embedding) : embedding;
     if (found[index] !== undefined || !isVector(numbers)) return null;
     found[index] = numbers;
@@ -73,7 +81,11 @@ function honest(
 }
 
 function isVector(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.length === LENGTH && value.every((number) => Number.isFinite(number));
+  return (
+    Array.isArray(value) &&
+    value.length === LENGTH &&
+    value.every((number) => Number.isFinite(number))
+  );
 }
 
 function numbersOf(embedding: unknown): unknown {
@@ -102,7 +114,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     dialect: "openai-chat",
     options: known,
     isIndexed: true,
-    answer: (data) => ({ object: "list", data, model: "m", usage: { prompt_tokens: 1, total_tokens: 1 } }),
+    answer: (data) => ({
+      object: "list",
+      data,
+      model: "m",
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    }),
   },
   voyage: {
     dialect: "voyage",
@@ -126,14 +143,18 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     dialect: "gemini",
     options: known,
     isIndexed: false,
-    answer: (items) => ({ embeddings: items.map((item) => (item === null ? null : { values: item.embedding })) }),
+    answer: (items) => ({
+      embeddings: items.map((item) => (item === null ? null : { values: item.embedding })),
+    }),
   },
   predicted: {
     dialect: "gemini",
     options: { ...known, provider: { flags: ["predict_embeddings"] } },
     isIndexed: false,
     answer: (items) => ({
-      predictions: items.map((item) => (item === null ? null : { embeddings: { values: item.embedding } })),
+      predictions: items.map((item) =>
+        item === null ? null : { embeddings: { values: item.embedding } },
+      ),
     }),
   },
 };
@@ -161,28 +182,40 @@ describe.each(Object.entries(SHAPES))(
       const faults = new Set<string>();
       let whole = 0;
       fc.assert(
-        fc.property(fc.integer({ min: 1, max: 5 }), fc.boolean(), tricks, (count, isPacked, moves) => {
-          const base64 = isPacked && isIndexed;
-          const items = played(count, base64, moves);
-          const result = read(dialect, answer(items), asking({ inputs: inputsOf(count) }), options);
-          // Without indices the order of the answer is all there is.
-          const sent = isIndexed ? items : items.map((item, index) => (item === null ? null : { ...item, index }));
-          const expected = honest(sent, count, isIndexed);
-          if ("kind" in result) {
-            expect(result).toMatchObject({ kind: "malformed", status: null, retryAfter: null });
-            expect(Object.keys(ANSWER_FAULTS)).toContain(result.code);
-            expect(expected).toBeNull();
-            faults.add(result.code ?? "");
-            return;
-          }
-          whole += 1;
-          expect(result.vectors).toHaveLength(count);
-          expect(numbersIn(result)).toEqual(expected);
-          if (result.isVerbatim) {
-            expect(items.map((item) => item?.index)).toEqual(inputsOf(count).keys().toArray());
-            expect(items.every((item) => Array.isArray(item?.embedding))).toBe(true);
-          }
-        }),
+        fc.property(
+          fc.integer({ min: 1, max: 5 }),
+          fc.boolean(),
+          tricks,
+          (count, isPacked, moves) => {
+            const base64 = isPacked && isIndexed;
+            const items = played(count, base64, moves);
+            const result = read(
+              dialect,
+              answer(items),
+              asking({ inputs: inputsOf(count) }),
+              options,
+            );
+            // Without indices the order of the answer is all there is.
+            const sent = isIndexed
+              ? items
+              : items.map((item, index) => (item === null ? null : { ...item, index }));
+            const expected = honest(sent, count, isIndexed);
+            if ("kind" in result) {
+              expect(result).toMatchObject({ kind: "malformed", status: null, retryAfter: null });
+              expect(Object.keys(ANSWER_FAULTS)).toContain(result.code);
+              expect(expected).toBeNull();
+              faults.add(result.code ?? "");
+              return;
+            }
+            whole += 1;
+            expect(result.vectors).toHaveLength(count);
+            expect(numbersIn(result)).toEqual(expected);
+            if (result.isVerbatim) {
+              expect(items.map((item) => item?.index)).toEqual(inputsOf(count).keys().toArray());
+              expect(items.every((item) => Array.isArray(item?.embedding))).toBe(true);
+            }
+          },
+        ),
         { numRuns: 2_000 },
       );
       expect(whole).toBeGreaterThan(100);
@@ -207,7 +240,9 @@ describe.each<[DialectName, (embedding: unknown) => unknown]>([
 ])("an adversary that speaks %s", (dialect, answer) => {
   it("gets one right vector through, or nothing", () => {
     const request = asking({ inputs: ["one"] });
-    expect(read(dialect, answer(vectorOf(0)), request, known)).toMatchObject({ vectors: [{ text: "[0,0.5,-1]" }] });
+    expect(read(dialect, answer(vectorOf(0)), request, known)).toMatchObject({
+      vectors: [{ text: "[0,0.5,-1]" }],
+    });
     for (const name of [
       "shorter",
       "longer",
@@ -220,7 +255,9 @@ describe.each<[DialectName, (embedding: unknown) => unknown]>([
       "otherText",
     ]) {
       const [item] = played(1, false, [[name, 0, 0]]);
-      expect(read(dialect, answer(item?.embedding), request, known), name).toMatchObject({ kind: "malformed" });
+      expect(read(dialect, answer(item?.embedding), request, known), name).toMatchObject({
+        kind: "malformed",
+      });
     }
   });
 });

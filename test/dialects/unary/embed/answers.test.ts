@@ -23,7 +23,13 @@ const PACKED = openAi([base64Of([1, 2]), base64Of([3, 4])]);
 const float = (text: string) => ({ dimension: 2, encoding: "float", text });
 const VECTORS = [float("[1,2]"), float("[3,4]")];
 
-type Row = readonly [what: string, dialect: DialectName, answer: unknown, options: TargetOptions, expected: object];
+type Row = readonly [
+  what: string,
+  dialect: DialectName,
+  answer: unknown,
+  options: TargetOptions,
+  expected: object,
+];
 
 const ANSWERS: readonly Row[] = [
   [
@@ -72,7 +78,10 @@ const ANSWERS: readonly Row[] = [
   [
     "Gemini's",
     "gemini",
-    { embeddings: [{ values: [1, 2] }, { values: [3, 4] }], usageMetadata: { promptTokenCount: 3 } },
+    {
+      embeddings: [{ values: [1, 2] }, { values: [3, 4] }],
+      usageMetadata: { promptTokenCount: 3 },
+    },
     {},
     { vectors: VECTORS, inputTokens: 3, model: null },
   ],
@@ -134,16 +143,23 @@ const SINGLE: readonly Row[] = [
 ];
 
 describe("answers with embeddings", () => {
-  it.each(ANSWERS)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
-    expect(read(dialect, answer, asking(), options)).toMatchObject({
+  it.each(ANSWERS)(
+    "such as %s are understood (%s)",
+    (_what, dialect, answer, options, expected) => {
+      expect(read(dialect, answer, asking(), options)).toMatchObject({
+        operation: "embed",
+        isVerbatim: false,
+        ...expected,
+      });
+    },
+  );
+
+  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
+    expect(read(dialect, answer, ONE, options)).toMatchObject({
       operation: "embed",
       isVerbatim: false,
       ...expected,
     });
-  });
-
-  it.each(SINGLE)("such as %s are understood (%s)", (_what, dialect, answer, options, expected) => {
-    expect(read(dialect, answer, ONE, options)).toMatchObject({ operation: "embed", isVerbatim: false, ...expected });
   });
 
   it.each<[string, unknown, EmbedRequest, TargetOptions, boolean]>([
@@ -152,8 +168,20 @@ describe("answers with embeddings", () => {
     ["numbers where base64 was requested", FLOATS, BASE64, {}, false],
     ["base64 where it was requested", PACKED, BASE64, {}, true],
     ["base64 where nothing was said", PACKED, asking(), {}, false],
-    ["bytes in base64 where base64 was requested", openAi(["AQI=", "AwQ="]), BASE64, flagged("int8_vectors"), false],
-    ["bytes in base64 where nothing was said", openAi(["AQI=", "AwQ="]), asking(), flagged("int8_vectors"), false],
+    [
+      "bytes in base64 where base64 was requested",
+      openAi(["AQI=", "AwQ="]),
+      BASE64,
+      flagged("int8_vectors"),
+      false,
+    ],
+    [
+      "bytes in base64 where nothing was said",
+      openAi(["AQI=", "AwQ="]),
+      asking(),
+      flagged("int8_vectors"),
+      false,
+    ],
     ["members beside ours", { ...FLOATS, id: "x", provider: "p" }, asking(), {}, true],
     ["no object member", { ...FLOATS, object: undefined }, asking(), {}, false],
     ["no usage", { ...FLOATS, usage: undefined }, asking(), {}, false],
@@ -186,25 +214,30 @@ describe("answers with embeddings", () => {
       {},
       false,
     ],
-  ])("of OpenAI's protocol with %s go on as they came, or not", (_what, answer, request, options, isVerbatim) => {
-    const result = read("openai-chat", answer, request, options);
-    expect(result).toMatchObject({ operation: "embed", isVerbatim });
-    if ("kind" in result) throw new Error("unreachable");
-    const numbers = result.vectors.map(({ encoding, text }): unknown =>
-      encoding === "float" ? JSON.parse(text) : text,
-    );
-    expect([
-      [
-        [1, 2],
-        [3, 4],
-      ],
-      [base64Of([1, 2]), base64Of([3, 4])],
-    ]).toContainEqual(numbers);
-  });
+  ])(
+    "of OpenAI's protocol with %s go on as they came, or not",
+    (_what, answer, request, options, isVerbatim) => {
+      const result = read("openai-chat", answer, request, options);
+      expect(result).toMatchObject({ operation: "embed", isVerbatim });
+      if ("kind" in result) throw new Error("unreachable");
+      const numbers = result.vectors.map(({ encoding, text }): unknown =>
+        encoding === "float" ? JSON.parse(text) : text,
+      );
+      expect([
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        [base64Of([1, 2]), base64Of([3, 4])],
+      ]).toContainEqual(numbers);
+    },
+  );
 
   const verbatimText = (printed: string): unknown => {
     const result = read("openai-chat", printed);
-    return "kind" in result ? result.code : [result.isVerbatim, result.vectors.map(({ text }) => text)];
+    return "kind" in result
+      ? result.code
+      : [result.isVerbatim, result.vectors.map(({ text }) => text)];
   };
   const printed = JSON.stringify(FLOATS);
 
@@ -213,30 +246,64 @@ describe("answers with embeddings", () => {
     ["with lines and spaces", JSON.stringify(FLOATS, null, 2)],
     ["with spaces around everything", printed.replaceAll(/[:,{}[\]]/g, " \r\n\t$& ")],
     ["with an escape in a name", printed.replaceAll('"index"', String.raw`"\u0069ndex"`)],
-    ["with texts that look like names", printed.replace('"m-1"', String.raw`"\"index\":1.0,\"index\":\\"`)],
-    ["with the same name in objects within each other", printed.replace(/}$/, ',"meta":{"data":{"data":1}}}')],
+    [
+      "with texts that look like names",
+      printed.replace('"m-1"', String.raw`"\"index\":1.0,\"index\":\\"`),
+    ],
+    [
+      "with the same name in objects within each other",
+      printed.replace(/}$/, ',"meta":{"data":{"data":1}}}'),
+    ],
   ])("of OpenAI's protocol, printed %s, go on as they came", (_what, text) => {
     expect(verbatimText(text)).toMatchObject([true, { length: 2 }]);
   });
 
   it.each<[string, string, string, string[]]>([
     ["two indices", '"index":1,', '"index":0,"index":1,', ["[1,2]", "[3,4]"]],
-    ["two indices, one with an escape", '"index":1,', String.raw`"\u0069ndex":0,"index":1,`, ["[1,2]", "[3,4]"]],
+    [
+      "two indices, one with an escape",
+      '"index":1,',
+      String.raw`"\u0069ndex":0,"index":1,`,
+      ["[1,2]", "[3,4]"],
+    ],
     ["two vectors", '"embedding":[3,4]', '"embedding":[5,6],"embedding":[3,4]', ["[1,2]", "[3,4]"]],
     ["two lists", '"data":', '"data":[],"data":', ["[1,2]", "[3,4]"]],
     ["two names of the model", '"model":', '"model":"m-2","model":', ["[1,2]", "[3,4]"]],
-    ["two counts", '"prompt_tokens":7', '"prompt_tokens":8,"prompt_tokens" : 7', ["[1,2]", "[3,4]"]],
-    ["a repeated unknown name", '"object":"list"', '"object":"list","x":{"a":1,"b":{},"a":1}', ["[1,2]", "[3,4]"]],
+    [
+      "two counts",
+      '"prompt_tokens":7',
+      '"prompt_tokens":8,"prompt_tokens" : 7',
+      ["[1,2]", "[3,4]"],
+    ],
+    [
+      "a repeated unknown name",
+      '"object":"list"',
+      '"object":"list","x":{"a":1,"b":{},"a":1}',
+      ["[1,2]", "[3,4]"],
+    ],
     ["an index of 1.0", '"index":1,', '"index":1.0,', ["[1,2]", "[3,4]"]],
     ["an index of 1e0", '"index":1,', '"index": 1e0 ,', ["[1,2]", "[3,4]"]],
     ["an index of 10E-1", '"index":1,', '"index":10E-1,', ["[1,2]", "[3,4]"]],
     ["an index of -0", '"index":0,', '"index":-0,', ["[1,2]", "[3,4]"]],
-    ["an index that a double rounds", '"index":1,', '"index":1.0000000000000000001,', ["[1,2]", "[3,4]"]],
-    ["an index of 1.0 by an escaped name", '"index":1,', String.raw`"inde\u0078":1.0,`, ["[1,2]", "[3,4]"]],
-  ])("of OpenAI's protocol with %s do not go on as they came, but as we read them", (_what, from, to, vectors) => {
-    expect(printed).toContain(from);
-    expect(verbatimText(printed.replace(from, to))).toEqual([false, vectors]);
-  });
+    [
+      "an index that a double rounds",
+      '"index":1,',
+      '"index":1.0000000000000000001,',
+      ["[1,2]", "[3,4]"],
+    ],
+    [
+      "an index of 1.0 by an escaped name",
+      '"index":1,',
+      String.raw`"inde\u0078":1.0,`,
+      ["[1,2]", "[3,4]"],
+    ],
+  ])(
+    "of OpenAI's protocol with %s do not go on as they came, but as we read them",
+    (_what, from, to, vectors) => {
+      expect(printed).toContain(from);
+      expect(verbatimText(printed.replace(from, to))).toEqual([false, vectors]);
+    },
+  );
 
   it("count tokens and name the model as OpenAI's protocol does", () => {
     expect(read("openai-chat", FLOATS)).toMatchObject({ inputTokens: 7, model: "m-1" });
@@ -245,8 +312,12 @@ describe("answers with embeddings", () => {
   });
 
   it("in base64 of other numbers than single-precision ones are not taken for such", () => {
-    expect(read("openai-chat", PACKED, BASE64, flagged("float_vectors"))).toMatchObject({ code: "vector_malformed" });
-    expect(read("openai-chat", FLOATS, BASE64, flagged("float_vectors"))).toMatchObject({ vectors: VECTORS });
+    expect(read("openai-chat", PACKED, BASE64, flagged("float_vectors"))).toMatchObject({
+      code: "vector_malformed",
+    });
+    expect(read("openai-chat", FLOATS, BASE64, flagged("float_vectors"))).toMatchObject({
+      vectors: VECTORS,
+    });
   });
 
   it.each<[string, Partial<EmbedRequest>, number | null, string | null]>([
@@ -285,10 +356,28 @@ describe("answers with embeddings", () => {
       {},
       "context_length_exceeded",
     ],
-    ["an older error", "openai-chat", { object: "error", message: "secret", code: 40_303 }, {}, null],
+    [
+      "an older error",
+      "openai-chat",
+      { object: "error", message: "secret", code: 40_303 },
+      {},
+      null,
+    ],
     ["an error", "voyage", { error: { type: "model_not_found" } }, {}, "model_not_found"],
-    ["an error", "cohere-chat", { message: "too many tokens: secret" }, {}, "context_length_exceeded"],
-    ["an error", "cohere-chat", { message: "secret", __type: "x#ThrottlingException" }, {}, "rate_limited"],
+    [
+      "an error",
+      "cohere-chat",
+      { message: "too many tokens: secret" },
+      {},
+      "context_length_exceeded",
+    ],
+    [
+      "an error",
+      "cohere-chat",
+      { message: "secret", __type: "x#ThrottlingException" },
+      {},
+      "rate_limited",
+    ],
     [
       "an error",
       "gemini",
@@ -304,7 +393,13 @@ describe("answers with embeddings", () => {
       {},
       "invalid_request",
     ],
-    ["an error", "bedrock-nova-embed", { message: "Input is too long" }, {}, "context_length_exceeded"],
+    [
+      "an error",
+      "bedrock-nova-embed",
+      { message: "Input is too long" },
+      {},
+      "context_length_exceeded",
+    ],
   ])("that are %s say so (%s)", (_what, dialect, answer, options, code) => {
     const result = read(dialect, answer, ONE, options);
     expect(result).toMatchObject({ kind: "error_frame", retryAfter: null, code });
@@ -321,9 +416,15 @@ describe("answers with embeddings", () => {
     ["bedrock-nova-embed", {}],
   ])("that are none of %s are faults", (dialect, options) => {
     for (const answer of ["", "[1,2]", "null", "{", "\u0000"]) {
-      expect(read(dialect, answer, ONE, options)).toMatchObject({ kind: "malformed", code: "not_json" });
+      expect(read(dialect, answer, ONE, options)).toMatchObject({
+        kind: "malformed",
+        code: "not_json",
+      });
     }
-    expect(read(dialect, {}, ONE, options)).toMatchObject({ kind: "malformed", code: "missing_results" });
+    expect(read(dialect, {}, ONE, options)).toMatchObject({
+      kind: "malformed",
+      code: "missing_results",
+    });
     // A list of numbers instead of the list of vectors.
     for (const name of ["data", "embeddings", "predictions"]) {
       expect(read(dialect, { [name]: [1] }, ONE, options)).toMatchObject({ kind: "malformed" });
@@ -353,8 +454,16 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
     ["something after their end", `${long}}`, "not_json"],
     ["another answer after their end", long + long, "not_json"],
     ["a letter in a number", `${long.slice(0, inside)}a${long.slice(inside + 1)}`, "not_json"],
-    ["a zero byte in a number", `${long.slice(0, inside)}\u0000${long.slice(inside + 1)}`, "not_json"],
-    ["a second point in a number", `${long.slice(0, inside)}.${long.slice(inside + 1)}`, "not_json"],
+    [
+      "a zero byte in a number",
+      `${long.slice(0, inside)}\u0000${long.slice(inside + 1)}`,
+      "not_json",
+    ],
+    [
+      "a second point in a number",
+      `${long.slice(0, inside)}.${long.slice(inside + 1)}`,
+      "not_json",
+    ],
     ["a comma more", long.replace("[-", "[,-"), "not_json"],
     ["a comma at the end of a vector", long.replace("]}", ",]}"), "not_json"],
     ["a zero before a number", long.replace("[-", "[-0"), "not_json"],
@@ -369,8 +478,16 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
     ["one vector fewer", JSON.stringify(openAi([numbers(300)])), "result_count"],
     ["one vector more", JSON.stringify(openAi([1, 2, 3].map(() => numbers(300)))), "result_count"],
     ["an index twice", long.replace('"index":1', '"index":0'), "index_repeated"],
-    ["an index that is not of the request", long.replace('"index":1', '"index":2'), "index_invalid"],
-    ["vectors under another name", long.replaceAll('"embedding":[', '"vector":['), "vector_malformed"],
+    [
+      "an index that is not of the request",
+      long.replace('"index":1', '"index":2'),
+      "index_invalid",
+    ],
+    [
+      "vectors under another name",
+      long.replaceAll('"embedding":[', '"vector":['),
+      "vector_malformed",
+    ],
     [
       "a vector that only looks like one in a text",
       long.replace('"embedding":[-', String.raw`"x":"\"embedding\":[-`).replace("]}", ']"}'),
@@ -395,7 +512,10 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
         data: [1, 0].map((index) => ({ object: "embedding", index, embedding: numbers(300) })),
       }),
     ],
-    ["a vector twice under one name", long.replace('"embedding":[', '"embedding":[1,2],"embedding":[')],
+    [
+      "a vector twice under one name",
+      long.replace('"embedding":[', '"embedding":[1,2],"embedding":['),
+    ],
     [
       "a name twice, once with an escape",
       long.replace('"embedding":[', String.raw`"\u0065mbedding":[1,2],"embedding":[`),
@@ -412,12 +532,27 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
 
 describe("errors of providers that embed", () => {
   it.each<[DialectName, number, unknown, object]>([
-    ["openai-chat", 404, { error: { code: "model_not_found" } }, { kind: "not_found", code: "model_not_found" }],
+    [
+      "openai-chat",
+      404,
+      { error: { code: "model_not_found" } },
+      { kind: "not_found", code: "model_not_found" },
+    ],
     ["voyage", 400, { detail: "secret" }, { kind: "rejected", code: null }],
     ["voyage", 429, { detail: "secret" }, { kind: "rate_limited", code: null }],
-    ["cohere-chat", 400, { message: "too many tokens: secret" }, { kind: "rejected", code: "context_length_exceeded" }],
+    [
+      "cohere-chat",
+      400,
+      { message: "too many tokens: secret" },
+      { kind: "rejected", code: "context_length_exceeded" },
+    ],
     ["cohere-chat", 424, { message: "secret" }, { kind: "server_error", code: null }],
-    ["cohere-chat", 400, { __type: "x#ValidationException" }, { kind: "rejected", code: "invalid_request" }],
+    [
+      "cohere-chat",
+      400,
+      { __type: "x#ValidationException" },
+      { kind: "rejected", code: "invalid_request" },
+    ],
     [
       "cohere-chat",
       424,
@@ -430,7 +565,12 @@ describe("errors of providers that embed", () => {
       { message: "too many tokens: secret", __type: "ValidationException" },
       { kind: "rejected", code: "context_length_exceeded" },
     ],
-    ["gemini", 404, { error: { status: "NOT_FOUND" } }, { kind: "not_found", code: "model_not_found" }],
+    [
+      "gemini",
+      404,
+      { error: { status: "NOT_FOUND" } },
+      { kind: "not_found", code: "model_not_found" },
+    ],
     ["bedrock-titan-embed", 424, { message: "secret" }, { kind: "server_error", code: null }],
     ["bedrock-nova-embed", 403, {}, { kind: "auth", code: null }],
   ])("of %s with status %d are read in its family's way", (dialect, status, body, expected) => {

@@ -12,7 +12,9 @@ function putBack({ body, vectorAt }: CutAnswer): JsonValue {
     if (typeof vector !== "string") return JSON.parse(vector.text);
     if (Array.isArray(value)) return value.map(walk);
     if (!isJsonObject(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member ?? null)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, walk(member ?? null)]),
+    );
   };
   return walk(body);
 }
@@ -59,10 +61,13 @@ describe("vectors cut out of an answer", () => {
   });
 
   it("are refused exactly where the engine's parser refuses the answer, wherever its bytes are damaged", () => {
-    const damage = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...wire('"[]{},:-+.eE019\\ n\u0000'), 0xc3, 0xff)), {
-      minLength: 1,
-      maxLength: 3,
-    });
+    const damage = fc.array(
+      fc.tuple(fc.nat(), fc.constantFrom(...wire('"[]{},:-+.eE019\\ n\u0000'), 0xc3, 0xff)),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    );
     let kept = 0;
     fc.assert(
       fc.property(documents, damage, fc.option(fc.nat()), (document, positions, length) => {
@@ -88,7 +93,10 @@ describe("vectors cut out of an answer", () => {
     const second = cut('{"b":[4,5,6]}');
     const at = ({ body, vectorAt }: CutAnswer, name: string): unknown =>
       vectorAt(isJsonObject(body) ? body[name] : null);
-    expect([at(first, "a"), at(second, "b")]).toMatchObject([{ text: "[1,2,3]" }, { text: "[4,5,6]" }]);
+    expect([at(first, "a"), at(second, "b")]).toMatchObject([
+      { text: "[1,2,3]" },
+      { text: "[4,5,6]" },
+    ]);
   });
 
   it("keep the text that their provider wrote", () => {
@@ -177,7 +185,9 @@ describe("vectors cut out of an answer", () => {
 
   it("are looked for in time that grows with the answer, whatever it looks like", () => {
     const size = 400_000;
-    const hostile = ["[1,", '"\\', '\\"', "[[", '"', "[1e9,", "[-"].map((piece) => piece.repeat(size / piece.length));
+    const hostile = ["[1,", '"\\', '\\"', "[[", '"', "[1e9,", "[-"].map((piece) =>
+      piece.repeat(size / piece.length),
+    );
     const begin = performance.now();
     for (const piece of hostile) expect(cutVectors(inPieces(wire(`"${piece}`)))).toBeNull();
     for (const piece of hostile) expect(cutVectors(inPieces(wire(piece)))).toBeNull();

@@ -22,19 +22,28 @@ function floats(text: string): Vector {
   return { dimension: numbers.length, encoding: "float", text };
 }
 
-/** Fewest digits with which some decimal is the number again, found by trying the nearest of each length and its neighbours. */
+/**
+ * Fewest digits with which some decimal is the number again, found by trying the nearest of each
+ * length and its neighbours.
+ */
 function fewestDigits(value: number): number {
   for (let digits = 1; digits <= 9; digits += 1) {
     const [mantissa = "", exponent = ""] = value.toExponential(digits - 1).split("e");
     const whole = BigInt(mantissa.replace(".", ""));
-    const tries = [-1n, 0n, 1n].map((step) => Number(`${whole + step}e${Number(exponent) - (digits - 1)}`));
+    const tries = [-1n, 0n, 1n].map((step) =>
+      Number(`${whole + step}e${Number(exponent) - (digits - 1)}`),
+    );
     if (tries.some((decimal) => Math.fround(decimal) === value)) return digits;
   }
   return 10;
 }
 
 function digitsOf(value: number): number {
-  const digits = String(value).replace(/e.*/, "").replaceAll(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
+  const digits = String(value)
+    .replace(/e.*/, "")
+    .replaceAll(/[-.]/g, "")
+    .replace(/^0+/, "")
+    .replace(/0+$/, "");
   return Math.max(digits.length, 1);
 }
 
@@ -59,7 +68,10 @@ describe("vectors in base64", () => {
 
   it("print as few digits as single precision has", () => {
     const vector = made(
-      vectorFromBase64(base64Of([-0.025122926, 0.1, 1, 16777216, 3.4028235e38, 1e-45, -0]), "float32"),
+      vectorFromBase64(
+        base64Of([-0.025122926, 0.1, 1, 16777216, 3.4028235e38, 1e-45, -0]),
+        "float32",
+      ),
     );
     expect(asFloatText(vector).text).toBe("[-0.025122926,0.1,1,16777216,3.4028235e+38,1e-45,-0.0]");
   });
@@ -106,7 +118,11 @@ describe("vectors in base64", () => {
   it("of signed bytes are written as numbers", () => {
     const bytes = Int8Array.of(-128, -1, 0, 1, 127);
     const text = new Uint8Array(bytes.buffer).toBase64();
-    expect(vectorFromBase64(text, "int8")).toEqual({ dimension: 5, encoding: "float", text: "[-128,-1,0,1,127]" });
+    expect(vectorFromBase64(text, "int8")).toEqual({
+      dimension: 5,
+      encoding: "float",
+      text: "[-128,-1,0,1,127]",
+    });
     expect(vectorFromBase64("", "int8")).toBe("vector_malformed");
     expect(vectorFromBase64("AAA", "int8")).toBe("vector_malformed");
   });
@@ -126,7 +142,10 @@ describe("vectors as numbers", () => {
     });
   });
 
-  it.each(["[1e39]", "[1,-3.5e38]", "[1e300]"])("beyond single precision have no base64: %s", (text) => {
-    expect(asBase64Text(floats(text))).toBe("vector_not_finite");
-  });
+  it.each(["[1e39]", "[1,-3.5e38]", "[1e300]"])(
+    "beyond single precision have no base64: %s",
+    (text) => {
+      expect(asBase64Text(floats(text))).toBe("vector_not_finite");
+    },
+  );
 });

@@ -8,9 +8,42 @@ import { wire } from "./target.ts";
 
 /** Pieces of numbers, so that every rule of their grammar is kept and broken often. */
 const piece = fc.oneof(
-  { weight: 8, arbitrary: fc.constantFrom("0", "1", "9", "12", "0.5", "-3", "-0.25", "1e5", "2E-07", "-1.5e+9") },
-  { weight: 2, arbitrary: fc.constantFrom(".", "-", "+", "e", "E", "00", "1e100", "1e999", "9".repeat(70)) },
-  { weight: 1, arbitrary: fc.constantFrom(" ", "\n", '"', "[", "]", "a", "\u0000", "ü", "null", "{}", "/", ":") },
+  {
+    weight: 8,
+    arbitrary: fc.constantFrom(
+      "0",
+      "1",
+      "9",
+      "12",
+      "0.5",
+      "-3",
+      "-0.25",
+      "1e5",
+      "2E-07",
+      "-1.5e+9",
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(".", "-", "+", "e", "E", "00", "1e100", "1e999", "9".repeat(70)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      " ",
+      "\n",
+      '"',
+      "[",
+      "]",
+      "a",
+      "\u0000",
+      "ü",
+      "null",
+      "{}",
+      "/",
+      ":",
+    ),
+  },
 );
 const separator = fc.oneof(
   { weight: 12, arbitrary: fc.constant(",") },
@@ -65,7 +98,9 @@ describe("arrays of numbers in an answer", () => {
   });
 
   it("are counted by what was assembled of the source", () => {
-    const source = readFileSync(new URL("../../../../tools/vectors/count-numbers.wat", import.meta.url));
+    const source = readFileSync(
+      new URL("../../../../tools/vectors/count-numbers.wat", import.meta.url),
+    );
     expect(createHash("sha256").update(source).digest("hex")).toBe(SOURCE_DIGEST);
   });
 });

@@ -26,7 +26,13 @@ type Row = readonly [
 const BODIES: readonly Row[] = [
   ["texts", "openai-chat", {}, {}, { model: "embedder", input: texts }],
   ["one text without a list", "openai-chat", ONE, {}, { model: "embedder", input: "one" }],
-  ["one text in a list", "openai-chat", { inputs: ["one"] }, {}, { model: "embedder", input: ["one"] }],
+  [
+    "one text in a list",
+    "openai-chat",
+    { inputs: ["one"] },
+    {},
+    { model: "embedder", input: ["one"] },
+  ],
   ["tokens", "openai-chat", TOKENS, {}, { model: "embedder", input: [[1, 2], [3]] }],
   [
     "tokens without a list",
@@ -35,7 +41,13 @@ const BODIES: readonly Row[] = [
     {},
     { model: "embedder", input: [1, 2] },
   ],
-  ["a length", "openai-chat", { dimensions: 256 }, {}, { model: "embedder", input: texts, dimensions: 256 }],
+  [
+    "a length",
+    "openai-chat",
+    { dimensions: 256 },
+    {},
+    { model: "embedder", input: texts, dimensions: 256 },
+  ],
   [
     "a length as another member",
     "openai-chat",
@@ -43,8 +55,20 @@ const BODIES: readonly Row[] = [
     flagged("output_dimension_field"),
     { model: "embedder", input: texts, output_dimension: 256 },
   ],
-  ["base64", "openai-chat", { encoding: "base64" }, {}, { model: "embedder", input: texts, encoding_format: "base64" }],
-  ["numbers", "openai-chat", { encoding: "float" }, {}, { model: "embedder", input: texts, encoding_format: "float" }],
+  [
+    "base64",
+    "openai-chat",
+    { encoding: "base64" },
+    {},
+    { model: "embedder", input: texts, encoding_format: "base64" },
+  ],
+  [
+    "numbers",
+    "openai-chat",
+    { encoding: "float" },
+    {},
+    { model: "embedder", input: texts, encoding_format: "float" },
+  ],
   [
     "no encoding",
     "openai-chat",
@@ -92,7 +116,13 @@ const BODIES: readonly Row[] = [
     "cohere-chat",
     {},
     {},
-    { model: "embedder", texts, input_type: "search_document", embedding_types: ["float"], truncate: "NONE" },
+    {
+      model: "embedder",
+      texts,
+      input_type: "search_document",
+      embedding_types: ["float"],
+      truncate: "NONE",
+    },
   ],
   [
     "everything",
@@ -113,7 +143,13 @@ const BODIES: readonly Row[] = [
     "cohere-chat",
     { purpose: "clustering", dimensions: 512 },
     invoked,
-    { texts, input_type: "clustering", embedding_types: ["float"], truncate: "NONE", output_dimension: 512 },
+    {
+      texts,
+      input_type: "clustering",
+      embedding_types: ["float"],
+      truncate: "NONE",
+      output_dimension: 512,
+    },
   ],
   [
     "a request for each text",
@@ -174,7 +210,11 @@ const BODIES: readonly Row[] = [
     single,
     {
       content: { parts: [{ text: "one" }] },
-      embedContentConfig: { autoTruncate: true, taskType: "RETRIEVAL_QUERY", outputDimensionality: 768 },
+      embedContentConfig: {
+        autoTruncate: true,
+        taskType: "RETRIEVAL_QUERY",
+        outputDimensionality: 768,
+      },
     },
   ],
   ["texts", "voyage", {}, {}, { model: "embedder", input: texts, truncation: false }],
@@ -214,7 +254,10 @@ const BODIES: readonly Row[] = [
     {},
     {
       taskType: "SINGLE_EMBEDDING",
-      singleEmbeddingParams: { embeddingPurpose: "GENERIC_INDEX", text: { value: "one", truncationMode: "NONE" } },
+      singleEmbeddingParams: {
+        embeddingPurpose: "GENERIC_INDEX",
+        text: { value: "one", truncationMode: "NONE" },
+      },
     },
   ],
   [
@@ -243,7 +286,8 @@ describe("requests for embeddings", () => {
     if ("code" in printed) throw new Error(printed.message);
     expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
     expect(printed.headers).toEqual([]);
-    const isDefaulted = ["cohere-chat", "bedrock-nova-embed"].includes(dialect) && (request.purpose ?? null) === null;
+    const isDefaulted =
+      ["cohere-chat", "bedrock-nova-embed"].includes(dialect) && (request.purpose ?? null) === null;
     expect(printed.dropped).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
   });
 
@@ -251,17 +295,20 @@ describe("requests for embeddings", () => {
     ["openai-chat", {}],
     ["gemini", {}],
     ["bedrock-titan-embed", {}],
-  ])("of %s cannot say whether texts may be cut, and what the caller said of it is recorded", (dialect, options) => {
-    const unsaid = formatted(dialect, ONE, options);
-    if ("code" in unsaid) throw new Error(unsaid.message);
-    expect(unsaid.dropped).toEqual([]);
-    for (const mayTruncate of [true, false]) {
-      expect(formatted(dialect, { ...ONE, mayTruncate }, options)).toEqual({
-        ...unsaid,
-        dropped: ["truncation_unspoken"],
-      });
-    }
-  });
+  ])(
+    "of %s cannot say whether texts may be cut, and what the caller said of it is recorded",
+    (dialect, options) => {
+      const unsaid = formatted(dialect, ONE, options);
+      if ("code" in unsaid) throw new Error(unsaid.message);
+      expect(unsaid.dropped).toEqual([]);
+      for (const mayTruncate of [true, false]) {
+        expect(formatted(dialect, { ...ONE, mayTruncate }, options)).toEqual({
+          ...unsaid,
+          dropped: ["truncation_unspoken"],
+        });
+      }
+    },
+  );
 
   it.each<[DialectName, TargetOptions]>([
     ["cohere-chat", {}],
@@ -270,20 +317,30 @@ describe("requests for embeddings", () => {
     ["gemini", single],
     ["voyage", {}],
     ["bedrock-nova-embed", {}],
-  ])("of %s say that texts must not be cut where the caller does not say, as where it says no", (dialect, options) => {
-    const requested = { ...ONE, purpose: "query" } as const;
-    const unsaid = formatted(dialect, requested, options);
-    expect(unsaid).toMatchObject({ dropped: [] });
-    expect(formatted(dialect, { ...requested, mayTruncate: false }, options)).toEqual(unsaid);
-    expect(formatted(dialect, { ...requested, mayTruncate: true }, options)).not.toEqual(unsaid);
-  });
+  ])(
+    "of %s say that texts must not be cut where the caller does not say, as where it says no",
+    (dialect, options) => {
+      const requested = { ...ONE, purpose: "query" } as const;
+      const unsaid = formatted(dialect, requested, options);
+      expect(unsaid).toMatchObject({ dropped: [] });
+      expect(formatted(dialect, { ...requested, mayTruncate: false }, options)).toEqual(unsaid);
+      expect(formatted(dialect, { ...requested, mayTruncate: true }, options)).not.toEqual(unsaid);
+    },
+  );
 
   it.each<[DialectName, TargetOptions, string]>([
     ["openai-chat", {}, "/embeddings"],
-    ["openai-chat", { provider: { apiVersion: "2024-10-21" } }, "/embeddings?api-version=2024-10-21"],
     [
       "openai-chat",
-      { upstreamModel: "my dep/1", provider: { flags: ["deployment_paths"], apiVersion: "2024-10-21" } },
+      { provider: { apiVersion: "2024-10-21" } },
+      "/embeddings?api-version=2024-10-21",
+    ],
+    [
+      "openai-chat",
+      {
+        upstreamModel: "my dep/1",
+        provider: { flags: ["deployment_paths"], apiVersion: "2024-10-21" },
+      },
       "/deployments/my%20dep%2F1/embeddings?api-version=2024-10-21",
     ],
     ["cohere-chat", {}, "/v2/embed"],
@@ -325,26 +382,37 @@ describe("requests for embeddings", () => {
     ["openai-chat", flagged("input_type_field"), "clustering", "must be document or query"],
     ["voyage", {}, "classification", "must be document or query"],
     ["bedrock-titan-embed", {}, "document", "must be left out"],
-  ])("of %s with a purpose that it has no value for are refused by name", (dialect, options, purpose, rule) => {
-    const refused = formatted(dialect, { ...ONE, purpose }, options);
-    expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input_type" });
-    expect("message" in refused && refused.message).toContain(rule);
-  });
+  ])(
+    "of %s with a purpose that it has no value for are refused by name",
+    (dialect, options, purpose, rule) => {
+      const refused = formatted(dialect, { ...ONE, purpose }, options);
+      expect(refused).toMatchObject({
+        status: 400,
+        code: "feature_not_supported",
+        param: "input_type",
+      });
+      expect("message" in refused && refused.message).toContain(rule);
+    },
+  );
 
-  it.each<DialectName>(["bedrock-titan-embed", "bedrock-nova-embed"])("of %s have one text each", (dialect) => {
-    expect(formatted(dialect, {}, {})).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });
-  });
+  it.each<DialectName>(["bedrock-titan-embed", "bedrock-nova-embed"])(
+    "of %s have one text each",
+    (dialect) => {
+      expect(formatted(dialect, {}, {})).toMatchObject({
+        status: 400,
+        code: "feature_not_supported",
+        param: "input",
+      });
+    },
+  );
 
   it("keep what the caller says about cutting, and that it says nothing", () => {
     const permission = (more: object): unknown => {
       const read = readEmbeddingsRequest({ model: "r", input: "a", ...more }, "reject", NO_EDITS);
       return "code" in read ? read : read.request.mayTruncate;
     };
-    expect([{}, { truncation: null }, { truncation: false }, { truncation: true }].map(permission)).toEqual([
-      null,
-      null,
-      false,
-      true,
-    ]);
+    expect(
+      [{}, { truncation: null }, { truncation: false }, { truncation: true }].map(permission),
+    ).toEqual([null, null, false, true]);
   });
 });

@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import { EMBEDDINGS_SCHEMA, MAXIMUM_INPUTS } from "../../../../src/dialects/openai-chat/embeddings/schema.ts";
+import {
+  EMBEDDINGS_SCHEMA,
+  MAXIMUM_INPUTS,
+} from "../../../../src/dialects/openai-chat/embeddings/schema.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 
 const validate = bodyValidator(EMBEDDINGS_SCHEMA);
-const many = (item: JsonValue, count: number): readonly JsonValue[] => Array.from({ length: count }, () => item);
+const many = (item: JsonValue, count: number): readonly JsonValue[] =>
+  Array.from({ length: count }, () => item);
 const asking = (input: JsonValue): JsonObject => ({ model: "r", input });
 
 describe("the input of embeddings", () => {

@@ -60,7 +60,11 @@ export function read(
   request: EmbedRequest = asking(),
   options: TargetOptions = {},
 ): EmbedResult | UpstreamFailure {
-  return embedderOf(dialect).parseAnswer(inPieces(wire(answer)), request, targetFor(dialect, options));
+  return embedderOf(dialect).parseAnswer(
+    inPieces(wire(answer)),
+    request,
+    targetFor(dialect, options),
+  );
 }
 
 export function base64Of(numbers: readonly number[]): string {

@@ -17,7 +17,9 @@ import {
 } from "./target.ts";
 
 const one = { input: "a" };
-const withImage = { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }] };
+const withImage = {
+  input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }],
+};
 
 /** Scores and input types of the categories that older models do not judge, taken away. */
 function older(result: Record<string, Record<string, unknown>>): void {
@@ -42,7 +44,11 @@ describe("an answer in OpenAI's shape", () => {
 
   it.each<[string, string, string]>([
     ["two verdicts", '"flagged":false', '"flagged":true,"flagged":false'],
-    ["two verdicts, one with an escape", '"flagged":false', String.raw`"fl\u0061gged":true,"flagged":false`],
+    [
+      "two verdicts, one with an escape",
+      '"flagged":false',
+      String.raw`"fl\u0061gged":true,"flagged":false`,
+    ],
     ["two verdicts of a category", '"hate":false', '"hate":true,"hate":false'],
     ["two lists of results", '"results":', '"results":[],"results":'],
   ])("that says two things, %s, is printed anew as we read it", (_what, from, to) => {
@@ -52,11 +58,18 @@ describe("an answer in OpenAI's shape", () => {
   });
 
   it("says of each text what the provider said, in order", () => {
-    const flagged = ownResult((result) => void (result["categories"] = { ...result["categories"], hate: true }), true);
+    const flagged = ownResult(
+      (result) => void (result["categories"] = { ...result["categories"], hate: true }),
+      true,
+    );
     const result = read({ input: ["a", "b", "c"] }, ownAnswer(ownResult(), flagged, ownResult()));
     expect(result).toMatchObject({
       isVerbatim: true,
-      verdicts: [{ flagged: false }, { flagged: true, categories: { hate: { flagged: true } } }, { flagged: false }],
+      verdicts: [
+        { flagged: false },
+        { flagged: true, categories: { hate: { flagged: true } } },
+        { flagged: false },
+      ],
     });
   });
 
@@ -78,12 +91,16 @@ describe("an answer in OpenAI's shape", () => {
 
   it("with any other number of results than texts is refused", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 21 }), (texts, results) => {
-        const answer = ownAnswer(...Array.from({ length: results }, () => ownResult()));
-        const result = read({ input: Array.from({ length: texts }, () => "a") }, answer);
-        if (texts === results) expect(result).toMatchObject({ isVerbatim: true });
-        else expect(result).toBe("malformed result_count");
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 20 }),
+        fc.integer({ min: 0, max: 21 }),
+        (texts, results) => {
+          const answer = ownAnswer(...Array.from({ length: results }, () => ownResult()));
+          const result = read({ input: Array.from({ length: texts }, () => "a") }, answer);
+          if (texts === results) expect(result).toMatchObject({ isVerbatim: true });
+          else expect(result).toBe("malformed result_count");
+        },
+      ),
     );
   });
 
@@ -91,7 +108,11 @@ describe("an answer in OpenAI's shape", () => {
     ["no JSON", "oops", "malformed not_json"],
     ["a list", "[]", "malformed not_json"],
     ["no results", { id: "modr-1", model: "m" }, "malformed missing_results"],
-    ["results that are no list", { id: "modr-1", model: "m", results: {} }, "malformed missing_results"],
+    [
+      "results that are no list",
+      { id: "modr-1", model: "m", results: {} },
+      "malformed missing_results",
+    ],
     ["a result that is no object", ownAnswer(null), "malformed category_missing"],
     [
       "an error that said 200",
@@ -100,7 +121,11 @@ describe("an answer in OpenAI's shape", () => {
     ],
     ["flagged as text", ownAnswer(ownResult(() => {}, "false")), "malformed verdict_invalid"],
     ["no flagged", ownAnswer(ownResult(() => {}, null)), "malformed verdict_invalid"],
-    ["an infinite score", JSON.stringify(ownAnswer(ownResult())).replace("0.25", "1e999"), "malformed score_invalid"],
+    [
+      "an infinite score",
+      JSON.stringify(ownAnswer(ownResult())).replace("0.25", "1e999"),
+      "malformed score_invalid",
+    ],
   ])("%s is a failure", (_name, answer, failure) => {
     expect(read(one, answer)).toBe(failure);
   });
@@ -109,7 +134,9 @@ describe("an answer in OpenAI's shape", () => {
     fc.assert(
       fc.property(required, fc.constantFrom<unknown>(undefined, null), (name, value) => {
         const answer = ownAnswer(
-          ownResult((result) => void (result["categories"] = { ...result["categories"], [name]: value })),
+          ownResult(
+            (result) => void (result["categories"] = { ...result["categories"], [name]: value }),
+          ),
         );
         expect(read(one, answer)).toBe("malformed category_missing");
       }),
@@ -120,7 +147,9 @@ describe("an answer in OpenAI's shape", () => {
     fc.assert(
       fc.property(fc.oneof(category, fc.constant("novel")), notBoolean, (name, value) => {
         const answer = ownAnswer(
-          ownResult((result) => void (result["categories"] = { ...result["categories"], [name]: value })),
+          ownResult(
+            (result) => void (result["categories"] = { ...result["categories"], [name]: value }),
+          ),
         );
         expect(read(one, answer)).toBe("malformed verdict_invalid");
       }),
@@ -131,7 +160,10 @@ describe("an answer in OpenAI's shape", () => {
     fc.assert(
       fc.property(category, badScore, (name, value) => {
         const answer = ownAnswer(
-          ownResult((result) => void (result["category_scores"] = { ...result["category_scores"], [name]: value })),
+          ownResult(
+            (result) =>
+              void (result["category_scores"] = { ...result["category_scores"], [name]: value }),
+          ),
         );
         expect(read(one, answer)).toBe("malformed score_invalid");
       }),
@@ -140,7 +172,10 @@ describe("an answer in OpenAI's shape", () => {
 
   it("takes scores of 0 and 1", () => {
     const answer = ownAnswer(
-      ownResult((result) => void (result["category_scores"] = { ...result["category_scores"], hate: 0, sexual: 1 })),
+      ownResult(
+        (result) =>
+          void (result["category_scores"] = { ...result["category_scores"], hate: 0, sexual: 1 }),
+      ),
     );
     expect(read(one, answer)).toMatchObject({ isVerbatim: true });
   });
@@ -164,7 +199,10 @@ describe("an answer in OpenAI's shape", () => {
   it("with types of input that callers do not know is refused", () => {
     for (const value of ["text", ["audio"], [1]]) {
       const change = (result: Record<string, Record<string, unknown>>): void => {
-        result["category_applied_input_types"] = { ...result["category_applied_input_types"], hate: value };
+        result["category_applied_input_types"] = {
+          ...result["category_applied_input_types"],
+          hate: value,
+        };
       };
       expect(read(one, ownAnswer(ownResult(change)))).toBe("malformed verdict_invalid");
     }
@@ -172,7 +210,10 @@ describe("an answer in OpenAI's shape", () => {
 
   it("quotes nothing of the answer's text in a failure", () => {
     const call = opened(one).parts[0]?.callTo(plainTarget);
-    const failure = call?.readError(400, bytesOf({ error: { message: "my secret text", code: "my_secret_code" } }));
+    const failure = call?.readError(
+      400,
+      bytesOf({ error: { message: "my secret text", code: "my_secret_code" } }),
+    );
     expect(failure).toEqual({ kind: "rejected", status: 400, retryAfter: null, code: null });
   });
 });
@@ -222,20 +263,30 @@ describe("an answer of an older model", () => {
 
   it("leaves a record where a number had to be made of nothing, and none where it goes on as it came", () => {
     expect(answered(one, ownAnswer(ownResult(older))).dropped).toEqual(["categories_unjudged"]);
-    const silent = ownResult((result) => void (result["categories"] = { ...result["categories"], illicit: null }));
+    const silent = ownResult(
+      (result) => void (result["categories"] = { ...result["categories"], illicit: null }),
+    );
     expect(answered(one, ownAnswer(silent)).dropped).toEqual([]);
     expect(answered(one, { ...ownAnswer(ownResult()), id: null }).dropped).toEqual([]);
-    expect(answered(one, { ...ownAnswer(silent), id: null }).dropped).toEqual(["categories_unjudged"]);
+    expect(answered(one, { ...ownAnswer(silent), id: null }).dropped).toEqual([
+      "categories_unjudged",
+    ]);
   });
 
   it("gets an id and a model where it has none", () => {
     const { results } = ownAnswer(ownResult());
-    expect(jsonOf(answered(one, { results }))).toEqual({ id: "modr-1", model: "upstream-model", results });
+    expect(jsonOf(answered(one, { results }))).toEqual({
+      id: "modr-1",
+      model: "upstream-model",
+      results,
+    });
   });
 
   it("may say null itself", () => {
     const answer = ownAnswer(
-      ownResult((result) => void (result["categories"] = { ...result["categories"], illicit: null })),
+      ownResult(
+        (result) => void (result["categories"] = { ...result["categories"], illicit: null }),
+      ),
     );
     expect(read(one, answer)).toMatchObject({
       isVerbatim: true,
@@ -257,10 +308,15 @@ describe("an answer of an older model", () => {
 
   it("is not taken to have judged the text for a category of which it does not say so, where images were sent", () => {
     const answer = ownAnswer(
-      ownResult((result) => (result["category_applied_input_types"] = { sexual: ["image"], violence: ["text"] })),
+      ownResult(
+        (result) =>
+          (result["category_applied_input_types"] = { sexual: ["image"], violence: ["text"] }),
+      ),
     );
     expect(jsonOf(answered(withImage, answer))).toMatchObject({
-      results: [{ category_applied_input_types: { sexual: ["image"], violence: ["text"], hate: [] } }],
+      results: [
+        { category_applied_input_types: { sexual: ["image"], violence: ["text"], hate: [] } },
+      ],
     });
   });
 
@@ -274,14 +330,21 @@ describe("an answer of an older model", () => {
     );
     expect(read(withImage, ownAnswer(judged))).toMatchObject({ isVerbatim: true });
     expect(read(withImage, ownAnswer(ownResult()))).toBe("malformed input_unjudged");
-    expect(read(withImage, ownAnswer(ownResult((result) => void delete result["category_applied_input_types"])))).toBe(
-      "malformed input_unjudged",
-    );
+    expect(
+      read(
+        withImage,
+        ownAnswer(ownResult((result) => void delete result["category_applied_input_types"])),
+      ),
+    ).toBe("malformed input_unjudged");
   });
 });
 
 describe("an answer in a model's own categories", () => {
-  const mapped = (...results: readonly object[]): object => ({ id: "mod-7", model: "mistral-moderation", results });
+  const mapped = (...results: readonly object[]): object => ({
+    id: "mod-7",
+    model: "mistral-moderation",
+    results,
+  });
   const flag = (name: string, score: number): object =>
     mappedResult((result) => {
       result.categories[name] = true;
@@ -335,9 +398,14 @@ describe("an answer in a model's own categories", () => {
   });
 
   it("records that categories which nothing maps to read as not flagged", () => {
-    expect(answered(one, mapped(mappedResult()), mappedTarget).dropped).toEqual(["categories_unjudged"]);
+    expect(answered(one, mapped(mappedResult()), mappedTarget).dropped).toEqual([
+      "categories_unjudged",
+    ]);
     const everything = { hate: MODERATION_CATEGORIES };
-    const whole = { ...mappedTarget, model: { ...mappedTarget.model, moderationCategories: everything } };
+    const whole = {
+      ...mappedTarget,
+      model: { ...mappedTarget.model, moderationCategories: everything },
+    };
     const answer = mapped({ categories: { hate: false }, category_scores: { hate: 0.5 } });
     expect(answered(one, answer, whole).dropped).toEqual([]);
   });
@@ -353,34 +421,49 @@ describe("an answer in a model's own categories", () => {
       ...mappedTarget,
       model: { ...mappedTarget.model, moderationCategories: { hate: ["sexual"] } },
     } as const;
-    const answer = mapped({ flagged: true, categories: { hate: true }, category_scores: { hate: 0.5 } });
+    const answer = mapped({
+      flagged: true,
+      categories: { hate: true },
+      category_scores: { hate: 0.5 },
+    });
     const printed = jsonOf(answered(one, answer, declared));
-    expect(printed).toMatchObject({ results: [{ flagged: true, categories: { hate: false, sexual: true } }] });
+    expect(printed).toMatchObject({
+      results: [{ flagged: true, categories: { hate: false, sexual: true } }],
+    });
   });
 
   it("makes of every answer what the mapping says", () => {
-    const judged = fc.record({ flagged: fc.boolean(), score: fc.double({ min: 0, max: 1, noNaN: true }) });
+    const judged = fc.record({
+      flagged: fc.boolean(),
+      score: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
     const names = Object.keys(MAPPING);
     fc.assert(
-      fc.property(fc.array(judged, { minLength: names.length, maxLength: names.length }), (given) => {
-        const of = (name: string) => given[names.indexOf(name)] ?? { flagged: false, score: 0 };
-        const answer = mapped({
-          categories: Object.fromEntries(names.map((name) => [name, of(name).flagged])),
-          category_scores: Object.fromEntries(names.map((name) => [name, of(name).score])),
-        });
-        const result = read(one, answer, mappedTarget);
-        if (typeof result === "string" || result.operation !== "moderate") throw new Error("refused");
-        const [verdict] = result.verdicts;
-        for (const name of MODERATION_CATEGORIES) {
-          const counted = names.filter((own) => MAPPING[own]?.includes(name) === true).map(of);
-          expect(verdict?.categories[name]).toMatchObject({
-            flagged: counted.some(({ flagged }) => flagged),
-            score: Math.max(0, ...counted.map(({ score }) => score)),
+      fc.property(
+        fc.array(judged, { minLength: names.length, maxLength: names.length }),
+        (given) => {
+          const of = (name: string) => given[names.indexOf(name)] ?? { flagged: false, score: 0 };
+          const answer = mapped({
+            categories: Object.fromEntries(names.map((name) => [name, of(name).flagged])),
+            category_scores: Object.fromEntries(names.map((name) => [name, of(name).score])),
           });
-        }
-        const all = MODERATION_CATEGORIES.some((name) => verdict?.categories[name].flagged === true);
-        expect(verdict?.flagged).toBe(all);
-      }),
+          const result = read(one, answer, mappedTarget);
+          if (typeof result === "string" || result.operation !== "moderate")
+            throw new Error("refused");
+          const [verdict] = result.verdicts;
+          for (const name of MODERATION_CATEGORIES) {
+            const counted = names.filter((own) => MAPPING[own]?.includes(name) === true).map(of);
+            expect(verdict?.categories[name]).toMatchObject({
+              flagged: counted.some(({ flagged }) => flagged),
+              score: Math.max(0, ...counted.map(({ score }) => score)),
+            });
+          }
+          const all = MODERATION_CATEGORIES.some(
+            (name) => verdict?.categories[name].flagged === true,
+          );
+          expect(verdict?.flagged).toBe(all);
+        },
+      ),
     );
   });
 
@@ -397,11 +480,31 @@ describe("an answer in a model's own categories", () => {
   });
 
   it.each<[string, object, string]>([
-    ["without a declared category", mappedResult((result) => void delete result.categories["law"]), "category_missing"],
-    ["with null for one", mappedResult((result) => void (result.categories["law"] = null)), "category_missing"],
-    ["with a verdict as text", mappedResult((result) => void (result.categories["law"] = "false")), "verdict_invalid"],
-    ["without a score", mappedResult((result) => void delete result.category_scores["law"]), "score_invalid"],
-    ["with a score above 1", mappedResult((result) => void (result.category_scores["law"] = 1.5)), "score_invalid"],
+    [
+      "without a declared category",
+      mappedResult((result) => void delete result.categories["law"]),
+      "category_missing",
+    ],
+    [
+      "with null for one",
+      mappedResult((result) => void (result.categories["law"] = null)),
+      "category_missing",
+    ],
+    [
+      "with a verdict as text",
+      mappedResult((result) => void (result.categories["law"] = "false")),
+      "verdict_invalid",
+    ],
+    [
+      "without a score",
+      mappedResult((result) => void delete result.category_scores["law"]),
+      "score_invalid",
+    ],
+    [
+      "with a score above 1",
+      mappedResult((result) => void (result.category_scores["law"] = 1.5)),
+      "score_invalid",
+    ],
     ["in OpenAI's categories", ownResult(), "category_unknown"],
     ["of nothing", {}, "category_missing"],
   ])("%s is refused", (_name, result, code) => {
@@ -416,7 +519,9 @@ describe("an answer in a model's own categories", () => {
   });
 
   it("is refused where routes.yaml does not declare what the categories mean", () => {
-    expect(read(one, mapped({ flagged: false, ...mappedResult() }))).toBe("malformed category_missing");
+    expect(read(one, mapped({ flagged: false, ...mappedResult() }))).toBe(
+      "malformed category_missing",
+    );
   });
 });
 

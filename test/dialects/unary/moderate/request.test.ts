@@ -37,10 +37,30 @@ describe("the schema of moderations", () => {
       "invalid_value",
       "input[0].type must be one of text, image_url",
     ],
-    ["a part without a type", { input: [text, { text: "a" }] }, "missing_field", "input[1].type is required"],
-    ["a part without its text", { input: [{ type: "text" }] }, "missing_field", "input[0].text is required"],
-    ["a text that is none", { input: [{ type: "text", text: 1 }] }, "invalid_type", "input[0].text must be string"],
-    ["an image without one", { input: [{ type: "image_url" }] }, "missing_field", "input[0].image_url is required"],
+    [
+      "a part without a type",
+      { input: [text, { text: "a" }] },
+      "missing_field",
+      "input[1].type is required",
+    ],
+    [
+      "a part without its text",
+      { input: [{ type: "text" }] },
+      "missing_field",
+      "input[0].text is required",
+    ],
+    [
+      "a text that is none",
+      { input: [{ type: "text", text: 1 }] },
+      "invalid_type",
+      "input[0].text must be string",
+    ],
+    [
+      "an image without one",
+      { input: [{ type: "image_url" }] },
+      "missing_field",
+      "input[0].image_url is required",
+    ],
     [
       "an image as text",
       { input: [{ type: "image_url", image_url: "data:," }] },
@@ -81,7 +101,12 @@ describe("what a request requires", () => {
       [],
     ],
   ])("%s", (_name, body, needs, features) => {
-    expect(parsed(body).shape).toMatchObject({ operation: "moderations", stream: false, needs, features });
+    expect(parsed(body).shape).toMatchObject({
+      operation: "moderations",
+      stream: false,
+      needs,
+      features,
+    });
   });
 
   it("names the member that requires it", () => {
@@ -97,12 +122,22 @@ describe("what a request requires", () => {
     expect(parsed({ input: "a", model: "r" }).model).toBe("r");
   });
 
-  it.each(["file:///etc/passwd", "ftp://example.org/a.png", "a.png", ""])("refuses the address %s", (url) => {
-    const error = moderationsSurface.parse({ input: [{ type: "image_url", image_url: { url } }] }, 1, NO_HEADERS);
-    expect(error).toMatchObject({ status: 400, param: "input[0].image_url.url" });
-    expect(error).toHaveProperty("message", expect.stringContaining("data URL or begin with http:// or https://"));
-    if (url !== "") expect("message" in error ? error.message : "").not.toContain(url);
-  });
+  it.each(["file:///etc/passwd", "ftp://example.org/a.png", "a.png", ""])(
+    "refuses the address %s",
+    (url) => {
+      const error = moderationsSurface.parse(
+        { input: [{ type: "image_url", image_url: { url } }] },
+        1,
+        NO_HEADERS,
+      );
+      expect(error).toMatchObject({ status: 400, param: "input[0].image_url.url" });
+      expect(error).toHaveProperty(
+        "message",
+        expect.stringContaining("data URL or begin with http:// or https://"),
+      );
+      if (url !== "") expect("message" in error ? error.message : "").not.toContain(url);
+    },
+  );
 
   it("reads preferences", () => {
     expect(parsed({ input: "a", provider: { only: ["p"] } }).preferences).toEqual({ only: ["p"] });
@@ -119,7 +154,10 @@ describe("what goes upstream", () => {
     const task = opened(body);
     expect(task.parts).toMatchObject([{ first: 0, count }]);
     expect(task.takesGaps).toBe(false);
-    expect(sent(task)).toEqual({ path: "/moderations", body: { model: "upstream-model", input: body["input"] } });
+    expect(sent(task)).toEqual({
+      path: "/moderations",
+      body: { model: "upstream-model", input: body["input"] },
+    });
   });
 
   it("omits and records who the user is", () => {
@@ -164,7 +202,8 @@ describe("unknown members", () => {
     [deeper, "input[0].image_url.detail"],
     [{ input: [{ ...text, "two parts": 1 }] }, "input[0].*"],
   ])("are refused by name: %j", (requested, path) => {
-    if (path !== "input[0].*") expect(moderationsSurface.refuseUnknown(requested, "reject")?.param).toBe(path);
+    if (path !== "input[0].*")
+      expect(moderationsSurface.refuseUnknown(requested, "reject")?.param).toBe(path);
     expect(tried(requested)).toMatchObject({ status: 400, code: "unknown_field", param: path });
   });
 
@@ -194,7 +233,11 @@ describe("unknown members", () => {
 
   it("of parts are refused by an endpoint that is sent one text", () => {
     const task = opened({ input: [text, { ...text, novel: 1 }] }, mappedTarget, "forward");
-    expect(task.refusals.get("e")).toMatchObject({ status: 400, code: "unknown_field", param: "input[1]" });
+    expect(task.refusals.get("e")).toMatchObject({
+      status: 400,
+      code: "unknown_field",
+      param: "input[1]",
+    });
   });
 
   it("count as absent where they are null", () => {
@@ -222,7 +265,11 @@ describe("a model with categories of its own", () => {
 
   it("gets no image", () => {
     const task = opened({ input: [text, data] }, mappedTarget);
-    expect(task.refusals.get("e")).toMatchObject({ status: 400, code: "capability_not_supported", param: "input[1]" });
+    expect(task.refusals.get("e")).toMatchObject({
+      status: 400,
+      code: "capability_not_supported",
+      param: "input[1]",
+    });
     expect(() => task.parts[0]?.callTo(mappedTarget)).toThrow("cannot express the request");
   });
 });

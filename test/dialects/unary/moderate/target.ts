@@ -1,12 +1,19 @@
 import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import { MODERATION_CATEGORIES, type CategoryMapping } from "../../../../src/canon/unary/moderate.ts";
+import {
+  MODERATION_CATEGORIES,
+  type CategoryMapping,
+} from "../../../../src/canon/unary/moderate.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
-import type { UnaryAnswer, UnaryResult, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
+import type {
+  UnaryAnswer,
+  UnaryResult,
+  UnaryTask,
+} from "../../../../src/dialects/unary/surface.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../../support/dialects.ts";
 import { model } from "../../../support/table.ts";
 
@@ -24,7 +31,10 @@ export const MAPPING: CategoryMapping = {
 };
 
 export const plainTarget: Target = targetOf("openai-chat");
-export const mappedTarget: Target = { ...plainTarget, model: model("m", { moderationCategories: MAPPING }) };
+export const mappedTarget: Target = {
+  ...plainTarget,
+  model: model("m", { moderationCategories: MAPPING }),
+};
 
 export function parsed(body: JsonObject): InferenceRequest {
   const request = moderationsSurface.parse(body, 100, NO_HEADERS);
@@ -32,7 +42,11 @@ export function parsed(body: JsonObject): InferenceRequest {
   return request;
 }
 
-export function opened(body: JsonObject, target = plainTarget, unknownFields: UnknownFields = "reject"): UnaryTask {
+export function opened(
+  body: JsonObject,
+  target = plainTarget,
+  unknownFields: UnknownFields = "reject",
+): UnaryTask {
   const task = tried(body, target, unknownFields);
   if ("code" in task) throw new Error(task.message);
   return task;
@@ -48,7 +62,10 @@ export function tried(
 }
 
 /** What goes upstream. */
-export function sent(task: UnaryTask, target = plainTarget): { readonly path: string; readonly body: JsonValue } {
+export function sent(
+  task: UnaryTask,
+  target = plainTarget,
+): { readonly path: string; readonly body: JsonValue } {
   const call = task.parts[0]?.callTo(target);
   if (call === undefined) throw new Error("no part");
   return { path: call.path, body: JSON.parse(call.body) };
@@ -59,7 +76,11 @@ export function bytesOf(answer: unknown): Uint8Array {
 }
 
 /** What is made of an upstream's answer: the checked result, or the code of the failure. */
-export function read(body: JsonObject, answer: unknown, target = plainTarget): UnaryResult | string {
+export function read(
+  body: JsonObject,
+  answer: unknown,
+  target = plainTarget,
+): UnaryResult | string {
   const result = opened(body, target)
     .parts[0]?.callTo(target)
     .read(new AnswerBytes([bytesOf(answer)]));
@@ -71,7 +92,10 @@ export function answered(body: JsonObject, answer: unknown, target = plainTarget
   const task = opened(body, target);
   const result = read(body, answer, target);
   if (typeof result === "string") throw new Error(result);
-  return task.answer([{ result, bytes: new AnswerBytes([bytesOf(answer)]) }], contextOf(parsed(body)));
+  return task.answer(
+    [{ result, bytes: new AnswerBytes([bytesOf(answer)]) }],
+    contextOf(parsed(body)),
+  );
 }
 
 export function textOf(answer: UnaryAnswer): string {
@@ -108,7 +132,8 @@ export function ownAnswer(...results: readonly unknown[]): Members {
 export function mappedResult(
   change: (result: { categories: Members; category_scores: Members }) => void = () => {},
 ): object {
-  const each = (value: unknown): Members => Object.fromEntries(Object.keys(MAPPING).map((name) => [name, value]));
+  const each = (value: unknown): Members =>
+    Object.fromEntries(Object.keys(MAPPING).map((name) => [name, value]));
   const members = { categories: each(false), category_scores: each(0.125) };
   change(members);
   return members;

@@ -2,7 +2,15 @@ import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RankedDocument } from "../../../../src/canon/unary/rerank.ts";
-import { answerOf, bytesOf, canon, parsed, TARGET_NAMES, rerankerOf, type Ranked } from "./target.ts";
+import {
+  answerOf,
+  bytesOf,
+  canon,
+  parsed,
+  TARGET_NAMES,
+  rerankerOf,
+  type Ranked,
+} from "./target.ts";
 
 describe("an adversarial upstream", () => {
   const score = fc.oneof(
@@ -27,7 +35,9 @@ describe("an adversarial upstream", () => {
             { minLength: Math.max(0, count - 1) },
           )
           .chain((positions) =>
-            fc.tuple(...positions.map((position) => fc.tuple(fc.constant<unknown>(position), score))),
+            fc.tuple(
+              ...positions.map((position) => fc.tuple(fc.constant<unknown>(position), score)),
+            ),
           ),
         fc.array(fc.tuple(index(count), score), { maxLength: 8 }),
       ),
@@ -35,7 +45,11 @@ describe("an adversarial upstream", () => {
   );
 
   /** What the answer should be, said in another way than the code does. */
-  function expected(ranked: Ranked, count: number, topN: number | null): readonly RankedDocument[] | null {
+  function expected(
+    ranked: Ranked,
+    count: number,
+    topN: number | null,
+  ): readonly RankedDocument[] | null {
     const left = new Set(Array.from({ length: count }, (_, position) => position));
     const good: RankedDocument[] = [];
     for (const [position, value] of ranked) {
@@ -46,7 +60,9 @@ describe("an adversarial upstream", () => {
     const wanted = Math.min(topN ?? count, count);
     if (good.length < wanted) return null;
     return good
-      .toSorted((one, other) => (one.score === other.score ? one.index - other.index : other.score - one.score))
+      .toSorted((one, other) =>
+        one.score === other.score ? one.index - other.index : other.score - one.score,
+      )
       .slice(0, wanted);
   }
 
@@ -71,21 +87,33 @@ describe("an adversarial upstream", () => {
     expect(right).toBeGreaterThan(20);
   });
 
-  it.each(TARGET_NAMES)("%s: bytes that were damaged are an answer or a failure, never an exception", (name) => {
-    const whole = bytesOf(
-      answerOf(name, [
-        [0, 0.5],
-        [1, 0.25],
-        [2, 0.125],
-      ]),
-    );
-    fc.assert(
-      fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.nat(whole.length), (position, byte, length) => {
-        const bytes = whole.slice(0, length);
-        if (position < length) bytes[position] = byte;
-        const result = rerankerOf(name).parseAnswer(new AnswerBytes([bytes]), canon(), Object(null));
-        expect("kind" in result || result.results.length === 3).toBe(true);
-      }),
-    );
-  });
+  it.each(TARGET_NAMES)(
+    "%s: bytes that were damaged are an answer or a failure, never an exception",
+    (name) => {
+      const whole = bytesOf(
+        answerOf(name, [
+          [0, 0.5],
+          [1, 0.25],
+          [2, 0.125],
+        ]),
+      );
+      fc.assert(
+        fc.property(
+          fc.nat(whole.length - 1),
+          fc.nat(255),
+          fc.nat(whole.length),
+          (position, byte, length) => {
+            const bytes = whole.slice(0, length);
+            if (position < length) bytes[position] = byte;
+            const result = rerankerOf(name).parseAnswer(
+              new AnswerBytes([bytes]),
+              canon(),
+              Object(null),
+            );
+            expect("kind" in result || result.results.length === 3).toBe(true);
+          },
+        ),
+      );
+    },
+  );
 });

@@ -1,6 +1,14 @@
 import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
-import { answerOf, canon, parsed, TARGET_NAMES, rerankerOf, type TargetName, type Ranked } from "./target.ts";
+import {
+  answerOf,
+  canon,
+  parsed,
+  TARGET_NAMES,
+  rerankerOf,
+  type TargetName,
+  type Ranked,
+} from "./target.ts";
 
 function outcome(name: TargetName, ranked: Ranked, topN: number | null = null): unknown {
   const result = parsed(name, answerOf(name, ranked), canon({ topN }));
@@ -55,11 +63,14 @@ describe.each(TARGET_NAMES)("what %s answers", (name) => {
     ["a score as text", odd(1, "0.5"), null, "score_invalid"],
     ["no score", odd(1, null), null, "score_invalid"],
     ["a score of true", odd(1, true), null, "score_invalid"],
-    // JSON has no NaN: printers make null of it, and a number that is too large becomes infinite when it is read.
+    // JSON has no NaN: printers make null of it, and a number that is too large becomes infinite
+    // when it is read.
     ["a score that is not finite", odd(1, Number.NaN), null, "score_invalid"],
     ["a bad score among the worst", [...ranking("0:3 1:2"), [2, "x"]], 1, "score_invalid"],
   ];
-  it.each(wrong)("refuses %s", (_what, ranked, topN, code) => expect(outcome(name, ranked, topN)).toBe(code));
+  it.each(wrong)("refuses %s", (_what, ranked, topN, code) =>
+    expect(outcome(name, ranked, topN)).toBe(code),
+  );
 
   it("refuses a score beyond a double", () => {
     const text = JSON.stringify(answerOf(name, ranking("0:7 1:1 2:1"))).replace(":7", ":1e999");

@@ -9,7 +9,11 @@ describe("what each protocol says beside the results", () => {
   ];
 
   it("Cohere: search units and tokens, in meta", () => {
-    const meta = { api_version: { version: "2" }, billed_units: { search_units: 2 }, tokens: { input_tokens: 90 } };
+    const meta = {
+      api_version: { version: "2" },
+      billed_units: { search_units: 2 },
+      tokens: { input_tokens: 90 },
+    };
     expect(parsed("cohere", { ...answerOf("cohere", all), id: "i", meta }, canon())).toMatchObject({
       searchUnits: 2,
       inputTokens: 90,
@@ -17,7 +21,10 @@ describe("what each protocol says beside the results", () => {
   });
 
   it("Cohere through Bedrock: a count of -1 is no count", () => {
-    const meta = { billed_units: { search_units: -1, input_tokens: -1 }, tokens: { input_tokens: -1 } };
+    const meta = {
+      billed_units: { search_units: -1, input_tokens: -1 },
+      tokens: { input_tokens: -1 },
+    };
     expect(parsed("invoke", { ...answerOf("invoke", all), meta }, canon())).toMatchObject({
       searchUnits: null,
       inputTokens: null,
@@ -31,18 +38,34 @@ describe("what each protocol says beside the results", () => {
     [{ total_tokens: "12" }, null, null],
   ])("Jina: usage %j", (usage, inputTokens, searchUnits) => {
     const answer = { ...answerOf("jina", all), model: "jina-reranker-v3", usage };
-    expect(parsed("jina", answer, canon())).toMatchObject({ inputTokens, searchUnits, model: "jina-reranker-v3" });
+    expect(parsed("jina", answer, canon())).toMatchObject({
+      inputTokens,
+      searchUnits,
+      model: "jina-reranker-v3",
+    });
   });
 
   it("Jina: a list under `data` is taken, documents in it are passed over", () => {
-    const data = all.map(([index, score]) => ({ index, relevance_score: score, document: { text: "an echo" } }));
+    const data = all.map(([index, score]) => ({
+      index,
+      relevance_score: score,
+      document: { text: "an echo" },
+    }));
     const result = parsed("jina", { data }, canon());
-    expect(result).toMatchObject({ operation: "rerank", results: [{ index: 0 }, { index: 1 }, { index: 2 }] });
+    expect(result).toMatchObject({
+      operation: "rerank",
+      results: [{ index: 0 }, { index: 1 }, { index: 2 }],
+    });
     expect(JSON.stringify(result)).not.toContain("echo");
   });
 
   it("Voyage: tokens, and the model", () => {
-    const answer = { ...answerOf("voyage", all), object: "list", model: "rerank-2.5", usage: { total_tokens: 43 } };
+    const answer = {
+      ...answerOf("voyage", all),
+      object: "list",
+      model: "rerank-2.5",
+      usage: { total_tokens: 43 },
+    };
     expect(parsed("voyage", answer, canon())).toMatchObject({
       inputTokens: 43,
       model: "rerank-2.5",
@@ -52,9 +75,13 @@ describe("what each protocol says beside the results", () => {
 
   it("Bedrock: a next page is a fault, whatever stands on this one", () => {
     const answer = answerOf("bedrock", all);
-    expect(parsed("bedrock", { ...answer, nextToken: null }, canon())).toMatchObject({ operation: "rerank" });
+    expect(parsed("bedrock", { ...answer, nextToken: null }, canon())).toMatchObject({
+      operation: "rerank",
+    });
     for (const nextToken of ["more", ""]) {
-      expect(parsed("bedrock", { ...answer, nextToken }, canon({ topN: 1 }))).toMatchObject({ code: "result_count" });
+      expect(parsed("bedrock", { ...answer, nextToken }, canon({ topN: 1 }))).toMatchObject({
+        code: "result_count",
+      });
     }
   });
 });
@@ -77,11 +104,29 @@ describe("errors", () => {
   });
 
   it.each([
-    ["cohere", 400, { message: `too many tokens: ${secret}` }, "rejected", "context_length_exceeded"],
+    [
+      "cohere",
+      400,
+      { message: `too many tokens: ${secret}` },
+      "rejected",
+      "context_length_exceeded",
+    ],
     ["cohere", 429, { message: secret }, "rate_limited", null],
-    ["invoke", 400, { message: secret, __type: "a#ValidationException" }, "rejected", "invalid_request"],
+    [
+      "invoke",
+      400,
+      { message: secret, __type: "a#ValidationException" },
+      "rejected",
+      "invalid_request",
+    ],
     ["invoke", 424, { message: secret }, "server_error", null],
-    ["invoke", 424, { message: `too many tokens: ${secret}` }, "server_error", "context_length_exceeded"],
+    [
+      "invoke",
+      424,
+      { message: `too many tokens: ${secret}` },
+      "server_error",
+      "context_length_exceeded",
+    ],
     [
       "invoke",
       400,

@@ -14,11 +14,23 @@ const TEXTS = ["a", "b", "c"];
 describe("the requests of each protocol", () => {
   const plain: Readonly<Record<TargetName, readonly [string, object]>> = {
     cohere: ["/v2/rerank", { model: "rerank-v3.5", query: "q", documents: TEXTS }],
-    invoke: ["/model/cohere.rerank-v3-5%3A0/invoke", { query: "q", documents: TEXTS, api_version: 2 }],
-    jina: ["/rerank", { model: "jina-reranker-v3", query: "q", documents: TEXTS, return_documents: false }],
+    invoke: [
+      "/model/cohere.rerank-v3-5%3A0/invoke",
+      { query: "q", documents: TEXTS, api_version: 2 },
+    ],
+    jina: [
+      "/rerank",
+      { model: "jina-reranker-v3", query: "q", documents: TEXTS, return_documents: false },
+    ],
     voyage: [
       "/rerank",
-      { model: "rerank-2.5", query: "q", documents: TEXTS, truncation: false, return_documents: false },
+      {
+        model: "rerank-2.5",
+        query: "q",
+        documents: TEXTS,
+        truncation: false,
+        return_documents: false,
+      },
     ],
     bedrock: [
       "/rerank",
@@ -56,9 +68,12 @@ describe("the requests of each protocol", () => {
     return value;
   }
   // Bedrock refuses to be requested more results than there are documents.
-  it.each(TARGET_NAMES)("%s is requested as many results as wanted, never for more than there are", (name) => {
-    expect([1, 2, 3, 4, 1_000].map((topN) => limitOf(name, topN))).toEqual([1, 2, 3, 3, 3]);
-  });
+  it.each(TARGET_NAMES)(
+    "%s is requested as many results as wanted, never for more than there are",
+    (name) => {
+      expect([1, 2, 3, 4, 1_000].map((topN) => limitOf(name, topN))).toEqual([1, 2, 3, 3, 3]);
+    },
+  );
 
   it("Cohere itself gets the limit of documents and the priority", () => {
     const { body, dropped } = formatted("cohere", canon({ maxTokensPerDocument: 64, priority: 0 }));
@@ -72,7 +87,9 @@ describe("the requests of each protocol", () => {
       const { body, dropped } = formatted(name, canon({ priority: 3 }));
       expect(body).toEqual(formatted(name, canon()).body);
       expect(dropped).toEqual(["hint_dropped"]);
-      expect(rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), targetOf(name))).toMatchObject({
+      expect(
+        rerankerOf(name).format(canon({ maxTokensPerDocument: 64 }), targetOf(name)),
+      ).toMatchObject({
         status: 400,
         code: "feature_not_supported",
         param: "max_tokens_per_doc",
@@ -86,7 +103,10 @@ describe("the requests of each protocol", () => {
       [false, false],
       [true, true],
     ] as const) {
-      expect(formatted("voyage", canon({ mayTruncate }))).toMatchObject({ body: { truncation }, dropped: [] });
+      expect(formatted("voyage", canon({ mayTruncate }))).toMatchObject({
+        body: { truncation },
+        dropped: [],
+      });
     }
   });
 
@@ -95,14 +115,20 @@ describe("the requests of each protocol", () => {
     (name) => {
       const { body } = formatted(name, canon());
       for (const mayTruncate of [true, false]) {
-        expect(formatted(name, canon({ mayTruncate }))).toMatchObject({ body, dropped: ["truncation_unspoken"] });
+        expect(formatted(name, canon({ mayTruncate }))).toMatchObject({
+          body,
+          dropped: ["truncation_unspoken"],
+        });
       }
     },
   );
 
   it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
-    const formattedForOther = rerankerOf("jina").format(canon(), targetOf("jina", null, ["no_return_documents"]));
+    const formattedForOther = rerankerOf("jina").format(
+      canon(),
+      targetOf("jina", null, ["no_return_documents"]),
+    );
     if ("code" in formattedForOther) throw new Error(formattedForOther.message);
     expect(formattedForOther.body).not.toHaveProperty("return_documents");
   });

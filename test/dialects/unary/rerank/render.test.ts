@@ -14,7 +14,11 @@ const LIST = RANKED.map(([index, score]) => ({ index, relevance_score: score }))
 
 describe("the answer", () => {
   it("is Cohere's, with what is known and nothing that is not", () => {
-    const { answer, body } = answered({ ...BODY, top_n: 3 }, "bedrock", answerOf("bedrock", RANKED));
+    const { answer, body } = answered(
+      { ...BODY, top_n: 3 },
+      "bedrock",
+      answerOf("bedrock", RANKED),
+    );
     expect(body).toEqual({
       id: "rerank_1",
       model: "upstream-model",
@@ -67,7 +71,11 @@ describe("the answer", () => {
       expect(body["data"]).toEqual(
         LIST.map((entry, position) => ({ ...entry, document: ["two", "three", "one"][position] })),
       );
-      expect(body["results"]).toMatchObject([{ document: NOTED }, { document: { text: "three" } }, {}]);
+      expect(body["results"]).toMatchObject([
+        { document: NOTED },
+        { document: { text: "three" } },
+        {},
+      ]);
       expect(answer.dropped).toEqual([]);
       const plain = answered({ ...BODY, ...more }, "voyage", answerOf("voyage", RANKED));
       expect(plain.body["data"]).toEqual(LIST);
@@ -75,7 +83,11 @@ describe("the answer", () => {
   );
 
   it("has a count for Voyage's client, which reads it unasked, and says that no count was reported", () => {
-    const { answer, body } = answered({ ...BODY, top_k: null }, "bedrock", answerOf("bedrock", RANKED));
+    const { answer, body } = answered(
+      { ...BODY, top_k: null },
+      "bedrock",
+      answerOf("bedrock", RANKED),
+    );
     expect(body["usage"]).toEqual({ total_tokens: 0 });
     expect(body["meta"]).toEqual({ api_version: { version: "2" } });
     expect(answer.dropped).toEqual(["usage_unknown"]);

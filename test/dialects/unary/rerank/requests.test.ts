@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json.ts";
-import { MAXIMUM_DOCUMENTS, RERANK_SCHEMA } from "../../../../src/dialects/cohere-chat/rerank-schema.ts";
+import {
+  MAXIMUM_DOCUMENTS,
+  RERANK_SCHEMA,
+} from "../../../../src/dialects/cohere-chat/rerank-schema.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import { accepted, bytesOf, opened, TARGET_NAMES, read, sent, task } from "./target.ts";
 
@@ -22,7 +25,11 @@ function refusal(more: object): { readonly code: string; readonly param: string 
 describe("what rerank takes", () => {
   it("reads the shape of a request", () => {
     const request = accepted({ ...BODY, provider: { only: ["p"] } });
-    expect(request).toMatchObject({ model: "r", preferences: { only: ["p"] }, includeUsage: false });
+    expect(request).toMatchObject({
+      model: "r",
+      preferences: { only: ["p"] },
+      includeUsage: false,
+    });
     expect(request.shape).toEqual({
       operation: "rerank",
       needs: [],
@@ -56,7 +63,14 @@ describe("what rerank takes", () => {
     { documents: [{ text: "one", title: "t" }, "two"] },
     { top_n: 1 },
     { top_k: 1, top_n: 1 },
-    { top_n: null, top_k: null, truncation: null, max_chunks_per_doc: null, rank_fields: null, user: null },
+    {
+      top_n: null,
+      top_k: null,
+      truncation: null,
+      max_chunks_per_doc: null,
+      rank_fields: null,
+      user: null,
+    },
     { rank_fields: ["text"] },
     { documents: [{ text: "one", image: null, content: "a note" }] },
     { documents: Array.from({ length: MAXIMUM_DOCUMENTS }, () => "d") },
@@ -77,11 +91,27 @@ describe("what rerank takes", () => {
     [{ documents: [7] }, "invalid_type", "documents[0]"],
     [{ documents: [null] }, "invalid_type", "documents[0]"],
     [{ documents: [["one"]] }, "invalid_type", "documents[0]"],
-    [{ documents: ["one", { image: "https://x.example/i.png" }] }, "unsupported_value", "documents[1].image"],
+    [
+      { documents: ["one", { image: "https://x.example/i.png" }] },
+      "unsupported_value",
+      "documents[1].image",
+    ],
     [{ documents: [{ text: "one", image: "data:" }] }, "unsupported_value", "documents[0].image"],
-    [{ documents: [{ type: "image_url", image_url: { url: "" } }] }, "unsupported_value", "documents[0].image_url"],
-    [{ documents: [{ content: [{ type: "text", text: "a" }] }] }, "unsupported_value", "documents[0].content"],
-    [{ documents: Array.from({ length: MAXIMUM_DOCUMENTS + 1 }, () => "d") }, "invalid_value", "documents"],
+    [
+      { documents: [{ type: "image_url", image_url: { url: "" } }] },
+      "unsupported_value",
+      "documents[0].image_url",
+    ],
+    [
+      { documents: [{ content: [{ type: "text", text: "a" }] }] },
+      "unsupported_value",
+      "documents[0].content",
+    ],
+    [
+      { documents: Array.from({ length: MAXIMUM_DOCUMENTS + 1 }, () => "d") },
+      "invalid_value",
+      "documents",
+    ],
     [{ top_n: 0 }, "invalid_value", "top_n"],
     [{ top_k: -1 }, "invalid_value", "top_k"],
     [{ top_n: 1.5 }, "invalid_type", "top_n"],
@@ -99,11 +129,17 @@ describe("what rerank takes", () => {
     [{ truncation: "yes" }, "invalid_type", "truncation"],
     [{ provider: { nobody: 1 } }, "unknown_field", "provider.nobody"],
   ];
-  it.each(bad)("%#: refuses by name: %s", (more, code, param) => expect(refusal(more)).toEqual({ code, param }));
+  it.each(bad)("%#: refuses by name: %s", (more, code, param) =>
+    expect(refusal(more)).toEqual({ code, param }),
+  );
 
   it("quotes nothing of a document in a refusal", () => {
     const secret = "s3cret-canary";
-    for (const documents of [[{ text: 1, title: secret }], [{ image: secret }], [{ [secret]: secret }]]) {
+    for (const documents of [
+      [{ text: 1, title: secret }],
+      [{ image: secret }],
+      [{ [secret]: secret }],
+    ]) {
       expect(JSON.stringify(read({ ...BODY, documents }))).not.toContain(secret);
     }
     expect(JSON.stringify(read({ ...BODY, rank_fields: [secret] }))).not.toContain(secret);
@@ -120,14 +156,18 @@ describe("unknown members", () => {
     });
     expect(rerankSurface.refuseUnknown(body, "reject")?.message).toContain("return_documents");
     expect(rerankSurface.refuseUnknown(BODY, "reject")).toBeNull();
-    expect(opened(body, ["cohere"], "reject")).toMatchObject({ code: "unknown_field", param: "return_document" });
+    expect(opened(body, ["cohere"], "reject")).toMatchObject({
+      code: "unknown_field",
+      param: "return_document",
+    });
   });
 
   it("are taken out and recorded where the route strips them", () => {
     const made = task(body, TARGET_NAMES, "strip");
     expect(made.stripped).toEqual(["unknown_field"]);
     expect(made.refusals.size).toBe(0);
-    for (const name of TARGET_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
+    for (const name of TARGET_NAMES)
+      expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
   });
 
   it("go on to endpoints of the surface's own protocol only where the route forwards them", () => {
@@ -137,7 +177,11 @@ describe("unknown members", () => {
       expect(sent(made, name).body).not.toHaveProperty("user");
     }
     expect([...made.refusals.keys()]).toEqual(["jina", "voyage", "bedrock"]);
-    expect(made.refusals.get("jina")).toMatchObject({ status: 400, code: "unknown_field", param: "return_document" });
+    expect(made.refusals.get("jina")).toMatchObject({
+      status: 400,
+      code: "unknown_field",
+      param: "return_document",
+    });
     expect(made.stripped).toEqual(["user"]);
   });
 
@@ -158,13 +202,16 @@ describe("what a request becomes", () => {
       stripFields: ["metadata", "user"],
     });
     expect(made.stripped).toEqual(["user"]);
-    for (const name of TARGET_NAMES) expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
+    for (const name of TARGET_NAMES)
+      expect(JSON.stringify(sent(made, name).body)).not.toContain("someone");
   });
 
   // A ranking is one input: only all documents together have an answer.
   it("is one part that cannot have gaps", () => {
     const made = task(BODY, TARGET_NAMES);
-    expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([{ first: 0, count: 1 }]);
+    expect(made.parts.map(({ first, count }) => ({ first, count }))).toEqual([
+      { first: 0, count: 1 },
+    ]);
     expect(made).toMatchObject({ takesGaps: false, stripped: [], dropped: [] });
   });
 
@@ -183,8 +230,16 @@ describe("what a request becomes", () => {
   it.each<[string, readonly JsonValue[], readonly string[]]>([
     ["texts", ["one"], []],
     ["objects with a text only", [{ text: "one" }, { text: "two", title: null }], []],
-    ["objects with more", ["one", { text: "two", title: "t" }, { text: "three", id: 3 }], ["document_members_dropped"]],
-    ["a member of a prototype's name", [JSON.parse('{"text":"one","__proto__":"x"}')], ["document_members_dropped"]],
+    [
+      "objects with more",
+      ["one", { text: "two", title: "t" }, { text: "three", id: 3 }],
+      ["document_members_dropped"],
+    ],
+    [
+      "a member of a prototype's name",
+      [JSON.parse('{"text":"one","__proto__":"x"}')],
+      ["document_members_dropped"],
+    ],
   ])("records that members of documents are not sent: %s", (_what, documents, dropped) => {
     expect(task({ ...BODY, documents }, TARGET_NAMES).dropped).toEqual(dropped);
   });
@@ -199,7 +254,8 @@ describe("what a request becomes", () => {
   });
 
   it("may be cut only where the caller says so", () => {
-    const truncation = (more: object): unknown => sent(task({ ...BODY, ...more }, ["voyage"]), "voyage").body;
+    const truncation = (more: object): unknown =>
+      sent(task({ ...BODY, ...more }, ["voyage"]), "voyage").body;
     expect(truncation({})).toMatchObject({ truncation: false });
     expect(truncation({ truncation: null })).toMatchObject({ truncation: false });
     expect(truncation({ truncation: true })).toMatchObject({ truncation: true });

@@ -9,7 +9,11 @@ import type { RerankRequest, RerankResult } from "../../../../src/canon/unary/re
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
-import type { UnaryAnswer, UnaryTask, UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
+import type {
+  UnaryAnswer,
+  UnaryTask,
+  UnaryUpstream,
+} from "../../../../src/dialects/unary/surface.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, model, provider } from "../../../support/table.ts";
 import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
@@ -17,15 +21,32 @@ import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
 /** Every protocol that ranks, by the names that tests call it. */
 export const TARGETS = {
   cohere: { dialect: "cohere-chat", flags: [], upstreamModel: "rerank-v3.5" },
-  invoke: { dialect: "cohere-chat", flags: ["bedrock_invoke"], upstreamModel: "cohere.rerank-v3-5:0" },
+  invoke: {
+    dialect: "cohere-chat",
+    flags: ["bedrock_invoke"],
+    upstreamModel: "cohere.rerank-v3-5:0",
+  },
   jina: { dialect: "openai-chat", flags: [], upstreamModel: "jina-reranker-v3" },
   voyage: { dialect: "voyage", flags: [], upstreamModel: "rerank-2.5" },
-  bedrock: { dialect: "bedrock-rerank", flags: [], upstreamModel: "arn:aws:bedrock:r::foundation-model/m" },
-} as const satisfies Record<string, { dialect: DialectName; flags: readonly string[]; upstreamModel: string }>;
+  bedrock: {
+    dialect: "bedrock-rerank",
+    flags: [],
+    upstreamModel: "arn:aws:bedrock:r::foundation-model/m",
+  },
+} as const satisfies Record<
+  string,
+  { dialect: DialectName; flags: readonly string[]; upstreamModel: string }
+>;
 
 export type TargetName = keyof typeof TARGETS;
 
-export const TARGET_NAMES: readonly TargetName[] = ["cohere", "invoke", "jina", "voyage", "bedrock"];
+export const TARGET_NAMES: readonly TargetName[] = [
+  "cohere",
+  "invoke",
+  "jina",
+  "voyage",
+  "bedrock",
+];
 
 /** An endpoint of the protocol; its id is the target's name. */
 export function targetOf(
@@ -70,11 +91,18 @@ export type Ranked = readonly (readonly [unknown, unknown])[];
 /** An answer that ranks, in the members of each protocol. */
 export function answerOf(name: TargetName, ranked: Ranked): JsonObject {
   const score = name === "bedrock" ? "relevanceScore" : "relevance_score";
-  const list = ranked.map(([index, value]) => ({ index, [score]: value })) as unknown as JsonObject[];
+  const list = ranked.map(([index, value]) => ({
+    index,
+    [score]: value,
+  })) as unknown as JsonObject[];
   return { [name === "voyage" ? "data" : "results"]: list };
 }
 
-export function parsed(name: TargetName, answer: unknown, request: RerankRequest): RerankResult | UpstreamFailure {
+export function parsed(
+  name: TargetName,
+  answer: unknown,
+  request: RerankRequest,
+): RerankResult | UpstreamFailure {
   return rerankerOf(name).parseAnswer(new AnswerBytes([bytesOf(answer)]), request, targetOf(name));
 }
 
@@ -105,7 +133,10 @@ export function task(...options: Parameters<typeof opened>): UnaryTask {
 }
 
 /** What is sent to a target. */
-export function sent(made: UnaryTask, name: TargetName): { readonly path: string; readonly body: unknown } {
+export function sent(
+  made: UnaryTask,
+  name: TargetName,
+): { readonly path: string; readonly body: unknown } {
   const call = made.parts[0]?.callTo(targetOf(name));
   if (call === undefined) throw new Error("a task without a part");
   return { path: call.path, body: JSON.parse(call.body) };

@@ -12,7 +12,10 @@ const MOST_CHARACTERS = 30;
 /** Without script and colours of its own. */
 export function figureMarkup({ workspaces, route, before, after, text }: Figure): Markup {
   const left = workspaces.length - MOST_WORKSPACES;
-  const names = [...workspaces.slice(0, MOST_WORKSPACES), ...(left > 0 ? [`and ${numberText(left)} more`] : [])];
+  const names = [
+    ...workspaces.slice(0, MOST_WORKSPACES),
+    ...(left > 0 ? [`and ${numberText(left)} more`] : []),
+  ];
   const rows = Math.max(names.length, before.length, after.length);
   const middle = TOP + ((rows - 1) * ROW) / 2;
   return html`<figure>
@@ -26,10 +29,11 @@ export function figureMarkup({ workspaces, route, before, after, text }: Figure)
       font-family="inherit"
     >
       <title>${text}</title>
-      ${heading(COLUMNS.workspaces, "Workspaces")} ${heading(COLUMNS.route, "Route")} ${heading(COLUMNS.base, "Before")}
-      ${heading(COLUMNS.head, "After")}
+      ${heading(COLUMNS.workspaces, "Workspaces")} ${heading(COLUMNS.route, "Route")}
+      ${heading(COLUMNS.base, "Before")} ${heading(COLUMNS.head, "After")}
       ${names.map((name, index) => html`${label(COLUMNS.workspaces, TOP + index * ROW, name)}${edge(150, TOP + index * ROW, COLUMNS.route - 8, middle, "same")}`)}
-      ${label(COLUMNS.route, middle, route)} ${before.map((end, index) => endMarkup(COLUMNS.base, index, end, middle))}
+      ${label(COLUMNS.route, middle, route)}
+      ${before.map((end, index) => endMarkup(COLUMNS.base, index, end, middle))}
       ${after.map((end, index) => endMarkup(COLUMNS.head, index, end, middle))}
     </svg>
   </figure>`;
@@ -51,12 +55,16 @@ function edge(x1: number, y1: number, x2: number, y2: number, mark: FigureEnd["m
 }
 
 function heading(x: number, text: string): Markup {
-  return html`<text x="${x}" y="12" fill="currentColor" stroke="none" font-size="11">${text}</text>`;
+  return html`<text x="${x}" y="12" fill="currentColor" stroke="none" font-size="11"
+    >${text}</text
+  >`;
 }
 
 function label(x: number, y: number, text: string, mark: FigureEnd["mark"] = "same"): Markup {
   const weight = mark === "gained" ? "700" : "400";
   const shown = visible(text);
   const cut = shown.length <= MOST_CHARACTERS ? shown : `${shown.slice(0, MOST_CHARACTERS - 1)}…`;
-  return html`<text x="${x}" y="${y + 4}" fill="currentColor" stroke="none" font-weight="${weight}">${cut}</text>`;
+  return html`<text x="${x}" y="${y + 4}" fill="currentColor" stroke="none" font-weight="${weight}"
+    >${cut}</text
+  >`;
 }

@@ -43,7 +43,8 @@ function viewsMarkup({ views }: ReportDocument): Markup {
             id="show-${view}"
             autocomplete="off"
             ${view === "declared" ? html` checked` : NOTHING}
-          /><span class="view">${title}</span><strong>${verdict}</strong><span>${sentence}</span></label
+          /><span class="view">${title}</span><strong>${verdict}</strong
+          ><span>${sentence}</span></label
         >`,
     )}
   </fieldset>`;
@@ -52,7 +53,13 @@ function viewsMarkup({ views }: ReportDocument): Markup {
 /** Views with the tabs under which they are shown. */
 function panelsOf({ views, isSameView }: ReportDocument) {
   return isSameView
-    ? [{ view: "declared", shownFor: "declared promoted", title: "As declared, and as if promoted" }]
+    ? [
+        {
+          view: "declared",
+          shownFor: "declared promoted",
+          title: "As declared, and as if promoted",
+        },
+      ]
     : views.map(({ view, title }) => ({ view, shownFor: view, title }));
 }
 
@@ -79,12 +86,25 @@ function contentsMarkup(document: ReportDocument): Markup {
 }
 const FIELDS = ["route", "workspace", "operation", "provider", "region"] as const;
 
-/** Hidden until the script has filled it: a form that does nothing would mislead a reader without scripts. */
+/**
+ * Hidden until the script has filled it: a form that does nothing would mislead a reader without
+ * scripts.
+ */
 function filterMarkup(): Markup {
-  return html` <form id="filter" role="search" aria-label="Filter the changes" autocomplete="off" hidden>
+  return html` <form
+    id="filter"
+    role="search"
+    aria-label="Filter the changes"
+    autocomplete="off"
+    hidden
+  >
     <label class="wide"
       ><span>Search</span
-      ><input id="filter-q" type="search" placeholder="any name, policy, reason or id" spellcheck="false"
+      ><input
+        id="filter-q"
+        type="search"
+        placeholder="any name, policy, reason or id"
+        spellcheck="false"
     /></label>
     <label
       ><span>Change</span
@@ -102,6 +122,8 @@ function filterMarkup(): Markup {
           </select></label
         >`,
     )}
-    <p><output id="filter-count" aria-live="polite"></output> <button type="reset">Clear</button></p>
+    <p>
+      <output id="filter-count" aria-live="polite"></output> <button type="reset">Clear</button>
+    </p>
   </form>`;
 }

@@ -1,9 +1,11 @@
 /**
- * The part of the page's script without a document: it reads the fragment, matches and counts. A string, because the compiled program
- * must carry it to a browser unchanged; the tests run this very text.
+ * The part of the page's script without a document: it reads the fragment, matches and counts. A
+ * string, because the compiled program must carry it to a browser unchanged; the tests run this
+ * very text.
  *
- * `parseState(fragment)` gives `null` for a fragment that is an ordinary anchor. `tally(rows, state)` takes rows `{facets, text, counts}` and
- * gives which of them are shown, and for every facet how many counting rows each value would leave with the other filters as they are.
+ * `parseState(fragment)` gives `null` for a fragment that is an ordinary anchor.
+ * `tally(rows, state)` takes rows `{facets, text, counts}` and gives which of them are shown, and
+ * for every facet how many counting rows each value would leave with the other filters as they are.
  */
 export const FILTER_SCRIPT = String.raw`
 const FACETS = ["word", "route", "workspace", "operation", "provider", "region"];
@@ -51,7 +53,10 @@ function includesAll(text, terms) {
 }
 `;
 
-/** The rest of the page's script. The page is complete without it; it filters, keeps the filter in the address, and copies. */
+/**
+ * The rest of the page's script. The page is complete without it; it filters, keeps the filter in
+ * the address, and copies.
+ */
 const CONTROL_SCRIPT = String.raw`
 const form = document.getElementById("filter");
 const search = document.getElementById("filter-q");

@@ -1,4 +1,7 @@
-/** Text and background of each tone, and of the page; the tests hold every pair to a contrast of 4.5 to 1 and more. */
+/**
+ * Text and background of each tone, and of the page; the tests hold every pair to a contrast of 4.5
+ * to 1 and more.
+ */
 interface Palette {
   readonly paper: string;
   readonly card: string;
@@ -47,7 +50,9 @@ export const DARK: Palette = {
 /** The palette as custom properties. */
 export function paletteStyle({ tones, ...page }: Palette): string {
   const plain = Object.entries(page).map(([name, colour]) => `--${name}:${colour}`);
-  const toned = Object.entries(tones).map(([name, [ink, wash]]) => `--${name}:${ink};--${name}-wash:${wash}`);
+  const toned = Object.entries(tones).map(
+    ([name, [ink, wash]]) => `--${name}:${ink};--${name}-wash:${wash}`,
+  );
   return [...plain, ...toned].join(";");
 }
 
@@ -84,7 +89,8 @@ h2[id], h3[id] { scroll-margin-top: 1rem }
 footer { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere }
 `;
 
-// `:has` is on a small element: on `body` it would make every element of a large page dearer to read.
+// `:has` is on a small element: on `body` it would make every element of a large page dearer to
+// read.
 const VERDICT = `
 .views { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 1.75rem }
 .views legend { padding: 0 0 .5rem; color: var(--muted); font-size: .8125rem }

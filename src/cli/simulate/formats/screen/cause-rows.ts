@@ -16,15 +16,23 @@ export interface PlainRow {
   readonly text: string;
 }
 
-/** What stands below the effects of a cause. @param single whether the report has no other cause. */
-export function rowsOfCause(cause: CauseReport, report: ReportModel, single: boolean): readonly PlainRow[] {
+/**
+ * What stands below the effects of a cause. @param single whether the report has no other cause.
+ */
+export function rowsOfCause(
+  cause: CauseReport,
+  report: ReportModel,
+  single: boolean,
+): readonly PlainRow[] {
   const latent = latentOf(cause, report);
   return [
     ...latentRows(latent.filter(({ direction }) => direction === "weaker")),
     ...(single ? sameRows(cause, report) : []),
     ...notesOf(cause).map(note),
     ...settingNotes(cause, report).map(note),
-    ...latent.flatMap((change) => (change.direction === "stricter" ? [note(`latent: ${laterText(change)}`)] : [])),
+    ...latent.flatMap((change) =>
+      change.direction === "stricter" ? [note(`latent: ${laterText(change)}`)] : [],
+    ),
     ...costRows(cause),
   ];
 }
@@ -63,12 +71,21 @@ function settingNotes(
       ? [SETTING_EFFECTS[effect]]
       : [],
   );
-  const sentences = effects.flatMap((effect) => (effect === SETTING_EFFECTS.decides ? [] : [effect.sentence]));
+  const sentences = effects.flatMap((effect) =>
+    effect === SETTING_EFFECTS.decides ? [] : [effect.sentence],
+  );
   return [...new Set(sentences)].map((sentence) => `it is about ${sentence}`);
 }
 
 function sameRows(
-  { unaffected, routes, without_routes: without, gains, groups, promoted_groups: later }: CauseReport,
+  {
+    unaffected,
+    routes,
+    without_routes: without,
+    gains,
+    groups,
+    promoted_groups: later,
+  }: CauseReport,
   report: ReportModel,
 ): readonly PlainRow[] {
   const same = (text: string): PlainRow => ({ tag: "SAME", tone: "good", text });
@@ -107,7 +124,9 @@ function sameRows(
 function whichText({ latent }: ReportModel): string {
   if (latent === undefined || latent.tried === 0) return " is decided as before";
   if (latent.changes.length > 0) return " of today is decided as before";
-  return latent.complete ? " is decided as before, also with rows that no file has yet" : " is decided as before";
+  return latent.complete
+    ? " is decided as before, also with rows that no file has yet"
+    : " is decided as before";
 }
 
 /** Of renames alone, where nothing but the former names is refused. */
@@ -144,16 +163,29 @@ function costRows(cause: CauseReport): readonly PlainRow[] {
   const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
   const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
   const [first] = priced;
-  if (first === undefined || primary === null || primary.price === null || primary.endpoint === first.endpoint)
+  if (
+    first === undefined ||
+    primary === null ||
+    primary.price === null ||
+    primary.endpoint === first.endpoint
+  )
     return [];
-  if (renames.length > 0 || entries.every(({ kind }) => kind !== "route" && kind !== "endpoint")) return [];
-  const own = priced.map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`)).join(", ");
+  if (renames.length > 0 || entries.every(({ kind }) => kind !== "route" && kind !== "endpoint"))
+    return [];
+  const own = priced
+    .map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`))
+    .join(", ");
   return [row(`${own} against ${primary.endpoint} ${priceText(primary.price)}`)];
 }
 
 /** Of a route whose endpoints come in another order. */
-function movedPrimary({ entries, routes }: CauseReport): Record<"now" | "was", DestinationReport> | null {
-  const changed = routes.find(({ id }) => entries.some(({ kind, subject }) => kind === "route" && subject === id));
+function movedPrimary({
+  entries,
+  routes,
+}: CauseReport): Record<"now" | "was", DestinationReport> | null {
+  const changed = routes.find(({ id }) =>
+    entries.some(({ kind, subject }) => kind === "route" && subject === id),
+  );
   const { primary: now = null, former_primary: was } = changed ?? {};
   return now === null || was === undefined ? null : { now, was };
 }
@@ -162,7 +194,13 @@ function movedPrimary({ entries, routes }: CauseReport): Record<"now" | "was", D
 function modelNotes(cause: CauseReport): readonly string[] {
   const { now, was } = movedPrimary(cause) ?? {};
   const [after, before] = [now?.context_window, was?.context_window];
-  if (now === undefined || was === undefined || after === undefined || before === undefined || after === before)
+  if (
+    now === undefined ||
+    was === undefined ||
+    after === undefined ||
+    before === undefined ||
+    after === before
+  )
     return [];
   return [`${now.model} takes ${numberText(after)} tokens, ${was.model} ${numberText(before)}`];
 }
@@ -182,7 +220,9 @@ function notesOf(cause: CauseReport): readonly string[] {
 function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly string[] {
   if (renames.length > 0) return [];
   const changed = new Set(
-    entries.flatMap(({ kind, subject, change }) => (kind === "route" && change === "changed" ? [subject] : [])),
+    entries.flatMap(({ kind, subject, change }) =>
+      kind === "route" && change === "changed" ? [subject] : [],
+    ),
   );
   if (gains.length === 0) return [];
   return routes.flatMap(({ id, title }) =>
@@ -193,7 +233,9 @@ function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly 
 /** Who is reached is a host, whatever its row is called. */
 function hostNotes({ gains, entries }: CauseReport): readonly string[] {
   const added = new Set(
-    entries.flatMap(({ kind, subject, change }) => (kind === "provider" && change === "added" ? [subject] : [])),
+    entries.flatMap(({ kind, subject, change }) =>
+      kind === "provider" && change === "added" ? [subject] : [],
+    ),
   );
   const hosts = new Map(
     gains.flatMap(({ provider, host }) => (added.has(provider) ? [[provider, host] as const] : [])),
@@ -202,11 +244,15 @@ function hostNotes({ gains, entries }: CauseReport): readonly string[] {
 }
 
 function trainingNotes({ gains }: CauseReport): readonly string[] {
-  const training = gains.filter(({ trains_on_data: trains }) => trains).map(({ provider }) => provider);
+  const training = gains
+    .filter(({ trains_on_data: trains }) => trains)
+    .map(({ provider }) => provider);
   return training.length === 0 ? [] : [`${listText([...new Set(training)])} trains on data`];
 }
 
 function assertionNotes({ entries }: CauseReport): readonly string[] {
   const removed = entries.filter(({ kind, change }) => kind === "assertion" && change !== "added");
-  return removed.length === 0 ? [] : ["later changes are checked by the new assertions, and this change is too"];
+  return removed.length === 0
+    ? []
+    : ["later changes are checked by the new assertions, and this change is too"];
 }

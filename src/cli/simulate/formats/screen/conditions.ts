@@ -11,8 +11,9 @@ const PREFERENCES = new Set(preferenceValues(null).map(([name]) => name));
 type Conditions = ReadonlyMap<string, readonly string[]>;
 
 /**
- * "; only with environment test", "; not with workload batch": the requests of a group and of others that change alike, without the conditions that they
- * meet together. Empty where there are none.
+ * "; only with environment test", "; not with workload batch": the requests of a group and of
+ * others that change alike, without the conditions that they meet together. Empty where there are
+ * none.
  *
  * @param groups the first is described; all of them read the same but for their conditions.
  */
@@ -35,7 +36,9 @@ export function conditionsText(groups: readonly ChangeGroup[], report: ReportMod
 const USUAL = "production";
 
 function hasUsual({ declared, promoted }: ReportModel): boolean {
-  return [...declared.groups, ...promoted.groups].some(({ example }) => example.key.environment === USUAL);
+  return [...declared.groups, ...promoted.groups].some(
+    ({ example }) => example.key.environment === USUAL,
+  );
 }
 
 /** The conditions of the first group, joined with those that differ from it in one dimension. */
@@ -56,7 +59,9 @@ function joined(groups: readonly ChangeGroup[], report: ReportModel): Conditions
 function conditionsOf(group: ChangeGroup): Conditions {
   const isChoosing = Object.keys(group.example.preferences ?? {}).length > 0;
   // What is denied for a need is a condition already.
-  const isNeeding = group.conditions.some(({ dimension }) => dimension === "needs" || dimension === "features");
+  const isNeeding = group.conditions.some(
+    ({ dimension }) => dimension === "needs" || dimension === "features",
+  );
   return new Map(
     group.conditions
       .filter(({ dimension }) => isChoosing || !PREFERENCES.has(dimension))
@@ -71,12 +76,19 @@ function differences(one: Conditions, other: Conditions): readonly string[] {
   );
 }
 
-function without(one: Conditions, other: Conditions, dimension: string, report: ReportModel): Conditions {
+function without(
+  one: Conditions,
+  other: Conditions,
+  dimension: string,
+  report: ReportModel,
+): Conditions {
   const [left, right] = [one.get(dimension), other.get(dimension)];
   const rest = [...one].filter(([name]) => name !== dimension);
   if (left === undefined || right === undefined) return new Map(rest);
   const values = [...new Set([...left, ...right])].toSorted();
-  return new Map(values.length === sizeOf(dimension, report) ? rest : [...rest, [dimension, values]]);
+  return new Map(
+    values.length === sizeOf(dimension, report) ? rest : [...rest, [dimension, values]],
+  );
 }
 
 function sizeOf(dimension: string, { space }: ReportModel): number | null {
@@ -93,20 +105,34 @@ function partText(dimension: string, values: readonly string[], report: ReportMo
 }
 
 /** The values that are missing; `null` where the report does not name all that there are. */
-function othersOf(dimension: string, values: readonly string[], report: ReportModel): readonly string[] | null {
+function othersOf(
+  dimension: string,
+  values: readonly string[],
+  report: ReportModel,
+): readonly string[] | null {
   const groups = [...report.declared.groups, ...report.promoted.groups];
   const known = new Set(
-    groups.flatMap(({ conditions }) => conditions.flatMap((one) => (one.dimension === dimension ? one.values : []))),
+    groups.flatMap(({ conditions }) =>
+      conditions.flatMap((one) => (one.dimension === dimension ? one.values : [])),
+    ),
   );
   if (known.size !== sizeOf(dimension, report)) return null;
   return [...known].filter((value) => !values.includes(value)).toSorted();
 }
 
-/** "on weekend", "weekday night", "at night": days whose hours are all there go by their name, as do hours of all days. */
+/**
+ * "on weekend", "weekday night", "at night": days whose hours are all there go by their name, as do
+ * hours of all days.
+ */
 function timesText(values: readonly string[]): string {
-  const hours = HOUR_BUCKETS.filter((hour) => DAY_BUCKETS.every((day) => values.includes(`${day} ${hour}`)));
-  if (hours.length > 0 && values.length === hours.length * DAY_BUCKETS.length) return `in the ${hours.join(", ")}`;
-  const days = DAY_BUCKETS.filter((day) => HOUR_BUCKETS.every((hour) => values.includes(`${day} ${hour}`)));
+  const hours = HOUR_BUCKETS.filter((hour) =>
+    DAY_BUCKETS.every((day) => values.includes(`${day} ${hour}`)),
+  );
+  if (hours.length > 0 && values.length === hours.length * DAY_BUCKETS.length)
+    return `in the ${hours.join(", ")}`;
+  const days = DAY_BUCKETS.filter((day) =>
+    HOUR_BUCKETS.every((hour) => values.includes(`${day} ${hour}`)),
+  );
   const rest = values.filter((value) => !days.some((day) => value.startsWith(`${day} `)));
   return `on ${[...days, ...rest].join(", ")}`;
 }

@@ -14,14 +14,20 @@ interface QuestionSubject {
 }
 
 /** The question that a reviewer has to answer about a cause; empty where there is none. */
-export function questionOf(cause: CauseReport, { effects, latent, settings }: QuestionSubject): string {
+export function questionOf(
+  cause: CauseReport,
+  { effects, latent, settings }: QuestionSubject,
+): string {
   const [first] = cause.entries;
   const [rename] = cause.renames;
   if (first === undefined) return "";
-  if (first.kind === "assertion") return `do the owners of ${first.place?.file ?? "the assertions"} agree?`;
-  if (first.kind === "overlay") return "what does the change do there? compare it with --environment";
+  if (first.kind === "assertion")
+    return `do the owners of ${first.place?.file ?? "the assertions"} agree?`;
+  if (first.kind === "overlay")
+    return "what does the change do there? compare it with --environment";
   if (rename !== undefined) return questionOfRename(rename, cause);
-  const whose = (tag: EffectTag): string => whoseText(effects.filter((effect) => effect.tag === tag));
+  const whose = (tag: EffectTag): string =>
+    whoseText(effects.filter((effect) => effect.tag === tag));
   const [broken, narrower] = [whose("BREAKS"), whose("NARROWS")];
   const wider = questionOfGain(cause, effects);
   const once = cause.groups.length === 0 ? " once it is promoted" : "";
@@ -34,7 +40,8 @@ export function questionOf(cause: CauseReport, { effects, latent, settings }: Qu
   if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
   if (whose("MOVES") !== "") return questionOfMove(cause, effects);
   const weaker = latent.find(({ direction }) => direction === "weaker");
-  if (weaker !== undefined) return `may a later change add such a row? ${weaker.policy} will not refuse it`;
+  if (weaker !== undefined)
+    return `may a later change add such a row? ${weaker.policy} will not refuse it`;
   if (first.kind === "policy") return "who reviews what it would deny, and who promotes it when?";
   return questionOfSetting(first, settings);
 }
@@ -43,7 +50,9 @@ function whoseText(effects: readonly Effect[]): string {
   return listText([...new Set(effects.flatMap(({ workspaces }) => workspaces))], 3);
 }
 
-/** Of what head allows and base does not; without a question mark, and empty where there is nothing. */
+/**
+ * Of what head allows and base does not; without a question mark, and empty where there is nothing.
+ */
 function questionOfGain({ gains }: CauseReport, effects: readonly Effect[]): string {
   const wider = effects.filter(({ tag }) => tag === "WIDENS");
   const gainOf = ({ group, detail }: Effect) =>
@@ -57,7 +66,8 @@ function questionOfGain({ gains }: CauseReport, effects: readonly Effect[]): str
     return gain === undefined ? "" : `may data of ${whose} go to ${processorText(gain)}`;
   }
   const served = wider.filter(({ group }) => group.base.denial !== null);
-  if (served.length > 0) return `shall requests of ${whoseText(served)} be served that are refused today`;
+  if (served.length > 0)
+    return `shall requests of ${whoseText(served)} be served that are refused today`;
   return wider.length === 0 ? "" : `may requests of ${whoseText(wider)} lose this protection`;
 }
 
@@ -66,7 +76,8 @@ function questionOfRename(
   { groups, renamed_groups: same }: CauseReport,
 ): string {
   if (policies.length > 0) return `shall policy ${policies.join(", ")} mean ${to} too?`;
-  if (kind === "route") return `do all callers write ${to} already? a route ${from} can stay beside it until they do`;
+  if (kind === "route")
+    return `do all callers write ${to} already? a route ${from} can stay beside it until they do`;
   if (kind === "workspace") return `do new keys for ${to} replace the keys of ${from}?`;
   return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
 }
@@ -81,10 +92,12 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
   const { base, head } = first.group;
   const moved = movedOf(first.group, cause);
   if (moved !== null) {
-    if (has("plaintext") || entries.some(isUnencrypted)) return `may calls to ${moved.provider} go unencrypted?`;
+    if (has("plaintext") || entries.some(isUnencrypted))
+      return `may calls to ${moved.provider} go unencrypted?`;
     const before = base.plan.find(({ endpoint }) => endpoint === moved.endpoint);
     if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}?`;
-    if (before.region !== moved.region) return `may data of ${whose} go to ${moved.provider} in ${moved.region}?`;
+    if (before.region !== moved.region)
+      return `may data of ${whose} go to ${moved.provider} in ${moved.region}?`;
     if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long?`;
     if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}?`;
     return `does ${moved.endpoint} still answer as these routes need it?`;
@@ -115,6 +128,7 @@ const QUESTIONS: Readonly<Partial<Record<SettingEffect, string>>> = {
 function questionOfSetting({ path }: ChangedEntry, settings: readonly SettingChange[]): string {
   const setting = settings.find((each) => each.path === path || path.startsWith(`${each.path}.`));
   if (setting === undefined) return "";
-  const isAsked = setting.gate !== null || setting.effect === "credential" || setting.effect === "price";
+  const isAsked =
+    setting.gate !== null || setting.effect === "credential" || setting.effect === "price";
   return isAsked ? (QUESTIONS[setting.effect] ?? "") : "";
 }

@@ -15,8 +15,16 @@ export function losesOf({ base, head }: ChangeGroup): readonly string[] {
   return endpointsOf(base).filter((id) => !endpointsOf(head).includes(id));
 }
 
-/** What changes for the requests of a group. @param only their conditions, as text after a semicolon. */
-export function textOf(group: ChangeGroup, routes: readonly string[], cause: CauseReport, only: string): string {
+/**
+ * What changes for the requests of a group. @param only their conditions, as text after a
+ * semicolon.
+ */
+export function textOf(
+  group: ChangeGroup,
+  routes: readonly string[],
+  cause: CauseReport,
+  only: string,
+): string {
   const { base, head } = group;
   const names = routesText(routes.toSorted());
   const gains = gainsOf(group);
@@ -32,19 +40,22 @@ export function textOf(group: ChangeGroup, routes: readonly string[], cause: Cau
   if (gains.length > 0) {
     const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
     // Where there is one, the headline has it.
-    const known = destination === undefined || (cause.gains.length === 1 && cause.entries[0]?.kind === "route");
+    const known =
+      destination === undefined || (cause.gains.length === 1 && cause.entries[0]?.kind === "route");
     const where = known ? gains.join(", ") : destinationText(destination);
     const position = endpointsOf(head).indexOf(gains[0] ?? "") + 1;
     const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
     return `${names} → ${where}, ${ordinal(position)} in order${gone}${only}`;
   }
-  if (loses.length > 0) return `${names} no longer reaches ${loses.join(", ")}; left: ${plan}${only}`;
+  if (loses.length > 0)
+    return `${names} no longer reaches ${loses.join(", ")}; left: ${plan}${only}`;
   if (endpointsOf(base).join("\n") !== endpointsOf(head).join("\n")) {
     return `${names}: ${endpointsOf(base).join(", ")} → ${endpointsOf(head).join(", ")}${only}`;
   }
   const moved = movedOf(group, cause);
   // Where the address is the only change, the headline has both.
-  const isInHeadline = cause.entries.length === 1 && cause.entries[0]?.path.endsWith(".base_url") === true;
+  const isInHeadline =
+    cause.entries.length === 1 && cause.entries[0]?.path.endsWith(".base_url") === true;
   const hosts = isInHeadline ? "" : hostsText(group);
   if (moved !== null) {
     return `${names} uses ${moved.endpoint}, ${ordinal(head.plan.indexOf(moved) + 1)} in order${hosts}${only}`;
@@ -63,25 +74,35 @@ function editsText({ base, head }: ChangeGroup): string {
   const kept = before.strip_fields.filter((name) => !after.strip_fields.includes(name));
   const taken = after.strip_fields.filter((name) => !before.strip_fields.includes(name));
   return [
-    ...(was === is ? [] : [`at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`]),
+    ...(was === is
+      ? []
+      : [`at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`]),
     ...(kept.length === 0 ? [] : [`providers get ${kept.join(", ")}, which was taken out`]),
     ...(taken.length === 0 ? [] : [`${taken.join(", ")} is taken out`]),
   ].join("; ");
 }
 
-/** " (unless zdr, one endpoint, or openai-eu/mistral-eu alone)": which callers of a refused route are served still. */
+/**
+ * " (unless zdr, one endpoint, or openai-eu/mistral-eu alone)": which callers of a refused route
+ * are served still.
+ */
 function exceptionsText({ id }: ChangeGroup, { exceptions }: CauseReport): string {
   const preferences = exceptions.find(({ group }) => group === id)?.preferences ?? [];
   const providers = preferences.flatMap(({ only = [] }) => only);
   const parts = [
     ...(preferences.some(({ zdr }) => zdr === true) ? ["zdr"] : []),
-    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false) ? ["allow_fallbacks false"] : []),
+    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false)
+      ? ["allow_fallbacks false"]
+      : []),
     ...(providers.length === 0 ? [] : [`only ${providers.join("/")}`]),
   ];
   return parts.length === 0 ? "" : ` (unless ${parts.join(", ")})`;
 }
 
-/** The hosts of endpoints that have another one now: a reader must see where the data goes, whatever the cause. */
+/**
+ * The hosts of endpoints that have another one now: a reader must see where the data goes, whatever
+ * the cause.
+ */
 function hostsText({ base, head }: ChangeGroup): string {
   const changed = head.plan.flatMap(({ endpoint, host }) => {
     const before = base.plan.find((candidate) => candidate.endpoint === endpoint)?.host ?? host;
@@ -91,7 +112,10 @@ function hostsText({ base, head }: ChangeGroup): string {
 }
 
 /** The first endpoint of a plan that a changed row is about. */
-export function movedOf({ words, head }: ChangeGroup, { entries }: CauseReport): CandidateReport | null {
+export function movedOf(
+  { words, head }: ChangeGroup,
+  { entries }: CauseReport,
+): CandidateReport | null {
   if (!words.includes("destination_changed")) return null;
   const isAbout = ({ endpoint, model, provider }: CandidateReport): boolean =>
     entries.some(
@@ -107,7 +131,10 @@ function ordinal(position: number): string {
   return ["", "1st", "2nd", "3rd"][position] ?? `${position}th`;
 }
 
-/** Requests that base refuses because they name a provider or region that it does not have: what they reach now, others reached before. */
+/**
+ * Requests that base refuses because they name a provider or region that it does not have: what
+ * they reach now, others reached before.
+ */
 export function isNewName({ base, head }: ChangeGroup): boolean {
   return base.denial?.reason === "unknown_preference" && head.denial === null;
 }
@@ -150,8 +177,16 @@ const KEPT: Readonly<Record<DestinationReport["retention"], string>> = {
   unlimited: "kept without limit",
 };
 
-/** "openai-us in us, kept 30 days, trains on data": who processes a request, where, and what becomes of it. */
-export function processorText({ provider, region, retention, trains_on_data: trains }: DestinationReport): string {
+/**
+ * "openai-us in us, kept 30 days, trains on data": who processes a request, where, and what becomes
+ * of it.
+ */
+export function processorText({
+  provider,
+  region,
+  retention,
+  trains_on_data: trains,
+}: DestinationReport): string {
   return `${provider} in ${region}, ${KEPT[retention]}${trains ? ", trains on data" : ""}`;
 }
 
@@ -160,8 +195,15 @@ export function destinationText(destination: DestinationReport): string {
   return `${destination.endpoint}: ${processorText(destination)}`;
 }
 
-/** "1.25/10": US dollars of a million tokens, input and output; with the price of a call where there is one. */
-export function priceText({ input, output, request }: NonNullable<DestinationReport["price"]>): string {
+/**
+ * "1.25/10": US dollars of a million tokens, input and output; with the price of a call where there
+ * is one.
+ */
+export function priceText({
+  input,
+  output,
+  request,
+}: NonNullable<DestinationReport["price"]>): string {
   return `${input}/${output}${request === 0 ? "" : `+${request}`}`;
 }
 

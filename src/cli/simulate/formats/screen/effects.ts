@@ -2,7 +2,12 @@ import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
-import { addedUsage, bySeen, NOTHING_USED, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
+import {
+  addedUsage,
+  bySeen,
+  NOTHING_USED,
+  type SeenWeight,
+} from "../../../../simulate/evidence/seen-usage.ts";
 import type { ReportModel } from "../model.ts";
 import { worstChange } from "../wording/change-wording.ts";
 import { conditionsText } from "./conditions.ts";
@@ -47,11 +52,15 @@ function tagOf(group: ChangeGroup): EffectTag {
   if (isNewName(group)) return "CHANGES";
   const worst = worstChange(group.words);
   // What is gone from the front of a plan is no other destination for those that follow.
-  if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0) return "NARROWS";
+  if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0)
+    return "NARROWS";
   return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
 }
 
-/** Whether a reader of the first screen has to see a group: names and reasons that changed are counted instead. */
+/**
+ * Whether a reader of the first screen has to see a group: names and reasons that changed are
+ * counted instead.
+ */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
   return renamed.includes(group.id) || group.words.every((kind) => kind === "reason_changed");
 }
@@ -66,7 +75,10 @@ export function groupsOfCause(
   return [...of(declared.groups, groups, false), ...of(promoted.groups, later, true)];
 }
 
-/** The requests of one workspace and route that a cause changes in one way, by the plainest group of them. */
+/**
+ * The requests of one workspace and route that a cause changes in one way, by the plainest group of
+ * them.
+ */
 interface Cell {
   readonly workspace: string;
   readonly route: string;
@@ -86,13 +98,18 @@ export function effectsOf(
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
-      (left, right) => EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) || bySeen(left.seen, right.seen),
+      (left, right) =>
+        EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) ||
+        bySeen(left.seen, right.seen),
     ),
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
   };
 }
 
-/** Requests with conditions stand for themselves only where plain ones see no change, or none as bad and the condition is no preference of the caller. */
+/**
+ * Requests with conditions stand for themselves only where plain ones see no change, or none as bad
+ * and the condition is no preference of the caller.
+ */
 function shownCells(cells: readonly Cell[]): readonly Cell[] {
   const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
   const plain = cells.filter(isPlain);
@@ -100,11 +117,14 @@ function shownCells(cells: readonly Cell[]): readonly Cell[] {
   const tags = new Set(plain.map(({ group }) => tagOf(group)));
   const worse = (["BREAKS", "WIDENS"] as const).filter((tag) => !tags.has(tag));
   const isWorse = ({ group }: Cell): boolean =>
-    Object.keys(group.example.preferences ?? {}).length === 0 && worse.some((tag) => tag === tagOf(group));
+    Object.keys(group.example.preferences ?? {}).length === 0 &&
+    worse.some((tag) => tag === tagOf(group));
   return [...plain, ...cells.filter((cell) => !isPlain(cell) && isWorse(cell))];
 }
 
-function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[]): readonly Cell[] {
+function cellsOf(
+  groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[],
+): readonly Cell[] {
   const cells = new Map<string, Cell>();
   const byConditions = groups.toSorted(
     ({ group: { example: left } }, { group: { example: right } }) =>
@@ -115,7 +135,8 @@ function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promot
       for (const route of group.routes) {
         const key = [tagOf(group), promoted, workspace, route].join("\n");
         const known = cells.get(key);
-        if (known === undefined) cells.set(key, { workspace, route, promoted, group, groups: [group] });
+        if (known === undefined)
+          cells.set(key, { workspace, route, promoted, group, groups: [group] });
         else known.groups.push(group);
       }
     }
@@ -124,7 +145,10 @@ function cellsOf(groups: readonly { readonly group: ChangeGroup; readonly promot
 }
 
 /** How much of a key is not what most keys have. */
-function keyCount({ key: { environment, workload, owner }, time: { day, hour } }: SampleRequest): number {
+function keyCount({
+  key: { environment, workload, owner },
+  time: { day, hour },
+}: SampleRequest): number {
   return [
     environment !== "production" && environment !== "",
     workload !== "" && workload !== "other",
@@ -134,11 +158,19 @@ function keyCount({ key: { environment, workload, owner }, time: { day, hour } }
 }
 
 /** What a cell says, with the conditions under which all its groups of the same change meet it. */
-function cellText({ group, groups }: Cell, routes: readonly string[], cause: CauseReport, report: ReportModel): string {
+function cellText(
+  { group, groups }: Cell,
+  routes: readonly string[],
+  cause: CauseReport,
+  report: ReportModel,
+): string {
   const bare = textOf(group, [], cause, "");
   const count = conditionCount(group.example);
   const alike = groups.filter(
-    (other) => other !== group && conditionCount(other.example) === count && textOf(other, [], cause, "") === bare,
+    (other) =>
+      other !== group &&
+      conditionCount(other.example) === count &&
+      textOf(other, [], cause, "") === bare,
   );
   return textOf(group, routes, cause, conditionsText([group, ...alike], report));
 }
@@ -146,8 +178,15 @@ function cellText({ group, groups }: Cell, routes: readonly string[], cause: Cau
 /** More lines that differ only in their routes become one. */
 const MOST_ALIKE = 2;
 
-/** Cells that read the same but for their routes are one line for the workspaces with the same routes; for all of them where there are many such lines. */
-function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: ReportModel): readonly Effect[] {
+/**
+ * Cells that read the same but for their routes are one line for the workspaces with the same
+ * routes; for all of them where there are many such lines.
+ */
+function effectsOfCells(
+  cells: readonly Cell[],
+  cause: CauseReport,
+  report: ReportModel,
+): readonly Effect[] {
   const alike = Map.groupBy(cells, (cell) =>
     JSON.stringify([
       tagOf(cell.group),
@@ -158,7 +197,9 @@ function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: Repo
   );
   return [...alike.values()].flatMap((own) => {
     const byWorkspace = Map.groupBy(own, ({ workspace }) => workspace);
-    const lines = [...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values()];
+    const lines = [
+      ...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values(),
+    ];
     const shown = lines.length > MOST_ALIKE ? [own] : lines.map((line) => line.flat());
     return shown.flatMap((line) => effectOf(line, cause, report));
   });
@@ -167,7 +208,10 @@ function effectsOfCells(cells: readonly Cell[], cause: CauseReport, report: Repo
 function seenOf(groups: readonly ChangeGroup[]): SeenWeight {
   return {
     calls: groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0),
-    usage: groups.reduce((sum, { seen_usage: used }) => (used === null ? sum : addedUsage(sum, used)), NOTHING_USED),
+    usage: groups.reduce(
+      (sum, { seen_usage: used }) => (used === null ? sum : addedUsage(sum, used)),
+      NOTHING_USED,
+    ),
   };
 }
 
@@ -175,7 +219,11 @@ function routesOf(cells: readonly Cell[]): readonly string[] {
   return [...new Set(cells.map(({ route }) => route))].toSorted();
 }
 
-function effectOf(cells: readonly Cell[], cause: CauseReport, report: ReportModel): readonly Effect[] {
+function effectOf(
+  cells: readonly Cell[],
+  cause: CauseReport,
+  report: ReportModel,
+): readonly Effect[] {
   const [first] = cells;
   if (first === undefined) return [];
   const { group, promoted, workspace } = first;
@@ -195,16 +243,27 @@ function effectOf(cells: readonly Cell[], cause: CauseReport, report: ReportMode
 }
 
 /** Whether the data of a workspace gets somewhere where it never got before. */
-function detailOf(group: ChangeGroup, workspace: string, cause: CauseReport, report: ReportModel): string {
+function detailOf(
+  group: ChangeGroup,
+  workspace: string,
+  cause: CauseReport,
+  report: ReportModel,
+): string {
   const gains = gainsOf(group);
   const moved = movedOf(group, cause);
-  if ((gains.length === 0 && moved === null) || group.head.denial !== null || isNewName(group)) return "";
-  const there = group.head.plan.filter((candidate) => gains.includes(candidate.endpoint) || candidate === moved);
+  if ((gains.length === 0 && moved === null) || group.head.denial !== null || isNewName(group))
+    return "";
+  const there = group.head.plan.filter(
+    (candidate) => gains.includes(candidate.endpoint) || candidate === moved,
+  );
   const paths = [...report.declared.new_data_paths, ...report.promoted.new_data_paths];
   const isNew = there.some(({ provider, region, host }) =>
     paths.some(
       (path) =>
-        path.workspace === workspace && path.provider === provider && path.region === region && path.host === host,
+        path.workspace === workspace &&
+        path.provider === provider &&
+        path.region === region &&
+        path.host === host,
     ),
   );
   return isNew ? "a new data path" : gains.length === 0 ? "" : "no new data path";

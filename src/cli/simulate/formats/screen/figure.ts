@@ -41,8 +41,13 @@ function endsOf(group: ChangeGroup, side: SideName): readonly FigureEnd[] {
   const { plan, denial } = group[side];
   const other = group[OTHER_SIDE[side]].plan;
   const mark = ({ endpoint }: CandidateReport): FigureEnd["mark"] =>
-    other.some((there) => there.endpoint === endpoint) ? "same" : side === "head" ? "gained" : "lost";
-  if (denial !== null) return [{ text: `refused: ${denial.policy}`, mark: side === "head" ? "lost" : "same" }];
+    other.some((there) => there.endpoint === endpoint)
+      ? "same"
+      : side === "head"
+        ? "gained"
+        : "lost";
+  if (denial !== null)
+    return [{ text: `refused: ${denial.policy}`, mark: side === "head" ? "lost" : "same" }];
   return plan.map((candidate, index) => ({
     text: `${index + 1}. ${candidate.endpoint} (${candidate.region})`,
     mark: mark(candidate),

@@ -1,9 +1,19 @@
 import { printable } from "../../../terminal/printing.ts";
-import { BLANK, columnsOf, line, padded, renderLines, span, type Line } from "../../../terminal/layout.ts";
+import {
+  BLANK,
+  columnsOf,
+  line,
+  padded,
+  renderLines,
+  span,
+  type Line,
+} from "../../../terminal/layout.ts";
 import { TONE_STYLES } from "../../../document/terminal.ts";
 import type { Screen, ScreenRow } from "./screen.ts";
 
-/** Columns in which lines are counted: what is shown must not depend on how wide the terminal is. */
+/**
+ * Columns in which lines are counted: what is shown must not depend on how wide the terminal is.
+ */
 const USUAL_WIDTH = 100;
 
 /** So much of a terminal is read at once. */
@@ -11,7 +21,10 @@ const MOST_LINES = 15;
 
 const TAGS = 8;
 
-/** The verdict, what changes, for whom, and what has to be decided, in at most {@link MOST_LINES} lines of {@link USUAL_WIDTH} columns. */
+/**
+ * The verdict, what changes, for whom, and what has to be decided, in at most {@link MOST_LINES}
+ * lines of {@link USUAL_WIDTH} columns.
+ */
 export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
   const head = headLines(screen);
   const tail = tailLines(screen, all);
@@ -36,7 +49,9 @@ export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
         ];
   // A reader must know of a refusal that has no room.
   const tagsOf = (some: ReadonlySet<number>): string =>
-    IMPORTANCE.filter((tag) => [...some].some((index) => screen.rows[index]?.tag === tag)).join(", ");
+    IMPORTANCE.filter((tag) => [...some].some((index) => screen.rows[index]?.tag === tag)).join(
+      ", ",
+    );
   const fits = (): boolean => height([...head, BLANK, ...cut(), ...gap, ...tail]) <= MOST_LINES;
   for (const index of order) {
     if (fits()) break;
@@ -86,7 +101,10 @@ function whoColumns({ rows }: Screen): number {
   return Math.min(32, Math.max(0, ...named.map(({ who }) => columnsOf(printable(who)))));
 }
 
-function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, columns: number): readonly Line[] {
+function rowLines(
+  { tag, tone, who, text, calls, location: where }: ScreenRow,
+  columns: number,
+): readonly Line[] {
   const right = [calls, where].filter((part) => part !== "").join("   ");
   const first = line(
     0,
@@ -102,7 +120,11 @@ function rowLines({ tag, tone, who, text, calls, location: where }: ScreenRow, c
 function tailLines({ decide, explain, more }: Screen, all: boolean): readonly Line[] {
   return [
     ...(decide === "" ? [] : [{ ...line(0, span("Decide: ", "bold"), span(decide)), hang: 8 }]),
-    ...(explain === null ? [] : [{ ...line(0, span("explain: ", "bold"), span(explain)), whole: true }]),
-    ...(more === "" ? [] : [{ ...line(0, span("More: ", "bold"), span(all ? more : `${more}   --all`)), hang: 6 }]),
+    ...(explain === null
+      ? []
+      : [{ ...line(0, span("explain: ", "bold"), span(explain)), whole: true }]),
+    ...(more === ""
+      ? []
+      : [{ ...line(0, span("More: ", "bold"), span(all ? more : `${more}   --all`)), hang: 6 }]),
   ];
 }

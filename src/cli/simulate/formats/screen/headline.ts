@@ -1,4 +1,8 @@
-import type { CauseReport, ChangedEntry, DestinationReport } from "../../../../simulate/report/cause-report.ts";
+import type {
+  CauseReport,
+  ChangedEntry,
+  DestinationReport,
+} from "../../../../simulate/report/cause-report.ts";
 import { RETENTIONS } from "../../../../canon/approvals.ts";
 import { conditionCount } from "../../../../simulate/sample-request.ts";
 import { amountText } from "../../../terminal/amounts.ts";
@@ -9,7 +13,8 @@ import { destinationText, processorText } from "./effect-text.ts";
 /** A cause in one sentence without a full stop: what changes, in words. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
   const [first] = cause.entries;
-  if (first === undefined) return `cause not found for ${amountText(cause.groups.length, "group")} of changes`;
+  if (first === undefined)
+    return `cause not found for ${amountText(cause.groups.length, "group")} of changes`;
   const [rename] = cause.renames;
   if (rename !== undefined) return renameText(rename, cause);
   const replaced = replacedText(cause.entries);
@@ -17,9 +22,11 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (first.kind === "route") return routeText(first, cause, report);
   if (first.kind === "policy") return policyText(first, cause, report);
   // Of a row that comes or goes; its settings come and go too.
-  if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`) return workspaceText(first, cause);
+  if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`)
+    return workspaceText(first, cause);
   if (first.kind === "assertion") return assertionText(first, report);
-  if (first.kind === "overlay") return `${first.path} ${CHANGED[first.change]}, and is not compared here`;
+  if (first.kind === "overlay")
+    return `${first.path} ${CHANGED[first.change]}, and is not compared here`;
   if (first.kind === "region_group") return entryText(first).replace(/^regions\./, "region group ");
   if (first.path.endsWith(".price")) return priceText(first);
   if (first.path.endsWith(".upstream_model"))
@@ -30,7 +37,9 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
 /** Of several causes: where all of them stand, if that is one row. */
 export function headlineOfSeveral(causes: readonly CauseReport[]): string {
   const rows = new Set(
-    causes.flatMap(({ entries }) => entries.map(({ path }) => path.split(".").slice(0, 2).join("."))),
+    causes.flatMap(({ entries }) =>
+      entries.map(({ path }) => path.split(".").slice(0, 2).join(".")),
+    ),
   );
   const [row = ""] = rows;
   return `${amountText(causes.length, "change")} of ${rows.size === 1 && !row.startsWith("policies/") ? row : "the files"}`;
@@ -44,13 +53,18 @@ function kindText(kind: ChangedEntry["kind"]): string {
 
 /** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
 export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
-  if (before !== null && after !== null) return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
+  if (before !== null && after !== null)
+    return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
   if (before === null && after === null) return `${kindText(kind)} ${subject} ${CHANGED[change]}`;
-  if (kind === "policy") return `policy ${subject}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
+  if (kind === "policy")
+    return `policy ${subject}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
   return after === null ? `${path} is removed, it was ${before}` : `${path} is set to ${after}`;
 }
 
-/** "+google-eu, −openai-us": what a list gains and loses; `null` where it is no list, or only in another order. */
+/**
+ * "+google-eu, −openai-us": what a list gains and loses; `null` where it is no list, or only in
+ * another order.
+ */
 function itemsText(before: string, after: string): string | null {
   const [was, is] = [itemsOf(before), itemsOf(after)];
   if (was === null || is === null) return null;
@@ -80,17 +94,25 @@ function renameText(
   { groups, renamed_groups: same }: CauseReport,
 ): string {
   const title = `${kindText(kind)} ${from} is renamed ${to}`;
-  if (policies.length > 0) return `${title}, which is another ${kindText(kind)} for policy ${policies.join(", ")}`;
+  if (policies.length > 0)
+    return `${title}, which is another ${kindText(kind)} for policy ${policies.join(", ")}`;
   if (kind === "route") return `${title}: requests that name ${from} are refused from now on`;
   if (kind === "workspace") return `${title}: keys of ${from} are refused from now on`;
   if (same.length === groups.length) return `${title}; nothing else changes`;
   return `${title}: requests that name ${from} are refused from now on`;
 }
 
-/** "provider openai-europe replaces openai-eu: { region: eu } → { region: us }"; `null` for any other change. */
+/**
+ * "provider openai-europe replaces openai-eu: { region: eu } → { region: us }"; `null` for any
+ * other change.
+ */
 export function replacedText([came, gone]: CauseReport["entries"]): string | null {
   if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
-  const isPair = came.change === "added" && gone.change === "removed" && came.before !== null && came.after !== null;
+  const isPair =
+    came.change === "added" &&
+    gone.change === "removed" &&
+    came.before !== null &&
+    came.after !== null;
   return isPair
     ? `${kindText(came.kind)} ${came.subject} replaces ${gone.subject}: ${came.before} → ${came.after}`
     : null;
@@ -102,14 +124,17 @@ function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel)
   const [gain] = gains;
   if (change !== "changed" && entry.path === `routes.${route}`)
     return `route ${route} ${CHANGED[change]}${gain === undefined ? "" : `, to ${destinationText(gain)}`}`;
-  const members = new Set(entries.flatMap(({ path, subject }) => (subject === route ? [path.split(".").at(-1)] : [])));
+  const members = new Set(
+    entries.flatMap(({ path, subject }) => (subject === route ? [path.split(".").at(-1)] : [])),
+  );
   if (gain !== undefined) {
     const more = gains.length === 1 ? "" : ` and ${amountText(gains.length - 1, "more endpoint")}`;
     return `${route} may ${members.has("primary") ? "go" : "fall back"} to ${destinationText(gain)}${more}`;
   }
   const order = orderText(route, report, cause);
   if (order !== null) return order;
-  if (loses.length > 0 && members.has("fallbacks")) return `${route} no longer falls back to ${namesOf(loses)}`;
+  if (loses.length > 0 && members.has("fallbacks"))
+    return `${route} no longer falls back to ${namesOf(loses)}`;
   return entryText(entry);
 }
 
@@ -117,8 +142,15 @@ function namesOf(destinations: readonly DestinationReport[]): string {
   return destinations.map(({ endpoint }) => endpoint).join(", ");
 }
 
-/** "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in another order. */
-function orderText(route: string, { declared, promoted }: ReportModel, cause: CauseReport): string | null {
+/**
+ * "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in
+ * another order.
+ */
+function orderText(
+  route: string,
+  { declared, promoted }: ReportModel,
+  cause: CauseReport,
+): string | null {
   const byPlainness = [...declared.groups, ...promoted.groups].toSorted(
     (left, right) => conditionCount(left.example) - conditionCount(right.example),
   );
@@ -134,18 +166,24 @@ function orderText(route: string, { declared, promoted }: ReportModel, cause: Ca
     );
   });
   const plan = group?.head.plan ?? [];
-  const at = plan.findIndex(({ endpoint }, index) => endpoint !== group?.base.plan[index]?.endpoint);
+  const at = plan.findIndex(
+    ({ endpoint }, index) => endpoint !== group?.base.plan[index]?.endpoint,
+  );
   const [first, was] = [plan[at], group?.base.plan[at]];
   if (first === undefined || was === undefined) return null;
   const order = `${route} tries ${first.endpoint} before ${was.endpoint}`;
   const primary = cause.routes.find(({ id }) => id === route)?.primary ?? null;
-  return at === 0 && primary?.endpoint === first.endpoint ? `${order}: first to ${processorText(primary)}` : order;
+  return at === 0 && primary?.endpoint === first.endpoint
+    ? `${order}: first to ${processorText(primary)}`
+    : order;
 }
 
 function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
   const { groups, promoted_groups: later } = cause;
   const { subject, change } = entry;
-  const isCandidate = report.head.policies.some(({ id, slot }) => id === subject && slot === "candidate");
+  const isCandidate = report.head.policies.some(
+    ({ id, slot }) => id === subject && slot === "candidate",
+  );
   const waits =
     !isCandidate || groups.length > 0
       ? ""
@@ -165,9 +203,14 @@ function withoutComments({ before, after, ...entry }: ChangedEntry): ChangedEntr
   return { ...entry, before: bare(before), after: bare(after) };
 }
 
-function workspaceText({ subject, change }: ChangedEntry, { routes, gains, loses }: CauseReport): string {
+function workspaceText(
+  { subject, change }: ChangedEntry,
+  { routes, gains, loses }: CauseReport,
+): string {
   const names = routes.map(({ id }) => id).join(", ");
-  const reached = [...new Set((change === "added" ? gains : loses).toSorted(byRetention).map(processorText))];
+  const reached = [
+    ...new Set((change === "added" ? gains : loses).toSorted(byRetention).map(processorText)),
+  ];
   const where =
     reached.length === 0
       ? ""
@@ -195,14 +238,19 @@ function priceText({ subject, before, after, change }: ChangedEntry): string {
     .join("");
   const same = others === "" && new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
   const shown = (values: typeof was, text: string | null) =>
-    "input" in values && "output" in values ? `${values["input"]}/${values["output"]}` : (text ?? "none");
+    "input" in values && "output" in values
+      ? `${values["input"]}/${values["output"]}`
+      : (text ?? "none");
   return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}${others}`;
 }
 
 /** `{ input: 0.25, output: 2 }` → its numbers by name. */
 function numbersOf(text: string | null): Readonly<Record<string, number>> {
   return Object.fromEntries(
-    [...(text ?? "").matchAll(/(\w+): ([\d.]+(?:e-\d+)?)/g)].map(([, name = "", value]) => [name, Number(value)]),
+    [...(text ?? "").matchAll(/(\w+): ([\d.]+(?:e-\d+)?)/g)].map(([, name = "", value]) => [
+      name,
+      Number(value),
+    ]),
   );
 }
 
@@ -216,7 +264,8 @@ export function assertionText(
   const more = isWeaker ? "accepts more than before" : "accepts no more than before";
   const [section, id = "", member] = path.split(".");
   if (section === "coverage") {
-    const what = id === "except" ? "exceptions of coverage" : `coverage gate of ${id.replaceAll("_", " ")}`;
+    const what =
+      id === "except" ? "exceptions of coverage" : `coverage gate of ${id.replaceAll("_", " ")}`;
     return `${what}: ${values}${isWeaker ? "; it demands less than before" : ""}`;
   }
   if (section !== "assertions") {

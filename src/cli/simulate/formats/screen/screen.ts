@@ -2,7 +2,13 @@ import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { SourceLocation } from "../../../../simulate/report/location.ts";
 import type { SideReport } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import { amountText, listText, numberText, percentageText, usageTexts } from "../../../terminal/amounts.ts";
+import {
+  amountText,
+  listText,
+  numberText,
+  percentageText,
+  usageTexts,
+} from "../../../terminal/amounts.ts";
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
@@ -45,7 +51,10 @@ export interface Screen {
   readonly more: string;
 }
 
-export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">): Screen {
+export function screenOf(
+  report: ReportModel,
+  { verdict = null }: Pick<FormatContext, "verdict">,
+): Screen {
   const { causes, complete, unchanged } = report;
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
   const [first] = shown;
@@ -67,7 +76,8 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         : single
           ? headlineOf(first.cause, report)
           : headlineOfSeveral(causes),
-    location: first === undefined || !single ? "" : locationText(first.cause.entries[0]?.place ?? null),
+    location:
+      first === undefined || !single ? "" : locationText(first.cause.entries[0]?.place ?? null),
     facts: factsOf(report, verdict),
     rows: [
       ...failedRows(report),
@@ -75,7 +85,9 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         ...(single ? [] : [causeRow(cause, report)]),
         ...withRows(cause),
         ...effects.map((effect) => effectRow(effect, report)),
-        ...rowsOfCause(cause, report, single).map(({ tag, tone, text }) => plainRow(tag, tone, text)),
+        ...rowsOfCause(cause, report, single).map(({ tag, tone, text }) =>
+          plainRow(tag, tone, text),
+        ),
       ]),
       ...cutRows(report).map(({ tag, tone, text }) => plainRow(tag, tone, text)),
     ],
@@ -95,7 +107,12 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   };
 }
 
-const TONE_OF_VERDICT = { FAIL: "stop", INCOMPLETE: "stop", REVIEW: "widen", SAME: "good" } as const;
+const TONE_OF_VERDICT = {
+  FAIL: "stop",
+  INCOMPLETE: "stop",
+  REVIEW: "widen",
+  SAME: "good",
+} as const;
 
 function locationText(place: SourceLocation | null): string {
   return place === null ? "" : `${place.file}:${place.line}`;
@@ -108,7 +125,8 @@ function plainRow(tag: ScreenTag, tone: Tone, text: string, where = ""): ScreenR
 function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
   const { base, head, complete, assertions, evidence } = report;
   const gates = verdict?.gates ?? [];
-  const names = (passed: boolean) => gates.filter((gate) => gate.passed === passed).map(({ name }) => name);
+  const names = (passed: boolean) =>
+    gates.filter((gate) => gate.passed === passed).map(({ name }) => name);
   const failing = names(false);
   const passing = names(true).filter((name) => name !== "complete" && name !== "assertions");
   const total = assertions === null ? 0 : assertions.results.length;
@@ -135,7 +153,9 @@ function passingText(names: readonly string[], isFailing: boolean): string {
 
 /** "main 6b94393". */
 function nameOf({ name, commit }: SideReport): string {
-  return commit === null || commit.startsWith(name) ? name.slice(0, 40) : `${name} ${commit.slice(0, 7)}`;
+  return commit === null || commit.startsWith(name)
+    ? name.slice(0, 40)
+    : `${name} ${commit.slice(0, 7)}`;
 }
 
 function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
@@ -150,19 +170,37 @@ function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
       ...plainRow("FAILS", "stop", message ?? "it fails", locationText(place)),
       who: id,
     })),
-    ...(old === 0 ? [] : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
+    ...(old === 0
+      ? []
+      : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
     ...gates.map(({ title, text, missing, place }) => ({
-      ...plainRow("FAILS", "stop", `${text}; missing: ${listText(missing, 3)}`, locationText(place)),
+      ...plainRow(
+        "FAILS",
+        "stop",
+        `${text}; missing: ${listText(missing, 3)}`,
+        locationText(place),
+      ),
       who: `coverage of ${title}`,
     })),
     ...(oldGates === 0
       ? []
-      : [plainRow("FAILS", "narrow", `${amountText(oldGates, "coverage gate")} that base fails too`)]),
+      : [
+          plainRow(
+            "FAILS",
+            "narrow",
+            `${amountText(oldGates, "coverage gate")} that base fails too`,
+          ),
+        ]),
   ];
 }
 
 function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
-  return plainRow("CHANGE", "widen", headlineOf(cause, report), locationText(cause.entries[0]?.place ?? null));
+  return plainRow(
+    "CHANGE",
+    "widen",
+    headlineOf(cause, report),
+    locationText(cause.entries[0]?.place ?? null),
+  );
 }
 
 /** Entries besides the first, without those that only follow a changed name. */
@@ -193,7 +231,10 @@ const TONES: Readonly<Record<EffectTag, Tone>> = {
   CHANGES: "quiet",
 };
 
-function effectRow({ tag, workspaces, text, detail, promoted, seen }: Effect, { evidence }: ReportModel): ScreenRow {
+function effectRow(
+  { tag, workspaces, text, detail, promoted, seen }: Effect,
+  { evidence }: ReportModel,
+): ScreenRow {
   const share =
     seen === null || evidence === null || evidence.decisions === 0
       ? ""
@@ -202,11 +243,15 @@ function effectRow({ tag, workspaces, text, detail, promoted, seen }: Effect, { 
     tag,
     tone: TONES[tag],
     who: listText(workspaces, 3),
-    text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join("; "),
+    text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join(
+      "; ",
+    ),
     calls:
       seen === null
         ? ""
-        : [`${amountText(seen.calls, "call")}${share}`, ...usageTexts(seen.usage, seen.calls)].join(", "),
+        : [`${amountText(seen.calls, "call")}${share}`, ...usageTexts(seen.usage, seen.calls)].join(
+            ", ",
+          ),
     location: "",
   };
 }
@@ -218,7 +263,9 @@ function explainOf(effects: readonly Effect[]): string | null {
 }
 
 function moreText(report: ReportModel, variants: number): string {
-  const all = report.causes.flatMap((cause) => groupsOfCause(cause, report).map(({ group }) => ({ group, cause })));
+  const all = report.causes.flatMap((cause) =>
+    groupsOfCause(cause, report).map(({ group }) => ({ group, cause })),
+  );
   const reasons = all.filter(
     ({ group, cause }) => isCounted(group, cause) && !cause.renamed_groups.includes(group.id),
   ).length;

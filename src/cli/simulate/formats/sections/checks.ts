@@ -2,7 +2,13 @@ import type { Item, Section, Tone } from "../../../document/document.ts";
 import { at, name, names, quoted, strong } from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import type { AssertionResult, EvidenceReport } from "../../../../simulate/report/report.ts";
-import { amountText, capitalised, classesText, numberText, percentageText } from "../../../terminal/amounts.ts";
+import {
+  amountText,
+  capitalised,
+  classesText,
+  numberText,
+  percentageText,
+} from "../../../terminal/amounts.ts";
 import type { AssertionModel, ReportModel } from "../model.ts";
 import { valueText } from "../wording/change-wording.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
@@ -25,7 +31,8 @@ const STATUS_TONES: Readonly<Record<AssertionResult["status"], Tone>> = {
 
 export function assertionsSection({ assertions, complete }: ReportModel): Section {
   const title = "Assertions";
-  if (assertions === null) return { id: "assertions", title, empty: "There is no assertions file.", blocks: [] };
+  if (assertions === null)
+    return { id: "assertions", title, empty: "There is no assertions file.", blocks: [] };
   const { worstFirst, counts, file, passed } = assertions;
   return {
     id: "assertions",
@@ -40,10 +47,28 @@ export function assertionsSection({ assertions, complete }: ReportModel): Sectio
 }
 
 function assertionItem(result: AssertionModel): Item {
-  const { id, kind, status, label, title, classes, violations, message, waiver, needless, example, explain } = result;
+  const {
+    id,
+    kind,
+    status,
+    label,
+    title,
+    classes,
+    violations,
+    message,
+    waiver,
+    needless,
+    example,
+    explain,
+  } = result;
   const isPassed = status === "PASS";
   return {
-    cells: [strong(label, STATUS_TONES[status]), name(id), quoted(title), [quoted(kind), `, ${classesText(classes)}`]],
+    cells: [
+      strong(label, STATUS_TONES[status]),
+      name(id),
+      quoted(title),
+      [quoted(kind), `, ${classesText(classes)}`],
+    ],
     kept: status === "FAIL",
     details: [
       // A waiver that a part of the classes does not need may be needed by the others.
@@ -93,7 +118,10 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
   };
 }
 
-/** What changed policies would do with rows that no file has; `null` where no policy would do anything else. */
+/**
+ * What changed policies would do with rows that no file has; `null` where no policy would do
+ * anything else.
+ */
 export function latentSection({ latent }: ReportModel): Section | null {
   const changes = latent?.changes ?? [];
   const cut = latentCut(latent);
@@ -134,7 +162,12 @@ export function findingsSection({ findings, newFindings, complete }: ReportModel
         noun: "finding",
         items: [...newFindings, ...known].map(({ kind, subject, in_base: inBase, place }) => ({
           mark: "!",
-          cells: [valueText(kind), name(subject), inBase ? "in base already" : "new in head", at(place)],
+          cells: [
+            valueText(kind),
+            name(subject),
+            inBase ? "in base already" : "new in head",
+            at(place),
+          ],
           ...(inBase ? { shown: "page" as const } : {}),
         })),
       },
@@ -144,7 +177,9 @@ export function findingsSection({ findings, newFindings, complete }: ReportModel
 
 export function settingsSection({ changed_settings: changes }: ReportModel): Section {
   // A setting that meets a gate must always be shown.
-  const sorted = changes.toSorted((left, right) => Number(left.gate === null) - Number(right.gate === null));
+  const sorted = changes.toSorted(
+    (left, right) => Number(left.gate === null) - Number(right.gate === null),
+  );
   return {
     id: "changed-settings",
     title: "Changed settings",
@@ -156,7 +191,11 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
           const { mark, path, values, note } = settingText(change);
           return {
             mark,
-            cells: [name(path), [quoted(values), note === "" ? null : `: ${note}`], at(change.where)],
+            cells: [
+              name(path),
+              [quoted(values), note === "" ? null : `: ${note}`],
+              at(change.where),
+            ],
             kept: change.gate !== null,
           };
         }),
@@ -192,7 +231,9 @@ export function warningsSection({ base, head }: ReportModel): Section {
       {
         noun: "warning",
         items: [
-          ...all.map((warning, index) => itemOf(warning, index < added.length ? "new in head" : "on both sides")),
+          ...all.map((warning, index) =>
+            itemOf(warning, index < added.length ? "new in head" : "on both sides"),
+          ),
           ...gone.map((warning) => itemOf(warning, "in base only")),
         ],
       },
@@ -203,7 +244,11 @@ export function warningsSection({ base, head }: ReportModel): Section {
 export function evidenceSection({ evidence, declared, promoted }: ReportModel): Section | null {
   if (evidence === null) return null;
   const { decisions, from, to, unrepresentable } = evidence;
-  const seen = (view: string, changed: number, { groups, decisions: met }: EvidenceReport["declared"]): Item => ({
+  const seen = (
+    view: string,
+    changed: number,
+    { groups, decisions: met }: EvidenceReport["declared"],
+  ): Item => ({
     cells: [
       view,
       `${numberText(groups)} of ${amountText(changed, "change")} seen: ${amountText(met, "decision")}, ${percentageText(met, decisions)}`,
@@ -214,7 +259,10 @@ export function evidenceSection({ evidence, declared, promoted }: ReportModel): 
     title: "Evidence",
     note: amountText(decisions, "decision"),
     blocks: [
-      { text: from === null || to === null ? null : ["From ", quoted(from), " to ", quoted(to), "."] },
+      {
+        text:
+          from === null || to === null ? null : ["From ", quoted(from), " to ", quoted(to), "."],
+      },
       {
         noun: "reason",
         items: [
@@ -223,7 +271,12 @@ export function evidenceSection({ evidence, declared, promoted }: ReportModel): 
           ...evidenceCautions(evidence).map((caution): Item => ({ mark: "!", cells: [caution] })),
           ...unrepresentable.map(({ why, decisions: lost }): Item => ({
             mark: "!",
-            cells: [[`${amountText(lost, "decision")} cannot be expressed by head's files: `, quoted(why)]],
+            cells: [
+              [
+                `${amountText(lost, "decision")} cannot be expressed by head's files: `,
+                quoted(why),
+              ],
+            ],
           })),
         ],
       },

@@ -1,9 +1,20 @@
 import type { Block, Item, List, Section, Tone } from "../../../document/document.ts";
 import { at, name, names, quoted, strong } from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import type { ChangeGroup, ComparisonReport, DataPath, RoutePath } from "../../../../simulate/report/report.ts";
+import type {
+  ChangeGroup,
+  ComparisonReport,
+  DataPath,
+  RoutePath,
+} from "../../../../simulate/report/report.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
-import { amountText, numberText, scopeText, seenText, shapesText } from "../../../terminal/amounts.ts";
+import {
+  amountText,
+  numberText,
+  scopeText,
+  seenText,
+  shapesText,
+} from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { effectsOf } from "../screen/effects.ts";
@@ -11,7 +22,10 @@ import { changeWording, titleOf, worstChange } from "../wording/change-wording.t
 import { commonOf, compareResults, sampleText } from "../wording/results.ts";
 import { destinationText, ROUTE_PATHS_TITLE, routePathText } from "../wording/settings.ts";
 
-export const VIEW_LABELS: Readonly<Record<View, string>> = { declared: "As declared", promoted: "As if promoted" };
+export const VIEW_LABELS: Readonly<Record<View, string>> = {
+  declared: "As declared",
+  promoted: "As if promoted",
+};
 
 /** Both views; one of them where they are the same. */
 export function comparisonSections(report: ReportModel, isSame: boolean): readonly Section[] {
@@ -19,7 +33,9 @@ export function comparisonSections(report: ReportModel, isSame: boolean): readon
     report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)),
   );
   // Where a cause is not known, nothing stands for its groups.
-  const known = new Set(report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]));
+  const known = new Set(
+    report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]),
+  );
   const isVariant = ({ id }: ChangeGroup): boolean => known.has(id) && !described.has(id);
   return [
     ...viewSections(report, "declared", isVariant),
@@ -49,7 +65,11 @@ function promotionSection(report: ReportModel): Section {
   };
 }
 
-function viewSections(report: ReportModel, view: View, isVariant: (group: ChangeGroup) => boolean): readonly Section[] {
+function viewSections(
+  report: ReportModel,
+  view: View,
+  isVariant: (group: ChangeGroup) => boolean,
+): readonly Section[] {
   const comparison = report[view];
   const { difference, complete } = report;
   const isFirst = view === "declared";
@@ -128,7 +148,13 @@ function routePathItem(path: RoutePath): Item {
     cells: [quoted(routePathText(path))],
     details: [["example", quoted(sampleText(example)), "page"]],
     command: explainCommand(explain),
-    facets: { route: [route], workspace: [workspace], operation: operations, provider: [provider], region: [region] },
+    facets: {
+      route: [route],
+      workspace: [workspace],
+      operation: operations,
+      provider: [provider],
+      region: [region],
+    },
   };
 }
 
@@ -141,11 +167,23 @@ function pathItem(path: DataPath, mark: "+" | "-", tone: Tone): Item {
     cells: [
       name(workspace),
       name(operation),
-      ["→ ", quoted(destinationText(path)), " by ", names(routes.map(routeText)), often === null ? null : `, ${often}`],
+      [
+        "→ ",
+        quoted(destinationText(path)),
+        " by ",
+        names(routes.map(routeText)),
+        often === null ? null : `, ${often}`,
+      ],
     ],
     details: [["example", quoted(sampleText(example)), "page"]],
     command: explainCommand(explain),
-    facets: { route: routes, workspace: [workspace], operation: [operation], provider: [provider], region: [region] },
+    facets: {
+      route: routes,
+      workspace: [workspace],
+      operation: [operation],
+      provider: [provider],
+      region: [region],
+    },
   };
 }
 

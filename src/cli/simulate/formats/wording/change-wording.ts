@@ -1,6 +1,10 @@
 import { CHANGES, type Change, type ChangeKind } from "../../../../simulate/change-kind.ts";
 import type { Mark, Tone } from "../../../document/document.ts";
-import type { ComparisonReport, UnusedFinding, CoverageResult } from "../../../../simulate/report/report.ts";
+import type {
+  ComparisonReport,
+  UnusedFinding,
+  CoverageResult,
+} from "../../../../simulate/report/report.ts";
 
 /** How a change is shown, the same in every format. */
 interface ChangeWording extends Change {
@@ -77,7 +81,8 @@ export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessW
 
 export const NEW_DATA_PATH = {
   title: "new data path",
-  sentence: "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
+  sentence:
+    "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
 } as const;
 
 /** "policy without effect", "fallback edges": an enum value of the report as a reader sees it. */

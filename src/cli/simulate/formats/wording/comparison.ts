@@ -8,7 +8,13 @@ import type {
 } from "../../../../simulate/report/report.ts";
 import { ACCESS_WORDING, changeWording, worstFirst } from "./change-wording.ts";
 import { names, type Text } from "../../../document/document.ts";
-import { amountText, capitalised, classesText, numberText, requestShapesText } from "../../../terminal/amounts.ts";
+import {
+  amountText,
+  capitalised,
+  classesText,
+  numberText,
+  requestShapesText,
+} from "../../../terminal/amounts.ts";
 
 /** What the second view adds to the first. */
 export interface PromotedDifference {
@@ -34,7 +40,14 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
   const newRoutePaths = onlyIn(promoted.new_route_paths, declared.new_route_paths, routePathKey);
   const newDataPaths = onlyIn(promoted.new_data_paths, declared.new_data_paths, pathKey);
   const lostDataPaths = onlyIn(promoted.lost_data_paths, declared.lost_data_paths, pathKey);
-  const differences = [onlyPromoted, shrunk, onlyDeclared, newRoutePaths, newDataPaths, lostDataPaths];
+  const differences = [
+    onlyPromoted,
+    shrunk,
+    onlyDeclared,
+    newRoutePaths,
+    newDataPaths,
+    lostDataPaths,
+  ];
   return {
     shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
     onlyDeclared,
@@ -49,7 +62,11 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
 
 /** A group that promotion makes, or makes larger, must be shown whole. */
 function growsFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
-  return before === undefined || BigInt(group.shapes) > BigInt(before.shapes) || group.classes > before.classes;
+  return (
+    before === undefined ||
+    BigInt(group.shapes) > BigInt(before.shapes) ||
+    group.classes > before.classes
+  );
 }
 
 function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
@@ -57,12 +74,23 @@ function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boole
   return group.shapes !== before.shapes || group.classes !== before.classes;
 }
 
-function onlyIn<Path>(these: readonly Path[], others: readonly Path[], key: (path: Path) => unknown): readonly Path[] {
+function onlyIn<Path>(
+  these: readonly Path[],
+  others: readonly Path[],
+  key: (path: Path) => unknown,
+): readonly Path[] {
   const known = new Set(others.map((path) => JSON.stringify(key(path))));
   return these.filter((path) => !known.has(JSON.stringify(key(path))));
 }
 
-function routePathKey({ workspace, route, operations, provider, region, host }: RoutePath): unknown {
+function routePathKey({
+  workspace,
+  route,
+  operations,
+  provider,
+  region,
+  host,
+}: RoutePath): unknown {
   return [workspace, route, operations, provider, region, host];
 }
 
@@ -73,9 +101,14 @@ function pathKey({ workspace, operation, provider, region }: DataPath): unknown 
 export interface PolicyDifference {
   readonly mark: "+" | "-" | "~";
   readonly id: string;
-  /** "new, candidate", "candidate → enforced", "candidate, text changed", "enforced, its change waits to be promoted". */
+  /**
+   * "new, candidate", "candidate → enforced", "candidate, text changed", "enforced, its change
+   * waits to be promoted".
+   */
   readonly what: string;
-  /** "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or on one side only. */
+  /**
+   * "3b1c9a0e77d2 → 88f0aa12c3d4": of its text; empty where that is the same, or on one side only.
+   */
   readonly digests: string;
 }
 
@@ -88,36 +121,60 @@ export function policyDifferences(base: SideReport, head: SideReport): readonly 
     const [was, is] = [before.get(id), after.get(id)];
     const waiting = waitingChange(id, base, head);
     if (waiting !== null) return [waiting];
-    if (is === undefined) return [{ mark: "-", id, what: `gone, it was ${was?.slots}`, digests: "" }];
+    if (is === undefined)
+      return [{ mark: "-", id, what: `gone, it was ${was?.slots}`, digests: "" }];
     if (was === undefined) return [{ mark: "+", id, what: `new, ${is.slots}`, digests: "" }];
     const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
-    if (was.digests === is.digests) return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
-    return [{ mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` }];
+    if (was.digests === is.digests)
+      return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
+    return [
+      { mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` },
+    ];
   });
   return found.toSorted((left, right) => MARKS.indexOf(left.mark) - MARKS.indexOf(right.mark));
 }
 
 const MARKS = "+-~";
 
-/** Changes and removals of enforced policies: base's text stays enforced, and head's waits as a candidate. */
+/**
+ * Changes and removals of enforced policies: base's text stays enforced, and head's waits as a
+ * candidate.
+ */
 function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDifference | null {
   const rows = head.policies.filter((row) => row.id === id);
-  const [kept, candidate] = [rows.find(({ from }) => from === "base"), rows.find(({ from }) => from === "head")];
-  if (kept === undefined || candidate === undefined || base.policies.every((row) => row.id !== id)) return null;
+  const [kept, candidate] = [
+    rows.find(({ from }) => from === "base"),
+    rows.find(({ from }) => from === "head"),
+  ];
+  if (kept === undefined || candidate === undefined || base.policies.every((row) => row.id !== id))
+    return null;
   if (candidate.content === "removal") {
-    return { mark: "~", id, what: "enforced, its removal waits to be promoted", digests: shortDigest(kept.digest) };
+    return {
+      mark: "~",
+      id,
+      what: "enforced, its removal waits to be promoted",
+      digests: shortDigest(kept.digest),
+    };
   }
   const digests = `${shortDigest(kept.digest)} → ${shortDigest(candidate.digest)}`;
   return { mark: "~", id, what: "enforced, its change waits to be promoted", digests };
 }
 
 /** A policy may be in both slots, with two texts. */
-function slotsOf(side: SideReport): ReadonlyMap<string, { readonly slots: string; readonly digests: string }> {
+function slotsOf(
+  side: SideReport,
+): ReadonlyMap<string, { readonly slots: string; readonly digests: string }> {
   const byId = Map.groupBy(side.policies, ({ id }) => id);
   return new Map(
     [...byId].map(([id, rows]) => {
-      const slots = [...new Set(rows.map(({ slot }) => slot))].toSorted().toReversed().join(" and ");
-      const digests = [...new Set(rows.map(({ digest }) => digest))].toSorted().map(shortDigest).join(" and ");
+      const slots = [...new Set(rows.map(({ slot }) => slot))]
+        .toSorted()
+        .toReversed()
+        .join(" and ");
+      const digests = [...new Set(rows.map(({ digest }) => digest))]
+        .toSorted()
+        .map(shortDigest)
+        .join(" and ");
       return [id, { slots, digests }];
     }),
   );
@@ -128,8 +185,14 @@ function shortDigest(digest: string): string {
   return digest.replace(/^sha256:/, "").slice(0, 12);
 }
 
-/** "more permissive, 12 of 3,184 classes change (40,200 request shapes)"; of an incomplete run only "among the classes that were decided". */
-export function verdictText(comparison: ComparisonReport, { space, complete }: SimulationReport): string {
+/**
+ * "more permissive, 12 of 3,184 classes change (40,200 request shapes)"; of an incomplete run only
+ * "among the classes that were decided".
+ */
+export function verdictText(
+  comparison: ComparisonReport,
+  { space, complete }: SimulationReport,
+): string {
   const { classes } = space;
   const { access, changed_classes: changed, changed_shapes: shapes } = comparison;
   const title = `${ACCESS_WORDING[access].title}${complete ? "" : SO_FAR_DECIDED}`;
@@ -140,7 +203,10 @@ export function verdictText(comparison: ComparisonReport, { space, complete }: S
 
 const SO_FAR_DECIDED = " among the classes that were decided";
 
-/** "newly denied 2, fallbacks widened 10": classes for each kind, the worst first; a class may have several. */
+/**
+ * "newly denied 2, fallbacks widened 10": classes for each kind, the worst first; a class may have
+ * several.
+ */
 export function changeCounts({ words }: ComparisonReport): string {
   const counts = new Map(words.map(({ word, classes }) => [word, classes]));
   return worstFirst([...counts.keys()])
@@ -163,7 +229,8 @@ export function spaceText({ space }: SimulationReport): string {
 }
 
 /** With `--fresh`: a running server would enforce other contents. */
-export const FRESH = "Both sides are simulated as new servers: initial_mode decides the slot of every policy.";
+export const FRESH =
+  "Both sides are simulated as new servers: initial_mode decides the slot of every policy.";
 
 /** "main (1a2b3c4d5e6f)". */
 export function sideText({ name, commit }: SideReport): string {
@@ -178,39 +245,61 @@ export function promotedTitle({ promoted_policies: policies }: SimulationReport)
 }
 
 /** "As if 1 candidate was promoted (tool-approval): 1 other group, 1 group as declared." */
-export function promotionText(report: SimulationReport & { readonly difference: PromotedDifference }): Text {
+export function promotionText(
+  report: SimulationReport & { readonly difference: PromotedDifference },
+): Text {
   const { promoted_policies: policies, difference } = report;
   const { any, onlyPromoted, shared } = difference;
-  if (policies.length === 0 && !any) return "There is no candidate to promote, so both views are equal.";
+  if (policies.length === 0 && !any)
+    return "There is no candidate to promote, so both views are equal.";
   const which = policies.length === 0 ? [": "] : [" (", names(policies), "): "];
   const same = shared === 0 ? "" : `, ${amountText(shared, "group")} as declared`;
-  const what = any ? `${amountText(onlyPromoted.length, "other group")}${same}` : "the same changes";
+  const what = any
+    ? `${amountText(onlyPromoted.length, "other group")}${same}`
+    : "the same changes";
   return [capitalised(promotedTitle(report)), ...which, `${what}.`];
 }
 
 /**
- * "No changes. Head allows exactly what base allows.", or what differs although no request is treated differently; `null` where some request is.
- * Changed policies and settings may affect later requests, so "no changes" would promise too much.
+ * "No changes. Head allows exactly what base allows.", or what differs although no request is
+ * treated differently; `null` where some request is. Changed policies and settings may affect later
+ * requests, so "no changes" would promise too much.
  */
-export function unchangedText(report: SimulationReport): { readonly title: string; readonly sentence: string } | null {
+export function unchangedText(
+  report: SimulationReport,
+): { readonly title: string; readonly sentence: string } | null {
   const { declared, promoted, complete } = report;
   if (declared.changed_classes > 0 || promoted.changed_classes > 0) return null;
   const different = differencesText(report);
   if (different === "" && complete) return { title: "no changes", sentence: NO_CHANGES };
-  const known = complete ? "No request is treated differently." : "No changes among the classes that were decided.";
-  const title = complete ? "no request is treated differently" : "no changes among the classes that were decided";
+  const known = complete
+    ? "No request is treated differently."
+    : "No changes among the classes that were decided.";
+  const title = complete
+    ? "no request is treated differently"
+    : "no changes among the classes that were decided";
   return { title, sentence: different === "" ? known : `${known} ${capitalised(different)}.` };
 }
 
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
 
-/** "1 policy differs; 2 changed settings": what is not the same and changes no class by itself; empty where nothing is. */
-function differencesText({ base, head, changed_settings: settings, latent }: SimulationReport): string {
+/**
+ * "1 policy differs; 2 changed settings": what is not the same and changes no class by itself;
+ * empty where nothing is.
+ */
+function differencesText({
+  base,
+  head,
+  changed_settings: settings,
+  latent,
+}: SimulationReport): string {
   const policies = policyDifferences(base, head).length;
   return [
     policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
     settings.length === 0 ? "" : amountText(settings.length, "changed setting"),
-    latent === undefined || latent.changes.length === 0 ? "" : amountText(latent.changes.length, "latent change"),
+    latent === undefined || latent.changes.length === 0
+      ? ""
+      : amountText(latent.changes.length, "latent change"),
   ]
     .filter((part) => part !== "")
     .join("; ");

@@ -9,12 +9,16 @@ export const LATENT_TITLE = "Latent changes";
 export const LATENT_SENTENCE =
   "A changed policy decides differently for endpoints, workspaces or routes that no file has today.";
 
-/** "would no longer refuse endpoints with retention transient or days_30 for workspaces of tier regulated". */
+/**
+ * "would no longer refuse endpoints with retention transient or days_30 for workspaces of tier
+ * regulated".
+ */
 export function latentText(change: LatentChange): string {
   const { where, every } = change;
   const own = where.filter(({ path }) => path.startsWith("candidates."));
   const others = where.filter(({ path }) => !path.startsWith("candidates."));
-  const endpoints = own.length === 0 ? "endpoints" : `endpoints ${own.map(endpointPart).join(" and ")}`;
+  const endpoints =
+    own.length === 0 ? "endpoints" : `endpoints ${own.map(endpointPart).join(" and ")}`;
   const whose = others.length === 0 ? "" : ` for ${joined(others.map(requestPart))}`;
   return `${verbOf(change, `${endpoints}${whose}`)}${every || where.length === 0 ? "" : ", in some of these cases"}`;
 }
@@ -25,18 +29,25 @@ function joined(parts: readonly string[]): string {
 }
 
 function verbOf({ direction, kind, rule }: LatentChange, what: string): string {
-  if (kind === "constraint") return `would ${direction === "weaker" ? "no longer refuse" : "refuse"} ${what}`;
-  return direction === "weaker" ? `would no longer apply ${rule} at ${what}` : `would apply ${rule} at ${what}`;
+  if (kind === "constraint")
+    return `would ${direction === "weaker" ? "no longer refuse" : "refuse"} ${what}`;
+  return direction === "weaker"
+    ? `would no longer apply ${rule} at ${what}`
+    : `would apply ${rule} at ${what}`;
 }
 
 type Condition = LatentChange["where"][number];
 
 function endpointPart({ path, values }: Condition): string {
   const [, member = "", ...rest] = path.split(".");
-  if (member === "capabilities") return `${values.includes("true") ? "with" : "without"} ${rest.join(".")}`;
-  if (member === "trains_on_data") return values.includes("true") ? "that train on data" : "that do not train on data";
+  if (member === "capabilities")
+    return `${values.includes("true") ? "with" : "without"} ${rest.join(".")}`;
+  if (member === "trains_on_data")
+    return values.includes("true") ? "that train on data" : "that do not train on data";
   if (member === "price") {
-    return values.length === 1 && values[0] === "none" ? "without a price" : `at ${rest.join("")} price ${or(values)}`;
+    return values.length === 1 && values[0] === "none"
+      ? "without a price"
+      : `at ${rest.join("")} price ${or(values)}`;
   }
   if (member === "region") return `in ${named("region", values)}`;
   return `with ${named(member.replaceAll("_", " "), values)}`;
@@ -60,7 +71,10 @@ function requestPart({ path, values }: Condition): string {
     case "operation.":
       return or(values);
     default:
-      return named(`${section === "request" ? "" : `${section} `}${member.replaceAll("_", " ")}`, values);
+      return named(
+        `${section === "request" ? "" : `${section} `}${member.replaceAll("_", " ")}`,
+        values,
+      );
   }
 }
 
@@ -87,7 +101,10 @@ export function latentCut(latent: LatentReport | undefined): string | null {
   return `latent changes: ${numberText(latent.tried)} of ${numberText(latent.of)} combinations of values were tried`;
 }
 
-/** Those of the policies that a cause changes; those that no entry names belong to the first cause of the data that they read. */
+/**
+ * Those of the policies that a cause changes; those that no entry names belong to the first cause
+ * of the data that they read.
+ */
 export function latentOf(
   cause: CauseReport,
   { latent, causes }: { readonly latent?: LatentReport; readonly causes: readonly CauseReport[] },

@@ -31,7 +31,12 @@ export function groupMessage(group: ChangeGroup): string {
   const seen = seenText(group.seen, group.seen_usage);
   const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
   const who = `${listText(group.workspaces)} asking ${listText(group.routes, 4)}`;
-  return [`${titleOf(group.words)}: ${who} (${scope})`, ...changed, ...more, tryLine(group.explain)].join("\n");
+  return [
+    `${titleOf(group.words)}: ${who} (${scope})`,
+    ...changed,
+    ...more,
+    tryLine(group.explain),
+  ].join("\n");
 }
 
 export function pathMessage(path: DataPath): string {
@@ -48,8 +53,13 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
     message ?? "The assertion fails.",
     ...(violations === 0
       ? []
-      : [`Violated by ${numberText(violations)} of ${classesText(classes)}.`, `Looked at ${viewText(result)}.`]),
-    ...(waiver === null ? [] : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
+      : [
+          `Violated by ${numberText(violations)} of ${classesText(classes)}.`,
+          `Looked at ${viewText(result)}.`,
+        ]),
+    ...(waiver === null
+      ? []
+      : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
     ...(example === null ? [] : [`Example: ${sampleText(example)}`]),
     ...(explain === null ? [] : [tryLine(explain)]),
   ];
@@ -68,10 +78,18 @@ export function cutText(cut: DimensionCut): string {
 }
 
 /** "1 of 8 values", and what took the time: a reader has to know what to change. */
-export function keptText({ values, kept, costliest, widest, ended_by: endedBy }: DimensionCut): string {
+export function keptText({
+  values,
+  kept,
+  costliest,
+  widest,
+  ended_by: endedBy,
+}: DimensionCut): string {
   const amount = `${numberText(kept)} of ${amountText(values, "value")}`;
   const raise =
-    endedBy === "memory" ? "Give it more memory (NODE_OPTIONS=--max-old-space-size=8192)" : "Raise --time-limit";
+    endedBy === "memory"
+      ? "Give it more memory (NODE_OPTIONS=--max-old-space-size=8192)"
+      : "Raise --time-limit";
   if (widest !== undefined) {
     const { route, providers, sets } = widest;
     const why = `route ${route} has ${amountText(providers, "provider")}, of which callers can leave ${amountText(sets, "set")}`;
@@ -98,36 +116,58 @@ export function statusText({ status }: AssertionResult, complete: boolean): stri
 export type CoverageJudgement = "PASS" | "FAIL" | "not gated" | "not judged";
 
 /** A measure without a gate does not pass, and an incomplete run may have missed requests. */
-export function coverageJudgement({ required, status }: CoverageResult, complete: boolean): CoverageJudgement {
+export function coverageJudgement(
+  { required, status }: CoverageResult,
+  complete: boolean,
+): CoverageJudgement {
   if (required === null) return "not gated";
   return complete ? status : "not judged";
 }
 
 export const COVERAGE_TITLE = "Coverage by all requests of head";
 
-/** "the waiver can go (until 2026-12-01 by platform: …)"; `null` where it is needed, or may be in classes that were not decided. */
-export function needlessWaiver({ status, waiver }: AssertionResult, complete: boolean): string | null {
+/**
+ * "the waiver can go (until 2026-12-01 by platform: …)"; `null` where it is needed, or may be in
+ * classes that were not decided.
+ */
+export function needlessWaiver(
+  { status, waiver }: AssertionResult,
+  complete: boolean,
+): string | null {
   if (status !== "PASS" || waiver === null || !complete) return null;
   return `the waiver can go (${waiverText(waiver)})`;
 }
 
 /** "1 failed, 1 waived, 12 passed". */
-export function assertionCounts({ passed, failed, waived }: AssertionsReport, complete: boolean): string {
+export function assertionCounts(
+  { passed, failed, waived }: AssertionsReport,
+  complete: boolean,
+): string {
   const counts: readonly (readonly [number, string])[] = [
     [failed, "failed"],
     [waived, "waived"],
     [passed, complete ? "passed" : "passed so far"],
   ];
-  const some = counts.filter(([count]) => count > 0).map(([count, outcome]) => `${numberText(count)} ${outcome}`);
+  const some = counts
+    .filter(([count]) => count > 0)
+    .map(([count, outcome]) => `${numberText(count)} ${outcome}`);
   return some.length === 0 ? "none" : some.join(", ");
 }
 
 /** The views of an assertion; it may fail in one of both only, which its message names. */
 export function viewText({ standpoint }: AssertionResult): string {
-  return { declared: "as declared", promoted: "as if promoted", both: "as declared and as if promoted" }[standpoint];
+  return {
+    declared: "as declared",
+    promoted: "as if promoted",
+    both: "as declared and as if promoted",
+  }[standpoint];
 }
 
-export function waiverText({ until, owner, reason }: NonNullable<AssertionResult["waiver"]>): string {
+export function waiverText({
+  until,
+  owner,
+  reason,
+}: NonNullable<AssertionResult["waiver"]>): string {
   return `until ${until} by ${owner}: ${reason}`;
 }
 
@@ -142,8 +182,14 @@ export function coverageMessage(result: CoverageResult): string {
   return `${capitalised(valueText(result.what))} covered by all requests of head: ${coverageText(result)}${missing}`;
 }
 
-/** Why counts from evidence may be less than true; without a full stop, and empty where nothing is wrong. */
-export function evidenceCautions({ not_reproduced: otherwise, unreadable }: EvidenceReport): readonly string[] {
+/**
+ * Why counts from evidence may be less than true; without a full stop, and empty where nothing is
+ * wrong.
+ */
+export function evidenceCautions({
+  not_reproduced: otherwise,
+  unreadable,
+}: EvidenceReport): readonly string[] {
   const cautions: string[] = [];
   if (otherwise > 0) {
     cautions.push(

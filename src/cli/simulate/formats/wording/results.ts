@@ -1,6 +1,10 @@
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { DiffLine, Tone } from "../../../document/document.ts";
-import type { ChangeGroup, CandidateReport, ResultReport } from "../../../../simulate/report/report.ts";
+import type {
+  ChangeGroup,
+  CandidateReport,
+  ResultReport,
+} from "../../../../simulate/report/report.ts";
 
 /** A line about an endpoint; `note`: "was number 2, is number 1", "weighted 9 → weighted 1". */
 interface CandidateLine extends Omit<DiffLine, "tone"> {
@@ -16,7 +20,9 @@ const DENIAL_TONES = { ...TONES, "+": "stop", "-": "good" } as const;
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
 export function compareResults({ words, base, head }: Change): readonly DiffLine[] {
   const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
-  const shared = words.includes("sharing_changed") ? withSharing(candidates, base.plan, head.plan) : candidates;
+  const shared = words.includes("sharing_changed")
+    ? withSharing(candidates, base.plan, head.plan)
+    : candidates;
   return [
     ...shared.map(({ mark, text, note }) => ({
       mark,
@@ -37,7 +43,9 @@ function denialLines({ outcome, denial }: ResultReport): readonly string[] {
 function editLines({ edits }: ResultReport): readonly string[] {
   if (edits === null) return [];
   return [
-    ...(edits.max_output_tokens === null ? [] : [`at most ${edits.max_output_tokens} output tokens`]),
+    ...(edits.max_output_tokens === null
+      ? []
+      : [`at most ${edits.max_output_tokens} output tokens`]),
     ...edits.strip_fields.map((field) => `takes out ${field}`),
   ];
 }
@@ -49,7 +57,12 @@ function compareTexts(
 ): readonly DiffLine[] {
   const line =
     (mark: "+" | "-" | null) =>
-    (text: string): DiffLine => ({ mark, text, note: "", tone: mark === null ? "quiet" : tones[mark] });
+    (text: string): DiffLine => ({
+      mark,
+      text,
+      note: "",
+      tone: mark === null ? "quiet" : tones[mark],
+    });
   return [
     ...base.filter((text) => !head.includes(text)).map(line("-")),
     ...head.filter((text) => base.includes(text)).map(line(null)),
@@ -57,8 +70,14 @@ function compareTexts(
   ];
 }
 
-/** In the order of head, with base's removed endpoints at their old positions; a moved endpoint is marked `~`. */
-function comparePlans(base: readonly CandidateReport[], head: readonly CandidateReport[]): readonly CandidateLine[] {
+/**
+ * In the order of head, with base's removed endpoints at their old positions; a moved endpoint is
+ * marked `~`.
+ */
+function comparePlans(
+  base: readonly CandidateReport[],
+  head: readonly CandidateReport[],
+): readonly CandidateLine[] {
   const before = base.map(candidateText);
   const after = head.map(candidateText);
   const kept = commonSubsequence(before, after);
@@ -76,15 +95,22 @@ function comparePlans(base: readonly CandidateReport[], head: readonly Candidate
     const same = kept.get(index);
     if (same !== undefined) lostUpTo(same);
     const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
-    const note = mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
+    const note =
+      mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
     lines.push({ mark, text, candidate, note });
   }
   lostUpTo(base.length);
   return lines;
 }
 
-/** With both hosts of an endpoint whose provider has another host: without them both sides read the same. */
-function withHosts(lines: readonly CandidateLine[], base: readonly CandidateReport[]): readonly CandidateLine[] {
+/**
+ * With both hosts of an endpoint whose provider has another host: without them both sides read the
+ * same.
+ */
+function withHosts(
+  lines: readonly CandidateLine[],
+  base: readonly CandidateReport[],
+): readonly CandidateLine[] {
   return lines.map((line) => {
     const was = base.find(({ endpoint }) => endpoint === line.candidate.endpoint);
     if (line.mark === "-" || was === undefined || was.host === line.candidate.host) return line;
@@ -109,25 +135,36 @@ function withSharing(
   });
 }
 
-/** "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the endpoint alike. */
+/**
+ * "weighted 9 → weighted 1", "tier 1 → tier 2"; `null` where both sides share the endpoint alike.
+ */
 function sharingChange(was: CandidateReport, is: CandidateReport): string | null {
   if (sharingText(was) === sharingText(is)) return null;
   const shown = was.tier === is.tier ? balanceText : sharingText;
   return `${shown(was)} → ${shown(is)}`;
 }
 
-/** "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals. */
+/**
+ * "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals.
+ */
 function sharingText(candidate: CandidateReport): string {
   return `tier ${candidate.tier + 1}, ${balanceText(candidate)}`;
 }
 
 /** A weight is printed even where another balance ignores it: it may be the only difference. */
 function balanceText({ balance, weight }: CandidateReport): string {
-  return balance === "weighted" ? `weighted ${weight}` : `${balance.replaceAll("_", " ")}, weight ${weight}`;
+  return balance === "weighted"
+    ? `weighted ${weight}`
+    : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
 
-/** Positions of `after` that are in a longest common subsequence, with their positions in `before`. */
-function commonSubsequence(before: readonly string[], after: readonly string[]): ReadonlyMap<number, number> {
+/**
+ * Positions of `after` that are in a longest common subsequence, with their positions in `before`.
+ */
+function commonSubsequence(
+  before: readonly string[],
+  after: readonly string[],
+): ReadonlyMap<number, number> {
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
   const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
@@ -156,8 +193,13 @@ function candidateText({ endpoint, model, provider, region }: CandidateReport): 
   return `${endpoint}: ${model} at ${provider} in ${region}`;
 }
 
-/** What the requests of a group have in common, as lines of a name and values; a dimension that all of them take is left out. */
-export function commonOf(group: ChangeGroup): readonly { readonly name: string; readonly values: readonly string[] }[] {
+/**
+ * What the requests of a group have in common, as lines of a name and values; a dimension that all
+ * of them take is left out.
+ */
+export function commonOf(
+  group: ChangeGroup,
+): readonly { readonly name: string; readonly values: readonly string[] }[] {
   return [
     { name: group.workspaces.length === 1 ? "workspace" : "workspaces", values: group.workspaces },
     { name: group.operations.length === 1 ? "operation" : "operations", values: group.operations },
@@ -186,7 +228,9 @@ export function sampleText(sample: SampleRequest): string {
     ["time", `${time.day} ${time.hour}`],
   ];
   const model = sample.model === "" ? "no model" : sample.model;
-  const named = parts.filter(([, value]) => value !== "").map(([name, value]) => `${name} ${value}`);
+  const named = parts
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name} ${value}`);
   return [`${sample.workspace} requests ${sample.operation} of ${model}`, ...named].join(", ");
 }
 

@@ -1,9 +1,16 @@
-import type { ReachedDestination, RoutePath, SettingChange } from "../../../../simulate/report/report.ts";
+import type {
+  ReachedDestination,
+  RoutePath,
+  SettingChange,
+} from "../../../../simulate/report/report.ts";
 import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import { amountText, listText } from "../../../terminal/amounts.ts";
 
-/** Characters of one side of a change; what both sides begin and end with is left out of longer ones. */
+/**
+ * Characters of one side of a change; what both sides begin and end with is left out of longer
+ * ones.
+ */
 const LONGEST_VALUE = 90;
 const CONTEXT = 24;
 
@@ -51,7 +58,10 @@ function shortened(before: string, after: string): readonly [string, string] {
   let end = 0;
   while (end < least - start && was.at(-1 - end) === is.at(-1 - end)) end += 1;
   const part = (all: readonly string[]): string => {
-    const [from, to] = [Math.max(0, start - CONTEXT), Math.min(all.length, all.length - end + CONTEXT)];
+    const [from, to] = [
+      Math.max(0, start - CONTEXT),
+      Math.min(all.length, all.length - end + CONTEXT),
+    ];
     const shown = all.slice(from, Math.min(to, from + 2 * LONGEST_VALUE));
     return `${from > 0 ? "…" : ""}${shown.join("")}${from + shown.length < all.length ? "…" : ""}`;
   };
@@ -63,7 +73,12 @@ function locationText({ file, line, column, side }: SideLocation): string {
 }
 
 /** "openai-us in us", with both hosts where the provider's host differs. */
-export function destinationText({ provider, region, host, other_host: other }: ReachedDestination): string {
+export function destinationText({
+  provider,
+  region,
+  host,
+  other_host: other,
+}: ReachedDestination): string {
   return `${provider} in ${region}${other === null ? "" : ` at ${host} (${other} on the other side)`}`;
 }
 
@@ -72,7 +87,8 @@ export const ROUTE_PATHS_TITLE = "Routes that reach a new destination";
 /** "chat-eu for shop → openai-us in us (4 operations)" */
 export function routePathText(path: RoutePath): string {
   const { route, workspace, operations, place } = path;
-  const what = operations.length > 2 ? amountText(operations.length, "operation") : listText(operations);
+  const what =
+    operations.length > 2 ? amountText(operations.length, "operation") : listText(operations);
   const where = place === null ? "" : `, ${locationText(place)}`;
   return `${route === "" ? "(no model)" : route} for ${workspace} → ${destinationText(path)} (${what})${where}`;
 }

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./answers/figures.ts";
+import { keyPage, serviceKey } from "./answers/keys.ts";
+import { SIGNED_IN } from "./answers/session.ts";
+import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
+import { fault, type Answers } from "./fake-server.ts";
+
+const soon = new Date(Date.now() + 3 * 86_400_000).toISOString();
+const READS: Answers = {
+  "GET /v1/health": { body: HEALTH },
+  "GET /status": { body: STATUS },
+  "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
+  "GET /v1/spend": ({ query, headers }) =>
+    headers.accept === "text/csv"
+      ? { body: "route,cost_usd\nchat-large,612.4\n" }
+      : { body: spend(query.get("group_by")) },
+  "GET /v1/keys": ({ query }) => ({
+    body: query.has("expires_before")
+      ? keyPage([serviceKey(0, { expires_at: soon })], null, 100)
+      : keyPage([], null, 1),
+  }),
+};
+
+describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout: 120_000 }, () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage();
+  }, 120_000);
+  afterAll(() => stage.close(), 120_000);
+
+  test("the overview names first what needs attention, then the totals, and draws their course", async () => {
+    const page = await stage.open("#/", READS);
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await expect.poll(() => attention.getByRole("listitem").count()).toBe(4);
+    const concerns = await attention.getByRole("listitem").allTextContents();
+    expect(concerns[0]).toContain("gpt-5-us: rate limited");
+    expect(concerns[1]).toContain("$803.72 of $1,000.00");
+    expect(concerns[2]).toContain("would newly deny 37 of 12,840 requests");
+    expect(concerns[3]).toContain("k00000000000");
+    await expect.poll(() => page.locator(".plot canvas").count()).toBe(3);
+    expect(
+      await page.getByRole("region", { name: "Traffic by route" }).locator("tbody tr").count(),
+    ).toBe(4);
+    const endpoints = page.getByRole("region", { name: "Health of endpoints" }).locator("tbody tr");
+    expect(await endpoints.first().textContent()).toContain("ejected");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("a route that fails now is named, with the way to its requests", async () => {
+    const failing = summary("route", SHADOWS);
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => {
+        const start = Date.parse(query.get("start") ?? "");
+        if (query.get("group_by") !== "route" || Date.now() - start > 2 * 3_600_000) {
+          return { body: summary(query.get("group_by"), SHADOWS) };
+        }
+        const groups = failing.groups.map((group, at) =>
+          at === 1 && group.ended !== null
+            ? {
+                ...group,
+                ended: { ...group.ended, terminals: { ...group.ended.terminals, failed: 9_000 } },
+              }
+            : group,
+        );
+        return { body: { ...failing, groups } };
+      },
+    });
+    const concern = page.getByRole("link", {
+      name: "chat-small: 9,000 of 12,000 requests failed in the last hour",
+    });
+    expect(await concern.getAttribute("href")).toBe(
+      "#/decisions?route=chat-small&terminal=failed&since=1",
+    );
+  });
+
+  test("a reading that is answered 429 is made again, and no error is shown meanwhile", async () => {
+    let refused = 0;
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => {
+        refused += 1;
+        return refused <= 3
+          ? {
+              ...fault(429, "summary_busy", "Too many summaries."),
+              headers: { "retry-after": "1" },
+            }
+          : { body: summary(query.get("group_by"), SHADOWS) };
+      },
+    });
+    await page.getByRole("region", { name: "Traffic by route" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("the time span moves on while the page stays open", async () => {
+    const page = await stage.open("#/spend", READS);
+    await page.getByText("will not last").waitFor();
+    const startOf = (): string =>
+      stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("start") ?? "";
+    await page.clock.install();
+    await page.reload();
+    await page.getByText("will not last").waitFor();
+    const first = Date.parse(startOf());
+    await page.clock.runFor(3_600_000);
+    await expect.poll(() => Date.parse(startOf()) - first).toBeGreaterThanOrEqual(3_000_000);
+  });
+
+  test("a lost replica and a degraded store come before everything else, also where the store answers nothing", async () => {
+    const lost = {
+      started_at: "2026-11-21T22:00:00.000Z",
+      seen_at: "2026-11-24T01:40:00.000Z",
+      state: "lost",
+    };
+    const degraded = {
+      ...STATUS,
+      degraded: ["evidence"],
+      evidence: { state: "unavailable", cause: "log_behind" },
+    };
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /status": { body: degraded },
+      "GET /v1/health": { body: { ...HEALTH, replicas: [...(HEALTH.replicas ?? []), lost] } },
+    });
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await expect.poll(() => attention.getByRole("listitem").count()).toBe(6);
+    const concerns = await attention.getByRole("listitem").allTextContents();
+    expect(concerns[0]).toContain("evidence store does not take records");
+    expect(concerns[1]).toContain("replica lost");
+    const replicas = page
+      .getByRole("region", { name: "Processes that write the shared store" })
+      .locator("tbody tr");
+    expect(await replicas.count()).toBe(3);
+    const refused = fault(503, "evidence_unavailable", "The evidence store cannot be written now.");
+    const dark = await stage.open("#/", {
+      "GET /status": { body: degraded },
+      "GET /v1/health": refused,
+      "GET /v1/governance/summary": refused,
+      "GET /v1/spend": refused,
+      "GET /v1/keys": refused,
+    });
+    await dark.getByText("evidence store does not take records").waitFor();
+    expect(await dark.getByRole("alert").first().textContent()).toContain("cannot be written now");
+    await dark.getByText("log behind").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("of many keys that expire soon the first five are named, and the others lead to their list", async () => {
+    const keys = Array.from({ length: 300 }, (_, at) => serviceKey(at, { expires_at: soon }));
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/keys": ({ query }) => ({
+        body: keyPage(
+          query.has("expires_before") ? keys : [serviceKey(999)],
+          query.get("after"),
+          Number(query.get("limit")),
+        ),
+      }),
+    });
+    const attention = page.getByRole("region", { name: "Needs attention" });
+    await attention.getByText("More than 95 more keys within 14 days").click();
+    await expect
+      .poll(() => page.getByRole("region", { name: "Keys" }).locator("tbody tr").count())
+      .toBe(50);
+    await page.getByRole("button", { name: "Later" }).click();
+    await page.getByText("k00000000050").waitFor();
+    await page.getByRole("button", { name: "All" }).click();
+    await page.getByText("k00000000999").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("the course of the requests can be read as a table", async () => {
+    const page = await stage.open("#/", READS);
+    await page.getByText("As a table").first().click();
+    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    await expect.poll(() => rows.count()).toBe(24);
+    expect(await rows.first().textContent()).toContain("1,900");
+  });
+
+  test("a time span is in the address and reaches the API", async () => {
+    const page = await stage.open("#/", READS);
+    await page.getByRole("button", { name: "30 d" }).click();
+    await expect.poll(() => page.url()).toContain("window=30d");
+    await expect
+      .poll(() => stage.server.requests.some(({ query }) => query.get("group_by") === "day"))
+      .toBe(true);
+  });
+
+  test("a workspace without requests and a server without the parts say so", async () => {
+    const page = await stage.open("#/", { "GET /v1/governance/summary": { body: NO_TRAFFIC } });
+    await page.getByText("No requests in this time span").first().waitFor();
+    expect(await page.getByText("Not available on this server").count()).toBe(2);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend shows budgets, unknown costs as unknown, and the API's own CSV", async () => {
+    const page = await stage.open("#/spend", READS, { now: "2026-11-24T02:00:00Z" });
+    await page.getByText("will not last").waitFor();
+    const budgets = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
+    // 196.28 of 237.38 dollars are left for 166 hours: spent after 137 of them.
+    expect(await budgets.first().textContent()).toContain("about 29 Nov, 20:15:31");
+    expect(await budgets.last().textContent()).toContain("not before it is renewed");
+    const rows = await page
+      .getByRole("region", { name: "Spend by route" })
+      .locator("tbody tr")
+      .allTextContents();
+    expect(rows[0]).toContain("$612.40");
+    expect(rows.at(-1)).toContain("unknown");
+    await page.getByText(/6,000 requests had no known cost/).waitFor();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download CSV" }).click();
+    expect((await download).suggestedFilename()).toBe("spend.csv");
+    await page.getByRole("button", { name: "Day" }).click();
+    await page.getByRole("button", { name: "Route", exact: true }).click();
+    await expect.poll(() => page.locator(".plot canvas").count()).toBe(1);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend is distinguished by several at once, and a provider excludes keys and routes", async () => {
+    const page = await stage.open("#/spend", READS);
+    const grouped = (): string | null | undefined =>
+      stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("group_by");
+    for (const name of ["Key", "Model", "Day"])
+      await page.getByRole("button", { name, exact: true }).click();
+    await expect.poll(grouped).toBe("route,key,model,day");
+    const table = page.getByRole("region", { name: "Spend by route, key, model, day" });
+    const heads = await table.locator("th").allTextContents();
+    expect(heads.slice(0, 5)).toEqual(["Route", "Key", "Model", "Day", "Cost"]);
+    await page.getByRole("button", { name: "Provider", exact: true }).click();
+    await expect.poll(grouped).toBe("provider,model,day");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend is neither requested nor offered without its scope", async () => {
+    const scopes = SIGNED_IN.scopes.filter((scope) => scope !== "spend:read");
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /console/session": { body: { ...SIGNED_IN, scopes } },
+    });
+    await page.getByRole("region", { name: "Traffic by route" }).waitFor();
+    expect(await page.getByRole("link", { name: "Spend", exact: true }).count()).toBe(0);
+    expect(stage.server.requests.filter(({ path }) => path === "/v1/spend")).toEqual([]);
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EndpointHealth } from "../../console/api/types.ts";
+import { HEALTH } from "./answers/figures.ts";
+import { MODELS, simulation } from "./answers/routes.ts";
+import { SIGNED_IN } from "./answers/session.ts";
+import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
+import type { Answers, FakeRequest } from "./fake-server.ts";
+
+const modelOf = ({ body }: FakeRequest): string => (body as { model: string }).model;
+const inPlain = (each: EndpointHealth): EndpointHealth => ({
+  ...each,
+  plaintext: each.id === "gpt-5-us",
+});
+const READS: Answers = {
+  "GET /v1/models": { body: MODELS },
+  "GET /v1/health": { body: { ...HEALTH, endpoints: HEALTH.endpoints.map(inPlain) } },
+  "POST /v1/route/simulate": (request) => ({ body: simulation(modelOf(request)) }),
+};
+
+describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout: 120_000 }, () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage();
+  }, 120_000);
+  afterAll(() => stage.close(), 120_000);
+
+  test("draws workspace, routes and endpoints, and lists them with prices and health", async () => {
+    const page = await stage.open("#/routes", READS);
+    await expect.poll(() => page.locator(".drawing .node").count()).toBe(1 + 3 + 4);
+    expect(await page.locator(".drawing path.shut").count()).toBe(2);
+    const rows = page.getByRole("region", { name: "Endpoints of the routes" }).locator("tbody tr");
+    expect(await rows.count()).toBe(6);
+    const texts = await rows.allTextContents();
+    expect(texts[0]).toContain("$1.25 / $10");
+    expect(texts[1]).toContain("ejected");
+    await expect.poll(() => rows.first().textContent()).toContain("openai-us plain http");
+    expect(await page.locator(".drawing .node").filter({ hasText: "plain http" }).count()).toBe(1);
+    expect(await rows.filter({ hasText: "plain http" }).count()).toBe(1);
+    expect(texts.at(-1)).toContain("left out eu-residency/processed_in_eu");
+    expect(texts.at(-1)).toContain("no price");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("answers who may reach a region, in the address too", async () => {
+    const page = await stage.open("#/routes", READS);
+    await expect.poll(() => page.locator(".drawing .node").count()).toBe(8);
+    await page.getByRole("combobox", { name: "Region", exact: true }).selectOption("us");
+    await page.getByText("1 route of 3 can lead to us: chat-large.").waitFor();
+    expect(page.url()).toContain("region=us");
+  });
+
+  test("all workspaces together show who reaches which region", async () => {
+    const page = await stage.open("#/routes", {
+      ...READS,
+      "GET /console/session": ({ headers }) => ({
+        body: { ...SIGNED_IN, workspace: headers["x-signalbox-workspace"] ?? "search" },
+      }),
+      "GET /v1/models": ({ headers }) => ({
+        body:
+          headers["x-signalbox-workspace"] === "support"
+            ? { ...MODELS, data: MODELS.data.slice(1, 2) }
+            : MODELS,
+      }),
+    });
+    await page.getByLabel("Workspace").selectOption({ label: "all workspaces" });
+    const table = page.getByRole("region", { name: "Regions by workspace" });
+    await expect
+      .poll(() => table.locator("th").allTextContents())
+      .toEqual(["Workspace", "Routes", "eu", "eu-west", "us"]);
+    await expect
+      .poll(() => table.locator("tbody tr").allTextContents())
+      .toEqual(["search3221", "support111–"]);
+    await table.getByRole("button", { name: "support" }).click();
+    await page.getByRole("heading", { name: "Who may reach what" }).waitFor();
+    expect(await page.getByLabel("Workspace").inputValue()).toBe("support");
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("a form simulates a request, and shows what denies it", async () => {
+    const page = await stage.open("#/routes", READS);
+    await page.getByLabel("Model").selectOption("claude");
+    await page.getByRole("checkbox", { name: "tools" }).check();
+    await page.getByRole("button", { name: "Simulate" }).click();
+    await page.getByText("No endpoint of the route is in the EU.").waitFor();
+    const table = page.getByRole("region", { name: "Constraints that do not pass" });
+    expect(await table.textContent()).toContain("NO_EU_ENDPOINT");
+    const requested = stage.server.requests.findLast(({ path }) => path === "/v1/route/simulate");
+    expect(requested?.body).toEqual({ model: "claude", needs: ["tools"], stream: false });
+    await page.getByLabel("Or a whole request, as JSON").fill("{");
+    await page.getByRole("button", { name: "Simulate" }).click();
+    expect(await page.getByRole("alert").textContent()).toContain("The request is not JSON");
+  });
+
+  test("without route:simulate the page lists the routes and requests nothing more", async () => {
+    const session = { ...SIGNED_IN, scopes: ["catalogue:read"] };
+    const page = await stage.open("#/routes", {
+      ...READS,
+      "GET /console/session": { body: session },
+    });
+    await page.getByText("NO_EU_ENDPOINT").waitFor();
+    expect(stage.server.requests.filter(({ method }) => method === "POST")).toEqual([]);
+    expect(await page.getByRole("button", { name: "Simulate" }).count()).toBe(0);
+  });
+
+  test("a workspace without routes says what to do", async () => {
+    const page = await stage.open("#/routes", {
+      "GET /v1/models": { body: { object: "list", data: [] } },
+    });
+    await expect.poll(() => page.getByText("This workspace may use no route").count()).toBe(1);
+  });
+});

@@ -1,0 +1,313 @@
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Store } from "../../src/store/port.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import type { FromWorker, ToWorker } from "../../src/store/sqlite/protocol.ts";
+import { BorrowedThread } from "../../src/store/sqlite/shared/borrowed-thread.ts";
+import { newDoor, type Door } from "../../src/store/sqlite/shared/door.ts";
+import { encodeMessage, MessageReader } from "../../src/store/sqlite/shared/frames.ts";
+import { LentThread } from "../../src/store/sqlite/shared/lent-thread.ts";
+import { fewOrMany } from "../support/long.ts";
+import { readVerifiedLog } from "./verified-log.ts";
+import { describeStore } from "./conformance.ts";
+import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+interface Lending {
+  readonly path: string;
+  readonly lent: LentThread;
+  readonly threads: readonly Worker[];
+  /** Lines for operators. */
+  readonly said: readonly string[];
+  /** Of the process that has the thread. */
+  readonly own: Store;
+  readonly borrow: () => Promise<Store>;
+}
+
+/** A store that lends its thread, and stores as those of workers. */
+async function lending(): Promise<Lending> {
+  const path = join(temporaryFolder(), "signalbox.db");
+  const said: string[] = [];
+  const threads: Worker[] = [];
+  const lent = new LentThread((line) => said.push(line));
+  const own = await openSqliteStore({
+    path,
+    startThread: (start) => {
+      const thread = lent.startThread(start);
+      threads.push(thread);
+      return thread;
+    },
+  });
+  onTestFinished(() => own.close());
+  const borrow = async (): Promise<Store> => {
+    const store = await openSqliteStore({
+      path,
+      startThread: () => new BorrowedThread(doorOf(lent)),
+    });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  return { path, lent, threads, said, own, borrow };
+}
+
+function doorOf({ door }: LentThread): Door {
+  if (door === null) throw new Error("the thread is not open");
+  return door;
+}
+
+/** A connection that sends bytes of its own, after the secret. */
+async function rawConnection(door: Door): Promise<Socket> {
+  const socket = connect(door.address);
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => {});
+  socket.write(door.workerSecret);
+  await new Promise((resolve) => socket.once("data", resolve));
+  return socket;
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once("close", () => resolve()).resume();
+  });
+}
+
+const decided = (...requestIds: string[]) =>
+  ({
+    operation: "evidence.append",
+    decisions: requestIds.flatMap((requestId) => [
+      1,
+      requestId,
+      "acme",
+      JSON.stringify(decisionRecord(requestId)),
+    ]),
+    outcomes: [],
+  }) as const;
+
+const bytesOf = (message: unknown): Buffer => Buffer.from(encodeMessage(message));
+
+const appended = (id: number, ...requestIds: string[]): Buffer =>
+  bytesOf({ id, request: decided(...requestIds) } satisfies ToWorker);
+
+async function outcomes(store: Store): Promise<Readonly<Record<string, string | null>>> {
+  const rows = await store.evidence.read({ after: 0, limit: 1_000 });
+  return Object.fromEntries(
+    rows.map(({ decision, outcome }) => [decision.requestId, outcome?.terminal ?? null]),
+  );
+}
+
+describe.runIf(fewOrMany(false, true))("over a worker's connection", () => {
+  describeStore("SQLite", async () => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    const lent = new LentThread(() => {});
+    const own = await openSqliteStore({ path, startThread: lent.startThread });
+    const store = await openSqliteStore({
+      path,
+      startThread: () => new BorrowedThread(doorOf(lent)),
+    });
+    const close = async (): Promise<void> => {
+      await store.close();
+      await own.close();
+    };
+    return { ...store, close };
+  });
+});
+
+describe("a thread that is lent", () => {
+  it("has one chain for all workers, and notifies all of a key", async () => {
+    const { own, borrow } = await lending();
+    const [one, two] = [await borrow(), await borrow()];
+    const heard: string[] = [];
+    await two.keys.watch((records) => heard.push(...records.map(({ id }) => id)));
+    await Promise.all([
+      one.evidence.decide(decisionRecord("a")),
+      two.evidence.decide(decisionRecord("b")),
+    ]);
+    one.evidence.settle(outcomeRecord("a"));
+    await one.evidence.flush();
+    await one.keys.create(keyRecord("k"));
+    await expect.poll(() => heard).toContain("k");
+    expect(await outcomes(own)).toEqual({ a: "completed", b: null });
+    await readVerifiedLog(own.evidence);
+  });
+
+  it("goes on for others when a worker closes its store", async () => {
+    const { own, borrow } = await lending();
+    const [one, two] = [await borrow(), await borrow()];
+    await one.close();
+    await two.evidence.decide(decisionRecord("a"));
+    expect(await outcomes(own)).toEqual({ a: null });
+  });
+
+  it("ends the open requests of a worker that is gone, also those of a batch that was under way, and no others", async () => {
+    const { lent, own, borrow, said } = await lending();
+    const other = await borrow();
+    await other.evidence.decide(decisionRecord("other"));
+    const socket = await rawConnection(doorOf(lent));
+    const replied = new Promise((resolve) => socket.once("data", resolve));
+    socket.write(appended(1, "a", "b"));
+    await replied;
+    socket.write(appended(2, "c"), () => socket.destroy());
+    // Whether a batch arrives that was not announced is chance; if it does, it is ended too.
+    const ends = async () => ({ c: "unknown", ...(await outcomes(own)) });
+    await expect.poll(ends).toEqual({ other: null, a: "unknown", b: "unknown", c: "unknown" });
+    other.evidence.settle(outcomeRecord("other"));
+    await other.evidence.flush();
+    expect(await outcomes(own)).toMatchObject({ other: "completed" });
+    await readVerifiedLog(own.evidence);
+    expect(said).toEqual([]);
+  });
+
+  it("lets workers go on by a new connection after its restart", async () => {
+    const { own, borrow, threads, lent } = await lending();
+    const store = await borrow();
+    await store.evidence.decide(decisionRecord("a"));
+    const before = doorOf(lent);
+    await threads[0]?.terminate();
+    await expect(store.keys.get("k")).rejects.toThrow("store's thread");
+    await expect
+      .poll(
+        () =>
+          store.keys.get("k").then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe(true);
+    await store.evidence.decide(decisionRecord("b"));
+    expect(Object.keys(await outcomes(own))).toEqual(["a", "b"]);
+    expect(doorOf(lent).address).not.toBe(before.address);
+    expect(doorOf(lent).workerSecret).not.toEqual(before.workerSecret);
+  });
+});
+
+describe("bytes that are no request", () => {
+  const whole = appended(1, "a");
+  const changed = (at: number, value: number): Buffer => {
+    const bytes = Buffer.from(whole);
+    bytes[at] = value ^ (bytes[at] ?? 0);
+    return bytes;
+  };
+
+  const shortened = (bytes: Buffer): Buffer => {
+    const message = Buffer.from(bytes);
+    message.writeUInt32LE(bytes.readUInt32LE(4) - 1, 4);
+    return message;
+  };
+
+  it.each([
+    [
+      "a message that ends too early",
+      whole.subarray(0, whole.length - 1),
+      "it ended within a message",
+    ],
+    ["the head of a message alone", whole.subarray(0, 8), "it ended within a message"],
+    [
+      "a message with a changed byte",
+      changed(whole.length - 1, 1),
+      "the checksum of a message is wrong",
+    ],
+    ["an impossible length", changed(7, 0xff), "the length of a message is impossible"],
+    ["a length that is too small", shortened(whole), "the checksum of a message is wrong"],
+    ["a message of another kind", bytesOf({ hello: 1 }), "a message is of another kind"],
+    [
+      "a batch that is none",
+      bytesOf({ id: 1, request: { operation: "evidence.append" } }),
+      "a message could not be handled",
+    ],
+  ])("end the one connection: %s", async (_name, bytes, reason) => {
+    const { lent, own, borrow, said } = await lending();
+    const other = await borrow();
+    const socket = await rawConnection(doorOf(lent));
+    socket.end(bytes);
+    await closed(socket);
+    await expect
+      .poll(() => said)
+      .toEqual([`a worker's connection to the store was closed: ${reason}`]);
+    await other.evidence.decide(decisionRecord("other"));
+    expect(await outcomes(own)).toEqual({ other: null });
+  });
+
+  it("are not answered without the secret", async () => {
+    const { lent, said } = await lending();
+    const socket = connect(doorOf(lent).address);
+    const got: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => got.push(chunk));
+    socket.write(Buffer.alloc(32, 1));
+    socket.write(whole);
+    await closed(socket);
+    expect(got).toEqual([]);
+    await expect
+      .poll(() => said)
+      .toEqual([
+        "a worker's connection to the store was closed: the other side does not know the secret",
+      ]);
+  });
+
+  it("are reported once a minute without the secret: a program that can connect cannot fill the log", async () => {
+    const { lent, said, borrow } = await lending();
+    for (let time = 0; time < 3; time += 1) {
+      const socket = connect(doorOf(lent).address);
+      socket.write(Buffer.alloc(32, 1));
+      await closed(socket);
+    }
+    // Reports are in order: this one comes after any of theirs.
+    const worker = await rawConnection(doorOf(lent));
+    worker.end(Buffer.alloc(9));
+    await closed(worker);
+    await expect.poll(() => said.length).toBeGreaterThan(1);
+    expect(said.filter((line) => line.includes("does not know the secret"))).toHaveLength(1);
+    await borrow();
+  });
+
+  it("do not keep workers out, however many connections say no secret", async () => {
+    const { lent, borrow } = await lending();
+    const connections = Array.from({ length: 300 }, () => connect(doorOf(lent).address));
+    onTestFinished(() => {
+      for (const socket of connections) socket.destroy();
+    });
+    for (const socket of connections) socket.on("error", () => {});
+    await Promise.race(connections.map(closed));
+    const store = await borrow();
+    expect(await store.keys.get("k")).toBe(null);
+  });
+
+  it("are not taken from a thread that does not know its secret", async () => {
+    const { lent } = await lending();
+    const door = { ...doorOf(lent), threadSecret: newDoor().threadSecret };
+    const opening = openSqliteStore({
+      path: "unused",
+      startThread: () => new BorrowedThread(door),
+    });
+    await expect(opening).rejects.toThrow("the store's thread");
+  });
+});
+
+describe("messages over a socket", () => {
+  const isMessage = (value: unknown): value is FromWorker => typeof value === "object";
+
+  it("arrive whole and in order however their bytes are cut", () => {
+    const secret = Buffer.alloc(32, 7);
+    const messages = [
+      { type: "opened" },
+      {
+        bytes: [new Uint8Array([1, 2, 3]), new Uint8Array(0), new Uint8Array([4])],
+        none: undefined,
+      },
+      {},
+    ];
+    const bytes = Buffer.concat([secret, ...messages.map(bytesOf)]);
+    for (let size = 1; size <= bytes.length; size += 1) {
+      const reader = new MessageReader(secret, isMessage);
+      const read: unknown[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        const chunk = Buffer.from(bytes.subarray(at, at + size));
+        read.push(...reader.read(chunk));
+      }
+      expect([read, reader.complete]).toEqual([messages, true]);
+    }
+  });
+});
