@@ -1,7 +1,6 @@
 import type { Candidate } from "./decision.ts";
 import type { UpstreamFailure } from "./failure.ts";
-import type { FinishReason } from "./generate/event.ts";
-import type { TokenUsage } from "./generate/usage.ts";
+import type { FinishReason, TokenUsage } from "./generate/event.ts";
 import type { ProviderRow } from "./table.ts";
 
 /** How one call to a provider ended, as far as a trace shows. */

@@ -1,3 +1,4 @@
+import type { Denial } from "./error.ts";
 import type { Capability } from "./capability.ts";
 import type { ObligationKind, PolicySlot, StrippableField, Verdict } from "./policy.ts";
 import type { Balance, EndpointRow, RouteRow, ModelRow } from "./table.ts";
@@ -66,25 +67,6 @@ export interface RequestEdits {
   readonly maxOutputTokens: number | null;
   /** Members to take out; sorted, each once. */
   readonly stripFields: readonly StrippableField[];
-}
-
-/** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
-export interface Denial {
-  /** Policy id, or `approvals`. */
-  readonly policy: string;
-  /** The policy's revision, or the table's revision for `approvals`. */
-  readonly revision: string;
-  readonly mode: "enforce";
-  readonly constraint: string;
-  /** A reason declared by the policy, or one of `reasons.ts`. */
-  readonly reason: string;
-  /**
-   * The capability, endpoint or dimension concerned, where there is one: always a value of the
-   * table.
-   */
-  readonly subject: string | null;
-  /** Endpoint ids that did not pass. */
-  readonly failing: readonly string[];
 }
 
 interface DecisionEvidence {

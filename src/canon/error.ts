@@ -1,6 +1,126 @@
-import type { Denial } from "./decision.ts";
-import type { ErrorKind } from "./errors/error-row.ts";
 import type { JsonObject } from "./json.ts";
+
+/** What is known of a call of the store that failed. */
+export interface StoreFailure {
+  /**
+   * `no`: nothing of it was done, it was rolled back or never began. `unknown`, the default: it may
+   * have been done.
+   */
+  readonly done?: "no" | "unknown";
+  /**
+   * The operation itself cannot be done, whatever the state of the store: a repetition fails again.
+   */
+  readonly refused?: boolean;
+}
+
+/**
+ * The store cannot do the operation: disk full, file locked, damaged or written by a newer version.
+ */
+export class StoreUnavailableError extends Error {
+  override readonly name = "StoreUnavailableError";
+  readonly done: "no" | "unknown";
+  readonly refused: boolean;
+  constructor(message: string, { done = "unknown", refused = false }: StoreFailure = {}) {
+    super(message);
+    this.done = done;
+    this.refused = refused;
+  }
+}
+
+/**
+ * The kind of an error; each family of protocols has its own `type` for each
+ * (docs/protocols.md#error-bodies).
+ */
+export const ERROR_KINDS = [
+  "invalid_request",
+  "authentication",
+  "insufficient_scope",
+  "policy_denied",
+  "not_found",
+  "precondition",
+  "too_large",
+  "quota",
+  "rate_limit",
+  "upstream",
+  "timeout",
+  "unavailable",
+  "internal",
+] as const;
+
+export type ErrorKind = (typeof ERROR_KINDS)[number];
+
+/**
+ * Which endpoints answer with an error: a class of endpoints
+ * (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower
+ * camel case, classes have underscores or one word.
+ */
+type ErrorAudience = string;
+
+/** How an error is answered. */
+export interface ErrorAnswer {
+  /** HTTP status, 400 to 599. */
+  readonly status: number;
+  readonly kind: ErrorKind;
+  /**
+   * The same request may succeed when it is sent again. Where not, the answer has
+   * `x-should-retry: false` and no `retry-after`.
+   */
+  readonly mayPass: boolean;
+  /**
+   * Milliseconds for `retry-after` where the error does not bring its own, at most 60,000; `null`:
+   * no header.
+   */
+  readonly retryAfter: number | null;
+}
+
+/**
+ * One error code. Answers, `/openapi.json`, `signalbox check --explain` and
+ * `docs/troubleshooting.md` are made from this row.
+ */
+export interface ErrorRow extends ErrorAnswer {
+  /** Empty: answered before an endpoint is known. */
+  readonly at: readonly ErrorAudience[];
+  readonly meaning: string;
+  /** A request or a situation that it is answered to. */
+  readonly example: string;
+  readonly fix: string;
+}
+
+/** An error that a later try meets again. */
+export function final<Status extends number>(
+  status: Status,
+  kind: ErrorKind,
+): ErrorAnswer & { readonly status: Status } {
+  return { status, kind, mayPass: false, retryAfter: null };
+}
+
+/** @param retryAfter milliseconds. */
+export function passing<Status extends number>(
+  status: Status,
+  kind: ErrorKind,
+  retryAfter: number | null = null,
+): ErrorAnswer & { readonly status: Status } {
+  return { status, kind, mayPass: true, retryAfter };
+}
+
+/** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
+export interface Denial {
+  /** Policy id, or `approvals`. */
+  readonly policy: string;
+  /** The policy's revision, or the table's revision for `approvals`. */
+  readonly revision: string;
+  readonly mode: "enforce";
+  readonly constraint: string;
+  /** A reason declared by the policy, or one of `reasons.ts`. */
+  readonly reason: string;
+  /**
+   * The capability, endpoint or dimension concerned, where there is one: always a value of the
+   * table.
+   */
+  readonly subject: string | null;
+  /** Endpoint ids that did not pass. */
+  readonly failing: readonly string[];
+}
 
 /**
  * A refusal or failure on its way to the client. A value, made by us: `message` is a sentence of
@@ -33,7 +153,7 @@ export interface ServiceError {
 
 /**
  * Statuses of errors that the same request has again and again. The others are made by `codedError`
- * of `errors/coded-error.ts`.
+ * of `error-codes.ts`.
  */
 export type FinalStatus = 400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 417 | 428 | 431;
 

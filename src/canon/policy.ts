@@ -1,9 +1,8 @@
-import type { BudgetStep } from "./budget-step.ts";
+import type { BudgetStep } from "./limits.ts";
 import type { Capability } from "./capability.ts";
-import type { LatencyClass } from "./latency-class.ts";
+import type { LatencyClass, Retention } from "./table.ts";
 import type { Operation } from "./operation.ts";
 import type { ReasoningEffort, TokenBucket } from "./request.ts";
-import type { Retention } from "./approvals.ts";
 
 /**
  * `gate`: must pass. `require_all`: every eligible candidate must pass, otherwise the request is

@@ -1,4 +1,4 @@
-import type { PROMOTION_ERRORS } from "./errors/promotion-errors.ts";
+import type { PROMOTION_ERRORS } from "./control-errors.ts";
 
 /** What a setting holds in the routing table, by its kind; durations are milliseconds. */
 interface Values {

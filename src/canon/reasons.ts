@@ -1,7 +1,11 @@
-import type { Denial } from "./decision.ts";
-import { FEATURES, isFeature } from "./generate/feature.ts";
-import { serviceError, type FinalStatus, type ServiceError } from "./error.ts";
-import type { ErrorKind } from "./errors/error-row.ts";
+import {
+  serviceError,
+  type Denial,
+  type ErrorKind,
+  type FinalStatus,
+  type ServiceError,
+} from "./error.ts";
+import { FEATURES, isFeature } from "./capability.ts";
 
 interface Reason {
   readonly status: FinalStatus;

@@ -1,16 +1,141 @@
-import type { Approvals, Retention } from "./approvals.ts";
-import type { Capability } from "./capability.ts";
-import type { Feature } from "./generate/feature.ts";
-import type { LatencyClass } from "./latency-class.ts";
+import type { Capability, Feature } from "./capability.ts";
 import type { WorkspaceLimits } from "./limits.ts";
-import type { ConsoleSettings } from "./console.ts";
-import type { WorkloadIdentity } from "./workload-identity.ts";
-import type { Vocabulary } from "./vocabulary.ts";
 import type { ModelOperation } from "./operation.ts";
 import type { PromotionRequirements } from "./promotion.ts";
 import type { ReasoningEffort } from "./request.ts";
-import type { CategoryMapping } from "./unary/moderate.ts";
-import type { SecretReference } from "./secret-reference.ts";
+import type { CategoryMapping } from "./unary.ts";
+import type { WorkloadIdentity } from "./workload-identity.ts";
+
+/** Where a secret stands. Never the secret itself. */
+export type SecretReference = { readonly env: string } | { readonly file: string };
+
+/** What an endpoint's answers are made for, as routes.yaml declares it. */
+export const LATENCY_CLASSES = ["interactive", "standard", "batch"] as const;
+export type LatencyClass = (typeof LATENCY_CLASSES)[number];
+
+/** Of keys: `group:payments`, or an address. */
+export const OWNER_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,127}$";
+
+/** Closed lists of values, sorted. A value outside its list reaches policies as `other`. */
+export interface Vocabulary {
+  readonly environments: readonly string[];
+  readonly workloads: readonly string[];
+  readonly labels: readonly string[];
+  /**
+   * Owners of keys that policies can read; absent where routes.yaml declares none, so that such a
+   * table keeps its revision.
+   */
+  readonly owners?: readonly string[];
+}
+
+/**
+ * How long a provider keeps what it is sent: not at all, a stated time, or without a stated end.
+ */
+export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const;
+
+export type Retention = (typeof RETENTIONS)[number];
+
+/** What a workspace may use; everything else is denied. */
+export interface Approvals {
+  readonly routes: readonly string[];
+  /** Concrete regions; groups have been written out. Sorted. */
+  readonly regions: readonly string[];
+  readonly providers: readonly string[];
+  readonly capabilities: readonly Capability[];
+  readonly dimensions: readonly number[];
+  /** The largest context window of a model that embeds, tokens; `null` approves none. */
+  readonly contextWindow: number | null;
+  /**
+   * Providers that train on data are no candidates, whatever callers prefer; absent: callers
+   * decide.
+   */
+  readonly dataCollection?: "deny";
+  /** The longest retention of a provider that is a candidate; absent: any. */
+  readonly retention?: Exclude<Retention, "unlimited">;
+}
+
+/**
+ * What a workspace approves of its providers' contracts; no preference of a caller changes it
+ * (docs/configuration.md#workspacesapprove).
+ */
+export const CEILINGS = ["data_collection", "retention"] as const;
+
+export type Ceiling = (typeof CEILINGS)[number];
+
+/** A provider's, as far as it is looked at. */
+interface Contract {
+  readonly retention: Retention;
+  readonly trainsOnData: boolean;
+}
+
+/**
+ * @param contract `undefined`, for a provider that the table does not have, is within no ceiling.
+ */
+export function isWithinCeiling(
+  ceiling: Ceiling,
+  approve: Approvals,
+  contract: Contract | undefined,
+): boolean {
+  if (ceiling === "data_collection")
+    return approve.dataCollection === undefined || contract?.trainsOnData === false;
+  const { retention: longest } = approve;
+  if (longest === undefined) return true;
+  return (
+    contract !== undefined && RETENTIONS.indexOf(contract.retention) <= RETENTIONS.indexOf(longest)
+  );
+}
+
+/** Whether a provider with this contract may be a candidate of the workspace. */
+export function isWithinCeilings(approve: Approvals, contract: Contract | undefined): boolean {
+  return CEILINGS.every((ceiling) => isWithinCeiling(ceiling, approve, contract));
+}
+
+/** What people may do on the console (docs/console.md#roles). */
+export const ROLES = ["viewer", "approver", "operator", "administrator"] as const;
+
+export type Role = (typeof ROLES)[number];
+
+/** The section `console` of routes.yaml. Times are milliseconds. */
+export interface ConsoleSettings {
+  /** Origin at which browsers reach the console. */
+  readonly url: string;
+  /** A session ends when it has not been used for so long. */
+  readonly idle: number;
+  /** A session ends so long after its start. */
+  readonly absolute: number;
+  /** `null`: people sign in with keys only. */
+  readonly oidc: OidcSettings | null;
+  readonly roles: readonly ConsoleRole[];
+}
+
+/** A provider of OpenID Connect. */
+export interface OidcSettings {
+  /** What the button of the sign-in calls it. */
+  readonly label: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  /** `null`: a public client, which proves itself by PKCE alone. */
+  readonly clientSecret: SecretReference | null;
+  /** Besides `openid`. */
+  readonly scopes: readonly string[];
+  /** Claim of the ID token that lists a person's groups. */
+  readonly groupsClaim: string;
+  /**
+   * Claim of the ID token whose value is kept and shown as the person's name; `null`: no name is
+   * read.
+   */
+  readonly nameClaim: string | null;
+}
+
+interface ConsoleRole {
+  readonly group: string;
+  readonly role: Role;
+  /** `null`: all. */
+  readonly workspaces: readonly string[] | null;
+}
+
+/** Where the section does not say otherwise, milliseconds. */
+export const SESSION_TIMES = { idle: 30 * 60_000, absolute: 12 * 3_600_000 } as const;
 
 /**
  * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody

@@ -1,6 +1,5 @@
-import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
-import type { NewExchange } from "../canon/credentials/key-management.ts";
+import { TOKEN_LIFETIME, type NewExchange } from "../canon/credentials/service-key.ts";
 import { listItems, readDuration, readValue, required, textFlags } from "./terminal/arguments.ts";
 import { UsageError } from "./terminal/command-io.ts";
 import type { KeyField } from "../keys/key-grants.ts";

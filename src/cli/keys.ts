@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { KeyOptionError } from "../keys/key-grants.ts";
-import { SCOPES } from "../canon/scope.ts";
+import { SCOPES } from "../canon/identity.ts";
 import { createKey, rotateKey } from "../keys/key-record.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { undeclaredValue, type DeclaredValues } from "../canon/credentials/undeclared-value.ts";
+import { undeclaredValue, type DeclaredValues } from "../canon/credentials/service-key.ts";
 import { didYouMean } from "./terminal/arguments.ts";
 import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import { loadTable } from "./terminal/load-table.ts";

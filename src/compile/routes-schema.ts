@@ -1,9 +1,8 @@
-import { CAPABILITY_NAMES } from "../canon/capability.ts";
-import { FEATURE_NAMES } from "../canon/generate/feature.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../canon/capability.ts";
 import type { ValueOf } from "../canon/json/schema.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
-import { RETENTIONS } from "../canon/approvals.ts";
+import { RETENTIONS } from "../canon/table.ts";
 import { auth } from "./authored/schema-auth.ts";
 import { INCLUDE } from "./includes.ts";
 import { endpoint, model, provider } from "./authored/schema-supply.ts";

@@ -1,6 +1,11 @@
 import { variable, applicationDefaultFile, awsSharedFiles } from "../network/credential-files.ts";
-import type { SecretReference } from "../canon/secret-reference.ts";
-import type { OnMissingSecret, RoutingTable, AwsSigning, GoogleOauth } from "../canon/table.ts";
+import type {
+  AwsSigning,
+  GoogleOauth,
+  OnMissingSecret,
+  RoutingTable,
+  SecretReference,
+} from "../canon/table.ts";
 import { resolve } from "node:path";
 
 export interface MissingSecret {

@@ -1,18 +1,24 @@
-import { CAPABILITIES, type Capability } from "../canon/capability.ts";
 import {
   CEILINGS,
   isWithinCeiling,
   isWithinCeilings,
-  type Ceiling,
   type Approvals,
-} from "../canon/approvals.ts";
+  type Ceiling,
+  type RouteRow,
+  type RoutingTable,
+  type WorkspaceRow,
+} from "../canon/table.ts";
 import { type Candidate, emulatesFormat, EMULATED_FORMATS } from "../canon/decision.ts";
-import { type Feature, ROUTER_FEATURES } from "../canon/generate/feature.ts";
+import {
+  CAPABILITIES,
+  ROUTER_FEATURES,
+  type Capability,
+  type Feature,
+} from "../canon/capability.ts";
 import { NO_FAMILY } from "../canon/generate/signature.ts";
 import { SURFACE_DIALECT_OF, type Operation } from "../canon/operation.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RequestShape } from "../canon/request.ts";
-import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { routeCandidates } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 

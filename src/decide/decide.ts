@@ -1,13 +1,13 @@
 import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
-import type { BudgetStep } from "../canon/budget-step.ts";
-import type { Candidate, Decision, Denial, IfPromoted } from "../canon/decision.ts";
+import type { BudgetStep } from "../canon/limits.ts";
+import type { Candidate, Decision, IfPromoted } from "../canon/decision.ts";
+import type { Denial } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../canon/operation.ts";
 import type { PolicyEvaluation, PolicySet, PolicySlot } from "../canon/policy.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
-import type { RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { applyApprovals, applyCeilings } from "./approvals.ts";
 import { endpointIds } from "./candidates.ts";

@@ -1,5 +1,5 @@
 import type { Candidate } from "../canon/decision.ts";
-import type { ProviderPreferences, SortKey, SortPreference } from "../canon/preferences.ts";
+import type { ProviderPreferences, SortKey, SortPreference } from "../canon/request.ts";
 import type { Balance, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { planOf, tiersOf } from "./candidates.ts";
 import type { Trace } from "./trace.ts";

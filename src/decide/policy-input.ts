@@ -1,9 +1,8 @@
-import type { BudgetStep } from "../canon/budget-step.ts";
+import type { BudgetStep } from "../canon/limits.ts";
 import type { Candidate } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { PolicyCandidate, PolicyInput, PolicyTime } from "../canon/policy.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { RequestShape } from "../canon/request.ts";
+import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 
 /** What policies read that is neither of the request nor of the configuration. */

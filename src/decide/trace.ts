@@ -1,4 +1,5 @@
-import type { ConstraintTrace, Denial } from "../canon/decision.ts";
+import type { ConstraintTrace } from "../canon/decision.ts";
+import type { Denial } from "../canon/error.ts";
 
 /**
  * Collects what each constraint said. The first enforced denial in the order of checking is the one

@@ -1,4 +1,5 @@
-import type { Candidate, ConstraintTrace, Denial } from "../canon/decision.ts";
+import type { Candidate, ConstraintTrace } from "../canon/decision.ts";
+import type { Denial } from "../canon/error.ts";
 import type { PolicyIdentity, PolicyVerdict } from "../canon/policy.ts";
 
 /** What a set of verdicts does to a list of candidates. */

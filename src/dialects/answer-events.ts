@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type {
   FinishReason,
   InferenceEvent,

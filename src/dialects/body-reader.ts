@@ -1,12 +1,12 @@
 import type { Capability } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import type { BodyReader } from "../canon/request.ts";
 import {
+  SORT_KEYS,
+  type BodyReader,
   type Percentiles,
   type ProviderPreferences,
-  SORT_KEYS,
   type SortKey,
-} from "../canon/preferences.ts";
+} from "../canon/request.ts";
 
 /**
  * Characters of a prompt without turns that distinguish conversations: they grow at the end, and

@@ -1,7 +1,11 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { InferenceEvent, OpenBlock } from "../canon/generate/event.ts";
-import type { AnswerBlock, Answer } from "../canon/generate/answer.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type {
+  Answer,
+  AnswerBlock,
+  InferenceEvent,
+  OpenBlock,
+  TokenUsage,
+} from "../canon/generate/event.ts";
 import { mergeUsage } from "./json.ts";
 
 /**

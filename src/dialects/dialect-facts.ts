@@ -1,9 +1,13 @@
-import type { Capability } from "../canon/capability.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import type { Capability, Feature } from "../canon/capability.ts";
 import type { ModelOperation } from "../canon/operation.ts";
-import type { EmbedRequest, EmbedResult } from "../canon/unary/embed.ts";
-import type { ModerateRequest, ModerateResult } from "../canon/unary/moderate.ts";
-import type { RerankRequest, RerankResult } from "../canon/unary/rerank.ts";
+import type {
+  EmbedRequest,
+  EmbedResult,
+  ModerateRequest,
+  ModerateResult,
+  RerankRequest,
+  RerankResult,
+} from "../canon/unary.ts";
 import type { Upstream } from "./dialect.ts";
 import type { RequestRules } from "./fit-request.ts";
 import type { UnaryUpstream } from "./unary/surface.ts";

@@ -1,12 +1,15 @@
-import type { EditSet } from "../canon/generate/edit.ts";
 import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { Answer } from "../canon/generate/answer.ts";
-import type { FinishReason, InferenceEvent, OpenBlock } from "../canon/generate/event.ts";
 import type { GenerateRequest } from "../canon/generate/generate-request.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { DroppedField, EditSet } from "../canon/generate/edit.ts";
+import type {
+  Answer,
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+  TokenUsage,
+} from "../canon/generate/event.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
 import type { EventStream } from "./event-stream.ts";

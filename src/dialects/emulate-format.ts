@@ -1,6 +1,5 @@
 import type { InferenceEvent } from "../canon/generate/event.ts";
-import type { GenerateRequest } from "../canon/generate/generate-request.ts";
-import type { Tool } from "../canon/generate/message.ts";
+import type { GenerateRequest, Tool } from "../canon/generate/generate-request.ts";
 import type { EndpointRow } from "../canon/table.ts";
 import { isJsonObject } from "../canon/json.ts";
 import { answerFailure } from "./answer-failure.ts";

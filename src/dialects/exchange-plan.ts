@@ -1,10 +1,9 @@
 import type { RequestEdits } from "../canon/decision.ts";
-import { editSet, type EditSet } from "../canon/generate/edit.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import { failedAnswer } from "./answer-events.ts";
 import { collectAnswer } from "./collect-answer.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import { editSet, type DroppedField, type EditSet } from "../canon/generate/edit.ts";
 import { BETA_HEADER, type InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type {

@@ -1,10 +1,9 @@
-import type { Capability } from "../canon/capability.ts";
 import { editDistance } from "../canon/nearest-name.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import type { Capability, Feature } from "../canon/capability.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { RequestReader } from "./dialect.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type { RouteRow } from "../canon/table.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import { parsePreferences } from "./body-reader.ts";

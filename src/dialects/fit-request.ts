@@ -1,10 +1,10 @@
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
-import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type {
   AssistantPart,
   FilePart,
+  GenerateRequest,
   ImagePart,
   InputPart,
   TextPart,
@@ -12,7 +12,7 @@ import type {
   ToolResult,
   Turn,
   UserTurn,
-} from "../canon/generate/message.ts";
+} from "../canon/generate/generate-request.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { Target, Upstream } from "./dialect.ts";
 import type { EventFilter } from "./translated-stream.ts";

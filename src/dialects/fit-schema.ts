@@ -1,4 +1,4 @@
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 
 /** What a protocol requires of schemas that answers or arguments are held to. */

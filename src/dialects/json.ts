@@ -1,5 +1,5 @@
 import { type JsonObject, type JsonValue, parseJson, isJsonObject } from "../canon/json.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { TokenUsage } from "../canon/generate/event.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 

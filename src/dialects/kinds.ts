@@ -1,6 +1,5 @@
-import type { Capability } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import type { Capability, Feature } from "../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { type FieldRegistry, type RequestReading, saysNothing, shownName } from "./fields.ts";
 

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import type { UnknownFields } from "../canon/table.ts";
 import { saysNothing, shownName } from "./fields.ts";

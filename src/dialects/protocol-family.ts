@@ -1,6 +1,5 @@
 import { decisionId } from "../canon/decision.ts";
-import type { ServiceError } from "../canon/error.ts";
-import type { ErrorKind } from "../canon/errors/error-row.ts";
+import type { ErrorKind, ServiceError } from "../canon/error.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { TEXT, complete } from "../canon/json/schema.ts";
 

@@ -1,8 +1,7 @@
 import type { ServiceError } from "../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import { NO_EDITS, type EditSet, editSet } from "../canon/generate/edit.ts";
-import type { FinishReason } from "../canon/generate/event.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
 import type { AnswerStream, Ending } from "./dialect.ts";
 import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "./sse.ts";
 import { answerFailure } from "./answer-failure.ts";

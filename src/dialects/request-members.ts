@@ -1,6 +1,6 @@
 import { NULLABLE_TEXT, TEXT } from "../canon/json/schema.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../canon/json.ts";
-import { SORT_KEYS } from "../canon/preferences.ts";
+import { SORT_KEYS } from "../canon/request.ts";
 
 /**
  * Keyword of our request schemas for rules that the surface's parser enforces, with codes and

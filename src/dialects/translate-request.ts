@@ -1,13 +1,13 @@
 import { type RequestEdits, emulatesFormat } from "../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { FEATURES, type Feature } from "../canon/generate/feature.ts";
+import { FEATURES, type Feature } from "../canon/capability.ts";
 import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../canon/json.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { UnknownFields, EndpointRow, RouteRow } from "../canon/table.ts";
 import { saysNothing, shownName, type FieldRegistry, RequestReading } from "./fields.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import { type FormatEmulation, emulateFormat } from "./emulate-format.ts";
 
 /** How a surface makes canon of its own bodies. */

@@ -1,10 +1,14 @@
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { FinishReason, InferenceEvent, TokenLogprob } from "../canon/generate/event.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject } from "../canon/json.ts";
 import { mergeUsage, parseJsonText } from "./json.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type {
+  FinishReason,
+  InferenceEvent,
+  TokenLogprob,
+  TokenUsage,
+} from "../canon/generate/event.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
 import { answerFailure } from "./answer-failure.ts";
 

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
-import type { Percentiles, ProviderPreferences } from "../canon/preferences.ts";
-import type { InferenceRequest, RequestShape } from "../canon/request.ts";
+import type {
+  InferenceRequest,
+  Percentiles,
+  ProviderPreferences,
+  RequestShape,
+} from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
 import {
   isDrawn,

@@ -5,10 +5,8 @@ import type { Connection } from "./connections.ts";
 import type { CallTracker } from "./endpoint-tracker.ts";
 import type { StopCause, StopSource, StopReason } from "./stop-order.ts";
 import type { ServiceError } from "../canon/error.ts";
-import type { AnswerEdits, EditSet } from "../canon/generate/edit.ts";
-import type { FinishReason } from "../canon/generate/event.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { AnswerEdits, DroppedField, EditSet } from "../canon/generate/edit.ts";
+import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { ExchangePlan } from "../dialects/exchange-plan.ts";
 

@@ -1,5 +1,5 @@
 import { invalidRequest, serviceError, type ServiceError } from "../canon/error.ts";
-import { codedError, LONGEST_WAIT, noHealthyEndpoint } from "../canon/errors/coded-error.ts";
+import { LONGEST_WAIT, codedError, noHealthyEndpoint } from "../canon/error-codes.ts";
 import {
   FAILURE_CODE_SENTENCES,
   FAILURES,

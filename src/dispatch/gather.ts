@@ -1,6 +1,6 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { EndpointRow } from "../canon/table.ts";
 import type { Target } from "../dialects/dialect.ts";

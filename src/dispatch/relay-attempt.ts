@@ -1,9 +1,13 @@
 import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
-import { NO_EDITS, type EditSet, type AnswerEdits } from "../canon/generate/edit.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import {
+  NO_EDITS,
+  type AnswerEdits,
+  type DroppedField,
+  type EditSet,
+} from "../canon/generate/edit.ts";
+import type { TokenUsage } from "../canon/generate/event.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayJob } from "./attempt.ts";

@@ -1,8 +1,7 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import { NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import { NO_EDITS, type DroppedField, type EditSet } from "../canon/generate/edit.ts";
 import type {
   AttemptReport,
   CallEnd,

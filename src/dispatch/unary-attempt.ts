@@ -2,7 +2,7 @@ import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type { UnaryCall, UnaryResult } from "../dialects/unary/surface.ts";
 import type { Connection } from "./connections.ts";
 import { reportedFailure, hasCalledProvider } from "./failures.ts";

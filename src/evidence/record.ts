@@ -1,12 +1,14 @@
-import type { BudgetStep } from "../canon/budget-step.ts";
-import type { Capability } from "../canon/capability.ts";
-import type { Edit } from "../canon/generate/edit.ts";
+import type { BudgetStep } from "../canon/limits.ts";
 import type { FailureKind } from "../canon/failure.ts";
-import type { Feature } from "../canon/generate/feature.ts";
-import type { DroppedField } from "../canon/generate/dropped-field.ts";
+import type { Capability, Feature } from "../canon/capability.ts";
+import type { DroppedField, Edit } from "../canon/generate/edit.ts";
 import type { Operation } from "../canon/operation.ts";
-import type { ReasoningEffort, TokenBucket } from "../canon/request.ts";
-import type { MaximumPrice, SortPreference } from "../canon/preferences.ts";
+import type {
+  MaximumPrice,
+  ReasoningEffort,
+  SortPreference,
+  TokenBucket,
+} from "../canon/request.ts";
 
 declare const identifier: unique symbol;
 

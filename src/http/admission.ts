@@ -1,4 +1,4 @@
-import type { BudgetStep } from "../canon/budget-step.ts";
+import type { BudgetStep } from "../canon/limits.ts";
 import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
@@ -35,8 +35,8 @@ import { beforeDeadline } from "./deadline.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import { codedError } from "../canon/error-codes.ts";
+import type { TokenUsage } from "../canon/generate/event.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";

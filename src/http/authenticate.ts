@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
-import type { Scope } from "../canon/scope.ts";
+import type { Identity, Scope } from "../canon/identity.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { allowReading } from "./cross-origin.ts";
-import type { Tokens } from "../canon/credentials/tokens.ts";
+import { mayComeFrom, mayDo, type Tokens } from "../canon/credentials/narrowing.ts";
 import type { Runtime } from "./runtime.ts";
-import { mayComeFrom, mayDo } from "../canon/credentials/narrowing.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
-import type { Identity } from "../canon/identity.ts";
+import { codedError } from "../canon/error-codes.ts";
 import type { Operation } from "../canon/operation.ts";
 
 const BEARER = /^bearer +(\S+)$/i;

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../canon/request.ts";
 import type { Surface } from "../dialects/dialect.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import type { Socket } from "node:net";
 
 /** Longest path with its query, characters. */

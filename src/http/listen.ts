@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/concurrency-limiter.ts";
 import type { ServiceError } from "../canon/error.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import { OPENAI_FAMILY } from "../dialects/openai-chat/family.ts";
 import type { App } from "./server.ts";
 import { commonHeaders, readClientRequestId } from "./heads.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { parseJsonBytes, repeatsMember } from "../dialects/json.ts";
 import { stoppedError } from "../dispatch/failures.ts";

@@ -1,4 +1,4 @@
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { Recording } from "../dispatch/attempt.ts";

@@ -10,13 +10,13 @@ import type { EndpointsHealth } from "./control/endpoints-health.ts";
 import type { SummarySource } from "./control/governance-summary.ts";
 import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
-import type { KeyManagement } from "../canon/credentials/key-management.ts";
+import type { KeyManagement } from "../canon/credentials/service-key.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
 import type { BudgetLevels } from "../limits/budget-levels.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";
-import type { Tokens } from "../canon/credentials/tokens.ts";
+import type { Tokens } from "../canon/credentials/narrowing.ts";
 import type {
   AdmittedWorkload,
   WorkloadFault,

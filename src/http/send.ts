@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import { familyOf, isTokenEndpoint } from "./contract/endpoint.ts";
 import { NOT_STORED, renderOAuthError } from "./oauth-error.ts";
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { H3, type H3Event, type HTTPError } from "h3";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { codedError } from "../canon/errors/coded-error.ts";
+import { codedError } from "../canon/error-codes.ts";
 import { isWithToken } from "./authenticate.ts";
 import { allowReading, answerPreflight, varyHeaders, varyHeadersOf } from "./cross-origin.ts";
 import { controlHandler, type ServedControl } from "./control/handle.ts";

@@ -1,7 +1,6 @@
 import type { Identity } from "../canon/identity.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
-import type { RoutingTable } from "../canon/table.ts";
-import type { Vocabulary } from "../canon/vocabulary.ts";
+import type { ProviderPreferences } from "../canon/request.ts";
+import type { RoutingTable, Vocabulary } from "../canon/table.ts";
 import type { Question } from "../decide/decide.ts";
 import { regionsNamed } from "../decide/narrow.ts";
 import {

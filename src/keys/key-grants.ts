@@ -1,6 +1,9 @@
 import { isOrigin, isRouteName } from "../canon/credentials/narrowing.ts";
-import type { NewExchange } from "../canon/credentials/key-management.ts";
-import { TOKEN_LIFETIME, type ExchangeGrant } from "../canon/credentials/service-key.ts";
+import {
+  TOKEN_LIFETIME,
+  type ExchangeGrant,
+  type NewExchange,
+} from "../canon/credentials/service-key.ts";
 import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { holdsCredential } from "./key-text.ts";

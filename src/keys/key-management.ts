@@ -3,8 +3,8 @@ import type {
   KeyFault,
   KeyManagement,
   PreparedKey,
-} from "../canon/credentials/key-management.ts";
-import type { ServiceKey } from "../canon/credentials/service-key.ts";
+  ServiceKey,
+} from "../canon/credentials/service-key.ts";
 import {
   DuplicateKeyError,
   KeyNotActiveError,
@@ -13,7 +13,7 @@ import {
   type KeyStore,
   type KeyGrants,
 } from "./key-store.ts";
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
 import { KeyOptionError } from "./key-grants.ts";
 import { createKey, prepareRotation, type Clock, type CreatedKey } from "./key-record.ts";
 import { type RandomBytes, publicIdFor } from "./key-text.ts";

@@ -1,8 +1,11 @@
 import { hash } from "node:crypto";
-import { DEFAULT_KEY_ENVIRONMENT } from "../canon/credentials/service-key.ts";
-import type { NewKey, Rotation } from "../canon/credentials/key-management.ts";
-import { SCOPES, isScope, type Scope } from "../canon/scope.ts";
-import { OWNER_PATTERN } from "../canon/vocabulary.ts";
+import {
+  DEFAULT_KEY_ENVIRONMENT,
+  type NewKey,
+  type Rotation,
+} from "../canon/credentials/service-key.ts";
+import { SCOPES, isScope, type Scope } from "../canon/identity.ts";
+import { OWNER_PATTERN } from "../canon/table.ts";
 import { KeyNotActiveError, KeyRotatedError, type KeyRecord, type KeyStore } from "./key-store.ts";
 import { checkExchange, checkLimits, KeyOptionError, NO_SECRETS } from "./key-grants.ts";
 import {

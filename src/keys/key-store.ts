@@ -1,5 +1,5 @@
 import type { ServiceKey } from "../canon/credentials/service-key.ts";
-import type { SessionHolder } from "../canon/credentials/session.ts";
+import type { SessionHolder } from "../canon/identity.ts";
 
 /**
  * A service key as the store keeps it: of the secret only a digest

@@ -1,7 +1,7 @@
 import * as client from "openid-client";
 
-import type { OidcSettings } from "../canon/console.ts";
-import type { Person, SignInCheck, SignInFault } from "../canon/credentials/session.ts";
+import type { OidcSettings } from "../canon/table.ts";
+import type { Person, SignInCheck, SignInFault } from "../canon/identity.ts";
 
 /** Longest call of the provider, seconds. */
 const TIMEOUT = 10;

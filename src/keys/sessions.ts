@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
-import type { SessionHolder, SessionTimes } from "../canon/credentials/session.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
+import type { SessionHolder, SessionTimes } from "../canon/identity.ts";
 import type { RandomBytes } from "./key-text.ts";
 import type { SessionRecord, SessionStore } from "./key-store.ts";
 

@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from "jose";
-import { matchesClaims } from "../canon/credentials/claim-match.ts";
-import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../canon/json.ts";
 import {
-  type FetchJson,
-  type KeyFetchFailure,
+  matchesClaims,
+  ruleOfCaller,
   workloadCaller,
   type AdmittedWorkload,
+  type FetchJson,
+  type KeyFetchFailure,
   type WorkloadFault,
   type WorkloadIdentity,
   type WorkloadIssuer,
-  ruleOfCaller,
   type WorkloadRule,
 } from "../canon/workload-identity.ts";
+import { canonicalJson, isJsonObject, parseJson, type JsonObject } from "../canon/json.ts";
 import type { Clock } from "./key-record.ts";
 import { isCanonicalJws } from "./key-text.ts";
 import type { Holder } from "./key-ring.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { canonicalJson } from "../canon/json.ts";
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
 import type { PolicyLogRow, PolicyLogStore } from "./policy-log-store.ts";
 import * as changes from "./changes.ts";
 import type {

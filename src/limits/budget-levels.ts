@@ -1,4 +1,4 @@
-import { budgetStep, type BudgetStep } from "../canon/budget-step.ts";
+import { budgetStep, type BudgetStep } from "../canon/limits.ts";
 import { counterLimits, type LimitedSubject } from "./accounts.ts";
 import {
   counterId,

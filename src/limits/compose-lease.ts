@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
 import {
   counterId,
   type CounterLease,

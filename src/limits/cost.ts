@@ -1,5 +1,5 @@
 import { hasReachedProvider, type FailureKind } from "../canon/failure.ts";
-import type { TokenUsage } from "../canon/generate/usage.ts";
+import type { TokenUsage } from "../canon/generate/event.ts";
 import type { EndpointRow, Price } from "../canon/table.ts";
 
 /** How calls at one endpoint ended. */

@@ -1,7 +1,7 @@
-import { BUDGET_STEPS } from "../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
-import { LATENCY_CLASSES } from "../canon/latency-class.ts";
+import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../canon/table.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import {
   DAY_BUCKETS,
@@ -11,8 +11,6 @@ import {
   type PolicyTime,
 } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
-import { RETENTIONS } from "../canon/approvals.ts";
-import type { RoutingTable } from "../canon/table.ts";
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */
 type SchemasOf<Value> = { readonly [Name in keyof Value]-?: JsonObject };

@@ -1,6 +1,5 @@
 import type { PolicyData } from "../canon/policy.ts";
-import type { Approvals } from "../canon/approvals.ts";
-import type { RoutingTable } from "../canon/table.ts";
+import type { Approvals, RoutingTable } from "../canon/table.ts";
 
 /** What policies may read as `data`: the approvals of every workspace and the region groups. */
 export function policyData(table: RoutingTable): PolicyData {

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { OidcSettings } from "../canon/console.ts";
-import type { SecretReference } from "../canon/secret-reference.ts";
+import type { OidcSettings, SecretReference } from "../canon/table.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
 import { EvidenceUnavailableError } from "../evidence/evidence-store.ts";
 import { Quotas } from "../limits/quotas.ts";
 import type { LimitStore } from "../limits/limit-store.ts";

@@ -1,5 +1,5 @@
 import type { RoutingTable, TierRow, WorkspaceRow } from "../canon/table.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { ProviderPreferences } from "../canon/request.ts";
 
 /**
  * Sections of routes.yaml whose rows other rows refer to by name, with what a row is; those first

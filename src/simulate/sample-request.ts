@@ -1,9 +1,8 @@
-import type { BudgetStep } from "../canon/budget-step.ts";
-import type { Capability } from "../canon/capability.ts";
-import type { Feature } from "../canon/generate/feature.ts";
+import type { BudgetStep } from "../canon/limits.ts";
+import type { Capability, Feature } from "../canon/capability.ts";
 import type { Operation } from "../canon/operation.ts";
 import type { PolicyTime } from "../canon/policy.ts";
-import type { ProviderPreferences } from "../canon/preferences.ts";
+import type { ProviderPreferences } from "../canon/request.ts";
 import type { Balance } from "../canon/table.ts";
 import type { ChangeKind } from "./change-kind.ts";
 import { PLAIN_SCALARS, type Scalars, perScalar } from "./request-scalars.ts";

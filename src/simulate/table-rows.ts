@@ -1,5 +1,10 @@
-import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
-import { isWithinCeilings } from "../canon/approvals.ts";
+import {
+  isWithinCeilings,
+  type EndpointRow,
+  type RouteRow,
+  type RoutingTable,
+  type WorkspaceRow,
+} from "../canon/table.ts";
 import type { Member } from "./sample-request.ts";
 
 /** A row by its name, which may come from outside: `constructor` is a name too. */

@@ -1,9 +1,7 @@
-import { BUDGET_STEPS } from "../canon/budget-step.ts";
-import { isCapability } from "../canon/capability.ts";
+import { BUDGET_STEPS } from "../canon/limits.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
-import { FEATURE_NAMES } from "../canon/generate/feature.ts";
-import { EDIT_NAMES } from "../canon/generate/edit.ts";
-import { DROPPED_FIELDS } from "../canon/generate/dropped-field.ts";
+import { FEATURE_NAMES, isCapability } from "../canon/capability.ts";
+import { DROPPED_FIELDS, EDIT_NAMES } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
@@ -19,7 +17,7 @@ import {
   type ShadowRevision,
   type Identifier,
 } from "../evidence/record.ts";
-import { StoreUnavailableError } from "../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../canon/error.ts";
 import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
 

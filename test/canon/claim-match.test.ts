@@ -1,10 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  coversClaims,
-  matchesClaims,
-  matchesPattern,
-} from "../../src/canon/credentials/claim-match.ts";
+import { coversClaims, matchesClaims, matchesPattern } from "../../src/canon/workload-identity.ts";
 
 test.each<[string, string, boolean]>([
   ["a", "a", true],

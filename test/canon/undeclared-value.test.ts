@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { undeclaredValue } from "../../src/canon/credentials/undeclared-value.ts";
+import { undeclaredValue } from "../../src/canon/credentials/service-key.ts";
 import { route } from "../support/table.ts";
 
 const vocabulary = { environments: ["production"], workloads: ["nightly"], labels: ["eu", "us"] };

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { buildConsole } from "../../tools/console/bundle.ts";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { ask, startConsole } from "../http/console/support.ts";
 import { policySource } from "../policy/samples.ts";

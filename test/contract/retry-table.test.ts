@@ -4,7 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceError, type ServiceError } from "../../src/canon/error.ts";
-import { codedError, ERROR_ANSWERS, LONGEST_WAIT } from "../../src/canon/errors/coded-error.ts";
+import { ERROR_ANSWERS, LONGEST_WAIT, codedError } from "../../src/canon/error-codes.ts";
 import { DESCRIBED_ERRORS } from "../../src/http/contract/document/error-rows.ts";
 import { printerAt, sendError } from "../../src/http/send.ts";
 

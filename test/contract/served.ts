@@ -1,4 +1,4 @@
-import { SCOPES, type Scope } from "../../src/canon/scope.ts";
+import { SCOPES, type Scope } from "../../src/canon/identity.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import type { Endpoint } from "../../src/http/contract/endpoint.ts";
 import { startTestServer } from "../support/server.ts";

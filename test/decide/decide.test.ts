@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
-import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../src/canon/request.ts";
 import type { PolicySet, PolicySlot } from "../../src/canon/policy.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";
 import {

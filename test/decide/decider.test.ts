@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
-import { FEATURE_NAMES } from "../../src/canon/generate/feature.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../src/canon/capability.ts";
 import { REASONING_EFFORTS, type RequestShape, TOKEN_BUCKETS } from "../../src/canon/request.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { decide, type Question } from "../../src/decide/decide.ts";

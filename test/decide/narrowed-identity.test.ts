@@ -11,9 +11,8 @@ import {
   type TokenRequest,
 } from "../../src/canon/credentials/narrowing.ts";
 import type { ExchangeGrant } from "../../src/canon/credentials/service-key.ts";
-import type { Identity } from "../../src/canon/identity.ts";
 import { MODEL_OPERATION_OF, OPERATIONS } from "../../src/canon/operation.ts";
-import { SCOPES } from "../../src/canon/scope.ts";
+import { SCOPES, type Identity } from "../../src/canon/identity.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import { usableRoutes } from "../../src/http/control/usable-routes.ts";
 import { fakePolicies, identity, model, route, shape, table, workspace } from "../support/table.ts";

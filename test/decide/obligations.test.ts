@@ -6,7 +6,7 @@ import type {
   PolicySet,
   PolicySlot,
 } from "../../src/canon/policy.ts";
-import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../src/canon/request.ts";
 import { decide } from "../../src/decide/decide.ts";
 import {
   endpoint,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Candidate, Decision } from "../../src/canon/decision.ts";
-import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
+import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/request.ts";
 import { BALANCES, type RoutingTable, type TierRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import {

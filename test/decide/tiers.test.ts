@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/canon/decision.ts";
-import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../src/canon/request.ts";
 import type { RoutingTable, TierRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { endpoint, fakePolicies, identity, model, route, shape, table } from "../support/table.ts";

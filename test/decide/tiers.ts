@@ -5,7 +5,7 @@ import type {
   PolicySet,
   PolicySlot,
 } from "../../src/canon/policy.ts";
-import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../src/canon/request.ts";
 import type { RoutingTable, TierRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { fakePolicies, identity, shape } from "../support/table.ts";

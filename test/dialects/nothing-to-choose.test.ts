@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { FEATURES } from "../../src/canon/generate/feature.ts";
+import { FEATURES } from "../../src/canon/capability.ts";
 import {
   countTokensSurface,
   messagesSurface,

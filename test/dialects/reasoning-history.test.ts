@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { AnswerBlock } from "../../src/canon/generate/answer.ts";
-import type { InferenceEvent } from "../../src/canon/generate/event.ts";
+import type { AnswerBlock, InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
-import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
-import type { Turn } from "../../src/canon/generate/message.ts";
+import type { GenerateRequest, Turn } from "../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { WholeAnswer } from "../../src/dialects/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";

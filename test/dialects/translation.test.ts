@@ -12,7 +12,7 @@ import {
   TranslatedStream,
 } from "../../src/dialects/translated-stream.ts";
 import { forOneTool, prepareTranslation } from "../../src/dialects/translate-request.ts";
-import type { Feature } from "../../src/canon/generate/feature.ts";
+import type { Feature } from "../../src/canon/capability.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { route, shape } from "../support/table.ts";
 import { targetOf } from "./laws/target.ts";

@@ -1,8 +1,6 @@
 import type { ServiceError } from "../../src/canon/error.ts";
 import type { ModelOperation } from "../../src/canon/operation.ts";
-import type { EmbedRequest } from "../../src/canon/unary/embed.ts";
-import type { ModerateRequest } from "../../src/canon/unary/moderate.ts";
-import type { RerankRequest } from "../../src/canon/unary/rerank.ts";
+import type { EmbedRequest, ModerateRequest, RerankRequest } from "../../src/canon/unary.ts";
 import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 

@@ -7,7 +7,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import OpenAI, { NotFoundError } from "openai";
 import { describe, expect, it } from "vitest";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import type { RoutingTable, WorkspaceRow } from "../../src/canon/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import {
   DECISION,
   DECISION_EXPLANATION,

@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import type { Identity } from "../../src/canon/identity.ts";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Identity, Scope } from "../../src/canon/identity.ts";
 import {
   answerJson,
   errorOf,

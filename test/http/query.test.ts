@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { SCOPES } from "../../src/canon/scope.ts";
+import { SCOPES } from "../../src/canon/identity.ts";
 import type { ControlEndpoint } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { checkQuery } from "../../src/http/control/query.ts";

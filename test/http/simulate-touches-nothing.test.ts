@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SCOPES, type Scope } from "../../src/canon/scope.ts";
+import { SCOPES, type Scope } from "../../src/canon/identity.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { createKey } from "../../src/keys/key-record.ts";

@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it, vi } from "vitest";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { type SummaryAnswer, GOVERNANCE_SUMMARY } from "../../src/governance/summary-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewExchange } from "../../src/canon/credentials/key-management.ts";
+import type { NewExchange } from "../../src/canon/credentials/service-key.ts";
 import type { KeyLimits } from "../../src/canon/limits.ts";
 import { checkExchange, checkLimits, type KeyField } from "../../src/keys/key-grants.ts";
 

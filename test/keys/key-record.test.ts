@@ -8,7 +8,7 @@ import {
   rotateKey,
   type KeyOptions,
 } from "../../src/keys/key-record.ts";
-import type { Rotation } from "../../src/canon/credentials/key-management.ts";
+import type { Rotation } from "../../src/canon/credentials/service-key.ts";
 import { KeyOptionError } from "../../src/keys/key-grants.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
 import { KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-store.ts";

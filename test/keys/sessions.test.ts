@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../src/canon/error.ts";
 import { Sessions, SignInCodes } from "../../src/keys/sessions.ts";
 import type { SessionRecord, SessionStore } from "../../src/keys/key-store.ts";
 

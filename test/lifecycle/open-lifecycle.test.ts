@@ -4,7 +4,7 @@ import { chainHash } from "../../src/evidence/chain.ts";
 import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
 import { NO_POLICY_STATES, type PolicyStates } from "../../src/lifecycle/policy-states.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
-import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";

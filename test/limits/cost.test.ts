@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
-import type { TokenUsage } from "../../src/canon/generate/usage.ts";
+import type { TokenUsage } from "../../src/canon/generate/event.ts";
 import type { Price } from "../../src/canon/table.ts";
 import {
   costOfUse,

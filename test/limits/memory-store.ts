@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type {
   CounterLease,
   CounterLeased,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
-import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type { Quotas } from "../../src/limits/quotas.ts";
 import { MemoryLimitStore } from "./memory-store.ts";
 import {

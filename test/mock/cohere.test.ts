@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../src/canon/generate/answer.ts";
-import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, Tool, Turn } from "../../src/canon/generate/message.ts";
+import type { Answer } from "../../src/canon/generate/event.ts";
+import type {
+  AssistantPart,
+  GenerateRequest,
+  Tool,
+  Turn,
+} from "../../src/canon/generate/generate-request.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
 import type { MockServer } from "../../mock/server.ts";
 import { asking, target } from "../dialects/cohere-chat/target.ts";

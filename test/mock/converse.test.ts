@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../src/canon/generate/answer.ts";
-import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, Turn } from "../../src/canon/generate/message.ts";
+import type { Answer } from "../../src/canon/generate/event.ts";
+import type {
+  AssistantPart,
+  GenerateRequest,
+  Turn,
+} from "../../src/canon/generate/generate-request.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
 import type { MockServer } from "../../mock/server.ts";
 import { hello, targetWith, text } from "../dialects/bedrock-converse/target.ts";

@@ -8,7 +8,7 @@ import type { Source } from "../../src/canon/diagnostic.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
 import type { PolicyInput } from "../../src/canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
-import { RETENTIONS } from "../../src/canon/approvals.ts";
+import { RETENTIONS } from "../../src/canon/table.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import {

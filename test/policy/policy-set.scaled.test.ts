@@ -11,7 +11,7 @@ import type {
   PolicySet,
   PolicyVerdict,
 } from "../../src/canon/policy.ts";
-import { RETENTIONS } from "../../src/canon/approvals.ts";
+import { RETENTIONS } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { PolicyModuleError } from "../../src/policy/evaluator.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../src/canon/generate/answer.ts";
-import type { InferenceEvent } from "../../src/canon/generate/event.ts";
+import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";

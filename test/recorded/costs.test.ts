@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import { isJsonObject } from "../../src/canon/json.ts";
-import type { TokenUsage } from "../../src/canon/generate/usage.ts";
+import type { TokenUsage } from "../../src/canon/generate/event.ts";
 import type { Price } from "../../src/canon/table.ts";
 import { costOfUse } from "../../src/limits/cost.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../src/canon/generate/answer.ts";
-import type { InferenceEvent } from "../../src/canon/generate/event.ts";
-import type { DroppedField } from "../../src/canon/generate/dropped-field.ts";
+import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
+import type { DroppedField } from "../../src/canon/generate/edit.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";

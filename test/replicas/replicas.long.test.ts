@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import { ChainVerifier, GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { createKey } from "../../src/keys/key-record.ts";

@@ -7,7 +7,7 @@ import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import type { ServerLimits } from "../../src/http/capacity.ts";
 import { createKey } from "../../src/keys/key-record.ts";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import type { Store } from "../../src/store/port.ts";
 import { fixture } from "../replicas/fixture.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { SCOPES } from "../../src/canon/scope.ts";
+import { SCOPES } from "../../src/canon/identity.ts";
 import { compileTable } from "../../src/compile/compile-table.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { CLEAN } from "../compile/base.ts";

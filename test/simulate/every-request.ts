@@ -1,6 +1,6 @@
 import { MODEL_OPERATION_OF } from "../../src/canon/operation.ts";
 import type { PolicyIdentity, PolicySet } from "../../src/canon/policy.ts";
-import type { ProviderPreferences } from "../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { requestedRoute } from "../../src/decide/decide.ts";

@@ -1,11 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CAPABILITY_NAMES } from "../../src/canon/capability.ts";
-import { FEATURE_NAMES } from "../../src/canon/generate/feature.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../src/canon/capability.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../src/canon/policy.ts";
-import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
-import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
+import {
+  REASONING_EFFORTS,
+  SORT_KEYS,
+  TOKEN_BUCKETS,
+  type ProviderPreferences,
+} from "../../src/canon/request.ts";
 import { readOptions } from "../../src/cli/explain/flags.ts";
 import { timeWindow } from "../../src/decide/time-window.ts";
 import { instantOf } from "../../src/simulate/decide-sample.ts";

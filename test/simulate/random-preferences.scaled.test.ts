@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicySet } from "../../src/canon/policy.ts";
-import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/preferences.ts";
+import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/request.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";

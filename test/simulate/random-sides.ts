@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import type { Capability } from "../../src/canon/capability.ts";
-import type { Feature } from "../../src/canon/generate/feature.ts";
+import type { Capability, Feature } from "../../src/canon/capability.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import {
   buildModules,

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { summarise } from "../../src/governance/summarise.ts";
-import { StoreUnavailableError } from "../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
 import { IN_MEMORY, openDatabase } from "../../src/store/sqlite/database.ts";
 import { VERSIONS } from "../../src/store/sqlite/migrations.ts";

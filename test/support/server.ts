@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { randomBytes } from "node:crypto";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { createKey } from "../../src/keys/key-record.ts";

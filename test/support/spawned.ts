@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Scope } from "../../src/canon/scope.ts";
+import type { Scope } from "../../src/canon/identity.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { whenFileEnds } from "./file-end.ts";

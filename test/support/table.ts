@@ -7,8 +7,8 @@ import type {
   PolicyVerdict,
 } from "../../src/canon/policy.ts";
 import type { RequestShape } from "../../src/canon/request.ts";
-import type { Approvals } from "../../src/canon/approvals.ts";
 import type {
+  Approvals,
   EndpointRow,
   ModelRow,
   ProviderRow,

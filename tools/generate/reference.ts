@@ -1,4 +1,4 @@
-import { FEATURES } from "../../src/canon/generate/feature.ts";
+import { FEATURES } from "../../src/canon/capability.ts";
 import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
 import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";

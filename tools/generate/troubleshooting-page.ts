@@ -17,7 +17,7 @@ export function troubleshootingPage(): string {
   });
   return `# Troubleshooting by error code
 
-Written from \`src/canon/errors/\` and \`src/cli/codes/\` (\`npm run generate\`); do not edit.
+Written from \`src/canon/*-errors.ts\` and \`src/cli/codes/\` (\`npm run generate\`); do not edit.
 \`signalbox check --explain CODE\` prints the same in a terminal, and explains the findings of configuration, policies and assertions too.
 
 - Every error has \`message\`, \`type\`, \`param\` and \`code\`, in the form of the caller's protocol. \`code\` is stable; the sentence is not.

@@ -1,7 +1,54 @@
 import type { UpstreamFailure } from "../failure.ts";
+import type { DroppedField } from "./edit.ts";
 import type { JsonObject } from "../json.ts";
-import type { DroppedField } from "./dropped-field.ts";
-import type { TokenUsage } from "./usage.ts";
+
+/**
+ * Token counts of the provider (docs/protocols.md#usage); `null`, and never 0, where it gave none.
+ * `input` includes cached tokens and `output` includes reasoning.
+ */
+export interface TokenUsage {
+  readonly input: number | null;
+  readonly output: number | null;
+  /** Part of `input` that came from a cache. */
+  readonly cacheRead: number | null;
+  /** Part of `input` that was written to a cache. */
+  readonly cacheWrite: number | null;
+  /** Part of `output` that was reasoning. */
+  readonly reasoning: number | null;
+  /**
+   * Part of `cacheWrite` that was written for an hour; absent where there was none, or where the
+   * provider does not report it.
+   */
+  readonly cacheWriteHour?: number;
+}
+
+/** A block whose deltas have been joined. */
+export type AnswerBlock =
+  | {
+      readonly kind: "text";
+      text: string;
+      readonly logprobs: TokenLogprob[];
+      readonly citations: Citation[];
+    }
+  | { readonly kind: "refusal"; text: string }
+  | {
+      readonly kind: "reasoning";
+      text: string;
+      readonly summary: boolean;
+      signature: string | null;
+      family: string | null;
+    }
+  | { readonly kind: "tool_call"; readonly id: string; readonly name: string; arguments: string };
+
+/** A whole answer: the fold of its events. */
+export interface Answer {
+  readonly model: string | null;
+  readonly blocks: readonly AnswerBlock[];
+  readonly usage: TokenUsage | null;
+  /** `null` while the answer goes on, and where it failed. */
+  readonly finish: { readonly reason: FinishReason; readonly stopSequence: string | null } | null;
+  readonly failure: UpstreamFailure | null;
+}
 
 /**
  * Why an answer ended properly (docs/protocols.md#finish-reasons). Every other reason of a provider

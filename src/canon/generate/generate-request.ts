@@ -1,6 +1,138 @@
 import type { JsonObject } from "../json.ts";
 import type { ReasoningEffort } from "../request.ts";
-import type { Tool, ToolChoice, Turn } from "./message.ts";
+
+/**
+ * One turn of a conversation. Tool results are turns of their own; dialects that put them into user
+ * messages join and part them.
+ */
+export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
+
+export interface SystemTurn {
+  readonly role: "system";
+  /** The role as the caller wrote it; most protocols have one of the two. */
+  readonly authority: "system" | "developer";
+  readonly content: readonly TextPart[];
+}
+
+export interface UserTurn {
+  readonly role: "user";
+  /** The author's name within the conversation; `null` where none was given. */
+  readonly name: string | null;
+  readonly content: readonly InputPart[];
+}
+
+export interface AssistantTurn {
+  readonly role: "assistant";
+  readonly name: string | null;
+  /** In the order in which they were said. */
+  readonly content: readonly AssistantPart[];
+}
+
+export interface ToolTurn {
+  readonly role: "tool";
+  readonly results: readonly ToolResult[];
+}
+
+export type InputPart = TextPart | ImagePart | FilePart | AudioPart;
+export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
+
+/**
+ * A mark that a provider may keep everything up to here; `ttl` as the caller wrote it, `null` for
+ * the provider's default.
+ */
+export interface CacheMark {
+  readonly ttl: "5m" | "1h" | null;
+}
+
+export interface TextPart {
+  readonly kind: "text";
+  readonly text: string;
+  readonly cache: CacheMark | null;
+}
+
+/** Bytes by value or by name. The router never fetches a URL. */
+export type DataSource =
+  | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
+  | { readonly kind: "url"; readonly url: string };
+
+export interface ImagePart {
+  readonly kind: "image";
+  readonly source: DataSource;
+  /** `null` where the caller gave none. */
+  readonly detail: "auto" | "low" | "high" | null;
+  readonly cache: CacheMark | null;
+}
+
+export interface FilePart {
+  readonly kind: "file";
+  /** Plain text files come as base64 of their UTF-8 bytes with media type `text/plain`. */
+  readonly source: DataSource;
+  readonly name: string | null;
+  readonly cache: CacheMark | null;
+}
+
+export interface AudioPart {
+  readonly kind: "audio";
+  /** Such as `wav`, `mp3`. */
+  readonly format: string;
+  /** Base64. */
+  readonly data: string;
+}
+
+export interface RefusalPart {
+  readonly kind: "refusal";
+  readonly text: string;
+}
+
+/**
+ * Reasoning of an earlier answer. `signature` belongs to `family` and is worthless to any other.
+ */
+export interface ReasoningPart {
+  readonly kind: "reasoning";
+  /** Empty where the provider hid it (redacted or encrypted reasoning). */
+  readonly text: string;
+  /** Whether `text` sums up reasoning that is not shown. */
+  readonly summary: boolean;
+  readonly signature: string | null;
+  /** The model family that signed; `null` exactly where `signature` is. */
+  readonly family: string | null;
+}
+
+export interface ToolCallPart {
+  readonly kind: "tool_call";
+  readonly id: string;
+  readonly name: string;
+  /** Text of a JSON object; parsers at the door have checked that it is one. */
+  readonly arguments: string;
+  readonly cache: CacheMark | null;
+}
+
+export interface ToolResult {
+  readonly callId: string;
+  readonly content: readonly (TextPart | ImagePart | FilePart)[];
+  /** `null` where the protocol cannot say. */
+  readonly isError: boolean | null;
+  readonly cache: CacheMark | null;
+}
+
+/** A function that the model may call. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string | null;
+  /** JSON Schema of the arguments, whole; `null` where the function takes none. */
+  readonly parameters: JsonObject | null;
+  readonly strict: boolean | null;
+  readonly cache: CacheMark | null;
+}
+
+export type ToolChoice =
+  | { readonly mode: "auto" | "none" | "required" }
+  | { readonly mode: "named"; readonly name: string }
+  /**
+   * Only tools of these names; `required` where one of them must be called. Names are among the
+   * request's tools.
+   */
+  | { readonly mode: "allowed"; readonly names: readonly string[]; readonly required: boolean };
 
 /**
  * A request for generation in no vendor's format. Made from a surface's body only where an endpoint

@@ -5,7 +5,7 @@ import {
   RETRY_FIX,
   type FailureKind,
 } from "../../canon/failure.ts";
-import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/errors/coded-error.ts";
+import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/error-codes.ts";
 import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 import { ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { suggest } from "../../compile/findings/suggest.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";

@@ -1,10 +1,9 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
-import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
 import { sampleDefaults } from "../../simulate/explain/explain-arguments.ts";
 import { mapScalars, perScalar } from "../../simulate/request-scalars.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Scope } from "../../canon/scope.ts";
+import type { Scope } from "../../canon/identity.ts";
 import { createKey, importKey } from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
 import { DuplicateKeyError } from "../../keys/key-store.ts";

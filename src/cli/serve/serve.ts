@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { stopRequested } from "../terminal/process.ts";
 import { usableCache } from "../compile-cache.ts";

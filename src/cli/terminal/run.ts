@@ -1,7 +1,7 @@
 import { KeyOptionError } from "../../keys/key-grants.ts";
 import { StartError } from "../../server/start-error.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import { noSuchCommand, readArguments, type Options } from "./arguments.ts";
 import { flagAsTyped } from "./as-typed.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./command-io.ts";

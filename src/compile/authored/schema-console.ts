@@ -1,4 +1,4 @@
-import { ROLES } from "../../canon/console.ts";
+import { ROLES } from "../../canon/table.ts";
 import { choose, list, object, ref, refs, text } from "./schema.ts";
 
 /** Plain http stays on this machine. */

@@ -1,4 +1,4 @@
-import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
+import { LATENCY_CLASSES } from "../../canon/table.ts";
 import {
   DEFAULT_MAX_CONCURRENCY,
   DEFAULT_QUEUE,
@@ -8,7 +8,7 @@ import {
   DEFAULT_HEALTH,
   DEFAULT_PROBE_INTERVAL,
 } from "../normalised/defaults.ts";
-import { MODERATION_CATEGORIES } from "../../canon/unary/moderate.ts";
+import { MODERATION_CATEGORIES } from "../../canon/unary.ts";
 import { choose, list, object, range, ref, refs, text } from "./schema.ts";
 
 /** `health` of a provider row. */

@@ -1,6 +1,5 @@
 import { BUDGET_PERIODS } from "../../canon/limits.ts";
-import { BALANCES } from "../../canon/table.ts";
-import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
+import { BALANCES, OWNER_PATTERN } from "../../canon/table.ts";
 import {
   DEFAULT_BALANCE,
   DEFAULT_ENVIRONMENTS,

@@ -1,6 +1,6 @@
 import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
+import { OWNER_PATTERN } from "../../canon/table.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 import { choose, list, object, ref, refs, rows, text } from "./schema.ts";
 

@@ -1,6 +1,10 @@
-import { isWithinCeilings } from "../../canon/approvals.ts";
+import {
+  isWithinCeilings,
+  type EndpointRow,
+  type ModelRow,
+  type WorkspaceRow,
+} from "../../canon/table.ts";
 import { largestOutput } from "../../canon/decision.ts";
-import type { EndpointRow, ModelRow, WorkspaceRow } from "../../canon/table.ts";
 import type { KeyLimits } from "../../canon/limits.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";

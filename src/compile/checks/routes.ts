@@ -1,4 +1,4 @@
-import { isWithinCeilings } from "../../canon/approvals.ts";
+import { isWithinCeilings } from "../../canon/table.ts";
 import { type Capability, CAPABILITIES } from "../../canon/capability.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedRoute } from "../normalised/normalise.ts";

@@ -1,5 +1,4 @@
-import { isWithinCeilings } from "../../canon/approvals.ts";
-import type { EndpointRow, WorkspaceRow } from "../../canon/table.ts";
+import { isWithinCeilings, type EndpointRow, type WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";

@@ -1,11 +1,9 @@
-import type { LatencyClass } from "../../canon/latency-class.ts";
-import type { Capability } from "../../canon/capability.ts";
-import type { ConsoleSettings } from "../../canon/console.ts";
-import type { ModelOperation } from "../../canon/operation.ts";
 import type {
   Balance,
   BatchLimits,
+  ConsoleSettings,
   HealthSettings,
+  LatencyClass,
   ModelRow,
   PolicySettings,
   Price,
@@ -13,9 +11,11 @@ import type {
   QueueSettings,
   RouteRow,
   Timeouts,
+  Vocabulary,
   WorkspaceRow,
 } from "../../canon/table.ts";
-import type { Vocabulary } from "../../canon/vocabulary.ts";
+import type { Capability } from "../../canon/capability.ts";
+import type { ModelOperation } from "../../canon/operation.ts";
 import type {
   AuthoredEndpoint,
   AuthoredFallback,

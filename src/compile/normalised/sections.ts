@@ -1,4 +1,3 @@
-import type { OnMissingSecret, ProviderAuth, PolicySettings } from "../../canon/table.ts";
 import type {
   AuthoredAuth,
   AuthoredProvider,
@@ -9,7 +8,14 @@ import type {
 import { awsHost } from "./aws-host.ts";
 import * as defaults from "./defaults.ts";
 import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
-import { SESSION_TIMES, type ConsoleSettings, type OidcSettings } from "../../canon/console.ts";
+import {
+  SESSION_TIMES,
+  type ConsoleSettings,
+  type OidcSettings,
+  type OnMissingSecret,
+  type PolicySettings,
+  type ProviderAuth,
+} from "../../canon/table.ts";
 import { milliseconds } from "./durations.ts";
 import { mapSettings, type PromotionRequirements } from "../../canon/promotion.ts";
 

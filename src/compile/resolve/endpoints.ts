@@ -4,7 +4,7 @@ import type { DialectFacts } from "../../dialects/dialect-facts.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
-import { isFeature, type Feature } from "../../canon/generate/feature.ts";
+import { isFeature, type Feature } from "../../canon/capability.ts";
 
 /** An endpoint whose model and provider exist, with where the file says it. */
 export interface ResolvedEndpoint {

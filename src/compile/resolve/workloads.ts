@@ -1,12 +1,12 @@
 import { posix } from "node:path";
-import { coversClaims } from "../../canon/credentials/claim-match.ts";
-import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
-import type {
-  IssuerKeys,
-  WorkloadIdentity,
-  WorkloadIssuer,
-  WorkloadRule,
+import {
+  coversClaims,
+  type IssuerKeys,
+  type WorkloadIdentity,
+  type WorkloadIssuer,
+  type WorkloadRule,
 } from "../../canon/workload-identity.ts";
+import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { describeSafely, quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";

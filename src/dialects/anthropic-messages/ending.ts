@@ -1,7 +1,7 @@
 import { readCount, parseAnswerBytes } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 

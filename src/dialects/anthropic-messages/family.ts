@@ -6,8 +6,7 @@ import {
   limitSubject,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import type { ServiceError } from "../../canon/error.ts";
-import type { ErrorKind } from "../../canon/errors/error-row.ts";
+import type { ErrorKind, ServiceError } from "../../canon/error.ts";
 
 /** JSON Schema of an error, in answers and in streams. */
 export const ANTHROPIC_ERROR = {

@@ -8,12 +8,12 @@ import type {
   SystemTurn,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseExactJsonText } from "../json.ts";
 import { redactedData } from "./reasoning.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 
 type Role = "user" | "assistant" | "system";
 

@@ -1,5 +1,4 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./fields.ts";
@@ -7,7 +6,12 @@ import { type Draft, formatMark, formatTurns } from "./format-turns.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { budgetOfEffort, continuesUnthought } from "../reasoning-effort.ts";
 import { EFFORTS, BUDGET_ABOVE_LIMIT, LEAST_BUDGET } from "./reasoning.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  ReasoningRequest,
+  Tool,
+  ToolChoice,
+} from "../../canon/generate/generate-request.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
 export function formatMessages(

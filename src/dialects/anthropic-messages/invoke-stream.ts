@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { type Frame, FrameReader } from "../bedrock-converse/event-stream-frames.ts";
 import { readException } from "../bedrock-converse/read-error.ts";

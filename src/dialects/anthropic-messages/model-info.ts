@@ -1,6 +1,5 @@
 import { NULLABLE_COUNT, TEXT, complete } from "../../canon/json/schema.ts";
-import type { Capability } from "../../canon/capability.ts";
-import type { Feature } from "../../canon/generate/feature.ts";
+import type { Capability, Feature } from "../../canon/capability.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 

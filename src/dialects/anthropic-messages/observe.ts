@@ -2,7 +2,7 @@ import { RelayedStream, outputCharacters } from "../relay.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import { SIGNATURES_MARKED, NO_EDITS } from "../../canon/generate/edit.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, AnswerStream, Ending, WholeAnswer } from "../dialect.ts";

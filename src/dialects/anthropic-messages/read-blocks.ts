@@ -8,7 +8,7 @@ import type {
   TextPart,
   ToolCallPart,
   ToolResult,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import type { RequestReading } from "../fields.ts";

@@ -4,7 +4,7 @@ import type {
   TextPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RequestReading } from "../fields.ts";
 import { blockFacts } from "./block-facts.ts";

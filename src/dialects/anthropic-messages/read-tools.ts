@@ -1,5 +1,4 @@
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type { GenerateRequest, Tool, ToolChoice } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { type RequestReading, saysNothing, shownName } from "../fields.ts";
 import { cacheMark, isPlainMark } from "./read-blocks.ts";

@@ -1,12 +1,10 @@
-import type { Answer, AnswerBlock } from "../../canon/generate/answer.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { isDeeperThan, MAXIMUM_DEPTH, parseExactJsonText } from "../json.ts";
 import { redactedData, tagThinking, UNSIGNED, UNSIGNED_SUMMARY } from "./reasoning.ts";
-import type { FinishReason } from "../../canon/generate/event.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { Answer, AnswerBlock, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 
 /** A message before anything has been said in it, without its usage. */
 export function emptyMessage(context: AnswerContext, model: string | null): JsonObject {

@@ -1,9 +1,8 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { InferenceEvent, OpenBlock } from "../../canon/generate/event.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import { mergeUsage } from "../json.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { InferenceEvent, OpenBlock, TokenUsage } from "../../canon/generate/event.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { renderAnthropicError } from "./family.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";

@@ -2,15 +2,15 @@ import type {
   AudioPart,
   CacheMark,
   FilePart,
+  GenerateRequest,
   ImagePart,
   InputPart,
   TextPart,
   Tool,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 
 /**
  * The body of a request while it is made, what could not be said in it, and why it cannot be sent

@@ -1,4 +1,9 @@
-import type { AssistantPart, SystemTurn, ToolResult, Turn } from "../../canon/generate/message.ts";
+import type {
+  AssistantPart,
+  SystemTurn,
+  ToolResult,
+  Turn,
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { redactedData } from "../anthropic-messages/reasoning.ts";
 import { parseExactJsonText } from "../json.ts";

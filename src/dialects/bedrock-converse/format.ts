@@ -1,10 +1,9 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { Draft, cachePoint, offeredTools } from "./format-parts.ts";
 import { formatTurns, hasToolHistory } from "./format-turns.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type { GenerateRequest, Tool, ToolChoice } from "../../canon/generate/generate-request.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";

@@ -1,6 +1,5 @@
 import { textOf, readCount, textOrNull } from "../json.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { Citation, FinishReason } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
@@ -9,7 +8,7 @@ import type { Target } from "../dialect.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { finishFailure, finishReason } from "../finish-reasons.ts";
 import { offeredTools } from "./format-parts.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 
 type Kind = "text" | "reasoning" | "tool";
 

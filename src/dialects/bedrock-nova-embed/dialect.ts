@@ -2,7 +2,7 @@ import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { EmbedPurpose, EmbedRequest } from "../../canon/unary/embed.ts";
+import type { EmbedPurpose, EmbedRequest } from "../../canon/unary.ts";
 import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";

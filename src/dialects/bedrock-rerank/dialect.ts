@@ -2,7 +2,7 @@ import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { RerankRequest } from "../../canon/unary/rerank.ts";
+import type { RerankRequest } from "../../canon/unary.ts";
 import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { faultyAnswer } from "../answer-failure.ts";

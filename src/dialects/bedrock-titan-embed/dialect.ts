@@ -1,6 +1,6 @@
 import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { EmbedRequest } from "../../canon/unary/embed.ts";
+import type { EmbedRequest } from "../../canon/unary.ts";
 import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../json.ts";

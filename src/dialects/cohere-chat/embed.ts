@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { countIn, listIn, memberIn } from "../json.ts";

@@ -12,10 +12,10 @@ import type {
   ToolResult,
   Turn,
   UserTurn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 
 /** The body of a request while it is made, and what could not be said in it. */
 export interface Draft {

@@ -1,9 +1,8 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { type Draft, formatTurns, lacking } from "./format-turns.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type { GenerateRequest, Tool, ToolChoice } from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 
 /** Where providers answer, after their base URL. */

@@ -1,12 +1,11 @@
 import { countIn } from "../json.ts";
-import type { TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { finishFailure, finishReason } from "../finish-reasons.ts";
 import { CallReader, readCitation } from "./call-reader.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 
 /**
  * Reads a message piece by piece; streams and whole answers have the same values, so there is one

@@ -3,7 +3,7 @@ import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { UnknownFields } from "../../canon/table.ts";
-import type { RerankRequest } from "../../canon/unary/rerank.ts";
+import type { RerankRequest } from "../../canon/unary.ts";
 import { Members, TranslationRecord } from "../members.ts";
 import { takeExtras } from "../unary/extras.ts";
 import type { ReadRequest } from "../unary/surface.ts";

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import type { RankedDocument, RerankResult } from "../../canon/unary/rerank.ts";
+import type { RankedDocument, RerankResult } from "../../canon/unary.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { refusingUnknown } from "../fields.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "./read-rerank-request.ts";
 import { RERANK_EXAMPLES, RERANK_SCHEMA, RERANKING } from "./rerank-schema.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";

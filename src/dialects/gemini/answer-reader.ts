@@ -1,7 +1,6 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { FinishReason, TokenLogprob } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { FinishReason, TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 import { readCount, textOf, textOrNull } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { AnswerEvents } from "../answer-events.ts";

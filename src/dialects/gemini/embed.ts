@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { resourceName, errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
 import type { AnswerFault } from "../answer-failure.ts";

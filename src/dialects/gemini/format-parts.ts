@@ -6,9 +6,9 @@ import type {
   TextPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 
 /** A request while it is made, and what could not be said in it. */

@@ -1,14 +1,14 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type {
+  AssistantPart,
   AssistantTurn,
+  ReasoningPart,
   SystemTurn,
+  ToolCallPart,
   ToolResult,
   ToolTurn,
   Turn,
-  AssistantPart,
-  ReasoningPart,
-  ToolCallPart,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import {
   type Draft,

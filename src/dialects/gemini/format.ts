@@ -1,9 +1,4 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type {
-  GenerateRequest,
-  OutputFormat,
-  ReasoningRequest,
-} from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { methodPath, resourceName } from "./read-error.ts";
@@ -11,7 +6,13 @@ import { type Draft, dropMark } from "./format-parts.ts";
 import { formatTurns } from "./format-turns.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  OutputFormat,
+  ReasoningRequest,
+  Tool,
+  ToolChoice,
+} from "../../canon/generate/generate-request.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(

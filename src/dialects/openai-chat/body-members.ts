@@ -1,5 +1,4 @@
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import { editSet, type EditSet, NO_EDITS } from "../../canon/generate/edit.ts";
+import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 

@@ -7,8 +7,7 @@ import {
   limitSubject,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import { type ServiceError, invalidRequest } from "../../canon/error.ts";
-import type { ErrorKind } from "../../canon/errors/error-row.ts";
+import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
 import { formatSseEvent } from "../sse.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import type { RequestReading } from "../fields.ts";

@@ -3,7 +3,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { outputCharacters } from "../relay.ts";
 import { answerFailure } from "../answer-failure.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
 
 /**
  * An answer that was closed, by `[DONE]` or the end of its body, without a finish reason. Its end

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
   AssistantTurn,
@@ -12,7 +12,7 @@ import type {
   ToolCallPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { Target } from "../dialect.ts";
 import { printDataUrl } from "../data-url.ts";

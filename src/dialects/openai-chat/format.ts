@@ -1,7 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
+import type {
+  GenerateRequest,
+  OutputFormat,
+  Tool,
+  ToolChoice,
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";

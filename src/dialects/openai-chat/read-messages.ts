@@ -1,14 +1,14 @@
 import type {
   AssistantPart,
-  RefusalPart,
-  TextPart,
-  ToolResult,
-  Turn,
   AudioPart,
   FilePart,
   ImagePart,
   InputPart,
-} from "../../canon/generate/message.ts";
+  RefusalPart,
+  TextPart,
+  ToolResult,
+  Turn,
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import {
   MESSAGE_MEMBERS,

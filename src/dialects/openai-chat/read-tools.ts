@@ -1,7 +1,11 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { Tool, ToolChoice, ToolCallPart } from "../../canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
 import {

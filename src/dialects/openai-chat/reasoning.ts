@@ -2,7 +2,7 @@ import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RequestReading } from "../fields.ts";
 import { UNSIGNED_CALL } from "../gemini/format-parts.ts";
-import type { ReasoningPart } from "../../canon/generate/message.ts";
+import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
 import { textOf } from "../json.ts";
 
 /**

@@ -1,7 +1,6 @@
-import type { Answer, AnswerBlock } from "../../canon/generate/answer.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { Answer, AnswerBlock, TokenLogprob } from "../../canon/generate/event.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
-import type { TokenLogprob } from "../../canon/generate/event.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";

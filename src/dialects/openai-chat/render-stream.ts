@@ -1,15 +1,15 @@
 import type { ServiceError } from "../../canon/error.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
+import { tagSignature } from "../../canon/generate/signature.ts";
+import { mergeUsage } from "../json.ts";
 import type {
   Citation,
   FinishReason,
   InferenceEvent,
   OpenBlock,
   TokenLogprob,
+  TokenUsage,
 } from "../../canon/generate/event.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import { tagSignature } from "../../canon/generate/signature.ts";
-import { mergeUsage } from "../json.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { renderOpenAiStreamFailure, codePoints } from "./family.ts";

@@ -1,7 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { RerankRequest, RerankResult } from "../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { countIn, textIn } from "../json.ts";
 import { deploymentPath } from "./family.ts";

@@ -1,8 +1,6 @@
-import { NO_EDITS } from "../../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import type { UserTurn } from "../../canon/generate/message.ts";
+import { NO_EDITS, type DroppedField } from "../../canon/generate/edit.ts";
+import type { GenerateRequest, UserTurn } from "../../canon/generate/generate-request.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { type EditableBody, leaveOut } from "../openai-chat/body-members.ts";
 

@@ -1,9 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { Answer } from "../../canon/generate/answer.ts";
-import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { mergeUsage } from "../json.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type {
+  Answer,
+  FinishReason,
+  InferenceEvent,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { renderOpenAiStreamFailure } from "../openai-chat/family.ts";

@@ -1,11 +1,10 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { FinishReason } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";
 import { answerFailure } from "../answer-failure.ts";
 import { REQUEST_FAILURES } from "../refusals.ts";
 import { wholeOutput, textOf, countIn, readCount } from "../json.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 
 /** How an answer ended, as its resource says. */
 export type Terminal =

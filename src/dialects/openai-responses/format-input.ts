@@ -1,4 +1,4 @@
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
   DataSource,
@@ -8,7 +8,7 @@ import type {
   TextPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
 

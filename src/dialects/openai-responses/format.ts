@@ -1,12 +1,13 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   GenerateRequest,
   Hints,
   OutputFormat,
   ReasoningRequest,
+  Tool,
+  ToolChoice,
 } from "../../canon/generate/generate-request.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
-import type { Tool, ToolChoice } from "../../canon/generate/message.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "./fields.ts";

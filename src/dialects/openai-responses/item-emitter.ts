@@ -1,5 +1,5 @@
 import type { Citation, TokenLogprob } from "../../canon/generate/event.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import type { Said } from "./ending.ts";

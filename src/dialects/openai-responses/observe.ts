@@ -8,7 +8,7 @@ import {
   parseAnswerBytes,
   parseJsonBytes,
 } from "../json.ts";
-import type { TokenUsage } from "../../canon/generate/usage.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, WholeAnswer } from "../dialect.ts";
 import { readErrorFrame } from "../openai-chat/read-error.ts";

@@ -4,7 +4,7 @@ import type {
   ToolCallPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseJsonText, textOf } from "../json.ts";

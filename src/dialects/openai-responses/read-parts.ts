@@ -1,5 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type {
+  AssistantPart,
   AudioPart,
   CacheMark,
   FilePart,
@@ -7,10 +8,9 @@ import type {
   InputPart,
   RefusalPart,
   TextPart,
-  AssistantPart,
   ToolResult,
   Turn,
-} from "../../canon/generate/message.ts";
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { partType, storedFile } from "../openai-chat/family.ts";
 import type { RequestReading } from "../fields.ts";

@@ -1,5 +1,5 @@
-import type { Answer, AnswerBlock } from "../../canon/generate/answer.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { Answer, AnswerBlock } from "../../canon/generate/event.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { printUsage } from "./ending.ts";

@@ -1,6 +1,6 @@
 import type { AnswerBytes } from "./answer-bytes.ts";
 import type { JsonValue } from "../../canon/json.ts";
-import type { Vector } from "../../canon/unary/embed.ts";
+import type { Vector } from "../../canon/unary.ts";
 import { parseJsonText } from "../json.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 import { NumberArrays } from "./scan-numbers.ts";

@@ -1,7 +1,7 @@
 import type { AnswerBytes } from "./answer-bytes.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { EmbedRequest, EmbedResult, EmbedPurpose, Vector } from "../../canon/unary/embed.ts";
+import type { EmbedPurpose, EmbedRequest, EmbedResult, Vector } from "../../canon/unary.ts";
 import type { Target } from "../dialect.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-failure.ts";
 import { cutVectors, type CutAnswer } from "./cut-vectors.ts";

@@ -1,4 +1,4 @@
-import type { Vector } from "../../canon/unary/embed.ts";
+import type { Vector } from "../../canon/unary.ts";
 import type { AnswerFault } from "../answer-failure.ts";
 
 /**

@@ -1,9 +1,9 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary/rerank.ts";
+import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { faultyAnswer } from "../answer-failure.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { parseAnswerBytes } from "../json.ts";
 import { refuseExtras } from "./extras.ts";
 import type { UnaryUpstream } from "./surface.ts";

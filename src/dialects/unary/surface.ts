@@ -2,13 +2,11 @@ import type { AnswerBytes } from "./answer-bytes.ts";
 import type { RequestEdits } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { DroppedField } from "../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { AnswerContext, FormattedRequest, RequestReader, Target } from "../dialect.ts";
-import type { EmbedResult } from "../../canon/unary/embed.ts";
-import type { ModerateResult } from "../../canon/unary/moderate.ts";
-import type { RerankResult } from "../../canon/unary/rerank.ts";
+import type { EmbedResult, ModerateResult, RerankResult } from "../../canon/unary.ts";
 
 /** How a product requests one JSON answer: embeddings, rerank, moderations. */
 export interface UnarySurface extends RequestReader {

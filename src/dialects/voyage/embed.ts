@@ -1,7 +1,7 @@
 import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { EmbedRequest, EmbedResult } from "../../canon/unary/embed.ts";
+import type { EmbedRequest, EmbedResult } from "../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { readChatError } from "../openai-chat/read-error.ts";
 import { countIn, textIn } from "../json.ts";

@@ -1,12 +1,12 @@
-import type { OidcSettings } from "../../canon/console.ts";
+import type { OidcSettings } from "../../canon/table.ts";
 import type {
+  Identity,
   Person,
   SessionHolder,
   SessionTimes,
   SignInCheck,
   SignInFault,
-} from "../../canon/credentials/session.ts";
-import type { Identity } from "../../canon/identity.ts";
+} from "../../canon/identity.ts";
 import type { Endpoint } from "../contract/endpoint.ts";
 import type { Bundle } from "./bundle.ts";
 

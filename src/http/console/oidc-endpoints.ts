@@ -1,7 +1,7 @@
-import { codedError } from "../../canon/errors/coded-error.ts";
+import { codedError } from "../../canon/error-codes.ts";
 import type { ServiceError } from "../../canon/error.ts";
-import type { ConsoleSettings, OidcSettings } from "../../canon/console.ts";
-import type { Person, SignInFault } from "../../canon/credentials/session.ts";
+import type { ConsoleSettings, OidcSettings } from "../../canon/table.ts";
+import type { Person, SignInFault } from "../../canon/identity.ts";
 import type { Recorder } from "../recorder.ts";
 import { readCookie } from "./session-cookie.ts";
 import { beginSession, type SessionCall } from "./session-endpoints.ts";

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
-import type { SessionHolder } from "../../canon/credentials/session.ts";
-import type { Identity } from "../../canon/identity.ts";
+import { codedError } from "../../canon/error-codes.ts";
+import type { Identity, SessionHolder } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { managementError } from "../control/policies/policy-call.ts";
 import { readBody } from "../read-body.ts";

@@ -1,22 +1,23 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { SESSION_TIMES, type Role } from "../../canon/console.ts";
+import { SESSION_TIMES, type Role } from "../../canon/table.ts";
 import {
+  PLATFORM_SCOPE,
+  SCOPES,
   personId,
   personText,
+  type Identity,
   type Person,
+  type Scope,
   type SessionTimes,
-} from "../../canon/credentials/session.ts";
-import type { ServiceError } from "../../canon/error.ts";
-import type { Identity } from "../../canon/identity.ts";
-import { PLATFORM_SCOPE, SCOPES, type Scope } from "../../canon/scope.ts";
+} from "../../canon/identity.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Console, Session } from "./console-port.ts";
 import { readSessionCookie, hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
 import type { Admitted } from "../authenticate.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { codedError } from "../../canon/error-codes.ts";
+import { StoreUnavailableError, type ServiceError } from "../../canon/error.ts";
 
 /** What a person may do in one workspace. */
 export interface Seat {

@@ -1,4 +1,4 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { OPERATIONS } from "../../canon/operation.ts";

@@ -1,4 +1,4 @@
-import type { Scope } from "../../canon/scope.ts";
+import type { Scope } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { ANTHROPIC_FAMILY } from "../../dialects/anthropic-messages/family.ts";

@@ -1,7 +1,7 @@
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { GRANTABLE_SCOPES, SCOPES } from "../../canon/scope.ts";
+import { GRANTABLE_SCOPES, SCOPES } from "../../canon/identity.ts";
 import { SMALLEST_BUDGET } from "../../canon/limits.ts";
 
 const time = { type: "string", description: "RFC 3339." } as const;

@@ -1,4 +1,4 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { COUNT, INSTANT, NULLABLE_TEXT, TEXT, whole } from "../../canon/json/schema.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { REVISION_PATTERN, DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";

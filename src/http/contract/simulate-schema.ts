@@ -1,6 +1,5 @@
 import { whole } from "../../canon/json/schema.ts";
-import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 

@@ -1,6 +1,5 @@
 import { callerBudget } from "../admission.ts";
-import type { Denial } from "../../canon/decision.ts";
-import { serviceError, type ServiceError } from "../../canon/error.ts";
+import { serviceError, type Denial, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";

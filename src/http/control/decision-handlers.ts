@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
+import { codedError } from "../../canon/error-codes.ts";
 import type { EvidenceEntry, EvidenceFound } from "../../evidence/evidence-store.ts";
 import type {
   DecisionListAnswer,

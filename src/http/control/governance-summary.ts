@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
+import { codedError } from "../../canon/error-codes.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";

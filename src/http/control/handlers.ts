@@ -1,7 +1,7 @@
 import { callKindOf } from "../../canon/operation.ts";
 import { callerBudget } from "../admission.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
+import { codedError } from "../../canon/error-codes.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { PLAIN_BODY } from "../../dialects/body-reader.ts";
 import { foreseenPlan, type ForeseenPlan } from "../../dispatch/arrange.ts";

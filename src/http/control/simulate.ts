@@ -1,7 +1,6 @@
-import { isCapability } from "../../canon/capability.ts";
 import type { Decision } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isFeature } from "../../canon/generate/feature.ts";
+import { isCapability, isFeature } from "../../canon/capability.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";

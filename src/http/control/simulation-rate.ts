@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/errors/coded-error.ts";
+import { codedError } from "../../canon/error-codes.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 
 /**

@@ -1,13 +1,12 @@
-import type { BudgetStep } from "../../canon/budget-step.ts";
-import { CAPABILITY_NAMES, type Capability } from "../../canon/capability.ts";
+import type { BudgetStep } from "../../canon/limits.ts";
 import { mayDo, mayUseRoute } from "../../canon/credentials/narrowing.ts";
-import type { Candidate, Denial } from "../../canon/decision.ts";
-import type { Feature } from "../../canon/generate/feature.ts";
+import type { Candidate } from "../../canon/decision.ts";
+import type { Denial } from "../../canon/error.ts";
+import { CAPABILITY_NAMES, type Capability, type Feature } from "../../canon/capability.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import type { PolicySet } from "../../canon/policy.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
-import { ALWAYS_USED, type RequestShape } from "../../canon/request.ts";
+import { ALWAYS_USED, type ProviderPreferences, type RequestShape } from "../../canon/request.ts";
 import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { decide } from "../../decide/decide.ts";

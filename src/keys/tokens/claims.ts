@@ -1,10 +1,9 @@
 import type { JWTPayload } from "jose";
 
 import { TOKEN_SCOPES, type TokenGrant } from "../../canon/credentials/narrowing.ts";
-import type { Narrowing } from "../../canon/identity.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { isOperation } from "../../canon/operation.ts";
-import { isScope, type Scope } from "../../canon/scope.ts";
+import { isScope, type Narrowing, type Scope } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 
 export const ISSUER = "signalbox";

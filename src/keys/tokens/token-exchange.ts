@@ -6,17 +6,17 @@ import {
   type JWTHeaderParameters,
   type JWTPayload,
 } from "jose";
-import { narrow, type TokenRequest } from "../../canon/credentials/narrowing.ts";
-import type {
-  ExchangeFault,
-  PreparedToken,
-  Tokens,
-  TokenVerification,
-} from "../../canon/credentials/tokens.ts";
-import type { SignInCheck } from "../../canon/credentials/session.ts";
-import type { Identity } from "../../canon/identity.ts";
+import {
+  narrow,
+  type ExchangeFault,
+  type PreparedToken,
+  type TokenRequest,
+  type TokenVerification,
+  type Tokens,
+} from "../../canon/credentials/narrowing.ts";
+import type { Identity, SignInCheck } from "../../canon/identity.ts";
 import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import type { IssuerStore } from "../key-store.ts";
 import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";

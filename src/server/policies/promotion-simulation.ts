@@ -7,7 +7,7 @@ import type { RecompiledContent } from "../../policy/recompile.ts";
 import { KeptContentError } from "../../policy/kept-content.ts";
 import type { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PromotionInput } from "../../simulate/simulate-promotion.ts";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import type { Ground } from "../snapshots.ts";
 import type { KeptModules } from "./kept-modules.ts";
 

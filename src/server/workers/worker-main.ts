@@ -3,7 +3,7 @@ import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
 import type { Door } from "../../store/sqlite/shared/door.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import { StartError } from "../start-error.ts";
 import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";

@@ -1,5 +1,4 @@
-import { ALWAYS_USED } from "../../canon/request.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import { ALWAYS_USED, type ProviderPreferences } from "../../canon/request.ts";
 import {
   type ConfigNode,
   keyPosition,

@@ -1,12 +1,10 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
-import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { FEATURE_NAMES } from "../../canon/generate/feature.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/approvals.ts";
-import { OWNER_PATTERN } from "../../canon/vocabulary.ts";
+import { OWNER_PATTERN, RETENTIONS } from "../../canon/table.ts";
 import {
   choose,
   list,

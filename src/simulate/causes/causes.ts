@@ -13,7 +13,7 @@ import { causeFacts, differsByName } from "./cause-facts.ts";
 import { renamedRows } from "./renames.ts";
 import { variantsOf, type DecidingSide } from "./unit-variants.ts";
 import { type OfSides, conditionCount } from "../sample-request.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import { textDigest } from "../text-digest.ts";
 
 /** What the causes of changes are looked for in. */

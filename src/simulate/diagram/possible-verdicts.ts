@@ -1,5 +1,5 @@
 import type { Candidate } from "../../canon/decision.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import { policyInput } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { isApprovedEndpoint } from "../table-rows.ts";

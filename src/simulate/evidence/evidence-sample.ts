@@ -1,13 +1,12 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
-import { isCapability } from "../../canon/capability.ts";
-import { isFeature } from "../../canon/generate/feature.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
+import { isCapability, isFeature } from "../../canon/capability.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
 import { timeWindow } from "../../decide/time-window.ts";
 import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
-import { SORT_KEYS } from "../../canon/preferences.ts";
+import { SORT_KEYS } from "../../canon/request.ts";
 import type { PreferencesRecord } from "../../evidence/record.ts";
 
 /** A decision of the evidence, as far as it can be decided again. */

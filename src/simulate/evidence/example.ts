@@ -1,4 +1,4 @@
-import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS, type BudgetStep } from "../../canon/limits.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { isOperation, type Operation } from "../../canon/operation.ts";
 import type { PolicyTime } from "../../canon/policy.ts";

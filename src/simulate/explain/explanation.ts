@@ -2,12 +2,11 @@ import type {
   Candidate,
   ConstraintTrace,
   Decision,
-  Denial,
   RequestEdits,
   RouteDecision,
 } from "../../canon/decision.ts";
-import type { ServiceError } from "../../canon/error.ts";
-import { noHealthyEndpoint } from "../../canon/errors/coded-error.ts";
+import type { Denial, ServiceError } from "../../canon/error.ts";
+import { noHealthyEndpoint } from "../../canon/error-codes.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import {
@@ -16,9 +15,8 @@ import {
   type PolicySet,
   type PolicyTime,
 } from "../../canon/policy.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences, RequestShape } from "../../canon/request.ts";
 import { denialError } from "../../canon/reasons.ts";
-import type { RequestShape } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Question } from "../../decide/decide.ts";

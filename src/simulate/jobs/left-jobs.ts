@@ -1,5 +1,5 @@
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
-import { isWithinCeilings } from "../../canon/approvals.ts";
+import { isWithinCeilings } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/policy-set.ts";

@@ -1,6 +1,11 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
+import {
+  LATENCY_CLASSES,
+  RETENTIONS,
+  type RoutingTable,
+  type Vocabulary,
+} from "../../canon/table.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import {
@@ -10,9 +15,6 @@ import {
   type PolicyInput,
 } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/approvals.ts";
-import type { RoutingTable } from "../../canon/table.ts";
-import type { Vocabulary } from "../../canon/vocabulary.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
 import {
   classesOf,

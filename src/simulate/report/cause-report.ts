@@ -1,6 +1,5 @@
-import type { ProviderPreferences } from "../../canon/preferences.ts";
-import type { Retention } from "../../canon/approvals.ts";
-import type { Price } from "../../canon/table.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
+import type { Price, Retention } from "../../canon/table.ts";
 import type { SideLocation } from "./location.ts";
 
 /** One changed entry of the files, or several that only together change what they change. */

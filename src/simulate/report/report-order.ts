@@ -1,5 +1,5 @@
 import { mapScalars } from "../request-scalars.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type {
   AssertionsReport,

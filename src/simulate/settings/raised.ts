@@ -1,12 +1,15 @@
-import { RETENTIONS, type Approvals } from "../../canon/approvals.ts";
+import {
+  RETENTIONS,
+  type Approvals,
+  type ProviderRow,
+  type RoutingTable,
+} from "../../canon/table.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
-import type { ProviderRow, RoutingTable } from "../../canon/table.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 import { rowOf } from "../table-rows.ts";
 import type { OfSides } from "../sample-request.ts";
-import { coversClaims } from "../../canon/credentials/claim-match.ts";
+import { coversClaims, type WorkloadRule } from "../../canon/workload-identity.ts";
 import { canonicalJson } from "../../canon/json.ts";
-import type { WorkloadRule } from "../../canon/workload-identity.ts";
 
 /** What reviewers fear of a setting: `--fail-on` takes these values. */
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";

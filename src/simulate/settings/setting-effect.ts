@@ -8,7 +8,7 @@ import type {
   AuthoredWorkloads,
   AuthoredWorkspace,
 } from "../../compile/routes-schema.ts";
-import type { Vocabulary } from "../../canon/vocabulary.ts";
+import type { Vocabulary } from "../../canon/table.ts";
 import { rowOf } from "../table-rows.ts";
 
 interface EffectRow {

@@ -1,5 +1,4 @@
-import type { Capability } from "../../canon/capability.ts";
-import type { Feature } from "../../canon/generate/feature.ts";
+import type { Capability, Feature } from "../../canon/capability.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideState } from "./side-state.ts";
 import type { ViewedPreferences } from "./viewed-preferences.ts";

@@ -1,5 +1,4 @@
-import type { Capability } from "../../canon/capability.ts";
-import type { Feature } from "../../canon/generate/feature.ts";
+import type { Capability, Feature } from "../../canon/capability.ts";
 import { capabilityApprovals, featureApproval, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { SampleRequest } from "../sample-request.ts";

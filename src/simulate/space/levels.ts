@@ -1,4 +1,4 @@
-import type { BudgetStep } from "../../canon/budget-step.ts";
+import type { BudgetStep } from "../../canon/limits.ts";
 import type { PolicyTime } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { perScalar, type ScalarMember } from "../request-scalars.ts";

@@ -1,4 +1,4 @@
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import { isNarrowed } from "../sample-request.ts";
 import { narrowings, type Narrowing } from "./preference-narrowings.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { candidatesWithin } from "../../decide/approvals.ts";

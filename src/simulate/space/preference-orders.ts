@@ -1,5 +1,5 @@
 import type { Candidate } from "../../canon/decision.ts";
-import type { ProviderPreferences, SortPreference } from "../../canon/preferences.ts";
+import type { ProviderPreferences, SortPreference } from "../../canon/request.ts";
 import { providerNames, type Narrowing } from "./preference-narrowings.ts";
 import { withFormerNames } from "../renamed-table.ts";
 import { preferredSide, type OpenedSide, type SideState } from "./side-state.ts";

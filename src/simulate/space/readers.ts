@@ -1,11 +1,9 @@
-import { BUDGET_STEPS } from "../../canon/budget-step.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { LATENCY_CLASSES } from "../../canon/latency-class.ts";
+import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../../canon/table.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { RETENTIONS } from "../../canon/approvals.ts";
-import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";

@@ -1,6 +1,6 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { applyApproval, applyCeilings, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../decide/candidates.ts";

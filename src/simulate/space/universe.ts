@@ -1,6 +1,10 @@
-import { BUDGET_STEPS, type BudgetStep } from "../../canon/budget-step.ts";
-import { CAPABILITY_NAMES, type Capability } from "../../canon/capability.ts";
-import { FEATURE_NAMES, type Feature } from "../../canon/generate/feature.ts";
+import { BUDGET_STEPS, type BudgetStep } from "../../canon/limits.ts";
+import {
+  CAPABILITY_NAMES,
+  FEATURE_NAMES,
+  type Capability,
+  type Feature,
+} from "../../canon/capability.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";

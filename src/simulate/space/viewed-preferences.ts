@@ -1,4 +1,4 @@
-import type { ProviderPreferences } from "../../canon/preferences.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { PreferenceEffect } from "./preference-effects.ts";
 import { preferredSide, type SideState, type SideView } from "./side-state.ts";

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 
 /**
  * A statement that did not succeed. The message is ours, with SQLSTATE only: PostgreSQL's own can

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import { NO_ANSWER, StatementFailure } from "./failure.ts";
 import { migrate } from "./migrate.ts";
 import { Pool, type Parameter, type PoolBounds, type Row } from "./pool.ts";

@@ -1,4 +1,4 @@
-import { holderText } from "../../canon/credentials/session.ts";
+import { holderText } from "../../canon/identity.ts";
 import type { SessionStore } from "../../keys/key-store.ts";
 import { readNumber } from "../rows/row.ts";
 import { holderColumns, readSession } from "../rows/session-row.ts";

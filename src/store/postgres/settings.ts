@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { readFileSync } from "node:fs";
 
-import { StoreUnavailableError } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 
 /**
  * How to reach the server; parsed from the URL once, so that the URL with its password travels no

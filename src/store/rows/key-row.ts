@@ -1,4 +1,4 @@
-import { isScope } from "../../canon/scope.ts";
+import { isScope } from "../../canon/identity.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { parseExchange, parseLimits } from "../stored-grants.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Person } from "../../canon/credentials/session.ts";
+import type { Person } from "../../canon/identity.ts";
 import { isJsonObject, parseJson } from "../../canon/json.ts";
 import type { SessionRecord } from "../../keys/key-store.ts";
 import { readNumber, readText, readTextOrNull, readTexts, type Row } from "./row.ts";

@@ -7,7 +7,7 @@ import {
   KeyNotActiveError,
   KeyRotatedError,
 } from "../../keys/key-store.ts";
-import { StoreUnavailableError, type StoreFailure } from "../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError, type StoreFailure } from "../../canon/error.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Scope } from "../../../src/canon/scope.ts";
+import type { Scope } from "../../../src/canon/identity.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { deviations, unroutedDeviations, type Answered } from "../contract.ts";
 import { bearer, serve, type Served } from "../served.ts";

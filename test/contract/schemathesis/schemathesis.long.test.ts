@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { SCOPES } from "../../../src/canon/scope.ts";
+import { SCOPES } from "../../../src/canon/identity.ts";
 import { startTestServer } from "../../support/server.ts";
 
 const LOCAL = resolve(import.meta.dirname, "../../../.signalbox/python/bin/schemathesis");

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type {
+  AssistantPart,
   GenerateRequest,
   ReasoningRequest,
+  Tool,
+  Turn,
+  UserTurn,
 } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, Tool, Turn, UserTurn } from "../../../src/canon/generate/message.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, hello, targetWith } from "./target.ts";

@@ -5,7 +5,7 @@ import {
   countTokensSurface,
   messagesSurface,
 } from "../../../src/dialects/anthropic-messages/dialect.ts";
-import { codedError } from "../../../src/canon/errors/coded-error.ts";
+import { codedError } from "../../../src/canon/error-codes.ts";
 import {
   answered,
   body,

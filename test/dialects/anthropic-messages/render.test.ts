@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
-import { codedError } from "../../../src/canon/errors/coded-error.ts";
+import { codedError } from "../../../src/canon/error-codes.ts";
 import {
   countTokensSurface,
   messagesSurface,

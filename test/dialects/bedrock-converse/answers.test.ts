@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
-import type { FinishReason, InferenceEvent, OpenBlock } from "../../../src/canon/generate/event.ts";
-import type { TokenUsage } from "../../../src/canon/generate/usage.ts";
+import type {
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+  TokenUsage,
+} from "../../../src/canon/generate/event.ts";
 import { answerEvents, brokenLaws } from "../laws/arbitrary/events.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { normalAnswer, type Telling } from "../laws/normal/answer.ts";

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type {
-  GenerateRequest,
-  ReasoningRequest,
-} from "../../../src/canon/generate/generate-request.ts";
-import type {
   AssistantPart,
   FilePart,
+  GenerateRequest,
+  ReasoningRequest,
   Turn,
   UserTurn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { hello, targetWith, text, tool } from "./target.ts";

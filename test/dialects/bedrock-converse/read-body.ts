@@ -1,14 +1,14 @@
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type {
   AssistantPart,
   CacheMark,
+  GenerateRequest,
   InputPart,
   SystemTurn,
   Tool,
   ToolChoice,
   ToolResult,
   Turn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { REASONING_EFFORTS } from "../../../src/canon/request.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, TextPart, Tool, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  AssistantPart,
+  GenerateRequest,
+  TextPart,
+  Tool,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { asking, FACTS, target, targetWith } from "./target.ts";

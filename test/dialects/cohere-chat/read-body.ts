@@ -1,14 +1,12 @@
 import type {
-  GenerateRequest,
-  ReasoningRequest,
-} from "../../../src/canon/generate/generate-request.ts";
-import type {
   AssistantPart,
+  GenerateRequest,
   InputPart,
+  ReasoningRequest,
   TextPart,
   Tool,
   Turn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { readDataUrl } from "../../../src/dialects/data-url.ts";
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
-import type { Turn } from "../../../src/canon/generate/message.ts";
+import type { DroppedField } from "../../../src/canon/generate/edit.ts";
+import type { GenerateRequest, Turn } from "../../../src/canon/generate/generate-request.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
 import { normalRequest } from "../laws/normal/request.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";

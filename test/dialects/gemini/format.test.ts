@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { ImagePart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  ImagePart,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-parts.ts";
 import {

@@ -1,16 +1,14 @@
 import type {
+  AssistantPart,
   GenerateRequest,
+  InputPart,
   OutputFormat,
   ReasoningRequest,
-} from "../../../src/canon/generate/generate-request.ts";
-import type {
-  AssistantPart,
-  InputPart,
   Tool,
   ToolChoice,
   ToolResult,
   Turn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-parts.ts";

@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
-import type { InputPart, Tool, ToolChoice, Turn } from "../../../src/canon/generate/message.ts";
+import type { DroppedField } from "../../../src/canon/generate/edit.ts";
+import type {
+  GenerateRequest,
+  InputPart,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";

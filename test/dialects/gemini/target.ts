@@ -1,11 +1,11 @@
 import { GEMINI as FACTS_OF_GEMINI } from "../../../src/dialects/gemini/facts.ts";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type {
   AssistantPart,
+  GenerateRequest,
   ToolTurn,
   Turn,
   UserTurn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";

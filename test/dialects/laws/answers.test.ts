@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { InferenceEvent, TokenLogprob } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer } from "./normal/answer.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EDITS, editsIn, type Edit } from "../../../src/canon/generate/edit.ts";
-import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
+import { DROPPED_FIELDS, EDITS, editsIn, type Edit } from "../../../src/canon/generate/edit.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { EXAMPLES } from "../../../src/http/contract/examples.ts";

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withNavigationOf } from "../../../tools/generate/navigation.ts";
-import { DROPPED_FIELDS } from "../../../src/canon/generate/dropped-field.ts";
+import { DROPPED_FIELDS } from "../../../src/canon/generate/edit.ts";
 import { filesBelow, SOURCE, textOf } from "../../support/imports.ts";
 import { outcomeOf, probesOf, translationMatrix } from "./matrix.ts";
 import { DIALECT_NAMES, targetOf } from "./target.ts";

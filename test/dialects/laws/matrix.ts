@@ -1,4 +1,4 @@
-import { DROPPED_FIELDS, type DroppedField } from "../../../src/canon/generate/dropped-field.ts";
+import { DROPPED_FIELDS, type DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { Operation } from "../../../src/canon/operation.ts";
 import type { ServiceError } from "../../../src/canon/error.ts";

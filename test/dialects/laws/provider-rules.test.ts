@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type {
   AssistantPart,
+  GenerateRequest,
   InputPart,
   ToolResult,
   Turn,
-} from "../../../src/canon/generate/message.ts";
+} from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 import type { RequestRules } from "../../../src/dialects/fit-request.ts";

@@ -1,5 +1,5 @@
 import type { RequestEdits } from "../../../src/canon/decision.ts";
-import { ROUTER_FEATURES } from "../../../src/canon/generate/feature.ts";
+import { ROUTER_FEATURES } from "../../../src/canon/capability.ts";
 import { SURFACE_DIALECT_OF } from "../../../src/canon/operation.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";

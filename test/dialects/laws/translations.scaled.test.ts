@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codedError } from "../../../src/canon/errors/coded-error.ts";
+import { codedError } from "../../../src/canon/error-codes.ts";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
-import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../../src/canon/generate/edit.ts";
 import { TranslatedStream } from "../../../src/dialects/translated-stream.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
 import { normalAnswer, type Telling } from "./normal/answer.ts";

@@ -1,6 +1,9 @@
-import type { Feature } from "../../../src/canon/generate/feature.ts";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { DataSource, Turn } from "../../../src/canon/generate/message.ts";
+import type { Feature } from "../../../src/canon/capability.ts";
+import type {
+  DataSource,
+  GenerateRequest,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 
 /**
  * What a request in canon uses of a wire protocol, read off the canon itself. Surfaces find the

@@ -1,5 +1,8 @@
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { InputPart, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  InputPart,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 
 export function text(content: string): Extract<InputPart, { kind: "text" }> {
   return { kind: "text", text: content, cache: null };

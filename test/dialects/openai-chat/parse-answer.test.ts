@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../../src/canon/generate/answer.ts";
-import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
+import type { Answer, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";

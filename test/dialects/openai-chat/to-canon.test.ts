@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { Turn } from "../../../src/canon/generate/message.ts";
+import type { GenerateRequest, Turn } from "../../../src/canon/generate/generate-request.ts";
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
-import type { Answer } from "../../../src/canon/generate/answer.ts";
+import type { Answer } from "../../../src/canon/generate/event.ts";
 import type { Ending } from "../../../src/dialects/dialect.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";

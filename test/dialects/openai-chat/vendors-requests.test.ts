@@ -1,6 +1,5 @@
-import { editSet } from "../../../src/canon/generate/edit.ts";
 import { describe, expect, it } from "vitest";
-import type { DroppedField } from "../../../src/canon/generate/dropped-field.ts";
+import { editSet, type DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { EMBEDDINGS_FLAGS } from "../../../src/dialects/openai-chat/facts.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codedError } from "../../../src/canon/errors/coded-error.ts";
+import { codedError } from "../../../src/canon/error-codes.ts";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";

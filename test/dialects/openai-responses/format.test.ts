@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
-import type { AssistantPart, Turn } from "../../../src/canon/generate/message.ts";
+import type {
+  AssistantPart,
+  GenerateRequest,
+  Turn,
+} from "../../../src/canon/generate/generate-request.ts";
 import {
   responsesSurface,
   responsesUpstream,

@@ -2,8 +2,11 @@ import fc from "fast-check";
 import { ResponseStream } from "openai/lib/responses/ResponseStream";
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
-import type { AnswerBlock } from "../../../src/canon/generate/answer.ts";
-import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
+import type {
+  AnswerBlock,
+  FinishReason,
+  InferenceEvent,
+} from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import {
   responsesSurface,

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../../src/canon/error.ts";
-import { codedError } from "../../../src/canon/errors/coded-error.ts";
+import { codedError } from "../../../src/canon/error-codes.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";

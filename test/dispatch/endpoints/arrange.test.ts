@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Candidate } from "../../../src/canon/decision.ts";
-import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import { BALANCES } from "../../../src/canon/table.ts";
 import { arrange, type Circumstances } from "../../../src/dispatch/arrange.ts";
 import { HEALTHY, type HealthState } from "../../../src/dispatch/health.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { addKey } from "../../running/running-server.ts";
-import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../../src/canon/error.ts";
 import { ask, browserOf, cookieOf, READING, signIn, signInAt, startConsole } from "./support.ts";
 
 const SUMMARY = "/v1/governance/summary";

@@ -1,6 +1,6 @@
 import type { ServeOptions } from "../../../src/server/serve-options.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
-import type { Scope } from "../../../src/canon/scope.ts";
+import type { Scope } from "../../../src/canon/identity.ts";
 import { startRunning, writeFixture, type Fixture } from "../../running/running-server.ts";
 
 export interface Answer {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 
-import { SCOPES, type Scope } from "../../../src/canon/scope.ts";
+import { SCOPES, type Scope } from "../../../src/canon/identity.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { isTokenEndpoint, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { createKey, rotateKey } from "../../../src/keys/key-record.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 
-import { ERROR_ANSWERS } from "../../../src/canon/errors/coded-error.ts";
-import type { Scope } from "../../../src/canon/scope.ts";
+import { ERROR_ANSWERS } from "../../../src/canon/error-codes.ts";
+import type { Scope } from "../../../src/canon/identity.ts";
 import { errorsOf } from "../../../src/http/contract/document/error-answers.ts";
 import type { DescribedError } from "../../../src/http/contract/document/error-rows.ts";
 import { isTokenEndpoint, type Endpoint } from "../../../src/http/contract/endpoint.ts";

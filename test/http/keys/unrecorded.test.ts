@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Runtime } from "../../../src/http/runtime.ts";
 import { manageKeys } from "../../../src/keys/key-management.ts";
-import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../../src/canon/error.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { errorOf, startRouter } from "../../support/router.ts";
 import { identity, table } from "../../support/table.ts";

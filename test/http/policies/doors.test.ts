@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { SCOPES } from "../../../src/canon/scope.ts";
+import { SCOPES } from "../../../src/canon/identity.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type MadeKey } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { ConsoleSettings } from "../../../src/canon/console.ts";
-import type { Person } from "../../../src/canon/credentials/session.ts";
+import type { ConsoleSettings } from "../../../src/canon/table.ts";
+import type { Person } from "../../../src/canon/identity.ts";
 import type { Console } from "../../../src/http/console/console-port.ts";
 import { csrfToken } from "../../../src/http/console/session-cookie.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";

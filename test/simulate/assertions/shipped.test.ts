@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { readdirSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
 import type { Decision } from "../../../src/canon/decision.ts";
-import { FEATURE_NAMES } from "../../../src/canon/generate/feature.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../../src/canon/capability.ts";
 import { OPERATIONS } from "../../../src/canon/operation.ts";
 import type { PolicyContract, PolicySet } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";

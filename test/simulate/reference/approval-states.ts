@@ -1,5 +1,4 @@
-import type { Capability } from "../../../src/canon/capability.ts";
-import type { Feature } from "../../../src/canon/generate/feature.ts";
+import type { Capability, Feature } from "../../../src/canon/capability.ts";
 import { routeCandidates } from "../../../src/decide/candidates.ts";
 import {
   capabilityApprovals,

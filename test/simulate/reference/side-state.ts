@@ -1,6 +1,6 @@
 import type { Capability } from "../../../src/canon/capability.ts";
 import type { Candidate } from "../../../src/canon/decision.ts";
-import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../../../src/canon/table.ts";
 import { applyApproval, applyCeilings, type Approval } from "../../../src/decide/approvals.ts";
 import { routeCandidates, tiersOf } from "../../../src/decide/candidates.ts";

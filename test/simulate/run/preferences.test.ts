@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Source } from "../../../src/canon/diagnostic.ts";
-import type { ProviderPreferences } from "../../../src/canon/preferences.ts";
+import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { bootstrapKey } from "../../../src/cli/serve/first-keys.ts";
 import { GENESIS } from "../../../src/evidence/chain.ts";
 import { KeyRotatedError, type KeyRecord } from "../../../src/keys/key-store.ts";
-import { StoreUnavailableError } from "../../../src/canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../../src/canon/error.ts";
 import { VERSIONS } from "../../../src/store/postgres/migrate.ts";
 import { newestVersion } from "../../../src/store/schema-version.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";

@@ -1,7 +1,7 @@
 import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import type { EmbedRequest, Vector } from "../../../canon/unary/embed.ts";
+import type { EmbedRequest, Vector } from "../../../canon/unary.ts";
 import type { Target } from "../../dialect.ts";
 import { failureIn } from "../read-error.ts";
 import { faultyAnswer, type AnswerFault } from "../../answer-failure.ts";

@@ -5,10 +5,10 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import type { UnknownFields } from "../../../canon/table.ts";
 import {
   EMBED_PURPOSES,
+  VECTOR_ENCODINGS,
   type EmbedInput,
   type EmbedRequest,
-  VECTOR_ENCODINGS,
-} from "../../../canon/unary/embed.ts";
+} from "../../../canon/unary.ts";
 import { Members, TranslationRecord } from "../../members.ts";
 import { takeExtras } from "../../unary/extras.ts";
 import type { ReadRequest } from "../../unary/surface.ts";

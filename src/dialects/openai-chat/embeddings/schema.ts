@@ -1,5 +1,5 @@
 import { COUNT, TEXT } from "../../../canon/json/schema.ts";
-import { EMBED_PURPOSES, VECTOR_ENCODINGS } from "../../../canon/unary/embed.ts";
+import { EMBED_PURPOSES, VECTOR_ENCODINGS } from "../../../canon/unary.ts";
 import { itemsByFirst } from "../moderations/schema.ts";
 import { NO_UNKNOWN, MODEL, PREFERENCES, TOKEN } from "../../request-members.ts";
 

@@ -2,12 +2,12 @@ import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { InferenceRequest } from "../../../canon/request.ts";
 import type {
-  EmbedRequest,
   EmbedInput,
+  EmbedRequest,
   EmbedResult,
   Vector,
   VectorEncoding,
-} from "../../../canon/unary/embed.ts";
+} from "../../../canon/unary.ts";
 import type { Target, AnswerContext } from "../../dialect.ts";
 import { OPENAI_FAMILY } from "../family.ts";
 import { refusingUnknown } from "../../fields.ts";
@@ -31,7 +31,7 @@ import {
 import { asBase64Text, asFloatText } from "../../unary/encode-vectors.ts";
 import { EMBEDDING_LIST, EMBEDDINGS_EXAMPLES, EMBEDDINGS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../../canon/generate/edit.ts";
 import { upstreamFor } from "../../exchange-plan.ts";
 
 /** Where unknown members are forwarded to. */

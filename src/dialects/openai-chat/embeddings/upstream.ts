@@ -2,12 +2,7 @@ import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
 import type { JsonValue } from "../../../canon/json.ts";
-import type {
-  EmbedRequest,
-  EmbedResult,
-  Vector,
-  VectorEncoding,
-} from "../../../canon/unary/embed.ts";
+import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { deploymentPath } from "../family.ts";
 import { readChatError } from "../read-error.ts";

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../../canon/json.ts";
-import type { ModerationCategory } from "../../../canon/unary/moderate.ts";
+import type { ModerationCategory } from "../../../canon/unary.ts";
 
 /** One value for each category of callers, in the order of OpenAI's specification. */
 export function categoryRecord<Value>(

@@ -4,7 +4,7 @@ import {
   type CategoryVerdict,
   type ModerationCategory,
   type ModerationVerdict,
-} from "../../../canon/unary/moderate.ts";
+} from "../../../canon/unary.ts";
 import type { AnswerFault } from "../../answer-failure.ts";
 import { memberIn } from "../../json.ts";
 import { categoryRecord, scoreOf } from "./categories.ts";

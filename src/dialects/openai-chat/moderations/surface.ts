@@ -22,11 +22,7 @@ import {
 import { verdictsOf } from "./upstream.ts";
 import { MODERATION, MODERATIONS_EXAMPLES, MODERATIONS_SCHEMA } from "./schema.ts";
 import { AnswerBytes } from "../../unary/answer-bytes.ts";
-import type {
-  CategoryVerdict,
-  ModerateResult,
-  ModerationVerdict,
-} from "../../../canon/unary/moderate.ts";
+import type { CategoryVerdict, ModerateResult, ModerationVerdict } from "../../../canon/unary.ts";
 import type { AnswerContext } from "../../dialect.ts";
 import { categoryRecord } from "./categories.ts";
 import { upstreamFor } from "../../exchange-plan.ts";

@@ -1,18 +1,18 @@
 import type { AnswerBytes } from "../../unary/answer-bytes.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { UpstreamFailure } from "../../../canon/failure.ts";
-import type { DroppedField } from "../../../canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import {
-  type ModerateRequest,
-  type ModerateResult,
-  type ModerationInput,
-  type ModerationPart,
   MODERATION_CATEGORIES,
   type CategoryMapping,
   type CategoryVerdict,
+  type ModerateRequest,
+  type ModerateResult,
   type ModerationCategory,
-} from "../../../canon/unary/moderate.ts";
+  type ModerationInput,
+  type ModerationPart,
+} from "../../../canon/unary.ts";
 import type { FormattedRequest, Target } from "../../dialect.ts";
 import { parseAnswerBytes, textIn, memberIn } from "../../json.ts";
 import { deploymentPath } from "../family.ts";

@@ -1,5 +1,5 @@
-import type { ErrorKind } from "../../../canon/errors/error-row.ts";
-import { ERROR_ANSWERS, ERROR_GROUPS } from "../../../canon/errors/coded-error.ts";
+import type { ErrorKind } from "../../../canon/error.ts";
+import { ERROR_ANSWERS, ERROR_GROUPS } from "../../../canon/error-codes.ts";
 import { FAILURE_KINDS, FAILURES } from "../../../canon/failure.ts";
 import { REASONS } from "../../../canon/reasons.ts";
 import { READINGS } from "../../control/query.ts";
@@ -23,7 +23,7 @@ const inference: Where = ({ kind }) => kind === "inference";
 const inferenceOrSimulation: Where = (endpoint) =>
   inference(endpoint) || endpoint.id === "simulateRoute";
 
-/** The classes of endpoints that rows of the catalogue name (`src/canon/errors/`). */
+/** The classes of endpoints that rows of the catalogue name (`src/canon/*-errors.ts`). */
 const CLASSES: Readonly<Record<string, Where>> = {
   everywhere: () => true,
   keyed: ({ scopes }) => scopes.length > 0,

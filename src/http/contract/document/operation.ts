@@ -6,7 +6,7 @@ import type { ErrorAnswers } from "./error-answers.ts";
 import { headersOf } from "./response-headers.ts";
 import { REQUEST_HEADERS } from "./request-headers.ts";
 import { type EventStream, titleOf } from "../../../dialects/event-stream.ts";
-import { SCOPES } from "../../../canon/scope.ts";
+import { SCOPES } from "../../../canon/identity.ts";
 
 /**
  * One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can

@@ -1,9 +1,8 @@
 import { COUNT, TEXT } from "../../../canon/json/schema.ts";
-import { EDITS } from "../../../canon/generate/edit.ts";
-import { DROPPED_FIELDS } from "../../../canon/generate/dropped-field.ts";
+import { DROPPED_FIELDS, EDITS } from "../../../canon/generate/edit.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { ERROR_ANSWERS } from "../../../canon/errors/coded-error.ts";
-import type { ErrorAnswer } from "../../../canon/errors/error-row.ts";
+import { ERROR_ANSWERS } from "../../../canon/error-codes.ts";
+import type { ErrorAnswer } from "../../../canon/error.ts";
 import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/family.ts";
 import { OPENAI_FAMILY } from "../../../dialects/openai-chat/family.ts";
 import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";

@@ -1,10 +1,9 @@
-import { isPersonId } from "../../../canon/credentials/session.ts";
+import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
-import type { Identity } from "../../../canon/identity.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
 import type { Actor } from "../../../lifecycle/records.ts";
-import type { KeyManagement } from "../../../canon/credentials/key-management.ts";
+import type { KeyManagement } from "../../../canon/credentials/service-key.ts";
 import { storeUnavailable } from "./policy-error.ts";
 
 /**

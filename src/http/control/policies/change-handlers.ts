@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import { canonicalJson, isJsonObject } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";

@@ -1,10 +1,10 @@
 import { formatRevision } from "../../../canon/policy.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import type { LifecycleFault } from "../../../lifecycle/lifecycle.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { CONTROL_ERRORS } from "../../../canon/errors/control-errors.ts";
+import { CONTROL_ERRORS } from "../../../canon/control-errors.ts";
 import {
   REQUIREMENTS,
   type MissingRequirement,

@@ -1,5 +1,5 @@
 import type { ValueOf } from "../../../canon/json/schema.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import { parseRevision } from "../../../canon/policy.ts";
 import type { WITHDRAW_SCHEMA } from "../../contract/policy-bodies.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";

@@ -1,11 +1,10 @@
-import type { TokenRequest } from "../../../canon/credentials/narrowing.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { ruleOfCaller, type AdmittedWorkload } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
-import type { ExchangeFault } from "../../../canon/credentials/tokens.ts";
+import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { IncomingMessage } from "node:http";

@@ -1,7 +1,7 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/errors/coded-error.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { KeyFault } from "../../../canon/credentials/key-management.ts";
+import type { KeyFault } from "../../../canon/credentials/service-key.ts";
 
 export function noSuchKey(): ServiceError {
   return codedError("key_not_found", "The workspace has no key with this id.");

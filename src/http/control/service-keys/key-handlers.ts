@@ -1,9 +1,6 @@
-import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { PLATFORM_SCOPE } from "../../../canon/scope.ts";
-import { undeclaredValue } from "../../../canon/credentials/undeclared-value.ts";
+import { PLATFORM_SCOPE, type Identity } from "../../../canon/identity.ts";
 import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
 import type {
   CREATE_KEY_SCHEMA,
@@ -19,13 +16,15 @@ import {
 import { readWorkspaces } from "../covered-workspaces.ts";
 import { faultError, noSuchKey, noSuchWorkspace, notYours } from "./key-errors.ts";
 import { describeKey, statusOf } from "./key-json.ts";
-import type {
-  KeyFault,
-  KeyManagement,
-  NewKey,
-  PreparedKey,
-  ExistingKey,
-} from "../../../canon/credentials/key-management.ts";
+import {
+  undeclaredValue,
+  type ExistingKey,
+  type KeyFault,
+  type KeyManagement,
+  type NewKey,
+  type PreparedKey,
+  type ServiceKey,
+} from "../../../canon/credentials/service-key.ts";
 import { pageOfKeys } from "./key-page.ts";
 import { readNewKey, readRotation } from "./key-request.ts";
 

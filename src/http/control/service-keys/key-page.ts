@@ -1,10 +1,13 @@
-import type { ServiceKey } from "../../../canon/credentials/service-key.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/window.ts";
 import { readCount } from "../query.ts";
 import { describeKey } from "./key-json.ts";
-import type { KeyFault, KeyManagement } from "../../../canon/credentials/key-management.ts";
+import type {
+  KeyFault,
+  KeyManagement,
+  ServiceKey,
+} from "../../../canon/credentials/service-key.ts";
 import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
 
 /** Query parameters of the list, for /openapi.json. */

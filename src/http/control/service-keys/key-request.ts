@@ -2,7 +2,7 @@ import type { ValueOf } from "../../../canon/json/schema.ts";
 import type { KeyLimits } from "../../../canon/limits.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import type { NewExchange, NewKey, Rotation } from "../../../canon/credentials/key-management.ts";
+import type { NewExchange, NewKey, Rotation } from "../../../canon/credentials/service-key.ts";
 import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA } from "../../contract/key-schemas.ts";
 
 type CreateKeyBody = ValueOf<typeof CREATE_KEY_SCHEMA>;

@@ -3,7 +3,7 @@ import type { EvidenceFault } from "../../../evidence/evidence-store.ts";
 import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
 import { toRecords, type NewRecord } from "../../batch/lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
-import { StoreUnavailableError } from "../../../canon/errors/store-unavailable.ts";
+import { StoreUnavailableError } from "../../../canon/error.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import { textArray } from "../array-text.ts";

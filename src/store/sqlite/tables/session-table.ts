@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { holderText } from "../../../canon/credentials/session.ts";
+import { holderText } from "../../../canon/identity.ts";
 import type { SessionRecord } from "../../../keys/key-store.ts";
 import { holderColumns, readSession } from "../../rows/session-row.ts";
 

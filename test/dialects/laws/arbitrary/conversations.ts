@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Feature } from "../../../../src/canon/generate/feature.ts";
+import type { Feature } from "../../../../src/canon/capability.ts";
 import type {
   AssistantPart,
   AssistantTurn,
@@ -13,7 +13,7 @@ import type {
   ToolTurn,
   Turn,
   UserTurn,
-} from "../../../../src/canon/generate/message.ts";
+} from "../../../../src/canon/generate/generate-request.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 
 /** Text with characters of every length in UTF-8; never empty, which is a matter of its own. */

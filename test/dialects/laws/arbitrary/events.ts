@@ -3,8 +3,8 @@ import type {
   FinishReason,
   InferenceEvent,
   OpenBlock,
+  TokenUsage,
 } from "../../../../src/canon/generate/event.ts";
-import type { TokenUsage } from "../../../../src/canon/generate/usage.ts";
 import { someText } from "./conversations.ts";
 
 /** A block of an answer before it has an index. */

@@ -1,6 +1,9 @@
 import fc from "fast-check";
-import type { GenerateRequest } from "../../../../src/canon/generate/generate-request.ts";
-import type { Tool, ToolChoice } from "../../../../src/canon/generate/message.ts";
+import type {
+  GenerateRequest,
+  Tool,
+  ToolChoice,
+} from "../../../../src/canon/generate/generate-request.ts";
 import { REASONING_EFFORTS } from "../../../../src/canon/request.ts";
 import { cacheMark, turnsFor, type Allowed } from "./conversations.ts";
 

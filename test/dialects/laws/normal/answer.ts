@@ -1,6 +1,10 @@
-import type { Answer, AnswerBlock } from "../../../../src/canon/generate/answer.ts";
-import type { Citation, FinishReason } from "../../../../src/canon/generate/event.ts";
-import type { DroppedField } from "../../../../src/canon/generate/dropped-field.ts";
+import type {
+  Answer,
+  AnswerBlock,
+  Citation,
+  FinishReason,
+} from "../../../../src/canon/generate/event.ts";
+import type { DroppedField } from "../../../../src/canon/generate/edit.ts";
 import { readSignature } from "../../../../src/canon/generate/signature.ts";
 import { canonicalJson, type JsonValue } from "../../../../src/canon/json.ts";
 

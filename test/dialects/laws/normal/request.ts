@@ -1,12 +1,12 @@
-import type { GenerateRequest } from "../../../../src/canon/generate/generate-request.ts";
-import type { DroppedField } from "../../../../src/canon/generate/dropped-field.ts";
+import type { DroppedField } from "../../../../src/canon/generate/edit.ts";
 import type {
   AssistantPart,
   CacheMark,
+  GenerateRequest,
   Tool,
   ToolChoice,
   Turn,
-} from "../../../../src/canon/generate/message.ts";
+} from "../../../../src/canon/generate/generate-request.ts";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../../src/canon/json.ts";
 
 /** Whether a translation has said that it loses something. */

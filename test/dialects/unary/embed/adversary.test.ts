@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { EmbedResult } from "../../../../src/canon/unary/embed.ts";
+import type { EmbedResult } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { ANSWER_FAULTS } from "../../../../src/dialects/answer-failure.ts";
 import { asFloatText } from "../../../../src/dialects/unary/encode-vectors.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { EmbedRequest } from "../../../../src/canon/unary/embed.ts";
+import type { EmbedRequest } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { asking, base64Of, embedderOf, read, wire, type TargetOptions } from "./target.ts";
 

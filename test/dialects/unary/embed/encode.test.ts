@@ -6,7 +6,7 @@ import {
   shortestDecimal,
   vectorFromBase64,
 } from "../../../../src/dialects/unary/encode-vectors.ts";
-import type { Vector } from "../../../../src/canon/unary/embed.ts";
+import type { Vector } from "../../../../src/canon/unary.ts";
 import { base64Of } from "./target.ts";
 
 const single = fc.float({ noNaN: true, noDefaultInfinity: true });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MODERATION_CATEGORIES } from "../../../../src/canon/unary/moderate.ts";
+import { MODERATION_CATEGORIES } from "../../../../src/canon/unary.ts";
 import {
   answered,
   bytesOf,

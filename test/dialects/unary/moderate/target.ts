@@ -1,9 +1,6 @@
 import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import {
-  MODERATION_CATEGORIES,
-  type CategoryMapping,
-} from "../../../../src/canon/unary/moderate.ts";
+import { MODERATION_CATEGORIES, type CategoryMapping } from "../../../../src/canon/unary.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";

@@ -1,7 +1,7 @@
 import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { RankedDocument } from "../../../../src/canon/unary/rerank.ts";
+import type { RankedDocument } from "../../../../src/canon/unary.ts";
 import {
   answerOf,
   bytesOf,

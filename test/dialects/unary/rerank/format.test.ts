@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RerankRequest } from "../../../../src/canon/unary/rerank.ts";
+import type { RerankRequest } from "../../../../src/canon/unary.ts";
 import type { FormattedRequest } from "../../../../src/dialects/dialect.ts";
 import { canon, targetOf, TARGET_NAMES, TARGETS, rerankerOf, type TargetName } from "./target.ts";
 

@@ -5,7 +5,7 @@ import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
-import type { RerankRequest, RerankResult } from "../../../../src/canon/unary/rerank.ts";
+import type { RerankRequest, RerankResult } from "../../../../src/canon/unary.ts";
 import type { Target } from "../../../../src/dialects/dialect.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";

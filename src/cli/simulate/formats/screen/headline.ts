@@ -3,7 +3,7 @@ import type {
   ChangedEntry,
   DestinationReport,
 } from "../../../../simulate/report/cause-report.ts";
-import { RETENTIONS } from "../../../../canon/approvals.ts";
+import { RETENTIONS } from "../../../../canon/table.ts";
 import { conditionCount } from "../../../../simulate/sample-request.ts";
 import { amountText } from "../../../terminal/amounts.ts";
 import type { ReportModel } from "../model.ts";

@@ -1,4 +1,4 @@
-import { final, type ErrorRow } from "./error-row.ts";
+import { final, type ErrorRow } from "./error.ts";
 
 /** The request cannot be read, or requires what no endpoint of its route has. */
 export const REQUEST_ERRORS = {

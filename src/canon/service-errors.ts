@@ -1,4 +1,4 @@
-import { final, passing, type ErrorRow } from "./error-row.ts";
+import { final, passing, type ErrorRow } from "./error.ts";
 
 /** The connection, the address, the caller and the state of the server. */
 export const SERVICE_ERRORS = {
@@ -300,5 +300,113 @@ export const PROVIDER_ERRORS = {
     meaning: "Every provider that was tried failed; the message names each with its failure.",
     example: "A route with two endpoints whose providers are both down.",
     fix: "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.",
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+/** Sessions of the console, and signing in to it. */
+export const SESSION_ERRORS = {
+  session_ended: {
+    ...final(401, "authentication"),
+    at: ["by_session"],
+    meaning:
+      "The console's session was ended, was not used for too long, or its key is revoked or expired.",
+    example: "A request of the console's page, half an hour after the last one.",
+    fix: "Sign in again.",
+  },
+  csrf_failed: {
+    ...final(403, "insufficient_scope"),
+    at: ["by_session"],
+    meaning:
+      "A request with a session does not come from a page of the console, or lacks the header of its session.",
+    example: "A form of another site, sent by a browser that is signed in.",
+    fix: "Send `x-signalbox-csrf` as `GET /console/session` answers it, from the console's own origin; scripts use a key.",
+  },
+  sign_in_failed: {
+    ...final(403, "insufficient_scope"),
+    at: [],
+    meaning:
+      "The identity provider refused a sign-in to the console, or its answer does not belong to a sign-in that the console began.",
+    example: "A sign-in page that was left open for longer than ten minutes.",
+    fix: "Start again at `/console/`.",
+  },
+  no_role: {
+    ...final(403, "insufficient_scope"),
+    at: [],
+    meaning:
+      "The person is signed in at the identity provider, but none of their groups has a role in `console.roles` of routes.yaml.",
+    example: "The first sign-in of a new colleague.",
+    fix: "Ask for one of the groups that the message names; operators look at `groups_claim`.",
+  },
+  sign_in_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: [],
+    meaning: "The identity provider could not be reached.",
+    example: "A provider that is down, or an `issuer` that this machine cannot reach.",
+    fix: "Try again later; operators look at `console.oidc` of routes.yaml.",
+  },
+  workspace_not_allowed: {
+    ...final(403, "insufficient_scope"),
+    at: ["by_session"],
+    meaning: "`x-signalbox-workspace` names a workspace that the session may not see.",
+    example: "`x-signalbox-workspace: payments` in a session for `search`.",
+    fix: "Name one of `workspaces` of `GET /console/session`.",
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+const LIMIT_FIX =
+  "Wait for `retry-after`; operators look with `signalbox limits` and change `limits` of the workspace.";
+
+/** Limits of workspaces and keys. */
+export const LIMIT_ERRORS = {
+  requests_per_minute: {
+    ...passing(429, "rate_limit", 60000),
+    at: ["inference", "simulateRoute", "explainDecision"],
+    meaning: "The requests of this minute are used up.",
+    example: "`requests_per_minute: 1` and two requests.",
+    fix: LIMIT_FIX,
+  },
+  tokens_per_minute: {
+    ...passing(429, "rate_limit", 60000),
+    at: ["inference"],
+    meaning: "The tokens left in this minute are fewer than the request may use.",
+    example: "A request with a large output limit.",
+    fix: `${LIMIT_FIX} A smaller \`max_tokens\` reserves less.`,
+  },
+  budget_exhausted: {
+    ...final(402, "quota"),
+    at: ["inference"],
+    meaning:
+      "The budget left in the period is less than the request may use; or an exchanged token has used up its own limit.",
+    example: "`budget: {usd: 1, per: day}` in the afternoon.",
+    fix: "Wait until the budget renews (the message says when), or have it raised. A token does not renew: exchange the key for a new one.",
+  },
+  budget_reserved: {
+    ...passing(429, "rate_limit", 1000),
+    at: ["inference"],
+    meaning:
+      "The rest of the budget is reserved by requests under way, which may not need all of it.",
+    example: "Four requests at once near the end of a budget.",
+    fix: "Try again after `retry-after`. A smaller `max_tokens` reserves less.",
+  },
+  exceeds_limit: {
+    ...final(402, "quota"),
+    at: ["inference"],
+    meaning: "This request alone may use more than a whole limit, so waiting does not help.",
+    example: "`tokens_per_minute: 1000` and a request with `max_tokens: 5000`.",
+    fix: "Lower `max_tokens`, send less input, or have the limit raised.",
+  },
+  concurrency: {
+    ...passing(429, "rate_limit", 1000),
+    at: ["inference"],
+    meaning: "The workspace or key has as many requests under way as its limit allows.",
+    example: "`concurrency: 1` and two requests at once.",
+    fix: LIMIT_FIX,
+  },
+  limits_unavailable: {
+    ...passing(503, "unavailable", 1000),
+    at: ["inference"],
+    meaning: "The router could not read the limit counters, so it does not send the request.",
+    example: "The database of the shared counters is not reachable.",
+    fix: "Try again; operators look at the store.",
   },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

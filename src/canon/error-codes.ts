@@ -1,11 +1,8 @@
-import { FAILURE_KINDS, hasTrait, isTimeout, type FailureKind } from "../failure.ts";
+import { final, passing, type ErrorAnswer, type ErrorRow, type ServiceError } from "./error.ts";
 import { CONTROL_ERRORS } from "./control-errors.ts";
-import { final, passing, type ErrorAnswer, type ErrorRow } from "./error-row.ts";
-import { LIMIT_ERRORS } from "./limit-errors.ts";
 import { REQUEST_ERRORS } from "./request-errors.ts";
-import { PROVIDER_ERRORS, SERVICE_ERRORS } from "./service-errors.ts";
-import { SESSION_ERRORS } from "./session-errors.ts";
-import type { ServiceError } from "../error.ts";
+import { LIMIT_ERRORS, PROVIDER_ERRORS, SERVICE_ERRORS, SESSION_ERRORS } from "./service-errors.ts";
+import { FAILURE_KINDS, hasTrait, isTimeout, type FailureKind } from "./failure.ts";
 
 function failureAnswer(kind: FailureKind): ErrorAnswer {
   const [status, code] =

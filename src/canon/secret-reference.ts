@@ -1,2 +1,0 @@
-/** Where a secret stands. Never the secret itself. */
-export type SecretReference = { readonly env: string } | { readonly file: string };

@@ -1,0 +1,200 @@
+import type { JsonObject } from "./json.ts";
+
+/**
+ * How vectors are written: a JSON array of numbers, or base64 of little-endian IEEE 754
+ * single-precision numbers.
+ */
+export const VECTOR_ENCODINGS = ["float", "base64"] as const;
+
+export type VectorEncoding = (typeof VECTOR_ENCODINGS)[number];
+
+/**
+ * One embedding as its provider wrote it. Its maker has checked that every number is finite;
+ * vectors are large, so they are not read their numbers again unless the caller wants the other
+ * encoding.
+ */
+export interface Vector {
+  /** How many numbers; at least 1. */
+  readonly dimension: number;
+  readonly encoding: VectorEncoding;
+  /** ASCII: the array with its brackets, or the base64 text without quotes. */
+  readonly text: string;
+}
+
+/**
+ * What vectors are made for. Models that ask make other vectors for each, so it is never guessed
+ * where it was said.
+ */
+export const EMBED_PURPOSES = ["document", "query", "classification", "clustering"] as const;
+export type EmbedPurpose = (typeof EMBED_PURPOSES)[number];
+
+/** Text, or the ids of its tokens. Never empty. */
+export type EmbedInput = string | readonly number[];
+
+/** The input of an endpoint that embeds: a whole request, or a part of its batch. */
+export interface EmbedRequest {
+  /** At least one; each gets one vector. */
+  readonly inputs: readonly EmbedInput[];
+  /** The caller wrote its one input without a list around it. */
+  readonly isScalar: boolean;
+  /**
+   * Length of the vectors; `null` where the caller did not say, or where the model makes one length
+   * only.
+   */
+  readonly dimensions: number | null;
+  /** `null`: the caller did not say; numbers are then meant. */
+  readonly encoding: VectorEncoding | null;
+  readonly purpose: EmbedPurpose | null;
+  /**
+   * Whether inputs beyond the model's window may be cut; `null`: the caller did not say, and they
+   * may not, where the provider's protocol can express that.
+   */
+  readonly mayTruncate: boolean | null;
+  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  readonly extras: JsonObject;
+}
+
+/**
+ * One endpoint's answer, checked: exactly one vector for each input, in their order, all of one
+ * length.
+ */
+export interface EmbedResult {
+  readonly operation: "embed";
+  readonly vectors: readonly Vector[];
+  /** `null` where the provider did not count. */
+  readonly inputTokens: number | null;
+  /** What the provider calls the model; `null` where it does not say. */
+  readonly model: string | null;
+  /**
+   * The answer is already what the caller's protocol says, to the byte: OpenAI's members, vectors
+   * in order, each with its own index, in the encoding requested.
+   */
+  readonly isVerbatim: boolean;
+}
+
+export interface RerankRequest {
+  readonly query: string;
+  /** At least one. */
+  readonly documents: readonly string[];
+  /** Most results; `null`: all. At least 1. */
+  readonly topN: number | null;
+  /** Longer documents are cut to this by the provider; `null` where the caller did not say. */
+  readonly maxTokensPerDocument: number | null;
+  /**
+   * Whether the provider may cut what is too long for the model; `null`: the caller did not say,
+   * and it may not, where the provider's protocol can express that.
+   */
+  readonly mayTruncate: boolean | null;
+  /**
+   * How early a provider should handle the request, from 0, the first; `null` where the caller did
+   * not say. Only helps.
+   */
+  readonly priority: number | null;
+  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  readonly extras: JsonObject;
+}
+
+export interface RankedDocument {
+  /** Index in the request's list, from 0. */
+  readonly index: number;
+  /** Finite. Models disagree on the range; only the order means something. */
+  readonly score: number;
+}
+
+/**
+ * One endpoint's answer, checked: as many results as were requested, best first, ties by index,
+ * every index once.
+ */
+export interface RerankResult {
+  readonly operation: "rerank";
+  readonly results: readonly RankedDocument[];
+  /** `null` where the provider did not count. */
+  readonly inputTokens: number | null;
+  /** What some providers bill by; `null` where this one does not say. */
+  readonly searchUnits: number | null;
+  readonly model: string | null;
+}
+
+/** Categories in answers to moderations, in the order of OpenAI's specification. */
+export const MODERATION_CATEGORIES = [
+  "harassment",
+  "harassment/threatening",
+  "hate",
+  "hate/threatening",
+  "illicit",
+  "illicit/violent",
+  "self-harm",
+  "self-harm/intent",
+  "self-harm/instructions",
+  "sexual",
+  "sexual/minors",
+  "violence",
+  "violence/graphic",
+] as const;
+export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
+
+/**
+ * A model's own categories → those of callers that they count for; an empty list: callers do not
+ * see the category. Declared in routes.yaml (`moderation_categories`): what one vendor's category
+ * means in another's is for an operator to say, not for code.
+ */
+export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
+
+export type ModerationPart = (
+  | { readonly type: "text"; readonly text: string }
+  /** An address or a data URL, as the caller wrote it. */
+  | { readonly type: "image"; readonly url: string }
+) & {
+  /**
+   * The part as it came, where it has members that only an endpoint of the surface's own protocol
+   * is sent; `null` where it has none.
+   */
+  readonly forwarded: JsonObject | null;
+};
+
+/** What is judged together. */
+export type ModerationInput =
+  | {
+      readonly kind: "text";
+      readonly text: string;
+      /** Written without a list around it. */ readonly isScalar: boolean;
+    }
+  | { readonly kind: "texts"; readonly texts: readonly string[] }
+  | { readonly kind: "parts"; readonly parts: readonly ModerationPart[] };
+
+export interface ModerateRequest {
+  readonly input: ModerationInput;
+  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  readonly extras: JsonObject;
+}
+
+export interface CategoryVerdict {
+  /** `null`: the model does not judge the category. */
+  readonly flagged: boolean | null;
+  /** 0 to 1; `null` where the model does not judge the category. */
+  readonly score: number | null;
+  /** Which kinds of input were judged for it; empty where none was. */
+  readonly appliedTo: readonly ("text" | "image")[];
+}
+
+export interface ModerationVerdict {
+  /** As the provider says it, or where some category is; never false where one is. */
+  readonly flagged: boolean;
+  readonly categories: Readonly<Record<ModerationCategory, CategoryVerdict>>;
+}
+
+/** One endpoint's answer, checked: one verdict for each text, or one for all parts together. */
+export interface ModerateResult {
+  readonly operation: "moderate";
+  readonly verdicts: readonly ModerationVerdict[];
+  readonly id: string | null;
+  readonly model: string | null;
+  readonly inputTokens: number | null;
+  /**
+   * Some category of callers was not judged by the model, and reads as not flagged where the answer
+   * is printed anew.
+   */
+  readonly hasUnjudged: boolean;
+  /** The answer is already what the caller's protocol says, to the byte. */
+  readonly isVerbatim: boolean;
+}
