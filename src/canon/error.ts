@@ -50,9 +50,8 @@ export const ERROR_KINDS = [
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 /**
- * Which endpoints answer with an error: a class of endpoints
- * (`src/http/contract/document/error-rows.ts` has the classes), or the id of one. Ids are lower
- * camel case, classes have underscores or one word.
+ * Endpoints that answer with an error: the id of one (lower camel case), or a class of endpoints
+ * (snake case; `src/http/contract/document/error-rows.ts` has the classes).
  */
 type ErrorAudience = string;
 
