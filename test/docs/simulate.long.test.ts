@@ -151,14 +151,3 @@ it("docs/simulate.md has the help of the command (npm run generate writes it)", 
   if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
   else expect(page).toBe(written);
 });
-
-it("README shows lines that docs/simulate.md shows", () => {
-  const shown = /\$ npm run -s signalbox -- simulate (.*)\n([^]*?)```/.exec(
-    readFileSync(join(ROOT, "README.md"), "utf8"),
-  );
-  const lines = shown?.[2]?.trimEnd().split("\n") ?? [];
-  expect(lines.length).toBeGreaterThan(3);
-  const page = readFileSync(PATH, "utf8").split("\n");
-  expect(lines.filter((line) => !page.includes(line))).toEqual([]);
-  expect(page.some((line) => line.startsWith(`$ signalbox simulate ${shown?.[1]}`))).toBe(true);
-});

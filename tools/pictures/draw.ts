@@ -11,7 +11,10 @@ const STYLE = `
     .note { font-size: 13px; fill: #3a4a59; text-anchor: middle; }
     .label { font-size: 13px; fill: #3a4a59; }
     .head { font-size: 13px; font-weight: 600; fill: #4a5b6b; }
-    .code { font-size: 12px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace; fill: #12202d; }
+    .code { font-size: 12px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace; fill: #12202d; white-space: pre; }
+    .bad { fill: #b3261e; font-weight: 700; }
+    .warn { fill: #8a5a00; font-weight: 700; }
+    .good { fill: #1b6b3a; font-weight: 700; }
     .line { stroke: #33485c; stroke-width: 1.5; fill: none; marker-end: url(#tip); }
     .tip { fill: #33485c; }
     @media (prefers-color-scheme: dark) {
@@ -21,6 +24,9 @@ const STYLE = `
       .core { fill: #1d3a57; stroke: #86b7e6; }
       .stop { fill: #4a2323; stroke: #e69a9a; }
       .title, .code { fill: #eef3f8; }
+      .bad { fill: #ff9d94; }
+      .warn { fill: #f0c067; }
+      .good { fill: #7fd6a2; }
       .note, .label, .head { fill: #c3ced9; }
       .line { stroke: #9fb2c4; }
       .tip { fill: #9fb2c4; }
@@ -89,6 +95,16 @@ export const text = (
   y: number,
   content: string,
 ): string => `<text class="${look}" x="${x}" y="${y}">${escaped(content)}</text>`;
+
+/** A line of a terminal whose status, at its beginning, is coloured. */
+export const terminalLine = (
+  x: number,
+  y: number,
+  colour: "bad" | "warn" | "good",
+  first: string,
+  rest: string,
+): string =>
+  `<text class="code" x="${x}" y="${y}"><tspan class="${colour}">${escaped(first)}</tspan>${escaped(rest)}</text>`;
 
 function escaped(content: string): string {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
