@@ -1,11 +1,205 @@
-import type { DialectFacts } from "../dialects/dialect-facts.ts";
-import type { Declared } from "./authored/declared.ts";
-import { quote } from "./authored/literal-secrets.ts";
-import type { Path } from "./authored/tree.ts";
-import { suggest } from "./findings/suggest.ts";
-import type { RoutesFile } from "./routes-schema.ts";
+import { quote, suggest } from "./authored/literal-secrets.ts";
+import { nodeAt, textOf, type ConfigNode, type Path } from "./authored/tree.ts";
 import type { Report } from "./findings/findings.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
+import type { RoutesFile } from "./routes-schema.ts";
+import type { DialectFacts } from "../dialects/dialect-facts.ts";
+
+/**
+ * Reports every name that points nowhere, apart from those of endpoints and routes, which their own
+ * files follow.
+ */
+export function reportUnknownNames(context: CompileContext): void {
+  reportRegionNames(context);
+  reportReservedNames(context);
+  reportProviderNames(context);
+  for (const id of Object.keys(context.file.workspaces)) reportWorkspaceNames(context, id);
+  reportPolicyNames(context, "initial_mode", "UNKNOWN_POLICY");
+  // Where the file of a policy is deleted, what its promotion required must go on holding for its
+  // end.
+  reportPolicyNames(context, "promotion", "PROMOTION_WITHOUT_POLICY");
+}
+
+function reportPolicyNames(
+  { policies, file, normalised, report }: CompileContext,
+  key: "initial_mode" | "promotion",
+  code: "UNKNOWN_POLICY" | "PROMOTION_WITHOUT_POLICY",
+): void {
+  if (policies === null) return;
+  for (const id of Object.keys(file.policies?.[key] ?? {})) {
+    if (id === "*" || policies.includes(id)) continue;
+    const message = `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`;
+    report.key(code, ["policies", key, id], message, suggest(id, policies));
+  }
+}
+
+function reportRegionNames({ declared, file, report }: CompileContext): void {
+  for (const [group, regions] of Object.entries(file.regions)) {
+    if (!declared.regions.has(group) || regions.includes(group)) continue;
+    const message = `the region group ${quote(group)} has the name of a region that is not in it`;
+    report.key("REGION_AMBIGUOUS", ["regions", group], message);
+  }
+}
+
+/** The tree has refused such keys; these are the names that stand in lists. */
+function reportReservedNames({ file, report }: CompileContext): void {
+  const refuse = (name: string, path: Path): void => {
+    if (Object.hasOwn(Object.prototype, name))
+      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
+  };
+  for (const [index, endpoint] of file.endpoints.entries())
+    refuse(endpoint.id, ["endpoints", index, "id"]);
+  for (const [group, regions] of Object.entries(file.regions)) {
+    for (const [index, region] of regions.entries()) refuse(region, ["regions", group, index]);
+  }
+}
+
+function reportProviderNames(context: CompileContext): void {
+  const { file } = context;
+  for (const [id, provider] of Object.entries(file.providers)) {
+    reportRegion(context, provider.region, ["providers", id, "region"]);
+    reportFlags(context, id);
+  }
+  for (const [index, endpoint] of file.endpoints.entries()) {
+    if (endpoint.region !== undefined)
+      reportRegion(context, endpoint.region, ["endpoints", index, "region"]);
+  }
+}
+
+function reportFlags(context: CompileContext, id: string): void {
+  const { report } = context;
+  const provider = context.file.providers[id];
+  if (provider?.flags === undefined) return;
+  const facts = context.dialect(provider.dialect)?.flags ?? {};
+  const known = Object.keys(facts);
+  const excludes = (flag: string, other: string): boolean =>
+    known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
+  for (const [index, flag] of provider.flags.entries()) {
+    const path = ["providers", id, "flags", index];
+    if (!known.includes(flag)) {
+      const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
+      report.value("UNKNOWN_FLAG", path, message, suggest(flag, known));
+    }
+    const other = provider.flags
+      .slice(0, index)
+      .find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
+    if (other === undefined) continue;
+    const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
+    report.value("FLAGS_CONTRADICTED", path, message);
+  }
+}
+
+/** Rows are in one region; only approvals may name a group. */
+function reportRegion(
+  { declared, normalised, report }: CompileContext,
+  region: string,
+  path: Path,
+): void {
+  if (declared.regions.has(region)) return;
+  if (!declared.regionGroups.has(region)) {
+    report.value(
+      "UNKNOWN_REGION",
+      path,
+      `there is no region ${quote(region)}`,
+      suggest(region, declared.regions),
+    );
+    return;
+  }
+  const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
+  const hint = members === "" ? "" : `name one of its regions: ${members}`;
+  report.value(
+    "UNKNOWN_REGION",
+    path,
+    `${quote(region)} is a region group; a row is in one region`,
+    hint,
+  );
+}
+
+function reportWorkspaceNames(context: CompileContext, id: string): void {
+  const { declared, file, report } = context;
+  const workspace = file.workspaces[id];
+  if (workspace === undefined) return;
+  const where = `workspace ${quote(id)}`;
+  const { routes, providers, regions } = workspace.approve;
+  const path = ["workspaces", id, "approve"];
+  for (const [index, name] of routes.entries()) {
+    checkName(context, "routes", name, [...path, "routes", index], `${where} approves the route`);
+  }
+  for (const [index, name] of providers.entries()) {
+    checkName(
+      context,
+      "providers",
+      name,
+      [...path, "providers", index],
+      `${where} approves the provider`,
+    );
+  }
+  const known = [...declared.regions, ...declared.regionGroups];
+  for (const [index, name] of regions.entries()) {
+    if (known.includes(name)) continue;
+    const message = `${where} approves ${quote(name)}, which is neither a region nor a region group`;
+    report.value("UNKNOWN_REGION", [...path, "regions", index], message, suggest(name, known));
+  }
+  for (const [index, label] of (workspace.labels ?? []).entries()) {
+    checkLabel(context, label, ["workspaces", id, "labels", index], `${where} has the label`);
+  }
+  const moderation = workspace.default_moderation_route;
+  if (moderation === undefined) return;
+  checkName(
+    context,
+    "routes",
+    moderation,
+    ["workspaces", id, "default_moderation_route"],
+    `${where} names the route`,
+  );
+}
+
+/**
+ * Every name that the file declares, rows that the schema refused included: a reference to a broken
+ * row is not a second mistake.
+ */
+interface Declared {
+  readonly providers: ReadonlySet<string>;
+  readonly models: ReadonlySet<string>;
+  readonly endpoints: ReadonlySet<string>;
+  readonly routes: ReadonlySet<string>;
+  readonly regions: ReadonlySet<string>;
+  readonly regionGroups: ReadonlySet<string>;
+  readonly workspaces: ReadonlySet<string>;
+  readonly labels: ReadonlySet<string>;
+}
+
+/** Reads the names off the tree before anything has been taken out of it. */
+export function declaredNames(tree: ConfigNode): Declared {
+  const groups = nodeAt(tree, ["regions"]);
+  const regions =
+    groups?.kind === "map" ? [...groups.members.values()].flatMap(({ node }) => texts(node)) : [];
+  const endpoints = nodeAt(tree, ["endpoints"]);
+  const ids =
+    endpoints?.kind === "list"
+      ? endpoints.items.flatMap((item) => texts(nodeAt(item, ["id"])))
+      : [];
+  return {
+    providers: keys(nodeAt(tree, ["providers"])),
+    models: keys(nodeAt(tree, ["models"])),
+    endpoints: new Set(ids),
+    routes: keys(nodeAt(tree, ["routes"])),
+    regions: new Set(regions),
+    regionGroups: keys(groups),
+    workspaces: keys(nodeAt(tree, ["workspaces"])),
+    labels: new Set(texts(nodeAt(tree, ["vocabulary", "labels"]))),
+  };
+}
+
+function keys(node: ConfigNode | null): ReadonlySet<string> {
+  return new Set(node?.kind === "map" ? node.members.keys() : []);
+}
+
+function texts(node: ConfigNode | null): readonly string[] {
+  if (node?.kind === "list") return node.items.flatMap(texts);
+  const text = textOf(node);
+  return text === null ? [] : [text];
+}
 
 /** What every check may look at. */
 export interface CompileContext {

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { CompiledConfiguration, CompileOptions } from "./compile.ts";
 import type { ConfigurationFiles } from "./load.ts";
-import { restoreTable } from "./table.ts";
+import { restoreTable } from "./compile-table.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */
 const WORKER_FILE = new URL(

@@ -1,30 +1,153 @@
+import { hash } from "node:crypto";
 import type { Diagnostic, Source } from "../canon/diagnostic.ts";
+import { canonicalJson, deepFreeze } from "../canon/json.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { DIALECTS } from "../dialects/table.ts";
-import type { DialectFacts } from "../dialects/dialect-facts.ts";
-import { declaredNames } from "./authored/declared.ts";
-import type { ConfigNode } from "./authored/tree.ts";
-import { type FurtherSources, readTree } from "./read-tree.ts";
+import type { WorkloadIdentity } from "../canon/workload-identity.ts";
+import { normaliseText, readDocument } from "./authored/document.ts";
+import { reportLiteralSecrets } from "./authored/literal-secrets.ts";
 import { readShape } from "./authored/shape.ts";
-import { checkFeatures } from "./checks/features.ts";
-import { checkModels } from "./checks/models.ts";
-import { checkConsole } from "./checks/console.ts";
-import { checkPromotion, checkRequirementsAgree } from "./checks/promotion.ts";
-import { checkPlaceholders, checkProviders, checkSigning } from "./checks/providers.ts";
+import type { ConfigNode } from "./authored/tree.ts";
+import { checkFeatures, checkModels } from "./checks/models.ts";
+import { checkPlaceholders, checkProviders, checkSigning, checkTimes } from "./checks/providers.ts";
 import { checkRegions } from "./checks/regions.ts";
-import { checkRoutes } from "./checks/routes.ts";
-import { checkTimes } from "./checks/times.ts";
-import { checkUsage } from "./checks/usage.ts";
+import { checkRoutes, checkUsage } from "./checks/routes.ts";
+import { checkConsole, checkPromotion, checkRequirementsAgree } from "./checks/settings.ts";
 import { checkWorkspaces } from "./checks/workspaces.ts";
+import { declaredNames, reportUnknownNames, type CompileContext } from "./compile-context.ts";
 import type { RouteCode } from "./findings/codes.ts";
 import { Findings } from "./findings/findings.ts";
+import { mergeOverlay, mergePart } from "./includes.ts";
+import { normalise, type NormalisedRoutes } from "./normalised/normalise.ts";
+import { expandPresets } from "./presets.ts";
+import { resolveEndpoints, type ResolvedEndpoint } from "./resolve/endpoints.ts";
+import { resolveRoutes, type ResolvedContext, type ResolvedRoute } from "./resolve/routes.ts";
 import { resolveWorkloads } from "./resolve/workloads.ts";
-import { normalise } from "./normalised/normalise.ts";
-import { resolveEndpoints } from "./resolve/endpoints.ts";
-import { reportUnknownNames } from "./resolve/names.ts";
-import { resolveRoutes, type ResolvedContext } from "./resolve/routes.ts";
-import type { CompileContext } from "./compile-context.ts";
-import { buildTable } from "./table.ts";
+import type { DialectFacts } from "../dialects/dialect-facts.ts";
+import { DIALECTS } from "../dialects/table.ts";
+
+/**
+ * The third stage: one frozen value, its members always in this order, its rows sorted by id, its
+ * maps without a prototype. The same rows give the same bytes and the same revision, whatever the
+ * file's order, comments or path.
+ */
+function buildTable(
+  normalised: NormalisedRoutes,
+  endpoints: ReadonlyMap<string, ResolvedEndpoint>,
+  routes: ReadonlyMap<string, ResolvedRoute>,
+  workloadIdentity: WorkloadIdentity | undefined,
+): RoutingTable {
+  const { dir, initialMode, promotion, managedBy } = normalised.policies;
+  const content = withoutPrototypes({
+    version: 1 as const,
+    regionGroups: Object.fromEntries(normalised.regionGroups),
+    providers: Object.fromEntries(normalised.providers),
+    models: Object.fromEntries(normalised.models),
+    endpoints: Object.fromEntries([...endpoints].map(([id, { row }]) => [id, row])),
+    routes: Object.fromEntries([...routes].map(([id, { row }]) => [id, row])),
+    workspaces: Object.fromEntries(normalised.workspaces),
+    // Sections are left out where the file has none, so that the revision of such a file is what it
+    // was before there were any.
+    policies: {
+      dir,
+      initialMode,
+      ...(promotion !== undefined && { promotion }),
+      ...(managedBy !== undefined && { managedBy }),
+    },
+    vocabulary: normalised.vocabulary,
+    ...(normalised.console !== undefined && { console: normalised.console }),
+    ...(workloadIdentity !== undefined && { workloadIdentity }),
+  });
+  const { version, ...rows } = content;
+  return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
+}
+
+/**
+ * A table that came from another thread, which has neither frozen objects nor maps without a
+ * prototype.
+ */
+export function restoreTable(table: RoutingTable): RoutingTable {
+  return deepFreeze(withoutPrototypes(table));
+}
+
+/**
+ * The same with rows by id that have no prototype, sorted: nothing but an id can be found in them.
+ */
+function withoutPrototypes<Table extends Omit<RoutingTable, "revision">>(table: Table): Table {
+  const { promotion } = table.policies;
+  const { workloadIdentity } = table;
+  return {
+    ...table,
+    regionGroups: byId(table.regionGroups),
+    providers: byId(table.providers),
+    models: byId(table.models),
+    endpoints: byId(table.endpoints),
+    routes: byId(table.routes),
+    workspaces: byId(table.workspaces),
+    policies: {
+      ...table.policies,
+      initialMode: byId(table.policies.initialMode),
+      ...(promotion !== undefined && { promotion: byId(promotion) }),
+    },
+    ...(workloadIdentity !== undefined && {
+      workloadIdentity: {
+        issuers: byId(workloadIdentity.issuers),
+        rules: byId(workloadIdentity.rules),
+      },
+    }),
+  };
+}
+
+function byId<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string, Row>> {
+  const sorted: Record<string, Row> = Object.create(null);
+  for (const id of Object.keys(rows).toSorted()) {
+    const row = rows[id];
+    if (row !== undefined) sorted[id] = row;
+  }
+  return sorted;
+}
+
+/** The files beside routes.yaml that say something of the table. */
+export interface FurtherSources {
+  /** Included files, sorted by path. */
+  readonly parts?: readonly Source[];
+  /** The overlay of the environment; `null` where none was requested. */
+  readonly overlay?: Source | null;
+  /**
+   * Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml.
+   */
+  readonly keySets?: ReadonlyMap<string, string>;
+}
+
+/**
+ * routes.yaml with what it includes and the overlay upon it, as one tree with its presets followed;
+ * `null` where one of the texts has no meaning to go on with.
+ *
+ * @param presets gets the preset of each provider that names one.
+ */
+export function readTree(
+  source: Source,
+  { parts = [], overlay = null }: FurtherSources,
+  findings: Findings,
+  presets: Map<string, string> = new Map(),
+): ConfigNode | null {
+  const text = normaliseText(source.text);
+  const tree = readDocument(text, findings);
+  reportLiteralSecrets(text, tree, findings);
+  const readFurther = (further: Source): ConfigNode | null => {
+    const names = normaliseText(further.text);
+    const node = readDocument(names, findings, further.path);
+    reportLiteralSecrets(names, node, findings, further.path);
+    return node;
+  };
+  const read = parts.map(readFurther);
+  const upon = overlay === null ? null : readFurther(overlay);
+  if (tree === null || read.includes(null) || (overlay !== null && upon === null)) return null;
+  if (tree.kind !== "map") return tree;
+  for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
+  if (upon !== null) mergeOverlay(tree, upon, findings);
+  for (const [provider, preset] of expandPresets(tree, findings)) presets.set(provider, preset);
+  return tree;
+}
 
 export interface TableOptions extends FurtherSources {
   /**

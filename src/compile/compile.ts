@@ -16,8 +16,7 @@ import {
 } from "../policy/contract/comparisons.ts";
 import { declaredInputSchema } from "../policy/input-schema.ts";
 import type { ComparedPart } from "../policy/toolchain/protocol.ts";
-import { quote } from "./authored/literal-secrets.ts";
-import { suggest } from "./findings/suggest.ts";
+import { quote, suggest } from "./authored/literal-secrets.ts";
 
 export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */

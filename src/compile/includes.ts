@@ -1,10 +1,258 @@
 import { posix } from "node:path";
-import { readDocument, normaliseText } from "./authored/document.ts";
-import { type ConfigNode, nodeAt, type Position, textOf } from "./authored/tree.ts";
+import { normaliseText, readDocument } from "./authored/document.ts";
+import { describeSafely, quote, suggest } from "./authored/literal-secrets.ts";
+import {
+  nodeAt,
+  textOf,
+  type ConfigNode,
+  type ListNode,
+  type MapNode,
+  type Member,
+  type Path,
+  type Position,
+} from "./authored/tree.ts";
 import type { FileTree } from "./file-tree.ts";
 import { Findings } from "./findings/findings.ts";
-import { quote } from "./authored/literal-secrets.ts";
-import { suggest } from "./findings/suggest.ts";
+
+/**
+ * Sections whose rows are named by policies one level further down: several files may speak of
+ * different policies.
+ */
+const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.promotion"]);
+
+/**
+ * Puts an included file's sections into the tree of the file that includes it. What both define is
+ * an error at the second location that names the first: which of the two was meant is unknown.
+ *
+ * @param main gets the members; its own stay where they are.
+ * @param mainFile the path of the file that includes, for messages.
+ */
+export function mergePart(
+  main: MapNode,
+  part: ConfigNode,
+  mainFile: string,
+  findings: Findings,
+): void {
+  if (part.kind !== "map") {
+    const message = "an included file must be a mapping of sections";
+    findings.add(
+      "WRONG_TYPE",
+      part.at,
+      message,
+      "begin it with `providers:`, `routes:` or another section",
+    );
+    return;
+  }
+  for (const [name, member] of part.members) {
+    if (name === "version") checkVersion(member, findings);
+    else if (name === "include") {
+      const message = "an included file cannot include others";
+      findings.add("INCLUDE_NESTED", member.keyAt, message, "name them all in routes.yaml");
+    } else mergeMember(main, name, member, [name], { mainFile, findings });
+  }
+}
+
+/** `version` may stand in an included file or an overlay, for readers; it has to be the same. */
+function checkVersion({ node }: Member, findings: Findings): void {
+  if (node.kind === "scalar" && node.value === 1) return;
+  findings.add(
+    "VERSION_UNSUPPORTED",
+    node.at,
+    "`version` must be 1",
+    "write `version: 1`, or leave it out here",
+  );
+}
+
+/** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
+function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
+  if (path.join(".") !== "policies.dir") return true;
+  findings.add(
+    "SECTION_MISPLACED",
+    member.keyAt,
+    "policies.dir is allowed in routes.yaml only",
+    "move it there",
+  );
+  return false;
+}
+
+interface Merging {
+  readonly mainFile: string;
+  readonly findings: Findings;
+}
+
+function mergeMember(
+  into: MapNode,
+  name: string,
+  member: Member,
+  path: Path,
+  merging: Merging,
+): void {
+  if (!isAllowedHere(path, member, merging.findings)) return;
+  const own = into.members.get(name);
+  const { node } = member;
+  const depth = path.length === 1 || DEEPER.has(path.join("."));
+  if (depth && node.kind === "map" && (own === undefined || own.node.kind === "map")) {
+    const target = own?.node.kind === "map" ? own.node : emptyMap(node.at);
+    if (own === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
+    for (const [key, inner] of node.members)
+      mergeMember(target, key, inner, [...path, key], merging);
+  } else if (own === undefined) into.members.set(name, member);
+  else if (path.length === 1 && own.node.kind === "list" && node.kind === "list")
+    mergeRows(own.node, node, merging);
+  else if (path.length === 1 && own.node.kind !== node.kind) {
+    const kind = own.node.kind === "list" ? "a list" : "a mapping";
+    const message = `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`;
+    merging.findings.add("WRONG_TYPE", node.at, message, "");
+  } else reportTwice(path, own.keyAt, member.keyAt, merging);
+}
+
+function mergeRows(own: ListNode, more: ListNode, merging: Merging): void {
+  const known = new Map(own.items.map((item) => [idOf(item), item.at]));
+  for (const item of more.items) {
+    const id = idOf(item);
+    const first = id === null ? undefined : known.get(id);
+    if (id === null || first === undefined) {
+      own.items.push(item);
+      continue;
+    }
+    reportTwice(["endpoints", id], first, item.at, merging);
+  }
+}
+
+/** The id of a row of `endpoints`; `null` where it has none. */
+function idOf(item: ConfigNode): string | null {
+  return textOf(nodeAt(item, ["id"]));
+}
+
+function reportTwice(
+  path: Path,
+  first: Position,
+  second: Position,
+  { mainFile, findings }: Merging,
+): void {
+  // Two rows of one file are that file's own mistake, which has a code of its own.
+  if (first.file === second.file) {
+    findings.add(
+      "DUPLICATE_ID",
+      second,
+      `${describeSafely(path)} is defined twice in this file`,
+      "keep one of them",
+    );
+    return;
+  }
+  const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
+  const message = `${describeSafely(path)} is defined at ${location} too`;
+  findings.add("INCLUDE_DUPLICATE", second, message, "keep one of the two");
+}
+
+/** A mapping of its own, so that a merge changes no tree but the one that is merged into. */
+function emptyMap(at: Position): MapNode {
+  return { kind: "map", at, members: new Map(), lost: new Set() };
+}
+
+/**
+ * Lays an overlay over the tree. Mappings merge key by key; any other value replaces the one that
+ * is there; `null` removes a key, which has to be there. `endpoints` is a mapping by id in an
+ * overlay, since one row of a list could not be named.
+ *
+ * @param main is changed.
+ */
+export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findings): void {
+  if (overlay.kind !== "map") {
+    const message = "an overlay must be a mapping of sections";
+    findings.add(
+      "WRONG_TYPE",
+      overlay.at,
+      message,
+      "begin it with `providers:`, `routes:` or another section",
+    );
+    return;
+  }
+  for (const [name, member] of overlay.members) {
+    const own = main.members.get(name)?.node;
+    if (name === "version") checkVersion(member, findings);
+    else if (name === "include") {
+      findings.add(
+        "INCLUDE_NESTED",
+        member.keyAt,
+        "an overlay cannot include files",
+        "name them all in routes.yaml",
+      );
+    } else if (name === "endpoints" && own?.kind === "list")
+      overlayEndpoints(own, member, findings);
+    else overlayMember(main, name, member, [name], findings);
+  }
+}
+
+function overlayMember(
+  into: MapNode,
+  name: string,
+  member: Member,
+  path: Path,
+  findings: Findings,
+): void {
+  if (!isAllowedHere(path, member, findings)) return;
+  const own = into.members.get(name);
+  const { node } = member;
+  if (isNull(node)) {
+    if (own === undefined) reportNothing(path, member, [...into.members.keys()], findings);
+    else into.members.delete(name);
+  } else if (own?.node.kind === "map" && node.kind === "map") {
+    for (const [key, inner] of node.members)
+      overlayMember(own.node, key, inner, [...path, key], findings);
+  } else into.members.set(name, member);
+}
+
+function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): void {
+  if (node.kind !== "map") {
+    const message = "endpoints must be a mapping by id in an overlay";
+    findings.add("WRONG_TYPE", node.at, message, "write `endpoints: { ID: { price: … } }`");
+    return;
+  }
+  for (const [id, member] of node.members) {
+    const index = own.items.findIndex((item) => idOf(item) === id);
+    const item = own.items[index];
+    if (isNull(member.node)) {
+      if (item !== undefined) own.items.splice(index, 1);
+      else {
+        const ids = own.items.flatMap((one) => idOf(one) ?? []);
+        reportNothing(["endpoints", id], member, ids, findings);
+      }
+    } else if (member.node.kind !== "map") {
+      findings.add(
+        "WRONG_TYPE",
+        member.node.at,
+        `${describeSafely(["endpoints", id])} must be a mapping, or null`,
+        "",
+      );
+    } else if (item?.kind === "map") {
+      for (const [key, inner] of member.node.members)
+        overlayMember(item, key, inner, ["endpoints", id, key], findings);
+    } else {
+      const named: ConfigNode = { kind: "scalar", at: member.keyAt, value: id };
+      const members = new Map([
+        ...member.node.members,
+        ["id", { keyAt: member.keyAt, node: named }] as const,
+      ]);
+      own.items.push({ ...member.node, members });
+    }
+  }
+}
+
+function reportNothing(
+  path: Path,
+  { keyAt }: Member,
+  known: readonly string[],
+  findings: Findings,
+): void {
+  const hint = suggest(String(path.at(-1)), known);
+  const message = `${describeSafely(path)} does not exist, so null removes nothing`;
+  findings.add("OVERLAY_REMOVES_NOTHING", keyAt, message, hint);
+}
+
+function isNull(node: ConfigNode): boolean {
+  return node.kind === "scalar" && node.value === null;
+}
 
 /**
  * An entry of `include`: names that do not begin with a dot, so that none leads up; `*` stands for

@@ -1,11 +1,11 @@
 import { basename, dirname, posix } from "node:path";
 import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
-import type { FurtherSources } from "./read-tree.ts";
+import type { FurtherSources } from "./compile-table.ts";
 import { Findings } from "./findings/findings.ts";
 import { findFurther, treeOf } from "./includes.ts";
 import { nodeAt, textOf } from "./authored/tree.ts";
-import { POLICY_DIRECTORY } from "./authored/schema-policies.ts";
+import { POLICY_DIRECTORY } from "./authored/schema-use.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";
 
 /** What one compilation reads. */

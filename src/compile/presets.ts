@@ -2,8 +2,7 @@ import type { JsonObject, JsonValue } from "../canon/json.ts";
 import rows from "./presets.json" with { type: "json" };
 import type { RoutingTable } from "../canon/table.ts";
 import type { Findings } from "./findings/findings.ts";
-import { suggest } from "./findings/suggest.ts";
-import { describeSafely, quote } from "./authored/literal-secrets.ts";
+import { describeSafely, quote, suggest } from "./authored/literal-secrets.ts";
 import {
   type ConfigNode,
   type MapNode,

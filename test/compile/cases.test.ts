@@ -2,8 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Diagnostic } from "../../src/canon/diagnostic.ts";
 import { canonicalJson, isJsonObject } from "../../src/canon/json.ts";
-import { FILE_CODES } from "../../src/compile/findings/further-codes.ts";
-import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import { FILE_CODES, ROUTE_CODES } from "../../src/compile/findings/codes.ts";
 import { compileTable, type TableOptions } from "../../src/compile/compile-table.ts";
 import { TEST_DIALECTS } from "./dialects.ts";
 

@@ -1,15 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { looksLikeSecret, quote, redactLine } from "../../src/compile/authored/literal-secrets.ts";
 import {
   compareAreas,
   areaOf,
   hostEvidence,
   modelIdEvidence,
 } from "../../src/compile/checks/regions.ts";
-import { milliseconds } from "../../src/compile/normalised/durations.ts";
+import { milliseconds } from "../../src/compile/normalised/defaults.ts";
 import { editDistance } from "../../src/canon/nearest-name.ts";
-import { suggest } from "../../src/compile/findings/suggest.ts";
+import {
+  looksLikeSecret,
+  quote,
+  redactLine,
+  suggest,
+} from "../../src/compile/authored/literal-secrets.ts";
 
 describe("suggest", () => {
   const known = ["fallbacks", "primary", "title", "on_gap"];

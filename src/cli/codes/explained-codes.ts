@@ -8,7 +8,7 @@ import {
 import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/error-codes.ts";
 import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
 import { ROUTE_CODES } from "../../compile/findings/codes.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { suggest } from "../../compile/authored/literal-secrets.ts";
 import { POLICY_CODES } from "../../policy/codes.ts";
 import { ASSERTION_CODES } from "../../simulate/assertions/codes.ts";
 import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";

@@ -32,7 +32,7 @@ import { sideViews } from "../../simulate/views.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { suggest } from "../../compile/authored/literal-secrets.ts";
 import type { Question } from "../../decide/decide.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
 import { formatLocation } from "./format-explanation.ts";

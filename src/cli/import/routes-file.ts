@@ -1,8 +1,7 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, type Pair } from "yaml";
 import { type Capability, CAPABILITIES, CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { DEFAULT_TIMEOUTS } from "../../compile/normalised/defaults.ts";
-import { milliseconds } from "../../compile/normalised/durations.ts";
+import { DEFAULT_TIMEOUTS, milliseconds } from "../../compile/normalised/defaults.ts";
 import { presetOf } from "../../compile/presets.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { groupOf, OWN } from "./configuration/provider-location.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { suggest } from "../../compile/authored/literal-secrets.ts";
 import { type Preset, PRESET_NAMES, presetOf } from "../../compile/presets.ts";
 import { UsageError } from "../terminal/command-io.ts";
 

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { nearestName } from "../../canon/nearest-name.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { suggest } from "../../compile/authored/literal-secrets.ts";
 import { asTyped } from "./as-typed.ts";
 import { UsageError, type CommandIo } from "./command-io.ts";
 

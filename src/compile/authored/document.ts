@@ -12,7 +12,7 @@ import {
   visit,
 } from "yaml";
 import type { TextFindings } from "../findings/findings.ts";
-import type { TextCode } from "../findings/text-codes.ts";
+import type { TextCode } from "../findings/codes.ts";
 import { quote } from "./literal-secrets.ts";
 import type { ConfigNode, MapNode, Member, Position } from "./tree.ts";
 

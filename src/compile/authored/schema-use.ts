@@ -1,12 +1,17 @@
+import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS } from "../../canon/limits.ts";
-import { BALANCES, OWNER_PATTERN } from "../../canon/table.ts";
+import { OPERATIONS } from "../../canon/operation.ts";
+import { mapSettings } from "../../canon/promotion.ts";
+import { BALANCES, OWNER_PATTERN, ROLES } from "../../canon/table.ts";
+import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
+import { choose, list, object, range, ref, refs, rows, text } from "./schema.ts";
 import {
   DEFAULT_BALANCE,
   DEFAULT_ENVIRONMENTS,
   DEFAULT_MAX_ATTEMPTS,
   DEFAULT_MAX_EJECTED_SHARE,
+  DEFAULT_POLICY_DIRECTORY,
 } from "../normalised/defaults.ts";
-import { choose, list, object, range, ref, refs, text } from "./schema.ts";
 
 /** A row of `routes`. */
 export const route = object(
@@ -209,4 +214,286 @@ export const vocabulary = object(
     ),
     labels: refs("identifier", "Labels of workspaces and keys."),
   },
+);
+
+const POLICY_OR_ALL = text(
+  "^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$",
+  "a policy id in kebab-case, or `*`",
+);
+
+/** A row of `policies.promotion`. */
+const promotion = object(
+  "Requirements of a promotion.",
+  mapSettings("key", {
+    count: ({ maximum, default: value, description }) =>
+      ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
+    flag: ({ default: value, description }) =>
+      ({ type: "boolean", default: value, description }) as const,
+    list: ({ default: value, description }) => ({
+      ...list(description, { $ref: "#/$defs/identifier" }),
+      default: value,
+    }),
+    duration: ({ description }) => ref("soak", description, { default: "none" }),
+  }),
+);
+
+/**
+ * A relative path that stays below its folder: a table must not be able to make the router read
+ * elsewhere.
+ */
+export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
+
+/** The section `policies`. */
+export const policies = object("The folder of the policies, and how they start.", {
+  dir: {
+    ...text(
+      POLICY_DIRECTORY,
+      "a relative path with `/` that stays below the folder of routes.yaml",
+    ),
+    default: DEFAULT_POLICY_DIRECTORY,
+    description: "Folder of the policies, relative to this file.",
+  },
+  initial_mode: {
+    type: "object",
+    description:
+      "Policy id, or `*` for all others, and the mode in which a store starts a policy that it has never seen. Afterwards only a promotion moves it. `*` is `shadow` unless set.",
+    propertyNames: POLICY_OR_ALL,
+    additionalProperties: { enum: ["shadow", "enforce"] },
+  },
+  promotion: {
+    type: "object",
+    description:
+      "Policy id, or `*` for all others, and the requirements of a promotion. A requirement that the policy's own row leaves out is taken from `*`.",
+    propertyNames: POLICY_OR_ALL,
+    additionalProperties: promotion,
+  },
+  managed_by: {
+    ...refs(
+      "identifier",
+      "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and read the summaries of all workspaces. Unless set, no workspace may if there is more than one.",
+    ),
+    minItems: 1,
+  },
+});
+
+/** An origin. Plain http stays on this machine: what it carries could be read or replaced. */
+const HTTPS =
+  "(?:https://[^\\s/?#@]+|http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\])(?::[0-9]{1,5})?)";
+
+const HTTPS_URL = `^${HTTPS}(?:/[^\\s?#]*)?$`;
+
+const CLAIM = text("^[!-~]{1,128}$", "the name of a claim, such as `groups`");
+
+const oidc = object(
+  "The provider of OpenID Connect at which people sign in (authorization code with PKCE). Its redirect URI is `url` with `/console/oidc/callback`.",
+  {
+    label: {
+      ...text("^[^\\u0000-\\u001f]{1,64}$", "1 to 64 characters"),
+      default: "Single sign-on",
+      description: "Text of the button on the sign-in page.",
+    },
+    issuer: {
+      ...text(
+        HTTPS_URL,
+        "an https URL as the provider writes it; plain http is allowed for loopback addresses only",
+      ),
+      description:
+        "The provider's issuer identifier; `/.well-known/openid-configuration` below it is read.",
+    },
+    client_id: {
+      ...text("^[ -~]{1,256}$", "the id that the provider gave this client"),
+      description: "Id of this client at the provider.",
+    },
+    client_secret: ref(
+      "secret",
+      "Secret of this client. Without it the client is a public one, and PKCE alone protects the code.",
+    ),
+    scopes: list(
+      "Scopes to request besides `openid`.",
+      text("^[!#-\\[\\]-~]{1,128}$", "a scope, such as `groups`"),
+    ),
+    groups_claim: {
+      ...CLAIM,
+      default: "groups",
+      description: "Claim of the ID token that lists the person's groups.",
+    },
+    name_claim: {
+      ...CLAIM,
+      description:
+        "Claim of the ID token with the person's name. It is stored with their sessions and approvals; without this key no name is read.",
+    },
+  },
+  ["issuer", "client_id"],
+);
+
+const role = object(
+  "What the members of a group may do.",
+  {
+    group: {
+      ...text("^[^\\u0000-\\u001f]{1,256}$", "1 to 256 characters"),
+      description: "A group as the provider names it in `groups_claim`.",
+    },
+    role: {
+      enum: ROLES,
+      description:
+        "`viewer`: read. `approver`: read, approve policies and withdraw approvals. `operator`: everything that `operations:manage` may. `administrator`: the keys of all workspaces too, as `platform:manage` may; for `workspaces: all` only.",
+    },
+    workspaces: {
+      description: "The workspaces in which they may, or `all`.",
+      ...choose(
+        "string",
+        { enum: ["all"] },
+        { ...refs("identifier", "Ids of workspaces."), minItems: 1 },
+      ),
+    },
+  },
+  ["group", "role", "workspaces"],
+);
+
+/** The section `console`. */
+export const consoleSection = object(
+  "The operators' page: who may sign in, and for how long.",
+  {
+    url: {
+      ...text(
+        `^${HTTPS}$`,
+        "an https origin without a path; plain http is allowed for loopback addresses only",
+      ),
+      description:
+        "Origin at which browsers reach the console. With https, cookies are sent over TLS only.",
+    },
+    idle: ref("duration", "A session ends when it has not been used for so long; at least 5m.", {
+      default: "30m",
+    }),
+    absolute: ref("duration", "A session ends so long after the sign-in; at most 720h.", {
+      default: "12h",
+    }),
+    oidc,
+    roles: {
+      type: "array",
+      description:
+        "What groups of the provider may do. People in none of these groups cannot sign in.",
+      items: role,
+    },
+  },
+  ["url"],
+);
+
+const URL_MESSAGE =
+  "an https URL without a query; plain http is allowed for loopback addresses only";
+
+const issuer = object(
+  "Who signs the JWTs of workloads: a Kubernetes cluster, a cloud, a CI system. Its keys come from `jwks_uri`, from `jwks_file`, or else by discovery: from `/.well-known/openid-configuration` below `issuer`.",
+  {
+    issuer: {
+      ...text("^[!-~]{1,512}$", "the claim `iss` of its tokens, without spaces"),
+      description: "The claim `iss` of its tokens, exactly as they have it.",
+    },
+    jwks_uri: {
+      ...text(HTTPS_URL, URL_MESSAGE),
+      description: "URL of its public keys (JWK Set, RFC 7517 section 5).",
+    },
+    jwks_file: ref(
+      "path",
+      "File with its public keys, below the folder of routes.yaml, for an issuer that the router cannot reach. It is read at start and reload.",
+    ),
+    network: {
+      enum: ["public", "private"],
+      default: "public",
+      description:
+        "Where its keys may be fetched: with `private` also from private addresses and this machine.",
+    },
+  },
+  ["issuer"],
+);
+
+const claimValue = text(
+  "^(?=.*[^*])[^\\u0000-\\u001f]{1,512}$",
+  "the value of a claim, of which `*` is a part at most",
+);
+
+const scalar = choose("string", claimValue, { type: ["string", "boolean", "integer"] });
+
+const rule = object(
+  "Workloads whose JWT matches get a token of the workspace, and no key. A JWT that two rules match gets none.",
+  {
+    issued_by: ref("identifier", "Id under `issuers`."),
+    audience: {
+      ...text("^[!-~]{1,512}$", "one value of the claim `aud`, without spaces"),
+      description: "A value that the claim `aud` must have. Take one that only Signalbox accepts.",
+    },
+    claims: {
+      type: "object",
+      description:
+        "Claims that the JWT must have; all must match. A name that begins with `/` is a JSON pointer. A value is compared exactly; `*` in a text stands for at least one character other than `/` and `:`. A list means: one of them.",
+      minProperties: 1,
+      maxProperties: 16,
+      propertyNames: text(
+        "^[!-~]{1,256}$",
+        "the name of a claim, such as `sub`, or a JSON pointer, such as `/kubernetes.io/namespace`",
+      ),
+      additionalProperties: choose(
+        "array",
+        { type: "array", items: scalar, minItems: 1, maxItems: 64, uniqueItems: true },
+        scalar,
+      ),
+    },
+    workspace: ref("identifier", "Workspace of the tokens."),
+    scopes: {
+      ...list("Scopes that a token may have, and has unless it is requested with fewer.", {
+        enum: WORKLOAD_SCOPES,
+      }),
+      minItems: 1,
+      default: ["inference"],
+    },
+    operations: {
+      ...list("Operations that a token may be for. All unless set.", { enum: OPERATIONS }),
+      minItems: 1,
+    },
+    routes: {
+      ...refs(
+        "name",
+        "Routes that a token may be for. All that the workspace approves unless set.",
+      ),
+      minItems: 1,
+    },
+    lifetime: ref(
+      "duration",
+      `Longest life of a token, ${TOKEN_LIFETIME.minimum / 60}m to ${TOKEN_LIFETIME.maximum / 60}m. No token outlives the JWT.`,
+      { default: "15m" },
+    ),
+    environment: ref(
+      "identifier",
+      "Value of `vocabulary.environments` that policies read of the caller.",
+      {
+        default: DEFAULT_KEY_ENVIRONMENT,
+      },
+    ),
+    workload: ref(
+      "identifier",
+      "Value of `vocabulary.workloads` that policies read of the caller.",
+    ),
+    owner: {
+      ...text(
+        OWNER_PATTERN,
+        "an owner, such as group:payments or an address, up to 128 characters without spaces",
+      ),
+      description: "Owner of the caller, as of a key.",
+    },
+    labels: refs(
+      "identifier",
+      "Values of `vocabulary.labels` that policies read of the caller, as of a key.",
+    ),
+  },
+  ["issued_by", "audience", "claims", "workspace"],
+);
+
+/** The section `workload_identity`. */
+export const workloadIdentity = object(
+  "Tokens for workloads that hold no key: their platform's JWT is exchanged (RFC 8693).",
+  {
+    issuers: rows("Issuers of JWTs, by id.", { $ref: "#/$defs/identifier" }, issuer),
+    rules: rows("Which workloads get a token, by id.", { $ref: "#/$defs/identifier" }, rule),
+  },
+  ["issuers", "rules"],
 );

@@ -1,9 +1,182 @@
-import type { ModelRow, ProviderRow } from "../../canon/table.ts";
+import type { ModelRow, ProviderRow, WorkspaceRow } from "../../canon/table.ts";
 import { quote } from "../authored/literal-secrets.ts";
-import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
-import type { ResolvedContext } from "../resolve/routes.ts";
+import type { Path } from "../authored/tree.ts";
 import type { CompileContext } from "../compile-context.ts";
-import { checkEmbeddingModel } from "./embeddings.ts";
+import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
+import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
+
+/**
+ * What a model that embeds must say, and one that does not must not: lengths, the usual one of
+ * them, and its window.
+ */
+function checkEmbeddingModel({ report }: CompileContext, model: ModelRow): void {
+  const { id, dimensions, defaultDimensions, contextWindow } = model;
+  const path = ["models", id];
+  if (!model.operations.includes("embed")) {
+    if (dimensions.length === 0 && defaultDimensions === null) return;
+    const [member, key] =
+      dimensions.length > 0 ? ["dimensions", "them"] : ["default_dimensions", "it"];
+    const message = `model ${quote(id)} lists \`${member}\` but does not embed`;
+    const hint = `remove ${key}, or add \`embed\` to its operations`;
+    report.key("DIMENSIONS_MISMATCH", [...path, member], message, hint);
+    return;
+  }
+  if (dimensions.length === 0) {
+    const message = `model ${quote(id)} embeds but lists no \`dimensions\``;
+    report.key(
+      "DIMENSIONS_MISMATCH",
+      path,
+      message,
+      "add `dimensions: [1536]` with the lengths it makes",
+    );
+  } else if (defaultDimensions !== null && !dimensions.includes(defaultDimensions)) {
+    const message = `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`;
+    const hint = "add it to `dimensions`, or use one of them";
+    report.value("DIMENSIONS_MISMATCH", [...path, "default_dimensions"], message, hint);
+  }
+  if (contextWindow === null) {
+    const message = `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`;
+    report.key(
+      "CONTEXT_WINDOW_MISSING",
+      path,
+      message,
+      "add `context_window` with the tokens that one input may have",
+    );
+  }
+}
+
+/**
+ * A route that embeds against the vector lengths and the context window that a workspace approves.
+ */
+export function checkEmbedding(
+  context: CompileContext,
+  { id, approve }: WorkspaceRow,
+  route: ResolvedRoute,
+  path: Path,
+): void {
+  if (!route.row.operations.includes("embed")) return;
+  const model = context.normalised.models.get(route.primary.row.model);
+  if (model === undefined) return;
+  const approves = `workspace ${quote(id)} approves route ${quote(route.row.id)}`;
+  const { dimensions, contextWindow } = model;
+  if (dimensions.length > 0 && !dimensions.some((length) => approve.dimensions.includes(length))) {
+    const message = `${approves} but none of its vector lengths: ${dimensions.join(", ")}`;
+    context.report.value(
+      "DIMENSIONS_NOT_APPROVED",
+      path,
+      message,
+      "add one to `approve.dimensions`",
+    );
+  }
+  if (
+    contextWindow !== null &&
+    (approve.contextWindow === null || approve.contextWindow < contextWindow)
+  ) {
+    const message = `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`;
+    const hint = `set \`approve.context_window\` to ${contextWindow} or more`;
+    context.report.value("CONTEXT_NOT_APPROVED", path, message, hint);
+  }
+}
+
+/** Lengths that a workspace approves and no model makes. */
+export function checkApprovedLengths(
+  { file, normalised, report }: CompileContext,
+  { id }: WorkspaceRow,
+): void {
+  const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
+  for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
+    if (made.has(length)) continue;
+    const message = `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`;
+    const hint =
+      made.size === 0
+        ? "no model embeds: remove it"
+        : `models make: ${[...made].toSorted((left, right) => left - right).join(", ")}`;
+    report.value(
+      "UNKNOWN_DIMENSION",
+      ["workspaces", id, "approve", "dimensions", index],
+      message,
+      hint,
+    );
+  }
+}
+
+/** What model and provider rows say about wire protocols, against the protocols that serve them. */
+export function checkFeatures(context: ResolvedContext): void {
+  for (const model of context.normalised.models.values()) {
+    const serving = [...context.endpoints.values()].filter(({ row }) => row.model === model.id);
+    if (serving.length > 0) checkModel(context, model, serving);
+  }
+  for (const provider of context.normalised.providers.values()) {
+    checkApiVersion(context, provider);
+    if (provider.betas.length === 0 || context.dialect(provider.dialect)?.takesBetas !== false)
+      continue;
+    const message = `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`;
+    context.report.value(
+      "BETA_FLAGS_UNUSED",
+      ["providers", provider.id, "beta_flags"],
+      message,
+      "remove them",
+    );
+  }
+}
+
+/** An unused version misleads, and a flag without the version that it needs fails at every call. */
+function checkApiVersion(
+  context: CompileContext,
+  { id, dialect, apiVersion, flags }: ProviderRow,
+): void {
+  const facts = context.dialect(dialect);
+  if (facts === undefined) return;
+  if (apiVersion !== null && facts.takesApiVersion !== true) {
+    const message = `provider ${quote(id)} has an \`api_version\`, which requests of its dialect \`${dialect}\` do not carry`;
+    context.report.value(
+      "API_VERSION_UNUSED",
+      ["providers", id, "api_version"],
+      message,
+      "remove it",
+    );
+  }
+  const demanding = flags.find((flag) => facts.flags[flag]?.demandsApiVersion === true);
+  if (apiVersion !== null || demanding === undefined) return;
+  const message = `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``;
+  const hint = "add `api_version`, such as `2024-10-21`";
+  context.report.value("API_VERSION_MISSING", ["providers", id, "flags"], message, hint);
+}
+
+function checkModel(
+  context: CompileContext,
+  model: ModelRow,
+  serving: readonly ResolvedEndpoint[],
+): void {
+  for (const [member, list] of [
+    ["accepts", "optional"],
+    ["refuses", "features"],
+  ] as const) {
+    for (const [index, feature] of (context.file.models[model.id]?.[member] ?? []).entries()) {
+      const known = serving.some(
+        ({ facts }) => facts[list].includes(feature) || facts.optional.includes(feature),
+      );
+      if (known) continue;
+      const message = `model ${quote(model.id)} ${member} ${feature}, which no dialect of its endpoints ${member === "accepts" ? "leaves to its models" : "has"}`;
+      context.report.value(
+        "FEATURE_UNREACHABLE",
+        ["models", model.id, member, index],
+        message,
+        "remove it",
+      );
+    }
+  }
+  const signing = serving.find(({ facts }) => facts.signs);
+  if (
+    signing !== undefined &&
+    model.capabilities.includes("reasoning") &&
+    model.signatureFamily === null
+  ) {
+    const message = `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`;
+    const hint = "name the family; models that can read each other's reasoning share one";
+    context.report.key("SIGNATURE_FAMILY_MISSING", ["models", model.id], message, hint);
+  }
+}
 
 /** Models against themselves and against the dialects that carry them. */
 export function checkModels(context: ResolvedContext): void {

@@ -7,8 +7,7 @@ import {
   valuePosition,
 } from "../authored/tree.ts";
 import type { CodeFacts } from "../../canon/diagnostic.ts";
-import { ROUTE_CODES, type RouteCode } from "./codes.ts";
-import type { TextCode } from "./text-codes.ts";
+import { ROUTE_CODES, type RouteCode, type TextCode } from "./codes.ts";
 
 /** Takes what is wrong with the text of any file of ours, whatever else its own codes say. */
 export interface TextFindings {

@@ -7,11 +7,10 @@ import {
   type WorkloadRule,
 } from "../../canon/workload-identity.ts";
 import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
-import { describeSafely, quote } from "../authored/literal-secrets.ts";
 import type { Path } from "../authored/tree.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
-import { suggest } from "../findings/suggest.ts";
-import { milliseconds } from "../normalised/durations.ts";
+import { describeSafely, quote, suggest } from "../authored/literal-secrets.ts";
+import { milliseconds } from "../normalised/defaults.ts";
 import type { AuthoredWorkloads } from "../routes-schema.ts";
 import { createPublicKey } from "node:crypto";
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";

@@ -1,8 +1,7 @@
 import { REASONS } from "../../canon/reasons.ts";
-import { quote } from "../../compile/authored/literal-secrets.ts";
 import type { Path } from "../../compile/authored/tree.ts";
 import type { ReportOf } from "../../compile/findings/findings.ts";
-import { suggest } from "../../compile/findings/suggest.ts";
+import { quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import type { OfSides } from "../sample-request.ts";
 import type {
   CaseRequest,

@@ -1,6 +1,6 @@
 import { error, type CodeFacts } from "../../canon/diagnostic.ts";
 import { FindingsOf } from "../../compile/findings/findings.ts";
-import { TEXT_CODES } from "../../compile/findings/text-codes.ts";
+import { TEXT_CODES } from "../../compile/findings/codes.ts";
 
 /**
  * Every finding that reading an assertions file can make; `docs/diagnostics.md` has those that

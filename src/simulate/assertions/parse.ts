@@ -1,7 +1,7 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import { normaliseText, readDocument } from "../../compile/authored/document.ts";
 import { reportLiteralSecrets, quote } from "../../compile/authored/literal-secrets.ts";
-import { type Complaints, pathOf, reportShapeError } from "../../compile/authored/shape-errors.ts";
+import { pathOf, reportShapeError, type Complaints } from "../../compile/authored/shape.ts";
 import {
   type ConfigNode,
   keyPosition,

@@ -6,7 +6,7 @@ import {
   type Member,
   type Position,
 } from "../../compile/authored/tree.ts";
-import { readTree } from "../../compile/read-tree.ts";
+import { readTree } from "../../compile/compile-table.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
 import type { SideLocation } from "../report/location.ts";

@@ -1,4 +1,4 @@
-import { readTree } from "../../compile/read-tree.ts";
+import { readTree } from "../../compile/compile-table.ts";
 import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";

@@ -16,7 +16,7 @@ import { importConfiguration } from "../../../src/cli/import/import.ts";
 import { runCommand } from "../../keys/command.ts";
 import { TEST_CACHE_FOLDER } from "../../support/cache.ts";
 import { duration } from "../../../src/cli/import/routes-file.ts";
-import { milliseconds } from "../../../src/compile/normalised/durations.ts";
+import { milliseconds } from "../../../src/compile/normalised/defaults.ts";
 
 let folder = "";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FILE_CODES } from "../../../src/compile/findings/further-codes.ts";
+import { FILE_CODES } from "../../../src/compile/findings/codes.ts";
 import { CLEAN } from "../base.ts";
 import { compileFiles, FILE_SAMPLES, lines, SPLIT } from "./samples.ts";
 
