@@ -1,7 +1,6 @@
 import { IncomingMessage, ServerResponse, type IncomingHttpHeaders } from "node:http";
 import { Socket } from "node:net";
 import { Dispatcher } from "undici";
-import { planExchange, upstreamFor } from "../../src/dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayOutcome } from "../../src/dispatch/attempt.ts";
 import { relayPlan } from "../../src/dispatch/relay-plan.ts";
 import { arrangedPlan } from "../../src/dispatch/arrange.ts";
@@ -16,7 +15,7 @@ import { Capacity } from "../../src/http/capacity.ts";
 import { NodeAnswer } from "../../src/http/node-answer.ts";
 import { readBody } from "../../src/http/read-body.ts";
 import { Recorder } from "../../src/http/recorder.ts";
-import { answerContext, prepareTranslations, targetOf } from "../../src/http/translation.ts";
+import { exchangePlans, prepareTranslations } from "../../src/http/translation.ts";
 import { STAGES, type StageName } from "./budgets.ts";
 import type { StartedRouter } from "./started-router.ts";
 
@@ -139,52 +138,43 @@ export async function makeStages(
     evidence: { begin: () => ({ needed: NOTHING }), settle: NOTHING },
   };
   const newRecorder = (): Recorder =>
-    new Recorder(unrecorded, endpoint.operation, runtime.newRequestId(), null, headers);
+    new Recorder(unrecorded, snapshot, endpoint.operation, runtime.newRequestId(), null, headers);
   const common = commonHeaders(runtime.newRequestId(), null, []);
   const call: InferenceCall = {
     runtime,
     endpoint,
-    validate,
-    capacity,
     incoming,
     response: new ServerResponse(incoming),
     snapshot,
     requestId: runtime.newRequestId(),
     common,
     recorder: newRecorder(),
+    identity,
+    bounds: { deadline: Infinity, maxAttempts: 4, maxBatchSize: null },
     stops: stopsOf(runtime, identity),
   };
-  const deadline = Infinity;
+  call.recorder.caller = identity;
   const dispatcher = new AnsweringDispatcher();
   const stubbed = new Map(
     [...connections].map(([id, connection]) => [id, { ...connection, dispatcher }]),
   );
   const recording = { result: Promise.resolve(null), needed: NOTHING };
-  const dispatch = (): Promise<RelayOutcome> =>
-    relayPlan(
+  const dispatch = (): Promise<RelayOutcome> => {
+    const arranged = arrangedPlan(runtime, prepared.decision, route, request, headers);
+    return relayPlan(
       {
         request,
-        ...arrangedPlan(runtime, prepared.decision, route, request, headers),
+        ...arranged,
         endpoints: runtime.endpoints,
         callTracer: null,
-        exchangePlanFor: (candidate) => {
-          const target = targetOf(decider.table, candidate.endpoint);
-          const context = answerContext(
-            request,
-            call.requestId,
-            candidate.endpoint,
-            target.model.signatureFamily,
-          );
-          const options = {
-            surface,
-            request,
-            prepared: null,
-            route,
-            edits: decision.edits,
-            context,
-          };
-          return planExchange(options, target, upstreamFor("generate", candidate.endpoint.dialect));
-        },
+        exchangePlans: exchangePlans(
+          decider.table,
+          request,
+          route,
+          prepared,
+          arranged.plan,
+          call.requestId,
+        ),
         connections: stubbed,
         deadline: performance.now() + 60_000,
         maxAttempts: 4,
@@ -195,10 +185,11 @@ export async function makeStages(
         countsTokens: true,
         recording,
         answerHeaders: (candidate, attempt, known) =>
-          call.recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
+          call.recorder.answerHeaders(route.id, [candidate], attempt, known),
       },
       CLIENT,
     );
+  };
   const outcome = await dispatch();
   const answerHeaders = [
     "content-type",
@@ -232,10 +223,9 @@ export async function makeStages(
       );
     },
     limits: async () => {
-      const taking = admitToLimits(call, identity, request, prepared.decision, {
+      const taking = admitToLimits(call, request, prepared.decision, {
         bytes: bytes.length,
         calls: 1,
-        deadline,
       });
       const admission = taking instanceof Promise ? await taking : taking;
       if ("code" in admission) throw new Error("bench: beyond a limit");
@@ -245,7 +235,8 @@ export async function makeStages(
     record: async () => {
       const recorder = newRecorder();
       recorder.read(bytes.length);
-      recorder.decided(snapshot, identity, request, decision, performance.now() + 60_000).needed();
+      recorder.caller = identity;
+      recorder.decided({ request, decision }, performance.now() + 60_000).needed();
       recorder.dispatched();
       recorder.relayed(outcome, ANSWER.length, { estimated: false, cost: 2_000 });
       recorder.close();
@@ -258,7 +249,7 @@ export async function makeStages(
       client.onClose(NOTHING);
       client.onDrain(NOTHING);
       const [candidate] = decision.plan;
-      const own = call.recorder.answerHeaders(snapshot, route.id, [candidate], 1, {
+      const own = call.recorder.answerHeaders(route.id, [candidate], 1, {
         edits: 0,
         stripped: [],
         dropped: [],

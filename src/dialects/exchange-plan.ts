@@ -40,7 +40,8 @@ export interface ExchangePlan {
   readonly path: string;
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
-  readonly body: string;
+  /** Prints the body. Late: most candidates of a plan are never called. */
+  readonly body: () => string;
   readonly translated: boolean;
   readonly stripped: readonly string[];
   /** What was changed besides. */
@@ -116,7 +117,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
     return {
       path: open.path,
       headers: open.headers,
-      body: JSON.stringify(open.body),
+      body: () => JSON.stringify(open.body),
       translated: open.translated,
       stripped: open.stripped,
       edits: open.edits,
@@ -132,7 +133,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
   return {
     path: host.path,
     headers: host.headers,
-    body: JSON.stringify(host.body),
+    body: () => JSON.stringify(host.body),
     translated: open.translated,
     stripped: [...open.stripped, ...host.stripped],
     edits: open.edits,

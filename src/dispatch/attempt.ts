@@ -119,8 +119,8 @@ export const ABANDONED = notTried("abandoned");
 export interface Recording {
   /**
    * Resolves with `null` when the decision is on disk; nothing may be sent to the client before.
-   * Where it resolves with an error nothing is sent at all, calls are given up, and the outcome is
-   * `failed` without an error. Never rejects.
+   * Where it resolves with an error no answer is sent, calls are given up, and the outcome is
+   * `failed` with that error. Never rejects.
    */
   readonly result: Promise<ServiceError | null>;
   /** An answer waits: the decision is written now. */
@@ -130,8 +130,8 @@ export interface Recording {
 /** One request to be answered by the first candidate of its plan that can. */
 export interface RelayJob extends WalkJob {
   readonly request: InferenceRequest;
-  /** The way to a candidate. */
-  readonly exchangePlanFor: (candidate: Candidate) => ExchangePlan;
+  /** Endpoint id → how to call it and how to read its answer; for every candidate. */
+  readonly exchangePlans: ReadonlyMap<string, ExchangePlan>;
   /**
    * The request's tokens count against a limit: a stream whose client disconnects is read on for a
    * moment, until the provider reports its count.

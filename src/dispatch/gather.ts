@@ -22,7 +22,8 @@ export interface GatherJob extends WalkJob {
   readonly callersBody: JsonObject;
   /** The wire protocol of the caller. */
   readonly ownDialect: string;
-  readonly targetOf: (candidate: Candidate) => Target;
+  /** By endpoint id. */
+  readonly targets: ReadonlyMap<string, Target>;
   /**
    * Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times as
    * many.
@@ -157,14 +158,16 @@ export class Gathering {
   }
 
   #walkOf(part: UnaryPart, index: number): PlanWalk<PartAnswer> {
-    const { callersBody, deadline, ownDialect, targetOf, maxAnswerBytes } = this.#job;
+    const { callersBody, deadline, ownDialect, targets, maxAnswerBytes } = this.#job;
     const siblings = this.#siblings;
     return new PlanWalk<PartAnswer>(
       this.#job,
       {
         prepare: (candidate, connection) => {
           const translated = candidate.endpoint.dialect !== ownDialect;
-          const call = part.callTo(targetOf(candidate));
+          const target = targets.get(candidate.endpoint.id);
+          if (target === undefined) throw new Error("gather: a candidate without its rows");
+          const call = part.callTo(target);
           const most = maxAnswerBytes;
           return new UnaryAttempt(
             candidate,

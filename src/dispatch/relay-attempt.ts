@@ -95,7 +95,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
         exchangePlan.headers.length === 0
           ? connection.headers
           : [...connection.headers, ...exchangePlan.headers],
-      body: exchangePlan.body,
+      body: exchangePlan.body(),
       timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
       deadline: job.deadline,
       awaitsOutput: job.request.shape.stream,

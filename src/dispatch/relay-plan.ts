@@ -36,6 +36,8 @@ class RelayRun implements Calls<RelayedAnswer> {
   #edits: EditSet = NO_EDITS;
   /** The decision is on disk. */
   #isDurable = false;
+  /** The decision could not be recorded in time. */
+  #unrecorded: ServiceError | null = null;
   /** The latest; one that has ended ignores `resume`. */
   #attempt: RelayAttempt | null = null;
 
@@ -45,7 +47,7 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#walk = new PlanWalk(job, this);
     if (client.closed) this.#walk.stop("client_closed", "end");
     void job.recording.result.then((error) => {
-      // The decision is not on disk in time: no other provider is called.
+      this.#unrecorded = error;
       if (error !== null) return this.#walk.stop("abandoned", "end");
       this.#isDurable = true;
       this.#attempt?.becomeDurable();
@@ -71,7 +73,8 @@ class RelayRun implements Calls<RelayedAnswer> {
   }
 
   prepare(candidate: Candidate, connection: Connection): RelayAttempt {
-    const plan = this.#job.exchangePlanFor(candidate);
+    const plan = this.#job.exchangePlans.get(candidate.endpoint.id);
+    if (plan === undefined) throw new Error("relay: a candidate without an exchange plan");
     this.#stripped = union(this.#stripped, plan.stripped);
     this.#dropped = union(this.#dropped, plan.dropped);
     this.#edits |= plan.edits;
@@ -103,7 +106,7 @@ class RelayRun implements Calls<RelayedAnswer> {
     if (stopped?.cause === "client_closed")
       return this.#outcome("client_closed", null, reason, end);
     if (failure !== null || stopped?.cause === "abandoned")
-      return this.#outcome("failed", null, reason, end);
+      return this.#outcome("failed", this.#unrecorded, reason, end);
     const isIncomplete = finish !== null && INCOMPLETE_REASONS.has(finish);
     return this.#outcome(isIncomplete ? "incomplete" : "completed", null, null, end);
   }
@@ -117,13 +120,8 @@ class RelayRun implements Calls<RelayedAnswer> {
     const reason = stopped?.ended ?? null;
     if (stopped?.cause === "client_closed")
       return this.#outcome("client_closed", null, reason, null);
-    if (stopped?.cause === "abandoned") return this.#outcome("failed", null, reason, null);
-    return this.#outcome(
-      "failed",
-      reason === null ? failureError(this.#walk.failed) : stoppedError(reason),
-      reason,
-      null,
-    );
+    const error = reason === null ? failureError(this.#walk.failed) : stoppedError(reason);
+    return this.#outcome("failed", this.#unrecorded ?? error, reason, null);
   }
 
   #outcome(

@@ -3,7 +3,7 @@ import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
-import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
+import type { AttemptReport, Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import {
   effectiveLimits,
   type LimitCode,
@@ -37,7 +37,7 @@ import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.t
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/error-codes.ts";
 import type { TokenUsage } from "../canon/generate/event.ts";
-import type { RoutingTable } from "../canon/table.ts";
+import type { RoutingTable, RouteRow } from "../canon/table.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -107,6 +107,14 @@ export interface Admission {
   readonly end: () => void;
 }
 
+/** A request that may be sent to providers. */
+export interface AdmittedRequest {
+  readonly request: InferenceRequest;
+  readonly route: RouteRow;
+  readonly recording: Recording;
+  readonly admission: Admission;
+}
+
 type Estimator = (candidates: readonly Candidate[]) => Estimate;
 
 /** Of a request that nothing limits. */
@@ -146,21 +154,16 @@ interface LimitedDecision extends Pick<RouteDecision, "edits"> {
  * a provider. At once where enough is at hand. What is left goes into the headers of the answer,
  * and of the refusal.
  *
- * @param bytes of the body. @param calls that the request is cut into. @param deadline on the clock
- * of `performance.now()`.
+ * @param bytes of the body. @param calls that the request is cut into.
  */
 export function admitToLimits(
   call: InferenceCall,
-  identity: Identity,
   request: InferenceRequest,
   { plan, edits }: LimitedDecision,
-  {
-    bytes,
-    calls,
-    deadline,
-  }: { readonly bytes: number; readonly calls: number; readonly deadline: number },
+  { bytes, calls }: { readonly bytes: number; readonly calls: number },
 ): Admission | ServiceError | Promise<Admission | ServiceError> {
   const { quotas } = call.runtime;
+  const { deadline } = call.bounds;
   const { models } = call.snapshot.decider.table;
   const { body, reader, shape } = request;
   const estimateFor: Estimator = (candidates) =>
@@ -169,7 +172,7 @@ export function admitToLimits(
       candidates.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
     );
   if (quotas === undefined) return unlimited(estimateFor, plan);
-  const subjects = limitedSubjects(call.snapshot.decider.table, identity);
+  const subjects = limitedSubjects(call.snapshot.decider.table, call.identity);
   if (subjects.length === 0) return unlimited(estimateFor, plan);
   const estimate = estimateFor(plan);
   const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());

@@ -251,16 +251,14 @@ export function boundWriting(response: ServerResponse, writeTime: number): void 
  * unread, has not been completed. Until then the request holds what it has taken: its memory is not
  * free.
  */
-export function untilDelivered(
+export async function untilDelivered(
   outcome: RelayOutcome,
   client: NodeAnswer,
-): RelayOutcome | Promise<RelayOutcome> {
+): Promise<RelayOutcome> {
   const { terminal } = outcome;
   if (outcome.error !== null || terminal === "client_closed") return outcome;
-  const toEnd = (isWhole: boolean): RelayOutcome =>
-    isWhole || terminal === "failed" ? outcome : { ...outcome, terminal: "client_closed" };
-  const isWhole = client.delivered();
-  return isWhole instanceof Promise ? isWhole.then(toEnd) : toEnd(isWhole);
+  const isWhole = await client.delivered();
+  return isWhole || terminal === "failed" ? outcome : { ...outcome, terminal: "client_closed" };
 }
 
 function ignore(): void {}

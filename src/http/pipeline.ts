@@ -1,214 +1,209 @@
-import { callKindOf } from "../canon/operation.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
-import type { Identity } from "../canon/identity.ts";
+import { callKindOf } from "../canon/operation.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
-import type { Surface } from "../dialects/dialect.ts";
-import { planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
 import { refusedKind } from "../dialects/fields.ts";
-import type { Recording } from "../dispatch/attempt.ts";
-import { relayPlan } from "../dispatch/relay-plan.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
+import { relayPlan } from "../dispatch/relay-plan.ts";
+import { stopsOf } from "../dispatch/stop-order.ts";
+import { admitToLimits, callerBudget, NO_ROUTE, type AdmittedRequest } from "./admission.ts";
+import { answerUnary } from "./answer-unary.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
 import {
-  readBounds,
-  type Bounds,
   commonHeaders,
+  readBounds,
   readClientRequestId,
   readProtocolHeaders,
   waitError,
 } from "./heads.ts";
-import { stopsOf } from "../dispatch/stop-order.ts";
-import { admitToLimits, callerBudget, NO_ROUTE, type Admission } from "./admission.ts";
+import {
+  endOf,
+  refused,
+  type Arrival,
+  type InferenceCall,
+  type RequestEnd,
+  type ServedInference,
+} from "./inference-call.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
 import { Recorder } from "./recorder.ts";
 import { mustPrecedeCalls, onDisk } from "./request-recording.ts";
 import { internalError, sendError } from "./send.ts";
 import {
-  answerContext,
+  exchangePlans,
+  openUnary,
   prepareTranslations,
-  targetOf,
   type TranslatableDecision,
 } from "./translation.ts";
-import { answerUnary } from "./unary/answer-unary.ts";
-import type { InferenceCall, ServedInference } from "./inference-call.ts";
 
 /**
- * One inference request, from its first byte to its last: who calls, what it requests, where it may
- * go, what came back, what is recorded. Start reading here.
+ * Handles one inference request from its first byte to its last: authenticates the caller, reads
+ * and decides the request, calls providers, sends and records the answer. Start reading here.
  */
 export async function handleInference(
-  { runtime, endpoint, validate, capacity, vary }: ServedInference,
+  served: ServedInference,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { runtime, endpoint, vary } = served;
   const { snapshot, done } = runtime.snapshots.take();
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const common = commonHeaders(requestId, clientRequestId, vary);
   const recorder = new Recorder(
     runtime,
+    snapshot,
     endpoint.operation,
     requestId,
     clientRequestId,
     incoming.headers,
   );
-  try {
-    const refusal = await handle({
-      runtime,
-      endpoint,
-      validate,
-      capacity,
-      incoming,
+  const send = (error: ServiceError): void =>
+    sendError(
       response,
-      snapshot,
+      endpoint.surface.family,
+      error,
       requestId,
-      common,
-      recorder,
-    });
-    if (refusal === null) return;
-    sendError(response, endpoint.surface.family, refusal, requestId, [
-      ...common,
-      ...recorder.headers(snapshot),
-    ]);
-    recorder.refused(refusal);
+      common.concat(recorder.headers()),
+    );
+  try {
+    const arrival = { incoming, response, snapshot, requestId, common, recorder };
+    const end = await handleArrival(served, arrival);
+    if (end.kind === "refused") recorder.refuse(end.error, end.decided);
+    if (end.kind === "aborted") recorder.aborted();
+    if ("error" in end) {
+      send(end.error);
+      recorder.refused(end.error);
+    }
   } catch {
-    // A bug of ours. What it says may quote a body, so it ends here; the id finds the record.
+    // A bug of ours. Its message may quote a body, so it ends here; the id finds the record.
     const error = internalError();
-    recorder.crashed(snapshot, error);
+    recorder.crashed(error);
     if (response.headersSent) response.destroy();
-    else
-      sendError(response, endpoint.surface.family, error, requestId, [
-        ...common,
-        ...recorder.headers(snapshot),
-      ]);
+    else send(error);
   } finally {
     recorder.close();
     done();
   }
 }
 
-/** Gives the refusal to send, or `null` when the answer has been sent. */
-async function handle(call: InferenceCall): Promise<ServiceError | null> {
-  const { runtime, endpoint, incoming, snapshot, recorder } = call;
-  const admitted = admit(runtime, incoming, call.response, endpoint);
-  const { error, identity } = admitted instanceof Promise ? await admitted : admitted;
-  if (error !== null) return recorder.refuse(snapshot, identity, error);
+/** Authenticates the caller, reads the request, and has it decided and answered. */
+async function handleArrival(
+  { runtime, endpoint, validate, capacity }: ServedInference,
+  arrival: Arrival,
+): Promise<RequestEnd> {
+  const { incoming, response, snapshot, requestId, common, recorder } = arrival;
+  const { error, identity } = await admit(runtime, incoming, response, endpoint);
   recorder.caller = identity;
+  if (error !== null) return refused(error);
   const bounds = readBounds(incoming.headers, runtime.limits.requestTime);
-  if ("code" in bounds) return recorder.refuse(snapshot, identity, bounds);
-  const hold = call.capacity.hold(identity, snapshot.decider.table);
-  call.stops = stopsOf(runtime, identity);
+  if ("code" in bounds) return refused(bounds);
+  const stops = stopsOf(runtime, identity);
+  const hold = capacity.hold(identity, snapshot.decider.table);
   try {
-    const body = await readBody(incoming, runtime.limits, { stopOrder: call.stops, hold });
-    if (body === "aborted") {
-      recorder.aborted(snapshot, identity);
-      return null;
-    }
-    if ("code" in body) return recorder.refuse(snapshot, identity, body);
+    const body = await readBody(incoming, runtime.limits, { stopOrder: stops, hold });
+    if (body === "aborted") return { kind: "aborted" };
+    if ("code" in body) return refused(body);
     recorder.read(body.bytes);
-    const refusal =
-      waitError(bounds.deadline, null) ?? hold.beginRunning() ?? call.validate(body.value);
-    if (refusal !== null) return recorder.refuse(snapshot, identity, refusal);
-    const request = endpoint.surface.parse(
-      body.value,
-      body.bytes,
-      readProtocolHeaders(endpoint.surface, incoming),
-    );
-    if ("code" in request) return recorder.refuse(snapshot, identity, request);
+    const refusal = waitError(bounds.deadline, null) ?? hold.beginRunning() ?? validate(body.value);
+    if (refusal !== null) return refused(refusal);
+    const headers = readProtocolHeaders(endpoint.surface, incoming);
+    const request = endpoint.surface.parse(body.value, body.bytes, headers);
+    if ("code" in request) return refused(request);
     const exhausted = takeFromToken(runtime.tokens, identity);
-    if (exhausted !== null) return recorder.refuse(snapshot, identity, exhausted);
-    return await decideAndAnswer(call, identity, request, body.bytes, bounds);
+    if (exhausted !== null) return refused(exhausted);
+    const call: InferenceCall = {
+      runtime,
+      endpoint,
+      incoming,
+      response,
+      snapshot,
+      requestId,
+      common,
+      recorder,
+      identity,
+      bounds,
+      stops,
+    };
+    return await decideAndAnswer(call, request, body.bytes);
   } finally {
     hold.end();
   }
 }
 
+/** @param bytes of the body */
 async function decideAndAnswer(
   call: InferenceCall,
-  identity: Identity,
   parsed: InferenceRequest,
   bytes: number,
-  bounds: Bounds,
-): Promise<ServiceError | null> {
-  const { endpoint, snapshot, recorder } = call;
-  const { deadline } = bounds;
-  const left = callerBudget(call.runtime, snapshot, identity, deadline);
-  const budget = left instanceof Promise ? await left : left;
-  if (typeof budget === "object") return recorder.refuse(snapshot, identity, budget);
+): Promise<RequestEnd> {
+  const { runtime, endpoint, snapshot, recorder, identity, bounds } = call;
+  const budget = await callerBudget(runtime, snapshot, identity, bounds.deadline);
+  if (typeof budget === "object") return refused(budget);
   // Where no policy reads the budget, the request stays as it is.
   const request = budget === undefined ? parsed : { ...parsed, budget };
+  const { table } = snapshot.decider;
   const decision = snapshot.decider.decide(identity, request);
-  const route = snapshot.decider.table.routes[decision.route];
+  const route = table.routes[decision.route];
   const strange = refusedKind(request, route);
-  if (strange !== null) return recorder.refuse(snapshot, identity, strange);
+  if (strange !== null) return refused(strange);
   if (decision.outcome === "deny") {
-    const error = denialError(decision.denial, request.paths);
+    const decided = { request, decision };
     if (decision.route === "") {
-      const counted = await admitToLimits(call, identity, request, NO_ROUTE, {
-        bytes,
-        calls: 1,
-        deadline,
-      });
-      if ("code" in counted)
-        return recorder.refuseDecided(snapshot, identity, request, decision, counted);
+      const counted = await admitToLimits(call, request, NO_ROUTE, { bytes, calls: 1 });
+      if ("code" in counted) return refused(counted, decided);
       counted.end();
     }
-    return (
-      (await onDisk(recorder.decided(snapshot, identity, request, decision, deadline))) ?? error
-    );
+    const unrecorded = await onDisk(recorder.decided(decided, bounds.deadline));
+    return endOf(unrecorded ?? denialError(decision.denial, request.paths));
   }
   if (route === undefined)
     throw new Error("pipeline: a decision for a route that its table does not have");
-  const unknown = endpoint.surface.refuseUnknown(request.body, route.unknownFields);
-  if (unknown !== null) return recorder.refuse(snapshot, identity, unknown);
   const { surface } = endpoint;
-  if (surface.kind === "unary")
-    return answerUnary(call, surface, identity, request, bytes, route, decision, bounds);
-  const prepared = prepareTranslations(snapshot.decider.table, surface, request, route, decision);
-  if ("code" in prepared) return recorder.refuse(snapshot, identity, prepared);
-  const taken = admitToLimits(call, identity, request, prepared.decision, {
-    bytes,
-    calls: 1,
-    deadline,
-  });
-  const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission)
-    return recorder.refuseDecided(snapshot, identity, request, prepared.decision, admission);
+  const unknown = surface.refuseUnknown(request.body, route.unknownFields);
+  if (unknown !== null) return refused(unknown);
+  const opened =
+    surface.kind === "unary"
+      ? openUnary(table, surface, request, route, decision, bounds.maxBatchSize)
+      : prepareTranslations(table, surface, request, route, decision);
+  if ("code" in opened) return refused(opened);
+  const decided = { request, decision: opened.decision };
+  const calls = "task" in opened ? opened.task.parts.length : 1;
+  // The request itself was counted before the number of its calls was known.
+  const exhausted = calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
+  if (exhausted !== null) return refused(exhausted, decided);
+  const admission = await admitToLimits(call, request, opened.decision, { bytes, calls });
+  if ("code" in admission) return refused(admission, decided);
   try {
-    const recording = recorder.decided(snapshot, identity, request, prepared.decision, deadline);
-    const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
+    const recording = recorder.decided(decided, bounds.deadline);
+    const unrecorded = mustPrecedeCalls(call) ? await onDisk(recording) : null;
     if (unrecorded !== null) {
       admission.release();
-      return unrecorded;
+      return endOf(unrecorded);
     }
-    return await relay(call, surface, request, prepared, route, bounds, recording, admission);
+    recorder.dispatched();
+    const admitted = { request, route, recording, admission };
+    return "task" in opened
+      ? await answerUnary(call, admitted, opened)
+      : await relay(call, admitted, opened);
   } finally {
     admission.end();
   }
 }
 
+/** Relays or translates the answer of the first candidate that gives one. */
 async function relay(
   call: InferenceCall,
-  surface: Surface,
-  request: InferenceRequest,
-  { decision, prepared }: TranslatableDecision,
-  route: RouteRow,
-  bounds: Bounds,
-  recording: Recording,
-  admission: Admission,
-): Promise<ServiceError | null> {
-  const { snapshot, recorder, requestId } = call;
-  const client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
-  const { table } = snapshot.decider;
-  recorder.dispatched();
-  const { stickyKeyOf } = call.runtime;
-  const endpoints = call.runtime.endpoints.of(callKindOf(request.shape.operation));
+  { request, route, recording, admission }: AdmittedRequest,
+  translatable: TranslatableDecision,
+): Promise<RequestEnd> {
+  const { runtime, snapshot, recorder, requestId, bounds } = call;
+  const { decision } = translatable;
+  const client = new NodeAnswer(call.response, call.common, runtime.limits.writeTime);
+  const endpoints = runtime.endpoints.of(callKindOf(request.shape.operation));
   const { plan, inService } = arrangedPlan(
-    { endpoints, stickyKeyOf },
+    { endpoints, stickyKeyOf: runtime.stickyKeyOf },
     decision,
     route,
     request,
@@ -221,47 +216,30 @@ async function relay(
       inService,
       endpoints,
       callTracer: recorder.callTracer,
-      exchangePlanFor: (candidate) => {
-        const target = targetOf(table, candidate.endpoint);
-        const context = answerContext(
-          request,
-          requestId,
-          candidate.endpoint,
-          target.model.signatureFamily,
-        );
-        const translation = prepared.get(candidate.endpoint.id) ?? null;
-        const options = {
-          surface,
-          request,
-          prepared: translation,
-          route,
-          edits: decision.edits,
-          context,
-        };
-        return planExchange(options, target, upstreamFor("generate", candidate.endpoint.dialect));
-      },
+      exchangePlans: exchangePlans(
+        snapshot.decider.table,
+        request,
+        route,
+        translatable,
+        plan,
+        requestId,
+      ),
       connections: snapshot.connections,
       deadline: bounds.deadline,
       maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
       resends: route.resendAfterReset === true,
       random: Math.random,
-      maxAnswerBytes: call.runtime.limits.answerBytes,
+      maxAnswerBytes: runtime.limits.answerBytes,
       stopOrder: call.stops,
       countsTokens: admission.countsTokens,
       recording,
       answerHeaders: (candidate, attempt, known) =>
-        recorder.answerHeaders(snapshot, route.id, [candidate], attempt, known),
+        recorder.answerHeaders(route.id, [candidate], attempt, known),
     },
     client,
   );
-  // What a provider has seen meanwhile stands in the evidence, which is written late.
-  const isUnrecorded =
-    relayed.terminal === "failed" && relayed.error === null && relayed.firstByteAt === null;
-  const delivered = isUnrecorded
-    ? recording.result.then((error) => ({ ...relayed, error }))
-    : untilDelivered(relayed, client);
-  const outcome = delivered instanceof Promise ? await delivered : delivered;
+  const outcome = await untilDelivered(relayed, client);
   const settlement = admission.relayed(outcome, request.shape);
   recorder.relayed({ ...outcome, usage: settlement.usage }, client.sent, settlement);
-  return outcome.error;
+  return endOf(outcome.error);
 }

@@ -1,10 +1,9 @@
 import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
 import type { IncomingHttpHeaders } from "node:http";
-import { type Candidate, type Decision, decisionId } from "../canon/decision.ts";
+import { type Candidate, decisionId } from "../canon/decision.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
-import type { InferenceRequest } from "../canon/request.ts";
 import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 import type { RequestTrace, RequestObserver } from "../evidence/observer.ts";
@@ -24,6 +23,7 @@ import {
   recordHead,
   refusalRecord,
   rounded,
+  type DecidedRequest,
   type RecordHead,
 } from "./records.ts";
 import { onDisk, RequestRecording } from "./request-recording.ts";
@@ -35,8 +35,9 @@ import type { Snapshot } from "./snapshot.ts";
  * exactly once.
  */
 export class Recorder {
-  /** Whose request it is, once that is known: for the record of a bug of ours. */
+  /** Whose request it is; `null` until the credential has been recognised. */
   caller: Identity | null = null;
+  readonly #snapshot: Snapshot;
   readonly #evidence: Runtime["evidence"];
   readonly #observer: RequestObserver | undefined;
   readonly #trace: RequestTrace | null;
@@ -58,11 +59,13 @@ export class Recorder {
       beginTrace,
       stopOrder,
     }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
+    snapshot: Snapshot,
     operation: DecisionRecord["operation"],
     requestId: string,
     clientRequestId: string | null,
     headers: IncomingHttpHeaders,
   ) {
+    this.#snapshot = snapshot;
     this.#evidence = evidence;
     this.#observer = observer;
     this.#stopOrder = stopOrder;
@@ -81,44 +84,40 @@ export class Recorder {
   }
 
   /**
-   * A request that never reached a decision. Its record is written, but the answer does not wait
-   * for the disk: nothing was allowed.
+   * Records a request that is refused before a provider is called. The answer does not wait for the
+   * disk: nothing was allowed.
+   *
+   * @param decided of a request that a limit refuses after its decision
    */
-  refuse(snapshot: Snapshot, identity: Identity | null, error: ServiceError): ServiceError {
+  refuse(error: ServiceError, decided: DecidedRequest | null = null): ServiceError {
     if (this.#decision === null) {
-      this.#decision = refusalRecord(this.#head, snapshot, identity, error);
+      this.#decision =
+        decided === null
+          ? refusalRecord(this.#head, this.#snapshot, this.caller, error)
+          : {
+              ...this.#decidedRecord(decided),
+              outcome: "refuse",
+              reason: asIdentifier(error.code),
+            };
       this.#evidence.begin(this.#decision, ignore);
     }
     this.#outcome = withoutCalls(error.status);
     return error;
   }
 
-  /**
-   * A request that was decided and goes nowhere for want of what its limits allow. The answer does
-   * not wait for the disk either.
-   */
-  refuseDecided(
-    snapshot: Snapshot,
-    identity: Identity,
-    request: InferenceRequest,
-    decision: Decision,
-    error: ServiceError,
-  ): ServiceError {
+  #decidedRecord({ request, decision }: DecidedRequest): DecisionRecord {
     this.#route = decision.route;
-    const record = decisionRecord(this.#head, identity, request, decision, snapshot.decider);
-    this.#decision = { ...record, outcome: "refuse", reason: asIdentifier(error.code) };
-    this.#evidence.begin(this.#decision, ignore);
-    this.#outcome = withoutCalls(error.status);
-    return error;
+    return decisionRecord(this.#head, this.#knownCaller, request, decision, this.#snapshot.decider);
+  }
+
+  get #knownCaller(): Identity {
+    if (this.caller === null) throw new Error("recorder: the caller is not known yet");
+    return this.caller;
   }
 
   /** The client went away before its request was whole. */
-  aborted(snapshot: Snapshot, identity: Identity | null): void {
-    this.refuse(
-      snapshot,
-      identity,
-      invalidRequest("client_closed", "The client closed the connection."),
-    );
+  aborted(): void {
+    this.refuse(invalidRequest("client_closed", "The client closed the connection."));
     this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
   }
 
@@ -128,33 +127,22 @@ export class Recorder {
    *
    * @param deadline on the clock of `performance.now()`
    */
-  decided(
-    snapshot: Snapshot,
-    identity: Identity,
-    request: InferenceRequest,
-    decision: Decision,
-    deadline: number,
-  ): Recording {
-    this.#route = decision.route;
-    return this.#record(
-      decisionRecord(this.#head, identity, request, decision, snapshot.decider),
-      deadline,
-    );
+  decided(decided: DecidedRequest, deadline: number): Recording {
+    return this.#record(this.#decidedRecord(decided), deadline);
   }
 
   /**
    * The same for a request that the router answers by itself. One that changes something calls it
    * before the change, and again with the answer, which then is recorded already.
    */
-  answered(
-    snapshot: Snapshot,
-    identity: Identity,
-    change?: ChangeRecord,
-  ): Promise<ServiceError | null> {
+  answered(change?: ChangeRecord): Promise<ServiceError | null> {
     this.#outcome = { ...EMPTY_OUTCOME, status: 200, terminal: "completed" };
     if (this.#decision !== null) return Promise.resolve(null);
     return onDisk(
-      this.#record(answerRecord(this.#head, snapshot, identity, change), Number.POSITIVE_INFINITY),
+      this.#record(
+        answerRecord(this.#head, this.#snapshot, this.#knownCaller, change),
+        Number.POSITIVE_INFINITY,
+      ),
     );
   }
 
@@ -254,8 +242,8 @@ export class Recorder {
   }
 
   /** An exception of ours. The id in the client's error is the id of the record. */
-  crashed(snapshot: Snapshot, error: ServiceError): void {
-    this.refuse(snapshot, this.caller, error);
+  crashed(error: ServiceError): void {
+    this.refuse(error);
     this.#outcome = {
       ...EMPTY_OUTCOME,
       attempts: this.#attempts,
@@ -265,10 +253,10 @@ export class Recorder {
   }
 
   /** Headers of an answer that was not relayed (docs/api.md#headers-of-answers). */
-  headers(snapshot: Snapshot): readonly string[] {
+  headers(): readonly string[] {
     const calls = this.#attempts.reduce((sum, attempt) => sum + (attempt.calls ?? 1), 0);
     const route = this.#route === "" ? null : routeHeader(this.#route, this.#attempts.slice(-1));
-    return this.#ownHeaders(snapshot, calls, route);
+    return this.#ownHeaders(calls, route);
   }
 
   /**
@@ -277,7 +265,6 @@ export class Recorder {
    * @param candidates those that gave it: several where a batch was sent in parts. At least one.
    */
   answerHeaders(
-    snapshot: Snapshot,
     route: string,
     candidates: readonly Candidate[],
     attempt: number,
@@ -285,21 +272,21 @@ export class Recorder {
   ): readonly string[] {
     const edits = formatEdits(known);
     const simulated = candidates.some(
-      ({ endpoint }) => snapshot.connections.get(endpoint.provider)?.simulated === true,
+      ({ endpoint }) => this.#snapshot.connections.get(endpoint.provider)?.simulated === true,
     );
     const answering = candidates.map(({ endpoint: { id, provider, region } }) => ({
       endpoint: id,
       provider,
       region,
     }));
-    const headers = this.#ownHeaders(snapshot, attempt, routeHeader(route, answering));
+    const headers = this.#ownHeaders(attempt, routeHeader(route, answering));
     if (edits !== null) headers.push("x-signalbox-edits", edits);
     if (simulated) headers.push("x-signalbox-simulated", "true");
     return headers;
   }
 
   /** @param route the value of its header; `null` where no route was chosen. */
-  #ownHeaders(snapshot: Snapshot, attempts: number, route: string | null): string[] {
+  #ownHeaders(attempts: number, route: string | null): string[] {
     const own = (this.#dispatchedAt ?? performance.now()) - this.#arrivedAt;
     const headers = [
       "x-signalbox-route",
@@ -307,7 +294,7 @@ export class Recorder {
       "x-signalbox-decision",
       decisionId(this.#head.requestId),
       "x-signalbox-table",
-      snapshot.decider.table.revision.slice(0, 12),
+      this.#snapshot.decider.table.revision.slice(0, 12),
       "x-signalbox-attempts",
       String(attempts),
       "server-timing",

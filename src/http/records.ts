@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Decision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
+import type { InferenceRequest } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import {
   type AttemptRecord,
@@ -19,6 +20,12 @@ import {
 import type { AttemptReport } from "../dispatch/attempt.ts";
 import { shapeRecord } from "./shape-record.ts";
 import type { Snapshot } from "./snapshot.ts";
+
+/** A request and the decision that was made for it. */
+export interface DecidedRequest {
+  readonly request: InferenceRequest;
+  readonly decision: Decision;
+}
 
 /** What is known of a request before anything of it has been read. */
 export type RecordHead = Pick<

@@ -65,13 +65,15 @@ export class RequestRecording implements Recording {
  * Whether a decision must be on disk before a provider is called, and paid: where its workspace
  * requires that, and where the store is in trouble, so that an answer could not be given.
  */
-export function mustPrecedeCalls(
-  {
-    runtime,
-    snapshot,
-  }: { readonly runtime: Pick<Runtime, "evidenceStatus">; readonly snapshot: Snapshot },
-  { workspace }: Identity,
-): boolean {
+export function mustPrecedeCalls({
+  runtime,
+  snapshot,
+  identity: { workspace },
+}: {
+  readonly runtime: Pick<Runtime, "evidenceStatus">;
+  readonly snapshot: Snapshot;
+  readonly identity: Identity;
+}): boolean {
   if (runtime.evidenceStatus().state !== "ok") return true;
   return snapshot.decider.table.workspaces[workspace]?.record === "before_call";
 }

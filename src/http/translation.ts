@@ -5,15 +5,56 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "../decide/candidates.ts";
 import type { AnswerContext, Surface, Target } from "../dialects/dialect.ts";
+import { type ExchangePlan, planExchange, upstreamFor } from "../dialects/exchange-plan.ts";
 import {
   needsTranslation,
-  type PreparedTranslation,
   prepareTranslation,
+  type PreparedTranslation,
 } from "../dialects/translate-request.ts";
-import { upstreamFor } from "../dialects/exchange-plan.ts";
+import type { UnarySurface, UnaryTask } from "../dialects/unary/surface.ts";
+
+/** A decision whose candidates can all express the request, and the request in parts. */
+export interface OpenedUnary {
+  readonly decision: RouteDecision;
+  readonly task: UnaryTask;
+  /** By endpoint id. */
+  readonly targets: ReadonlyMap<string, Target>;
+}
+
+/**
+ * Translates a request for every candidate before anything is recorded or sent. Simulation calls
+ * the same function.
+ */
+export function openUnary(
+  table: RoutingTable,
+  surface: UnarySurface,
+  request: InferenceRequest,
+  route: RouteRow,
+  decision: RouteDecision,
+  maxBatchSize: number | null,
+): OpenedUnary | ServiceError {
+  const open = (narrowed: RouteDecision): OpenedUnary | ServiceError => {
+    const targets = new Map(
+      narrowed.plan.map(({ endpoint }) => [endpoint.id, targetOf(table, endpoint)]),
+    );
+    const task = surface.open(request, {
+      unknownFields: route.unknownFields,
+      edits: decision.edits,
+      targets: [...targets.values()],
+      maxBatchSize,
+    });
+    return "code" in task ? task : { decision: narrowed, task, targets };
+  };
+  const opened = open(decision);
+  if ("code" in opened || opened.task.refusals.size === 0) return opened;
+  const narrowed = withoutRefusing(route, decision, opened.task.refusals);
+  // A candidate that is left out must not make the others' parts smaller.
+  return "code" in narrowed ? narrowed : open(narrowed);
+}
 
 /** A decision whose candidates can all express the request. */
 export interface TranslatableDecision {
+  readonly surface: Surface;
   readonly decision: RouteDecision;
   /**
    * Endpoint id → the request in its protocol; nothing for endpoints that the request is relayed
@@ -40,7 +81,7 @@ export function prepareTranslations(
     ({ endpoint }) =>
       endpoint.dialect !== surface.dialect || needsTranslation(route, request.shape, endpoint),
   );
-  if (foreign.length === 0) return { decision, prepared: NONE };
+  if (foreign.length === 0) return { surface, decision, prepared: NONE };
   const canonical = surface.translation.toCanon(request, route.unknownFields, decision.edits);
   const prepared = new Map<string, PreparedTranslation>();
   const refusals = new Map<string, ServiceError>();
@@ -62,7 +103,7 @@ export function prepareTranslations(
     else prepared.set(endpoint.id, made);
   }
   const narrowed = withoutRefusing(route, decision, refusals);
-  return "code" in narrowed ? narrowed : { decision: narrowed, prepared };
+  return "code" in narrowed ? narrowed : { surface, decision: narrowed, prepared };
 }
 
 /**
@@ -117,6 +158,32 @@ export function withoutRefusing(
 }
 
 const NONE: ReadonlyMap<string, PreparedTranslation> = new Map();
+
+/**
+ * Plans the exchange with each of the candidates: what is sent, and how the answer is read.
+ *
+ * @param requestId of the request; answers are named after it.
+ * @returns endpoint id → plan
+ */
+export function exchangePlans(
+  table: RoutingTable,
+  request: InferenceRequest,
+  route: RouteRow,
+  { surface, decision: { edits }, prepared }: TranslatableDecision,
+  candidates: readonly Candidate[],
+  requestId: string,
+): ReadonlyMap<string, ExchangePlan> {
+  const plans = new Map<string, ExchangePlan>();
+  for (const { endpoint } of candidates) {
+    const target = targetOf(table, endpoint);
+    const context = answerContext(request, requestId, endpoint, target.model.signatureFamily);
+    const translation = prepared.get(endpoint.id) ?? null;
+    const options = { surface, request, prepared: translation, route, edits, context };
+    const upstream = upstreamFor("generate", endpoint.dialect);
+    plans.set(endpoint.id, planExchange(options, target, upstream));
+  }
+  return plans;
+}
 
 export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
   const model = table.models[endpoint.model];

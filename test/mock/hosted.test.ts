@@ -21,7 +21,7 @@ async function travel(server: MockServer, exchange: ExchangePlan, stream: boolea
   const headers: Record<string, string> = {};
   for (let index = 0; index < exchange.headers.length; index += 2)
     headers[exchange.headers[index] ?? ""] = exchange.headers[index + 1] ?? "";
-  const response = await postTo(server, exchange.path, exchange.body, headers);
+  const response = await postTo(server, exchange.path, exchange.body(), headers);
   const type = response.headers.get("content-type") ?? "";
   // A connection that breaks has still brought what it brought.
   const bytes = await received(response);
@@ -188,7 +188,7 @@ describe("what the clouds do in their own way", () => {
 
   test("frames are those of the maintained codec, and the last holds Bedrock's measurements", async () => {
     const exchange = exchangeOf("bedrock_invoke", { stream: true });
-    const response = await postTo(await mockForTest(), exchange.path, exchange.body);
+    const response = await postTo(await mockForTest(), exchange.path, exchange.body());
     const bytes = new Uint8Array(await response.arrayBuffer());
     const events: JsonObject[] = [];
     for (let base = 0; base < bytes.length;) {
@@ -215,7 +215,7 @@ describe("what the clouds do in their own way", () => {
 
   test("settings for lines are refused where frames have none", async () => {
     const exchange = exchangeOf("bedrock_invoke", { stream: true }, "+keepalive");
-    const response = await postTo(await mockForTest(), exchange.path, exchange.body);
+    const response = await postTo(await mockForTest(), exchange.path, exchange.body());
     expect([response.status, JSON.parse(await response.text()).message]).toEqual([
       400,
       expect.stringContaining('no form for "keepalive"'),
@@ -227,8 +227,8 @@ describe("what the clouds do in their own way", () => {
     ["vertex_raw_predict", 401],
   ])("a call without credentials, where they are requested: %s", async (flag, status) => {
     const exchange = exchangeOf(flag, {}, "+require-auth");
-    expect((await postTo(await mockForTest(), exchange.path, exchange.body)).status).toBe(status);
-    const answer = await postTo(await mockForTest(), exchange.path, exchange.body, {
+    expect((await postTo(await mockForTest(), exchange.path, exchange.body())).status).toBe(status);
+    const answer = await postTo(await mockForTest(), exchange.path, exchange.body(), {
       authorization: "Bearer k",
     });
     expect(answer.status).toBe(200);

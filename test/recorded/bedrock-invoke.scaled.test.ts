@@ -193,7 +193,7 @@ describe.skipIf(recordings === null)(
           const exchange = exchangeOf(recording, body, messagesSurface);
           expect(exchange.path, recording.id).toBe(spelt(pathOf(recording)));
           const { [IDENTITY]: _user, ...said } = body;
-          expect(JSON.parse(exchange.body), recording.id).toEqual(said);
+          expect(JSON.parse(exchange.body()), recording.id).toEqual(said);
           if (recording.response.body_type === "aws-eventstream")
             cuts += checkStream(recording, exchange);
           else checkWhole(recording, exchange);
@@ -222,7 +222,7 @@ describe.skipIf(recordings === null)(
         const { max_tokens: _limit, [IDENTITY]: _user, ...said } = body;
         const exchange = exchangeOf(recording, said, countTokensSurface);
         expect(exchange.path, recording.id).toBe(spelt(pathOf(recording)));
-        const { input } = JSON.parse(exchange.body);
+        const { input } = JSON.parse(exchange.body());
         const sent = JSON.parse(Buffer.from(input.invokeModel.body, "base64").toString());
         expect(sent, recording.id).toEqual({ ...said, max_tokens: 1 });
         const bytes = encoder.encode(JSON.stringify(recording.response.body));

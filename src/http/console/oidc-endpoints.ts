@@ -39,7 +39,7 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
 export async function finishSignIn(call: SessionCall, recorder: Recorder): Promise<SignInAnswer> {
   const { console, snapshot, incoming } = call;
   const refuse = (error: ServiceError): SignInAnswer => ({
-    error: recorder.refuse(snapshot, null, error),
+    error: recorder.refuse(error),
   });
   const settings = configured(snapshot);
   if (settings === null) return refuse(notConfigured());
@@ -57,7 +57,8 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const now = Date.now();
   const seats = personSeats(snapshot, person, now + timesOf(snapshot).absolute);
   if (seats === null) return refuse(noRole(settings, found));
-  const unrecorded = await recorder.answered(snapshot, seats[0].identity);
+  recorder.caller = seats[0].identity;
+  const unrecorded = await recorder.answered();
   if (unrecorded !== null) return { error: unrecorded };
   const started = await beginSession(call, person, now);
   if ("code" in started) return { error: started };

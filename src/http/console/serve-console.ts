@@ -124,13 +124,13 @@ async function answerVisit(
 ): Promise<void> {
   const { snapshot, done } = runtime.snapshots.take();
   const recorder = isRecorded
-    ? new Recorder(runtime, "control", requestId, null, incoming.headers)
+    ? new Recorder(runtime, snapshot, "control", requestId, null, incoming.headers)
     : null;
   try {
     await answer({ runtime, console, snapshot, incoming }, recorder);
   } catch {
     const error = internalError();
-    recorder?.crashed(snapshot, error);
+    recorder?.crashed(error);
     fail(error);
   } finally {
     recorder?.close();

@@ -66,8 +66,10 @@ export async function showSession({
  */
 export async function startSession(call: SessionCall, recorder: Recorder): Promise<SessionAnswer> {
   const { runtime, snapshot, incoming } = call;
-  const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError =>
-    recorder.refuse(snapshot, identity, error);
+  const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError => {
+    recorder.caller = identity;
+    return recorder.refuse(error);
+  };
   // A page of another site must not sign its visitors in as another person.
   if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
   const limits = { ...runtime.limits, bodyBytes: BODY };
@@ -82,7 +84,8 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   if ("code" in identity) return refuse(identity, recognised(runtime, body.value));
   const seats = keySeats(snapshot, identity);
   if (seats === null) return refuse(nothingToSee(identity), identity);
-  const unrecorded = await recorder.answered(snapshot, identity);
+  recorder.caller = identity;
+  const unrecorded = await recorder.answered();
   if (unrecorded !== null) return unrecorded;
   const started = await beginSession(call, { key: identity.keyId }, now, identity.expiresAt);
   if ("code" in started) return started;

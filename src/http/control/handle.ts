@@ -67,13 +67,14 @@ async function handleControl(
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
   const recorder = new Recorder(
     runtime,
+    snapshot,
     recordedAs(endpoint),
     requestId,
     clientRequestId,
     incoming.headers,
   );
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
-  const headers = (): readonly string[] => [...common, ...recorder.headers(snapshot)];
+  const headers = (): readonly string[] => [...common, ...recorder.headers()];
   try {
     const visit = { ...served, snapshot, incoming, requestId, covered: [] };
     const answer =
@@ -94,7 +95,7 @@ async function handleControl(
     }
   } catch {
     const error = internalError();
-    if (endpoint.scopes.length > 0) recorder.crashed(snapshot, error);
+    if (endpoint.scopes.length > 0) recorder.crashed(error);
     sendError(response, printerAt(endpoint.path), error, requestId, headers());
   } finally {
     recorder.close();
@@ -125,21 +126,16 @@ async function answerKey(
   const bySession =
     console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
+  recorder.caller = admitted.identity;
   const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.refuse(
-      snapshot,
-      admitted.identity,
-      isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal,
-    );
+    recorder.refuse(isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
   if (admitted.error !== null) return refuse(admitted.error);
   const { identity, covered = [identity.workspace] } = admitted;
-  recorder.caller = identity;
-  const recordChange: ControlCall["recordChange"] = (change) =>
-    recorder.answered(snapshot, identity, change);
+  const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(change);
   const answer = await answerVisit({ ...visit, covered }, identity, recordChange);
-  if (answer === "aborted") recorder.aborted(snapshot, identity);
+  if (answer === "aborted") recorder.aborted();
   else if ("code" in answer) return refuse(answer);
-  else return (await recorder.answered(snapshot, identity)) ?? answer;
+  else return (await recorder.answered()) ?? answer;
   return answer;
 }
 
@@ -152,23 +148,22 @@ async function answerWorkload(
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot } = visit;
-  const refuse = (identity: Identity | null, refusal: ServiceError): ServiceError =>
-    recorder.refuse(snapshot, identity, oauthError(refusal));
+  const refuse = (refusal: ServiceError): ServiceError => recorder.refuse(oauthError(refusal));
   const body = await readVisit(visit, null, undefined);
   if (body === "aborted") {
-    recorder.aborted(snapshot, null);
+    recorder.aborted();
     return body;
   }
-  if ("code" in body) return refuse(null, body);
+  if ("code" in body) return refuse(body);
   const admitted = await admitWorkload(runtime, snapshot, body.value);
-  if ("code" in admitted) return refuse(null, admitted);
+  if ("code" in admitted) return refuse(admitted);
   const { identity } = admitted;
   recorder.caller = identity;
   const subject = asIdentifier(admitted.subject);
   const answer = await callHandler(visit, identity, body, (change) =>
-    recorder.answered(snapshot, identity, { ...change, subject }),
+    recorder.answered({ ...change, subject }),
   );
-  return "code" in answer ? refuse(identity, answer) : answer;
+  return "code" in answer ? refuse(answer) : answer;
 }
 
 /** An endpoint without a key must not change anything. */

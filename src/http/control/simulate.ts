@@ -14,8 +14,7 @@ import { promotedPolicies } from "../../simulate/explain/promoted.ts";
 import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../validate-body.ts";
-import { prepareTranslations } from "../translation.ts";
-import { openUnary } from "../unary/open-unary.ts";
+import { openUnary, prepareTranslations } from "../translation.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 import { refusedKind } from "../../dialects/fields.ts";
 

@@ -68,5 +68,5 @@ export function sentBy({ path, headers, body, stripped }: ExchangePlan): {
   readonly body: JsonObject;
   readonly stripped: readonly string[];
 } {
-  return { path, headers, body: JSON.parse(body), stripped };
+  return { path, headers, body: JSON.parse(body()), stripped };
 }

@@ -161,7 +161,7 @@ describe("a server whose answers are written anew", () => {
     const exchange = plan({ ...question, messages: [{ role: "user", content: "hi", vendor: 1 }] });
     expect(editsIn(exchange.edits)).toContain("answer_rewritten");
     expect(exchange.translated).toBe(false);
-    expect(JSON.parse(exchange.body)).toMatchObject({ messages: [{ vendor: 1 }] });
+    expect(JSON.parse(exchange.body())).toMatchObject({ messages: [{ vendor: 1 }] });
   });
 
   it.each<[JsonObject, readonly string[]]>([

@@ -40,7 +40,7 @@ function exchange(more: Partial<ExchangePlan> = {}): ExchangePlan {
   return {
     path: "/model/a%3Ab/converse",
     headers: ["x-protocol", "1"],
-    body: "{}",
+    body: () => "{}",
     translated: true,
     stripped: [],
     dropped: [],
@@ -111,7 +111,9 @@ function ask(rows: readonly Row[], options: Options = {}): Promise<RelayOutcome>
     request: { shape: shape({ stream: options.stream ?? false }) } as InferenceRequest,
     plan,
     inService: plan.length,
-    exchangePlanFor: () => options.exchange ?? exchange(),
+    exchangePlans: new Map(
+      plan.map((candidate) => [candidate.endpoint.id, options.exchange ?? exchange()]),
+    ),
     connections,
     deadline: performance.now() + 5_000,
     // Each endpoint once: what is tried again is tested elsewhere.

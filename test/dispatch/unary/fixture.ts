@@ -151,7 +151,7 @@ export interface Stubbed {
 }
 
 export interface Fixture {
-  readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targetOf" | "ownDialect">;
+  readonly job: Pick<GatherJob, "plan" | "inService" | "connections" | "targets" | "ownDialect">;
   readonly gates: readonly ConcurrencyLimiter[];
 }
 
@@ -191,11 +191,12 @@ export function fixtureOf(stubs: readonly Stubbed[], log: CallLog): Fixture {
       inService: plan.length,
       connections,
       ownDialect: "openai-chat",
-      targetOf: (candidate) => ({
-        endpoint: candidate.endpoint,
-        model: model("m"),
-        provider: provider(candidate.endpoint.provider),
-      }),
+      targets: new Map(
+        plan.map(({ endpoint: row }) => [
+          row.id,
+          { endpoint: row, model: model("m"), provider: provider(row.provider) },
+        ]),
+      ),
     },
     gates: [...connections.values()].map(({ limiter }) => limiter),
   };

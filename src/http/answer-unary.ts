@@ -1,90 +1,31 @@
-import { callKindOf } from "../../canon/operation.ts";
-import type { RouteDecision } from "../../canon/decision.ts";
-import { editSet, NO_EDITS, type EditSet } from "../../canon/generate/edit.ts";
-import type { ServiceError } from "../../canon/error.ts";
-import type { Identity } from "../../canon/identity.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
-import type { RouteRow } from "../../canon/table.ts";
-import type { UnaryAnswer, UnarySurface } from "../../dialects/unary/surface.ts";
-import { stoppedError } from "../../dispatch/failures.ts";
-import type { Recording, RelayOutcome } from "../../dispatch/attempt.ts";
-import { Gathering, type Gathered } from "../../dispatch/gather.ts";
-import type { StopReason, StopSource } from "../../dispatch/stop-order.ts";
-import { arrangedPlan } from "../../dispatch/arrange.ts";
-import { GRACE } from "../deadline.ts";
-import { OUT_OF_TIME, type Bounds } from "../heads.ts";
-import type { InferenceCall } from "../inference-call.ts";
-import { answerContext, targetOf } from "../translation.ts";
-import { takeFromToken } from "../authenticate.ts";
-import { admitToLimits, type Admission, type RelaySettlement } from "../admission.ts";
-import { NodeAnswer, untilDelivered } from "../node-answer.ts";
-import { mustPrecedeCalls, onDisk } from "../request-recording.ts";
-import { openUnary, type OpenedUnary } from "./open-unary.ts";
+import { callKindOf } from "../canon/operation.ts";
+import { editSet, NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
+import type { InferenceRequest } from "../canon/request.ts";
+import type { RouteRow } from "../canon/table.ts";
+import type { UnaryAnswer } from "../dialects/unary/surface.ts";
+import { stoppedError } from "../dispatch/failures.ts";
+import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
+import { Gathering, type Gathered } from "../dispatch/gather.ts";
+import type { StopReason } from "../dispatch/stop-order.ts";
+import { arrangedPlan } from "../dispatch/arrange.ts";
+import { GRACE } from "./deadline.ts";
+import { OUT_OF_TIME } from "./heads.ts";
+import { endOf, type InferenceCall, type RequestEnd } from "./inference-call.ts";
+import { answerContext, type OpenedUnary } from "./translation.ts";
+import type { Admission, AdmittedRequest, RelaySettlement } from "./admission.ts";
+import { NodeAnswer, untilDelivered } from "./node-answer.ts";
+import { onDisk } from "./request-recording.ts";
 
 /**
- * Carries out a decision whose answer is one JSON document: parts are gathered, checked and put
- * together before the first byte is sent. Gives the refusal to send, or `null` when the answer has
- * been sent.
+ * Answers with one JSON document: parts are gathered, checked and put together before the first byte
+ * is sent.
  */
-export async function answerUnary(
+export function answerUnary(
   call: InferenceCall,
-  surface: UnarySurface,
-  identity: Identity,
-  request: InferenceRequest,
-  bytes: number,
-  route: RouteRow,
-  decision: RouteDecision,
-  bounds: Bounds,
-): Promise<ServiceError | null> {
-  const { runtime, snapshot, recorder } = call;
-  const opened = openUnary(
-    snapshot.decider.table,
-    surface,
-    request,
-    route,
-    decision,
-    bounds.maxBatchSize,
-  );
-  if ("code" in opened) return recorder.refuse(snapshot, identity, opened);
-  const calls = opened.task.parts.length;
-  // The pipeline has counted the request itself, before the number of its calls was known.
-  const exhausted = calls === 1 ? null : takeFromToken(runtime.tokens, identity, calls - 1);
-  if (exhausted !== null)
-    return recorder.refuseDecided(snapshot, identity, request, opened.decision, exhausted);
-  const taken = admitToLimits(call, identity, request, opened.decision, {
-    bytes,
-    calls,
-    deadline: bounds.deadline,
-  });
-  const admission = taken instanceof Promise ? await taken : taken;
-  if ("code" in admission)
-    return recorder.refuseDecided(snapshot, identity, request, opened.decision, admission);
-  let isCalled = false;
-  try {
-    const recording = recorder.decided(
-      snapshot,
-      identity,
-      request,
-      opened.decision,
-      bounds.deadline,
-    );
-    const unrecorded = mustPrecedeCalls(call, identity) ? await onDisk(recording) : null;
-    if (unrecorded !== null) return unrecorded;
-    recorder.dispatched();
-    isCalled = true;
-    return await new UnaryExchange(
-      call,
-      request,
-      opened,
-      route,
-      bounds,
-      recording,
-      admission,
-    ).run();
-  } finally {
-    if (isCalled) admission.end();
-    else admission.release();
-  }
+  admitted: AdmittedRequest,
+  opened: OpenedUnary,
+): Promise<RequestEnd> {
+  return new UnaryExchange(call, admitted, opened).run();
 }
 
 const MODEL_REPLACED = editSet("model_replaced");
@@ -115,34 +56,28 @@ const CANCEL_CAUSES = {
 class UnaryExchange {
   readonly #call: InferenceCall;
   readonly #request: InferenceRequest;
-  readonly #opened: OpenedUnary;
   readonly #route: RouteRow;
-  readonly #bounds: Bounds;
   readonly #recording: Recording;
   readonly #admission: Admission;
+  readonly #opened: OpenedUnary;
   readonly #client: NodeAnswer;
 
   constructor(
     call: InferenceCall,
-    request: InferenceRequest,
+    { request, route, recording, admission }: AdmittedRequest,
     opened: OpenedUnary,
-    route: RouteRow,
-    bounds: Bounds,
-    recording: Recording,
-    admission: Admission,
   ) {
     this.#call = call;
     this.#request = request;
-    this.#opened = opened;
     this.#route = route;
-    this.#bounds = bounds;
     this.#recording = recording;
     this.#admission = admission;
+    this.#opened = opened;
     this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
 
-  async run(): Promise<ServiceError | null> {
-    const { recorder, snapshot } = this.#call;
+  async run(): Promise<RequestEnd> {
+    const { recorder } = this.#call;
     const { end, work } = await this.#wait();
     const { gathered, settlement } = work;
     const unrecorded = await onDisk(this.#recording);
@@ -166,13 +101,13 @@ class UnaryExchange {
     if (unrecorded !== null && !isGone) {
       // The calls that were made meanwhile stand in the evidence, which is written late.
       recorder.relayed({ ...outcome, error: unrecorded }, 0, settlement);
-      return unrecorded;
+      return endOf(unrecorded);
     }
     if (answer === null) {
       recorder.relayed(outcome, 0, settlement);
-      if (isGone) return null;
-      if (stop !== null) return stoppedError(stop);
-      return end === "deadline" ? OUT_OF_TIME : outcome.error;
+      if (isGone) return endOf(null);
+      if (stop !== null) return endOf(stoppedError(stop));
+      return endOf(end === "deadline" ? OUT_OF_TIME : outcome.error);
     }
     const { answeredBy, calls } = gathered;
     const [first] = this.#opened.decision.plan;
@@ -182,7 +117,6 @@ class UnaryExchange {
       "content-length",
       String(answer.bytes.length),
       ...recorder.answerHeaders(
-        snapshot,
         this.#route.id,
         answeredBy.length > 0 ? answeredBy : [first],
         calls,
@@ -192,7 +126,7 @@ class UnaryExchange {
     this.#client.endWith(answer.bytes);
     recorder.relayed(await untilDelivered(outcome, this.#client), this.#client.sent, settlement);
     if (this.#client.isDelivered) freeAnswers(gathered.ends, answer);
-    return null;
+    return endOf(null);
   }
 
   /**
@@ -211,14 +145,13 @@ class UnaryExchange {
     };
     const timer = setTimeout(
       () => giveUp("deadline"),
-      Math.max(this.#bounds.deadline - performance.now(), 0) + GRACE,
+      Math.max(this.#call.bounds.deadline - performance.now(), 0) + GRACE,
     );
     this.#client.onClose(() => giveUp("gone"));
     void this.#recording.result.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
-    const stops: StopSource | undefined = this.#call.stops;
-    const forget = stops?.onGiven(({ reason, running }) => {
+    const forget = this.#call.stops?.onGiven(({ reason, running }) => {
       if (running === "end") giveUp(reason);
     });
     try {
@@ -241,8 +174,8 @@ class UnaryExchange {
   }
 
   #gathering(): Gathering {
-    const { runtime, snapshot, endpoint, incoming, recorder } = this.#call;
-    const { decision, task } = this.#opened;
+    const { runtime, snapshot, endpoint, incoming, recorder, bounds } = this.#call;
+    const { decision, task, targets } = this.#opened;
     const { stickyKeyOf } = runtime;
     const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
     return new Gathering({
@@ -258,10 +191,10 @@ class UnaryExchange {
       endpoints,
       callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,
-      targetOf: (candidate) => targetOf(snapshot.decider.table, candidate.endpoint),
+      targets,
       connections: snapshot.connections,
-      deadline: this.#bounds.deadline,
-      maxAttempts: Math.min(this.#bounds.maxAttempts, this.#route.maxAttempts),
+      deadline: bounds.deadline,
+      maxAttempts: Math.min(bounds.maxAttempts, this.#route.maxAttempts),
       resends: this.#route.resendAfterReset === true,
       maxAnswerBytes: runtime.limits.answerBytes,
       hedgeAfter: this.#route.hedgeAfter,
