@@ -56,7 +56,7 @@ export type RequestEnd =
   /** The decision is recorded; the client gets an error instead of an answer. */
   | { readonly kind: "failed"; readonly error: ServiceError };
 
-export const ANSWERED: RequestEnd = { kind: "answered" };
+const ANSWERED: RequestEnd = { kind: "answered" };
 
 export function refused(error: ServiceError, decided?: DecidedRequest): RequestEnd {
   return decided === undefined ? { kind: "refused", error } : { kind: "refused", error, decided };

@@ -131,7 +131,7 @@ function withParam<Made extends object>(
  *
  * @param refusals endpoint id → its 400, in the order of the plan.
  */
-export function withoutRefusing(
+function withoutRefusing(
   route: RouteRow,
   decision: RouteDecision,
   refusals: ReadonlyMap<string, ServiceError>,
@@ -185,7 +185,7 @@ export function exchangePlans(
   return plans;
 }
 
-export function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
+function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
   const model = table.models[endpoint.model];
   const provider = table.providers[endpoint.provider];
   if (model === undefined || provider === undefined)
