@@ -1,6 +1,6 @@
 /**
  * How long decisions wait for PostgreSQL where many replicas write.
- * `npm run bench:evidence -- --replicas 1,10,50,100` [`--rate 2000`, decisions a second of all
+ * `npm run bench -- evidence --replicas 1,10,50,100` [`--rate 2000`, decisions a second of all
  * replicas together] [`--seconds 6`]. The server is started as the tests do, with its disk
  * synchronised; the replicas are stores of this process, each with its own connections, and
  * decisions arrive at random moments. Beside each line: one plain INSERT a decision over as many

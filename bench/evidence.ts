@@ -1,6 +1,6 @@
 /**
  * What evidence costs: CPU of hashing, storing and counting a request; how long a decision waits at
- * several rates; and whether a prune keeps decisions waiting. `npm run bench:evidence`
+ * several rates; and whether a prune keeps decisions waiting. `npm run bench -- evidence`
  *
  * With SIGNALBOX_BENCH_POSTGRES_URL, which names an empty database of a server on this machine: the
  * same waits over PostgreSQL, and the CPU of its processes.

@@ -5,7 +5,7 @@ import type { LimitStore } from "../src/limits/limit-store.ts";
 /**
  * What counting costs a request: reserving and settling against four limits of a workspace and two
  * of a key, as a ratio to the same request without limits and to parsing a small body, in one run.
- * `npm run bench:limits`.
+ * `npm run bench -- limits`.
  */
 const ROUNDS = 9;
 const REQUESTS = 200_000;

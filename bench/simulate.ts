@@ -14,7 +14,7 @@ import { scaleConfiguration, type ConfigurationChange } from "./scale-configurat
  * and this repository's own with one more fallback and its assertions. Every row is a process of
  * its own, so that its memory is its own. Aims, on two cores: 200 × 200 × 25 with a fallback in 10
  * s and 1 GB, 200 × 100 × 20 with a changed policy in 60 s, this repository in 3 s.
- * `npm run bench:simulate`; with `--quick` the first rows only, with names of rows only those.
+ * `npm run bench -- simulate`; with `--quick` the first rows only, with names of rows only those.
  */
 interface Row {
   readonly name: string;

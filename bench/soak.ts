@@ -45,7 +45,7 @@ const HEAP = 128;
 /** Milliseconds between two looks at the memory. */
 const SAMPLING = 1_000;
 
-const HELP = `Usage: npm run soak -- [options]
+const HELP = `Usage: npm run bench -- soak [options]
 
 Calls a server for minutes, over every surface, with random faults of test/chaos at its providers, and measures its memory.
 The server's heap is bounded at ${HEAP} MB, or collection would be put off for longer than anybody looks.

@@ -11,7 +11,7 @@ import { startSignalbox } from "./subjects/signalbox.ts";
  * as a ratio. Nothing is pinned, so load generator and upstream use the same cores: on few of them
  * the last line says how much more there can be at all. CPU a request does not depend on the number
  * of cores: of all processes, which a second worker should not raise, and of the first process,
- * which is what all workers share (its thread writes the evidence). `npm run bench:workers`.
+ * which is what all workers share (its thread writes the evidence). `npm run bench -- workers`.
  */
 const RUNS = 3;
 

@@ -10,6 +10,8 @@ export interface Exchange {
   readonly target: string;
   /** The parsed body; `undefined` where there is none or where it is not JSON. */
   readonly body: unknown;
+  /** The body's text where it holds settings (`[x-mock: 503]`), else empty. */
+  readonly text: string;
   /** The value of a header, by its lower-case name; empty where it is absent. */
   header(name: string): string;
   /** The behaviour, or the healthy one where its `times` have been used up for this model. */

@@ -116,6 +116,7 @@ async function serve(visit: Visit): Promise<void> {
     sequence: record.id,
     target,
     body,
+    text: text.includes("[x-mock") ? text.toString("utf8") : "",
     header: (name) => headerOf(request, name),
     inForce: visit.inForce,
   });

@@ -63,6 +63,16 @@ function problemTogether(behaviour: Behaviour): string | null {
   return null;
 }
 
+/**
+ * The settings in a message of the request, which reach the provider through a router too:
+ * `[x-mock: 503]`, or `[x-mock gpt-5-mini: 503]` for the endpoints of one model alone.
+ */
+export function messageSettings(text: string, model: string): readonly string[] {
+  return [...text.matchAll(/\[x-mock(?: ([\w.:-]+))?: ([^\]"\\]+)\]/g)]
+    .filter(([, only]) => only === undefined || only === model)
+    .flatMap(([, , settings = ""]) => headerSettings(settings));
+}
+
 /** The settings of an `x-mock` header: separated by semicolons, spaces around them ignored. */
 export function headerSettings(header: string): readonly string[] {
   return header

@@ -9,7 +9,13 @@ import {
 } from "./behaviour.ts";
 import { invalid, unplayable, type Problem } from "./problem.ts";
 import type { Exchange, Protocol, Reply } from "./protocol.ts";
-import { headerSettings, modelSettings, parseBehaviour, settingName } from "./settings.ts";
+import {
+  headerSettings,
+  messageSettings,
+  modelSettings,
+  parseBehaviour,
+  settingName,
+} from "./settings.ts";
 
 /** One request whose settings have been read. */
 export interface Call {
@@ -75,7 +81,11 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
     simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target, body);
   const model = typeof named === "string" ? named : "";
   const { base, settings } = modelSettings(model);
-  const parsed = parseBehaviour([...settings, ...headerSettings(exchange.header("x-mock"))]);
+  const parsed = parseBehaviour([
+    ...settings,
+    ...headerSettings(exchange.header("x-mock")),
+    ...messageSettings(exchange.text, base),
+  ]);
   const param = settings.length > 0 ? "model" : null;
   if ("problem" in parsed) return refusal(unplayable(parsed.problem, param));
   const behaviour = exchange.inForce(parsed.behaviour, model);

@@ -1,4 +1,4 @@
-// `npm run bench:decisions`: how long a page of 100 decisions takes over a filled SQLite log;
+// `npm run bench -- decisions`: how long a page of 100 decisions takes over a filled SQLite log;
 // `-- 5000000` for another number of requests. `-- 5000000 FOLDER` keeps the database in FOLDER and
 // uses it again.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

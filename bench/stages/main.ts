@@ -14,7 +14,7 @@ import { startRouter, type StartedRouter } from "./started-router.ts";
  * CPU time of the thread and bytes allocated, both of the best of several rounds, because other
  * programs can only add to them. The last line is a whole request over sockets, with what no stage
  * has: node:http, h3, undici, the event loop, and handing the records to the store's thread.
- * `npm run bench:stages`; a stage's name runs that one only.
+ * `npm run bench -- stages`; a stage's name runs that one only.
  */
 const ROUNDS = 8;
 /** The clock of a thread has ticks of some milliseconds: a round has to last a hundred of them. */

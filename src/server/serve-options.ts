@@ -42,6 +42,8 @@ export interface ServeOptions {
   readonly adminPort: number;
   /** Makes a key of one day for the workspace `demo` and prints a request to paste. */
   readonly demo: boolean;
+  /** A minute of made-up requests after the start. */
+  readonly traffic?: boolean;
   /** Which listener serves the operators' page; none where absent. */
   readonly console?: ConsoleListener;
   /** Longest wait for requests in flight at the end, milliseconds. */

@@ -17,7 +17,7 @@ A **duplicate** is an event that is sent twice. A router cannot distinguish it f
 `;
 
 const ENDING = `
-\`npm run soak\` plays such faults at random for minutes, and measures the memory.
+\`npm run bench -- soak\` plays such faults at random for minutes, and measures the memory.
 `;
 
 /** docs/faults.md. */

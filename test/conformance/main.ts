@@ -9,7 +9,7 @@ import { CasesError, readCases } from "./cases/read-cases.ts";
 import { report } from "./report.ts";
 import { runCases } from "./run.ts";
 
-const HELP = `npm run conformance -- [PATH] [--every N] [--only TEXT]
+const HELP = `npm run tool -- conformance [PATH] [--every N] [--only TEXT]
 
 Runs OPA's compliance cases through the compiler and the evaluator that policies run on.
 

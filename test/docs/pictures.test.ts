@@ -5,9 +5,12 @@ import { DRAWINGS } from "../../tools/pictures/drawings.ts";
 import { messagesUpstream } from "../../tools/pictures/streamed.ts";
 import { ROOT } from "./commands/blocks.ts";
 
-it.each(Object.entries(DRAWINGS))("docs/images/%s is what npm run pictures draws", (name, draw) => {
-  expect(readFileSync(join(ROOT, "docs/images", name), "utf8")).toBe(draw());
-});
+it.each(Object.entries(DRAWINGS))(
+  "docs/images/%s is what npm run tool -- pictures draws",
+  (name, draw) => {
+    expect(readFileSync(join(ROOT, "docs/images", name), "utf8")).toBe(draw());
+  },
+);
 
 it("the drawn stream is the translation's own: the client gets text, an end and the usage", () => {
   const sent = messagesUpstream().flatMap((step) => step.sent);

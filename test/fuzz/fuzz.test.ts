@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TARGETS } from "./targets.ts";
 
-/** A bounded slice of `npm run fuzz`, with a new seed each time; a failure prints it. */
+/** A bounded slice of `npm run tool -- fuzz`, with a new seed each time; a failure prints it. */
 describe("parsers bear what they are given", () => {
   it.each(TARGETS.map((target) => [target.name, target] as const))(
     "%s",

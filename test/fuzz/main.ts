@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { TARGETS } from "./targets.ts";
 
 /**
- * `npm run fuzz -- --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again,
+ * `npm run tool -- fuzz --minutes 10 [--target name] [--seed n]`: every parser in turn, again and again,
  * with seeds that grow from the given one. The first failure ends it and prints the target, the
  * seed and the smallest input that was found; `--target` and `--seed` repeat it.
  */
@@ -35,7 +35,7 @@ rounds: while (true) {
     runs += result.numRuns;
     if (result.failed) {
       process.stdout.write(
-        `FAILED ${name}\n  repeat: npm run fuzz -- --target ${JSON.stringify(name)} --seed ${seed}\n`,
+        `FAILED ${name}\n  repeat: npm run tool -- fuzz --target ${JSON.stringify(name)} --seed ${seed}\n`,
       );
       process.stdout.write(`${await fc.asyncDefaultReportMessage(result)}\n`);
       process.exit(1);

@@ -153,3 +153,15 @@ test("says when it cannot listen", async () => {
     code: "EADDRINUSE",
   });
 });
+
+test.each([
+  ["of every model", "Hello [x-mock: 503]", 503],
+  ["of this model", "Hello [x-mock m: status=429; retry-after=3]", 429],
+  ["of another model", "Hello [x-mock gpt-5: 503]", 200],
+  ["that is misspelt", "Hello [x-mock: cutt]", 400],
+])("a setting %s in a message has status %3$s", async (_, content, status) => {
+  const server = await mockForTest();
+  const answer = await post(server, { model: "m", messages: [{ role: "user", content }] });
+  expect(answer.status).toBe(status);
+  await answer.text();
+});

@@ -8,7 +8,7 @@ import { describeMutant, mutantsOf, sampleOf, type Mutant } from "./mutants.ts";
 import { TreeCopy, type Verdict } from "./tree.ts";
 
 /**
- * `npm run test:mutation -- [src/keys …] [--sample 60] [--seed n] [--seconds 60] [--minutes 60]`:
+ * `npm run tool -- mutation [src/keys …] [--sample 60] [--seed n] [--seconds 60] [--minutes 60]`:
  * small faults in the sources of the given folders or files, one at a time in a copy of the tree,
  * and whether a test notices each. Prints those that survive; exit 1 where one is not in
  * `accepted.ts`. `--sample` is the number of mutants of each path, 0 all of them. Without a seed

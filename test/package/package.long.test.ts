@@ -27,6 +27,7 @@ const ALLOWED = [
   /^dist\/validation\/checks\/[0-9a-f]{32}\.cjs$/,
   /^dist\/http\/contract\/deployed\.json$/,
   /^policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml)$/,
+  /^docs\/examples\/(eu|us)-fallback\/(routes\.yaml|policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml))$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
   /^schemas\/(routes(-part|-overlay)?|input|assertions)\.schema\.json$/,
@@ -291,8 +292,14 @@ describe("installed in an empty project", () => {
           6144, 6144,
         ]);
       } finally {
-        expect(await demo.stop()).toContain("stopped\n");
+        const printed = await demo.stop();
+        expect(printed).toContain("stopped\n");
+        const [, review = ""] = /^ {2}npx (signalbox simulate .*)$/m.exec(printed) ?? [];
+        const judged = await run(node, cwd, "npx", ["--no", "-c", review]);
+        expect(judged).toMatchObject({ code: 3, stdout: expect.stringMatching(/^FAIL /) });
       }
+      const first = "signalbox init --providers openai --yes && signalbox check";
+      expect(await run(node, cwd, "npx", ["--no", "-c", first])).toMatchObject({ code: 0 });
       expect(await run(node, cwd, node, [main, "evidence", "verify"])).toMatchObject({ code: 0 });
     });
   }

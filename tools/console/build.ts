@@ -1,4 +1,4 @@
-// `npm run build:console`: the console's page into console/dist.
+// `npm run tool -- console`: the console's page into console/dist.
 import { resolve } from "node:path";
 import { buildConsole } from "./bundle.ts";
 

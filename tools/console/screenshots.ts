@@ -1,4 +1,4 @@
-// `npm run pictures:console`: the pictures of docs/console.md, with made-up answers. Needs
+// `npm run tool -- screenshots`: the pictures of docs/console.md, with made-up answers. Needs
 // Chromium.
 import { join, resolve } from "node:path";
 import { ALL } from "../../test/console/answers/all.ts";

@@ -18,7 +18,7 @@ export function formatNotices(root: string, tree: ProductionTree): string {
     ([text, names]) => `${RULE}\n${names.join("\n")}\n${RULE}\n\n${text}\n`,
   );
   return `Licences of the packages that an installation of Signalbox brings, as its lockfile has them.
-Written by \`npm run notices\`; do not edit. What is linked into the Rego toolchain has its own file, tools/rego/dist/NOTICES.
+Written by \`npm run tool -- notices\`; do not edit. What is linked into the Rego toolchain has its own file, tools/rego/dist/NOTICES.
 
 ${sections.join("\n")}`;
 }

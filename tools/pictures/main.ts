@@ -1,4 +1,4 @@
-// `npm run pictures`: the drawings of docs/images, and where Chromium is at hand the screenshots of
+// `npm run tool -- pictures`: the drawings of docs/images, and where Chromium is at hand the screenshots of
 // a simulation's report and of the console.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// `npm run readability`: the figures of each page that people write, and of the decisions; with
+// `npm run tool -- readability`: the figures of each page that people write, and of the decisions; with
 // `-- COMMIT`, of the pages of a commit. `-- --long PAGE` prints the long sentences of a page.
 import { LONG, measure, sentencesOf, shareOfLong, type Readability } from "./measure.ts";
 import { pagesAt } from "./pages.ts";

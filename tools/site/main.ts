@@ -1,4 +1,4 @@
-// `npm run docs` serves the site of `docs/`, and `npm run docs:build` builds it into
+// `npm run docs` serves the site of `docs/`, and `npm run docs -- build` builds it into
 // .signalbox/docs and checks every link and anchor. The generator has a lockfile of its own: only
 // builds of the site install it (100 MB).
 import { spawnSync } from "node:child_process";

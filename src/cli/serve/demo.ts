@@ -1,3 +1,5 @@
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { EndpointRow, RoutingTable } from "../../canon/table.ts";
 import type { RunningServer } from "../../server/running-server.ts";
@@ -42,7 +44,11 @@ export function demoRequest(table: RoutingTable): DemoRequest | null {
   return null;
 }
 
-function endpointsOf({ routes, endpoints }: RoutingTable, route: string): readonly EndpointRow[] {
+/** The primary endpoint of a route, then its fallbacks. */
+export function endpointsOf(
+  { routes, endpoints }: RoutingTable,
+  route: string,
+): readonly EndpointRow[] {
   const row = routes[route];
   const ids = row === undefined ? [] : [row.primary, ...row.fallbacks];
   return ids.flatMap((id) => endpoints[id] ?? []);
@@ -76,5 +82,35 @@ export function consoleText(
   code: string,
 ): string {
   const origin = console === "public" ? url : adminUrl;
-  return `\nthe console, signed in with that key (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
+  return `\nthe console, signed in as its operator (the link is good once, for ten minutes):\n  ${origin}/console/#sign-in=${code}\n`;
 }
+
+/** Three folders up from `src/cli/serve` and from `dist/cli/serve` alike. */
+const PACKAGE = new URL("../../..", import.meta.url);
+
+/**
+ * A simulation that fails, to paste: of a configuration that comes with Signalbox and a pull
+ * request that changes it.
+ *
+ * @param cwd the folder that the paths are relative to
+ */
+export function reviewText(cwd: string): string {
+  const shown = (name: string): string => {
+    const path = relative(cwd, fileURLToPath(new URL(`docs/examples/${name}`, PACKAGE)));
+    return path.startsWith("..") ? path : `./${path}`;
+  };
+  const command = import.meta.url.endsWith(".ts") ? "npm run -s signalbox --" : "npx signalbox";
+  return `
+review a pull request by which European data would go to the United States (it fails):
+  ${command} simulate --base ${shown("eu-fallback")} --head ${shown("us-fallback")}
+`;
+}
+
+/** What the console shows while made-up requests come in. */
+export const TRAFFIC_TEXT = `
+a minute of made-up requests, as up to three workspaces. In the console:
+  Overview   an outage of the first model: other endpoints answer instead
+  Decisions  denials by the table, and their reasons
+  Policies   what the policies in shadow would deny
+  Spend      a key whose budget runs out
+`;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Scope } from "../../canon/identity.ts";
-import { createKey, importKey } from "../../keys/key-record.ts";
+import { createKey, importKey, type CreatedKey } from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
 import { DuplicateKeyError } from "../../keys/key-store.ts";
 import type { Store } from "../../store/port.ts";
@@ -105,27 +105,39 @@ const DEMO_SCOPES: readonly Scope[] = [
   "spend:read",
 ];
 
-/** A key of one day for a workspace; the demo keys of earlier starts are revoked. */
-export async function demoKey(
-  store: Store,
-  workspace: string,
-): Promise<{ readonly id: string; readonly text: string }> {
+/** The holder of the console's first session sees and manages everything. */
+const OPERATOR_SCOPES: readonly Scope[] = [...DEMO_SCOPES, "operations:manage", "platform:manage"];
+
+interface DemoKeys {
+  /** For the request to paste. */
+  readonly text: string;
+  /** Id of the key that signs in to the console; its text is not kept. */
+  readonly operator: string;
+}
+
+/** Two keys of one day for a workspace; the demo keys of earlier starts are revoked. */
+export async function demoKeys(store: Store, workspace: string): Promise<DemoKeys> {
   const now = Date.now();
-  for (const key of await store.keys.list({ workspace })) {
+  for (const key of await store.keys.list()) {
     if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);
   }
-  const { text, record } = createKey(
-    {
-      workspace,
-      scopes: DEMO_SCOPES,
-      owner: "demo",
-      environment: "development",
-      expiresAt: now + DAY,
-      createdBy: "demo",
-    },
-    Date.now,
-    randomBytes,
-  );
-  await store.keys.create(record);
-  return { id: record.id, text };
+  const create = async (owner: string, scopes: readonly Scope[]): Promise<CreatedKey> => {
+    const key = createKey(
+      {
+        workspace,
+        scopes,
+        owner,
+        environment: "development",
+        expiresAt: now + DAY,
+        createdBy: "demo",
+      },
+      Date.now,
+      randomBytes,
+    );
+    await store.keys.create(key.record);
+    return key;
+  };
+  const { text } = await create("demo", DEMO_SCOPES);
+  const operator = await create("demo-operator", OPERATOR_SCOPES);
+  return { text, operator: operator.record.id };
 }

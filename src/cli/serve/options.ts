@@ -83,6 +83,8 @@ ${ENVIRONMENT_HELP}
   --demo              create a key valid for one day, for the workspace demo or else the first one (the key of an
                       earlier demo is revoked), and print a request to paste; without --config, if there is no routes.yaml,
                       serve the example that comes with Signalbox
+  --traffic           with --demo: send a minute of made-up requests to the simulated providers, for a first look at the
+                      console; refused where a provider is real
   --help              this text
 
 Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
@@ -224,8 +226,11 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     "egress-proxy": { type: "boolean", default: false },
     "no-watch": { type: "boolean", default: false },
     demo: { type: "boolean", default: false },
+    traffic: { type: "boolean", default: false },
   });
   noArguments(positionals, "name the file with --config");
+  if (values.traffic && !values.demo)
+    throw new UsageError("--traffic sends made-up requests; add --demo, or leave it out");
   const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
   const own = resolve(io.cwd, values.config ?? "routes.yaml");
   const example = values.demo && values.config === undefined && !existsSync(own);
@@ -244,6 +249,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     adminHost: values["admin-host"],
     adminPort: readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1), "--admin-port"),
     demo: values.demo,
+    traffic: values.traffic,
     drain: readSeconds(values.drain, "--drain"),
     drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
     workers,

@@ -9,8 +9,8 @@ import { saveCompiledCode } from "../terminal/code-cache.ts";
 import { runCommand } from "../terminal/run.ts";
 import { shownPath } from "../terminal/as-typed.ts";
 import { readVersion } from "../terminal/package.ts";
-import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKey } from "./first-keys.ts";
-import { consoleText, demoRequest, demoText } from "./demo.ts";
+import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKeys } from "./first-keys.ts";
+import { consoleText, demoRequest, demoText, reviewText, TRAFFIC_TEXT } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
 import { secretFiles } from "../../compile/secrets.ts";
@@ -77,9 +77,11 @@ async function runServe(
       const stopped = stopRequested(io.signal);
       await announce(options, server, io);
       reportPolicies(server, io);
+      const story = options.traffic === true ? traffic(server, stopped, io) : null;
       saveCompiledCode();
       tierUpEarly();
       await untilStopped(stopped, server, reloads, secretWatcher(options, reloads.request), io);
+      await story;
     } finally {
       reloads.end();
       await server.close();
@@ -176,7 +178,7 @@ async function announce(
     );
   }
   const tried = options.demo ? demoRequest(table) : null;
-  const demo = tried === null ? null : await demoKey(store, tried.workspace);
+  const demo = tried === null ? null : await demoKeys(store, tried.workspace);
   io.stdout(
     `listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`,
   );
@@ -185,7 +187,31 @@ async function announce(
   }
   if (demo !== null && tried !== null) io.stdout(demoText(url, demo.text, tried));
   if (demo !== null && signInCode !== null)
-    io.stdout(consoleText(options, server, signInCode(demo.id)));
+    io.stdout(consoleText(options, server, signInCode(demo.operator)));
+  if (options.demo) io.stdout(reviewText(io.cwd));
+}
+
+/** Sends made-up requests unless a provider is real, and prints how they ended. */
+async function traffic(
+  server: RunningServer,
+  stopped: Promise<void>,
+  io: CommandIo,
+): Promise<void> {
+  const { simulated, snapshot } = server.built;
+  const real = Object.keys(snapshot.decider.table.providers).filter(
+    (id) => !simulated.some(({ provider }) => provider === id),
+  );
+  if (real.length > 0) {
+    io.stderr(
+      `--traffic: ${real.join(", ")} would be called and paid; unset the secrets of all providers for made-up requests\n`,
+    );
+    return;
+  }
+  io.stdout(TRAFFIC_TEXT);
+  const end = new AbortController();
+  void stopped.then(() => end.abort());
+  const { sendTraffic } = await import("./traffic.ts");
+  io.stdout(`${await sendTraffic(server, end.signal)}\n`);
 }
 
 function reportBuild(built: BuiltSnapshot, io: CommandIo): void {

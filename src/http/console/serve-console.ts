@@ -28,7 +28,7 @@ const NOT_STORED: readonly string[] = ["cache-control", "no-store"];
 
 const ASSETS = "/console/assets/";
 
-const NOT_BUILT = "The console's page has not been built here: npm run build:console\n";
+const NOT_BUILT = "The console's page has not been built here: npm run tool -- console\n";
 
 /** Answers `GET /` and everything below `/console`. */
 export async function serveConsole(

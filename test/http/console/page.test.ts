@@ -102,7 +102,7 @@ describe("the console's page", () => {
     const absent = await ask(`${url}/console/`);
     expect([absent.status, absent.text]).toEqual([
       503,
-      expect.stringContaining("npm run build:console"),
+      expect.stringContaining("npm run tool -- console"),
     ]);
     bundle = await built();
     expect((await ask(`${url}/console/`)).status).toBe(200);
