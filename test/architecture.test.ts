@@ -163,7 +163,7 @@ describe("the shape of the house", () => {
       "src/dispatch/credentials/google-headers.ts",
       "src/policy/toolchain/toolchain.ts",
       "src/dialects/unary/one-meaning.ts",
-      "src/dialects/unary/encode-vectors.ts",
+      "src/dialects/unary/vectors.ts",
     ];
     const readers = sources.filter((path) => textOf(path).includes("JSON.parse(")).map(shown);
     expect(readers.toSorted()).toEqual(ownTexts.toSorted());

@@ -12,7 +12,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   cli: 157,
   compile: 46,
   decide: 9,
-  dialects: 169,
+  dialects: 166,
   dispatch: 35,
   evidence: 5,
   governance: 16,

@@ -1,32 +1,31 @@
 import { randomBytes } from "node:crypto";
-import { KeyOptionError } from "../keys/key-grants.ts";
 import { SCOPES } from "../canon/identity.ts";
-import { createKey, rotateKey } from "../keys/key-record.ts";
-import { parseKeyText } from "../keys/key-text.ts";
-import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
+import { formatTime, readTime } from "../canon/rfc3339.ts";
+import { GRANT_FLAGS, GRANT_HELP, keyUsage, readExchange, readLimits } from "./key-grant-flags.ts";
+import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import {
+  DATABASE_HELP,
+  TABLE_FORMAT_HELP,
   listItems,
   noArguments,
   onlyArgument,
   readDuration,
-  readTime,
   readValue,
   required,
-  TABLE_FORMAT_HELP,
-  wantsJson,
-  type readArguments,
-  DATABASE_HELP,
   switches,
   textFlags,
+  wantsJson,
+  type readArguments,
 } from "./terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
-import { GRANT_FLAGS, GRANT_HELP, readExchange, readLimits, keyUsage } from "./key-grant-flags.ts";
-import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
-import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
+import { formatTable, jsonText } from "./terminal/printing.ts";
 import { runSubcommand, type Subcommand } from "./terminal/run.ts";
-import { jsonText, formatTable } from "./terminal/printing.ts";
-import { formatTime } from "../canon/rfc3339.ts";
+import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
+import { KeyOptionError } from "../keys/key-grants.ts";
+import { createKey, rotateKey } from "../keys/key-record.ts";
+import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
+import { parseKeyText } from "../keys/key-text.ts";
 
 const HELP = `Usage: signalbox keys <command> [flags]
 

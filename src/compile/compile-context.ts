@@ -3,7 +3,7 @@ import { nodeAt, textOf, type ConfigNode, type Path } from "./authored/tree.ts";
 import type { Report } from "./findings/findings.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
 import type { RoutesFile } from "./routes-schema.ts";
-import type { DialectFacts } from "../dialects/dialect-facts.ts";
+import type { DialectFacts } from "../dialects/dialect.ts";
 
 /**
  * Reports every name that points nowhere, apart from those of endpoints and routes, which their own

@@ -22,7 +22,7 @@ import { expandPresets } from "./presets.ts";
 import { resolveEndpoints, type ResolvedEndpoint } from "./resolve/endpoints.ts";
 import { resolveRoutes, type ResolvedContext, type ResolvedRoute } from "./resolve/routes.ts";
 import { resolveWorkloads } from "./resolve/workloads.ts";
-import type { DialectFacts } from "../dialects/dialect-facts.ts";
+import type { DialectFacts } from "../dialects/dialect.ts";
 import { DIALECTS } from "../dialects/table.ts";
 
 /**

@@ -1,7 +1,7 @@
+import type { Capability, Feature } from "../canon/capability.ts";
 import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { UpstreamFailure } from "../canon/failure.ts";
-import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type { DroppedField, EditSet } from "../canon/generate/edit.ts";
 import type {
   Answer,
@@ -10,11 +10,23 @@ import type {
   OpenBlock,
   TokenUsage,
 } from "../canon/generate/event.ts";
+import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type { JsonObject } from "../canon/json.ts";
+import type { ModelOperation } from "../canon/operation.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../canon/request.ts";
-import type { EventStream } from "./event-stream.ts";
-import type { HeaderFacts, ProtocolFamily } from "./protocol-family.ts";
 import type { EndpointRow, ModelRow, ProviderRow, UnknownFields } from "../canon/table.ts";
+import type {
+  EmbedRequest,
+  EmbedResult,
+  ModerateRequest,
+  ModerateResult,
+  RerankRequest,
+  RerankResult,
+} from "../canon/unary.ts";
+import type { EventStream } from "./contract-schemas.ts";
+import type { SchemaRules } from "./fit-schema.ts";
+import type { HeaderFacts, ProtocolFamily } from "./protocol-family.ts";
+import type { AnswerBytes } from "./unary/answer-bytes.ts";
 
 /** Headers of a request: names in lower case. */
 export type IncomingHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -357,3 +369,184 @@ export interface EventParser {
    */
   end(): readonly InferenceEvent[];
 }
+
+/** What the compiler needs to know of a wire protocol without loading its translator. */
+export interface DialectFacts {
+  readonly operations: readonly ModelOperation[];
+  /** Capabilities that the protocol can carry; a model's others do not exist on its endpoints. */
+  readonly expresses: readonly Capability[];
+  /** The features that its requests can use (docs/protocols.md#what-a-protocol-carries). */
+  readonly features: readonly Feature[];
+  /** What only some of its models take; a model row names them under `accepts`. */
+  readonly optional: readonly Feature[];
+  /** Whether an effort may be sent as a budget of tokens where the model row has a table. */
+  readonly takesBudgets: boolean;
+  /** Whether the protocol has beta flags. */
+  readonly takesBetas: boolean;
+  /** Whether its models may sign reasoning, which then only their own family can read. */
+  readonly signs: boolean;
+  /** Named deviations that a provider row may declare. */
+  readonly flags: Readonly<Record<string, FlagFacts>>;
+  /** Whether providers may want `api_version` in the query of every call; not where absent. */
+  readonly takesApiVersion?: boolean;
+  /**
+   * Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or
+   * more.
+   */
+  readonly maxBatch?: number;
+  /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
+  readonly demandsOutputLimit: boolean;
+  /**
+   * What its providers require of requests that generate; absent of a protocol that generates
+   * nothing.
+   */
+  readonly requires?: RequestRules;
+}
+
+export interface FlagFacts {
+  /** One line for docs/configuration.md. */
+  readonly meaning: string;
+  /** Members that requests to such a provider never have: the fix for a refusal that names one. */
+  readonly omits?: readonly string[];
+  /** Features of the dialect that such a provider lacks. */
+  readonly withdraws?: readonly Feature[];
+  /** What translated requests to such a provider can say besides what the dialect can. */
+  readonly grants?: readonly Feature[];
+  /** What of the dialect's operations such a provider serves; all where absent. */
+  readonly leaves?: readonly ModelOperation[];
+  /** As `DialectFacts.maxBatch`, where the deviation allows fewer. */
+  readonly maxBatch?: number;
+  /** The provider's row must have `api_version`. */
+  readonly demandsApiVersion?: boolean;
+  /**
+   * Flags of the same dialect that contradict this one; no provider can have both. Said once for a
+   * pair.
+   */
+  readonly excludes?: readonly string[];
+}
+
+/**
+ * What the providers of one wire protocol require of every request
+ * (docs/translation.md#what-providers-require). One table a protocol, in its `facts.ts`, each row
+ * with its source. Some rules are the same everywhere and have no row: results follow their calls,
+ * ids of calls are unique, functions have an object schema, base64 has no white space.
+ */
+export interface RequestRules {
+  /**
+   * Names of functions. Every form takes up to 64 letters, digits and underscores that begin with
+   * an underscore.
+   */
+  readonly toolName: RegExp;
+  /** Ids of calls. Every form takes what `toolName` must take. */
+  readonly callId: RegExp;
+  /** Text that is refused; `null` where none is. */
+  readonly refusedText: "empty" | "blank" | null;
+  /** Whether unsigned reasoning of the history may be sent back. */
+  readonly takesReasoning: (target: Target) => boolean;
+  /** Whether a conversation must begin with the user. */
+  readonly opensWithUser: boolean;
+  /** Whether the beginning of an answer must not end in white space. */
+  readonly trimsPrefill: boolean;
+  /** Whether files of a tool's result must stand in a message of the user after it. */
+  readonly resultFilesApart: boolean;
+  readonly schemas: SchemaRules | null;
+  /** Whether reasoning fixes temperature, `top_p` and `top_k`. */
+  readonly reasoningFixesSampling: (target: Target) => boolean;
+  /** Whether temperature and `top_p` exclude each other. */
+  readonly temperatureExcludesTopP: boolean;
+}
+
+/** Facts of most protocols; a row overrides those that differ. */
+export const PLAIN_FACTS = {
+  expresses: [],
+  optional: [],
+  takesBudgets: false,
+  takesBetas: false,
+  signs: false,
+  flags: {},
+  demandsOutputLimit: false,
+} as const satisfies Partial<DialectFacts>;
+
+/** Request rules of a protocol whose providers take everything. */
+export const PLAIN_RULES = {
+  callId: /^[^]+$/,
+  refusedText: null,
+  takesReasoning: () => false,
+  opensWithUser: false,
+  trimsPrefill: false,
+  resultFilesApart: false,
+  schemas: null,
+  reasoningFixesSampling: () => false,
+  temperatureExcludesTopP: false,
+} as const satisfies Partial<RequestRules>;
+
+export type UnaryResult = EmbedResult | RerankResult | ModerateResult;
+
+/** How a provider is spoken to where one JSON answer follows one JSON request. */
+export interface UnaryUpstream<Request, Result extends UnaryResult> {
+  /**
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
+   * what only the last look finds; it is a 400 that names what cannot be said.
+   */
+  readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
+  /**
+   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed`
+   * with a code of `answer-ends.ts`: nothing is filled in, nothing is put in another order in
+   * silence.
+   */
+  readonly parseAnswer: (
+    answer: AnswerBytes,
+    request: Request,
+    target: Target,
+  ) => Result | UpstreamFailure;
+  /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
+  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+}
+
+/**
+ * How providers of a wire protocol are called, for each of the protocol's operations
+ * (`DialectFacts.operations`).
+ */
+export interface Dialect extends Partial<Record<ModelOperation, unknown>> {
+  readonly generate?: Upstream;
+  readonly embed?: UnaryUpstream<EmbedRequest, EmbedResult>;
+  readonly rerank?: UnaryUpstream<RerankRequest, RerankResult>;
+  readonly moderate?: UnaryUpstream<ModerateRequest, ModerateResult>;
+}
+
+/**
+ * A wire protocol's row: its facts, and its translator. Checking a configuration needs the facts
+ * only, so it does not load translators.
+ */
+export interface DialectRow extends DialectFacts {
+  readonly load: () => Promise<{ readonly dialect: Dialect }>;
+}
+
+/** Members of sampling. */
+export const SAMPLING = [
+  "sampling",
+  "temperature_above_1",
+  "penalties",
+  "penalties_outside_0_1",
+  "logit_bias",
+  "seed",
+] as const satisfies readonly Feature[];
+/** Every effort of reasoning. */
+export const EFFORTS = [
+  "effort_none",
+  "effort_minimal",
+  "effort_low",
+  "effort_medium",
+  "effort_high",
+  "effort_xhigh",
+  "effort_max",
+] as const satisfies readonly Feature[];
+/** Every way to choose among tools. */
+export const TOOL_CHOICES = [
+  "tool_choice_required",
+  "tool_choice_named",
+  "tool_choice_allowed",
+  "parallel_tool_calls_off",
+  "one_tool_called_once",
+  "tool_strict",
+] as const satisfies readonly Feature[];

@@ -1,14 +1,15 @@
 import type { RequestEdits } from "../canon/decision.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
-import { failedAnswer } from "./answer-events.ts";
-import { collectAnswer } from "./collect-answer.ts";
-import type { InferenceEvent } from "../canon/generate/event.ts";
 import { editSet, type DroppedField, type EditSet } from "../canon/generate/edit.ts";
+import type { InferenceEvent } from "../canon/generate/event.ts";
+import type { ModelOperation } from "../canon/operation.ts";
 import { BETA_HEADER, type InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
+import { collectAnswer, failedAnswer } from "./answer-events.ts";
 import type {
   AnswerContext,
   AnswerStream,
+  Dialect,
   EventParser,
   OutgoingRequest,
   Surface,
@@ -16,20 +17,18 @@ import type {
   Upstream,
   WholeAnswer,
 } from "./dialect.ts";
+import { CallersNames } from "./fit-request.ts";
+import { DIALECTS } from "./table.ts";
+import type { PreparedTranslation } from "./translate-request.ts";
 import {
   EndJudge,
-  type EventFilter,
-  filtered,
-  filteredEvents,
   FirstCall,
   StopCut,
   TranslatedStream,
+  filtered,
+  filteredEvents,
+  type EventFilter,
 } from "./translated-stream.ts";
-import { CallersNames } from "./fit-request.ts";
-import { DIALECTS } from "./table.ts";
-import type { Dialect } from "./dialect-facts.ts";
-import type { ModelOperation } from "../canon/operation.ts";
-import type { PreparedTranslation } from "./translate-request.ts";
 
 /**
  * One request's way to one endpoint and back: what is sent, and how the answer becomes the

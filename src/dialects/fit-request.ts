@@ -14,40 +14,9 @@ import type {
   UserTurn,
 } from "../canon/generate/generate-request.ts";
 import type { JsonObject } from "../canon/json.ts";
-import type { Target, Upstream } from "./dialect.ts";
+import type { RequestRules, Target, Upstream } from "./dialect.ts";
+import { NO_PARAMETERS, closedSchema, filledSchema } from "./fit-schema.ts";
 import type { EventFilter } from "./translated-stream.ts";
-import { closedSchema, filledSchema, NO_PARAMETERS, type SchemaRules } from "./fit-schema.ts";
-
-/**
- * What the providers of one wire protocol require of every request
- * (docs/translation.md#what-providers-require). One table a protocol, in its `facts.ts`, each row
- * with its source. Some rules are the same everywhere and have no row: results follow their calls,
- * ids of calls are unique, functions have an object schema, base64 has no white space.
- */
-export interface RequestRules {
-  /**
-   * Names of functions. Every form takes up to 64 letters, digits and underscores that begin with
-   * an underscore.
-   */
-  readonly toolName: RegExp;
-  /** Ids of calls. Every form takes what `toolName` must take. */
-  readonly callId: RegExp;
-  /** Text that is refused; `null` where none is. */
-  readonly refusedText: "empty" | "blank" | null;
-  /** Whether unsigned reasoning of the history may be sent back. */
-  readonly takesReasoning: (target: Target) => boolean;
-  /** Whether a conversation must begin with the user. */
-  readonly opensWithUser: boolean;
-  /** Whether the beginning of an answer must not end in white space. */
-  readonly trimsPrefill: boolean;
-  /** Whether files of a tool's result must stand in a message of the user after it. */
-  readonly resultFilesApart: boolean;
-  readonly schemas: SchemaRules | null;
-  /** Whether reasoning fixes temperature, `top_p` and `top_k`. */
-  readonly reasoningFixesSampling: (target: Target) => boolean;
-  /** Whether temperature and `top_p` exclude each other. */
-  readonly temperatureExcludesTopP: boolean;
-}
 
 /**
  * A protocol's printer of requests behind the fitting to its rules.

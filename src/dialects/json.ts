@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue, parseJson, isJsonObject } from "../canon/json.ts";
 import type { TokenUsage } from "../canon/generate/event.ts";
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../canon/json.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 

@@ -1,7 +1,12 @@
-import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { Capability, Feature } from "../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { type FieldRegistry, type RequestReading, saysNothing, shownName } from "./fields.ts";
+import {
+  saysNothing,
+  shownName,
+  type FieldRegistry,
+  type RequestReading,
+} from "./request-reading.ts";
 
 /** Capability that a value of this `type` needs; `null` where it only carries content. */
 export type TypeNeeds = Readonly<Record<string, Capability | null>>;

@@ -1,6 +1,6 @@
+import type { AssistantTurn, Turn } from "../canon/generate/generate-request.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../canon/request.ts";
 import type { ModelReasoning } from "../canon/table.ts";
-import type { AssistantTurn, Turn } from "../canon/generate/generate-request.ts";
 
 /**
  * The effort to request instead of a budget: that of the largest budget in the model's table that

@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { kindOfStatus, namedMember } from "./answer-failure.ts";
+import { kindOfStatus, namedMember } from "./answer-ends.ts";
 
 /** The meaning of a provider's refusal: a code of ours, and the member that it is about. */
 interface Refusal {

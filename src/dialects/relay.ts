@@ -1,15 +1,15 @@
+import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-import { NO_EDITS, type EditSet, editSet } from "../canon/generate/edit.ts";
+import { NO_EDITS, editSet, type EditSet } from "../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
-import type { AnswerStream, Ending } from "./dialect.ts";
-import { MAXIMUM_EVENT_BYTES, parseSseEvent, SseFramer } from "./sse.ts";
-import { answerFailure } from "./answer-failure.ts";
 import { isJsonObject, type JsonValue } from "../canon/json.ts";
-import type { RequestEdits } from "../canon/decision.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
-import { saysNothing, type FieldRegistry } from "./fields.ts";
+import { answerFailure } from "./answer-ends.ts";
+import type { AnswerStream, Ending } from "./dialect.ts";
+import { saysNothing, type FieldRegistry } from "./request-reading.ts";
+import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
 
 /** Ends an event whose provider left the blank line out. */
 const BLANK_LINE = new TextEncoder().encode("\n\n");

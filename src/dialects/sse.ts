@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
-import { answerFailure } from "./answer-failure.ts";
+import { answerFailure } from "./answer-ends.ts";
 
 /**
  * The longest single event that is waited for; an upstream that sends more without an event's end

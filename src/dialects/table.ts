@@ -1,15 +1,11 @@
-import type { DialectRow } from "./dialect-facts.ts";
+import { type DialectRow, PLAIN_FACTS } from "./dialect.ts";
 import { ANTHROPIC_MESSAGES } from "./anthropic-messages/facts.ts";
 import { BEDROCK_CONVERSE } from "./bedrock-converse/facts.ts";
-import { BEDROCK_NOVA_EMBED } from "./bedrock-nova-embed/facts.ts";
-import { BEDROCK_RERANK } from "./bedrock-rerank/facts.ts";
-import { BEDROCK_TITAN_EMBED } from "./bedrock-titan-embed/facts.ts";
 import { COHERE_CHAT } from "./cohere-chat/facts.ts";
 import { GEMINI } from "./gemini/facts.ts";
 import { OPENAI_CHAT } from "./openai-chat/facts.ts";
 import { OPENAI_COMPLETIONS } from "./openai-completions/facts.ts";
 import { OPENAI_RESPONSES } from "./openai-responses/facts.ts";
-import { VOYAGE } from "./voyage/facts.ts";
 
 /**
  * Wire protocols that generate. Some stand for their family: what the same providers speak at the
@@ -33,16 +29,37 @@ export const GENERATE_DIALECTS = {
 
 /** Wire protocols that answer one JSON request with one JSON document, and do not generate. */
 const UNARY_DIALECTS = {
-  voyage: { ...VOYAGE, load: () => import("./voyage/dialect.ts") },
+  /** Near to OpenAI's embeddings and Cohere's rerank, with members of its own. */
+  voyage: {
+    ...PLAIN_FACTS,
+    operations: ["embed", "rerank"],
+    features: ["input_purpose"],
+    maxBatch: 1000,
+    load: () => import("./voyage/dialect.ts"),
+  },
+  /** Over Bedrock's InvokeModel: one text a call. */
   "bedrock-titan-embed": {
-    ...BEDROCK_TITAN_EMBED,
+    ...PLAIN_FACTS,
+    operations: ["embed"],
+    features: [],
+    maxBatch: 1,
     load: () => import("./bedrock-titan-embed/dialect.ts"),
   },
+  /** The same for Amazon's Nova models. */
   "bedrock-nova-embed": {
-    ...BEDROCK_NOVA_EMBED,
+    ...PLAIN_FACTS,
+    operations: ["embed"],
+    features: ["input_purpose"],
+    maxBatch: 1,
     load: () => import("./bedrock-nova-embed/dialect.ts"),
   },
-  "bedrock-rerank": { ...BEDROCK_RERANK, load: () => import("./bedrock-rerank/dialect.ts") },
+  /** `base_url` is the host of `bedrock-agent-runtime`, the upstream model an ARN. */
+  "bedrock-rerank": {
+    ...PLAIN_FACTS,
+    operations: ["rerank"],
+    features: [],
+    load: () => import("./bedrock-rerank/dialect.ts"),
+  },
 } as const satisfies Record<string, DialectRow>;
 
 /**

@@ -1,14 +1,14 @@
-import { type RequestEdits, emulatesFormat } from "../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { FEATURES, type Feature } from "../canon/capability.ts";
+import { emulatesFormat, type RequestEdits } from "../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
 import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../canon/json.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
-import type { UnknownFields, EndpointRow, RouteRow } from "../canon/table.ts";
-import { saysNothing, shownName, type FieldRegistry, RequestReading } from "./fields.ts";
+import type { EndpointRow, RouteRow, UnknownFields } from "../canon/table.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
-import type { DroppedField } from "../canon/generate/edit.ts";
-import { type FormatEmulation, emulateFormat } from "./emulate-format.ts";
+import { RequestReading, saysNothing, shownName, type FieldRegistry } from "./request-reading.ts";
+import { emulateFormat, type FormatEmulation } from "./translated-stream.ts";
 
 /** How a surface makes canon of its own bodies. */
 export interface CanonReader {

@@ -10,8 +10,8 @@ import {
 } from "../canon/failure.ts";
 import type { StopReason } from "./stop-order.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
-import { kindOfStatus } from "../dialects/answer-failure.ts";
-import type { FlagFacts } from "../dialects/dialect-facts.ts";
+import { kindOfStatus } from "../dialects/answer-ends.ts";
+import type { FlagFacts } from "../dialects/dialect.ts";
 import { ADDED_MEMBERS, REQUEST_FAILURES, synonymsOf } from "../dialects/refusals.ts";
 import { DIALECTS, isDialectName } from "../dialects/table.ts";
 import { errors } from "undici";

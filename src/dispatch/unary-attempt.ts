@@ -1,14 +1,15 @@
-import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type { Candidate } from "../canon/decision.ts";
-import type { JsonObject } from "../canon/json.ts";
 import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
-import type { UnaryCall, UnaryResult } from "../dialects/unary/surface.ts";
-import type { Connection } from "./connections.ts";
-import { reportedFailure, hasCalledProvider } from "./failures.ts";
-import type { StopCause } from "./stop-order.ts";
-import { ProviderCall } from "./provider-call.ts";
+import type { JsonObject } from "../canon/json.ts";
+import type { UnaryResult } from "../dialects/dialect.ts";
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
+import type { UnaryCall } from "../dialects/unary/surface.ts";
 import type { AttemptReport } from "./attempt.ts";
+import type { Connection } from "./connections.ts";
+import { hasCalledProvider, reportedFailure } from "./failures.ts";
+import { ProviderCall } from "./provider-call.ts";
+import type { StopCause } from "./stop-order.ts";
 
 /** The answer to one part. */
 export interface PartAnswer {

@@ -3,11 +3,11 @@ import type { ServiceError } from "../canon/error.ts";
 import { callKindOf } from "../canon/operation.ts";
 import { denialError } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
-import { refusedKind } from "../dialects/fields.ts";
+import { refusedKind } from "../dialects/request-reading.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
 import { relayPlan } from "../dispatch/relay-plan.ts";
 import { stopsOf } from "../dispatch/stop-order.ts";
-import { admitToLimits, callerBudget, NO_ROUTE, type AdmittedRequest } from "./admission.ts";
+import { NO_ROUTE, admitToLimits, callerBudget, type AdmittedRequest } from "./admission.ts";
 import { answerUnary } from "./answer-unary.ts";
 import { admit, takeFromToken } from "./authenticate.ts";
 import {

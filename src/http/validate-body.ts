@@ -2,7 +2,7 @@ import type { ErrorObject } from "ajv/dist/2020.js";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { JsonObject, JsonValue } from "../canon/json.ts";
 import { isDeeperThan } from "../dialects/json.ts";
-import { PARSER_RULES, PROVIDER_PREFERENCES_SCHEMA } from "../dialects/request-members.ts";
+import { PARSER_RULES, PROVIDER_PREFERENCES_SCHEMA } from "../dialects/contract-schemas.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */

@@ -1,5 +1,5 @@
 import { DIALECTS } from "../../src/dialects/table.ts";
-import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../src/dialects/dialect.ts";
 
 /**
  * The dialects of this release and two more, so that the checks of every kind of work can be tested

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../../src/http/contract/endpoint.ts";
 import { errorSchemaOf } from "../../src/http/contract/document/error-answers.ts";
-import { titleOf } from "../../src/dialects/event-stream.ts";
+import { titleOf } from "../../src/dialects/contract-schemas.ts";
 import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 export const DOCUMENT = openApiDocument();

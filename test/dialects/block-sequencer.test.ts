@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
-import { BlockSequencer } from "../../src/dialects/answer-events.ts";
+import { BlockSequencer, collectAnswer } from "../../src/dialects/answer-events.ts";
 
 /** What the events say of blocks: opened in order, one at a time, deltas inside. */
 function outline(events: readonly InferenceEvent[]): readonly string[] {

@@ -120,6 +120,7 @@ describe("Azure's addresses", () => {
   it("change nothing but the path", () => {
     const {
       path: _,
+      body,
       stream: __,
       answer: ___,
       streamOfAnswer: ____,
@@ -128,6 +129,7 @@ describe("Azure's addresses", () => {
     } = exchange(chatSurface, CHAT, "openai-chat", {});
     const deployed = exchange(chatSurface, CHAT, "openai-chat", DEPLOYED);
     expect(deployed).toMatchObject(plain);
+    expect(deployed.body()).toBe(body());
     const blocked = new TextEncoder().encode('{"error":{"code":"content_filter","message":"m"}}');
     expect(deployed.readError(400, blocked)).toEqual(readError(400, blocked));
     const stream = deployed.stream();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { TranslationRecord, Members } from "../../src/dialects/members.ts";
+import { Members, TranslationRecord } from "../../src/dialects/unary/members.ts";
 
 function reading(body: JsonObject): {
   readonly members: Members;

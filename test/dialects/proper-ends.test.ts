@@ -3,9 +3,9 @@ import type { JsonObject } from "../../src/canon/json.ts";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/finish.ts";
-import { UsageTally } from "../../src/dialects/anthropic-messages/ending.ts";
-import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/message-reader.ts";
+import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/ending.ts";
+import { UsageTally } from "../../src/dialects/anthropic-messages/read-answer.ts";
+import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/read-answer.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
 import {
   responsesSurface,

@@ -1,16 +1,16 @@
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { AnswerBlock, InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
+import type { Surface } from "../../src/dialects/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import {
   responsesSurface,
   responsesUpstream,
 } from "../../src/dialects/openai-responses/dialect.ts";
-import type { Surface } from "../../src/dialects/dialect.ts";
+import { NO_EDITS, NO_HEADERS, contextOf, targetOf } from "./laws/target.ts";
 import { chunksOf } from "./openai-chat/bodies.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
+import { describe, expect, it } from "vitest";
 
 type Reasoning = Extract<AnswerBlock, { kind: "reasoning" }>;
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import type { InferenceEvent, OpenBlock } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
-import { emulateFormat } from "../../src/dialects/emulate-format.ts";
 import {
   EndJudge,
-  filtered,
   FirstCall,
   StopCut,
   TranslatedStream,
+  emulateFormat,
+  filtered,
 } from "../../src/dialects/translated-stream.ts";
 import { forOneTool, prepareTranslation } from "../../src/dialects/translate-request.ts";
 import type { Feature } from "../../src/canon/capability.ts";

@@ -18,7 +18,7 @@ import {
   type Endpoint,
 } from "../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { titleOf } from "../../src/dialects/event-stream.ts";
+import { titleOf } from "../../src/dialects/contract-schemas.ts";
 import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { pathOf } from "../contract/served.ts";
 

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { RERANK_BODY } from "../../src/dialects/cohere-chat/read-rerank-request.ts";
+import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank-surface.ts";
 import { CHAT_BODY } from "../../src/dialects/openai-chat/parse-request.ts";
-import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/parse-request.ts";
+import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/request.ts";
 import { formatDuration } from "../../src/dialects/openai-chat/family.ts";
 import {
   costOf,

@@ -1,5 +1,4 @@
-import { describe, expect, test } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import type { MockServer } from "../../mock/server.ts";
 import type { Answer } from "../../src/canon/generate/event.ts";
 import type {
   AssistantPart,
@@ -7,11 +6,12 @@ import type {
   Tool,
   Turn,
 } from "../../src/canon/generate/generate-request.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
-import type { MockServer } from "../../mock/server.ts";
 import { asking, target } from "../dialects/cohere-chat/target.ts";
-import { readRecordings } from "../support/recordings.ts";
 import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";
+import { readRecordings } from "../support/recordings.ts";
+import { describe, expect, test } from "vitest";
 
 const PATH = "/v2/chat";
 const THOUGHT = "The request is simulated, so there is nothing to think about.";

@@ -1,17 +1,17 @@
-import { describe, expect, test } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import type { MockServer } from "../../mock/server.ts";
 import type { Answer } from "../../src/canon/generate/event.ts";
 import type {
   AssistantPart,
   GenerateRequest,
   Turn,
 } from "../../src/canon/generate/generate-request.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
-import type { MockServer } from "../../mock/server.ts";
 import { hello, targetWith, text } from "../dialects/bedrock-converse/target.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
-import { readRecordings } from "../support/recordings.ts";
 import { mockForTest, postTo } from "./start.ts";
+import { readRecordings } from "../support/recordings.ts";
+import { describe, expect, test } from "vitest";
 
 const THOUGHT = "The request is simulated, so there is nothing to think about.";
 const schema = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
@@ -12,7 +12,7 @@ import {
 import {
   COUNT_TOKENS_SCHEMA,
   MESSAGES_SCHEMA,
-} from "../../src/dialects/anthropic-messages/schema.ts";
+} from "../../src/dialects/anthropic-messages/contract.ts";
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";

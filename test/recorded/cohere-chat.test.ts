@@ -1,14 +1,14 @@
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
 import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
-import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
-import { asking, target } from "../dialects/cohere-chat/target.ts";
+import { SseFramer, parseSseEvent } from "../../src/dialects/sse.ts";
 import { readBody } from "../dialects/cohere-chat/read-body.ts";
+import { asking, target } from "../dialects/cohere-chat/target.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { normalRequest } from "../dialects/laws/normal/request.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { describe, expect, it } from "vitest";
 
 const recordings = readRecordings("cohere-chat");
 const encoder = new TextEncoder();

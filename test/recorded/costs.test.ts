@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { isJsonObject } from "../../src/canon/json.ts";
 import type { TokenUsage } from "../../src/canon/generate/event.ts";
 import type { Price } from "../../src/canon/table.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import {
   canonicalJson,
@@ -11,7 +11,7 @@ import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { EndJudge, filtered, TranslatedStream } from "../../src/dialects/translated-stream.ts";
+import { EndJudge, TranslatedStream, filtered } from "../../src/dialects/translated-stream.ts";
 import {
   contextOf,
   DIALECT_NAMES,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, Vector } from "../../src/canon/unary.ts";
 import type { DialectName } from "../../src/dialects/table.ts";
-import { asBase64Text, asFloatText } from "../../src/dialects/unary/encode-vectors.ts";
+import { asBase64Text, asFloatText } from "../../src/dialects/unary/vectors.ts";
 import {
   asking,
   embedderOf,

@@ -1,8 +1,10 @@
 import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
-import { MODERATIONS_SCHEMA } from "../../src/dialects/openai-chat/moderations/schema.ts";
-import { moderationsSurface } from "../../src/dialects/openai-chat/moderations/surface.ts";
+import {
+  MODERATIONS_SCHEMA,
+  moderationsSurface,
+} from "../../src/dialects/openai-chat/moderations-surface.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../support/dialects.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";

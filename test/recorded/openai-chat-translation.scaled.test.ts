@@ -1,16 +1,16 @@
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
-import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { DroppedField } from "../../src/canon/generate/edit.ts";
+import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
+import { SseFramer, parseSseEvent } from "../../src/dialects/sse.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
-import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
+import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { positionsToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { describe, expect, it } from "vitest";
 
 const recordings = readRecordings("openai-chat");
 const answered = (recordings ?? []).filter(({ status }) => status === 200);

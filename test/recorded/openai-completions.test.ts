@@ -6,12 +6,14 @@ import {
   completionsSurface,
   completionsUpstream,
 } from "../../src/dialects/openai-completions/dialect.ts";
-import { COMPLETIONS_FIELDS } from "../../src/dialects/openai-completions/parse-request.ts";
-import { COMPLETIONS_SCHEMA } from "../../src/dialects/openai-completions/contract.ts";
+import {
+  COMPLETIONS_FIELDS,
+  COMPLETIONS_SCHEMA,
+} from "../../src/dialects/openai-completions/request.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/request-members.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/contract-schemas.ts";
 
 const recordings = readRecordings("openai-completions");
 const encoder = new TextEncoder();

@@ -1,15 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import {
   responsesSurface,
   responsesUpstream,
 } from "../../src/dialects/openai-responses/dialect.ts";
-import { RESPONSES_FIELDS } from "../../src/dialects/openai-responses/fields.ts";
-import { fillEvent } from "../../src/dialects/openai-responses/fill-resource.ts";
-import { RESOURCE_MEMBERS } from "../../src/dialects/openai-responses/resource.ts";
-import { RESPONSES_SCHEMA } from "../../src/dialects/openai-responses/schema.ts";
+import { RESPONSES_FIELDS } from "../../src/dialects/openai-responses/request-facts.ts";
+import { RESOURCE_MEMBERS, fillEvent } from "../../src/dialects/openai-responses/resource.ts";
+import { RESPONSES_SCHEMA } from "../../src/dialects/openai-responses/contract.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../support/dialects.ts";

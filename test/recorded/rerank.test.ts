@@ -1,8 +1,7 @@
 import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { RERANK_SCHEMA } from "../../src/dialects/cohere-chat/rerank-schema.ts";
-import { rerankSurface } from "../../src/dialects/cohere-chat/rerank-surface.ts";
+import { RERANK_SCHEMA, rerankSurface } from "../../src/dialects/cohere-chat/rerank-surface.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { bytesOf, targetOf, type TargetName } from "../dialects/unary/rerank/target.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../support/dialects.ts";

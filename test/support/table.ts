@@ -18,7 +18,7 @@ import type {
 } from "../../src/canon/table.ts";
 
 import { DIALECTS, isDialectName } from "../../src/dialects/table.ts";
-import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../src/dialects/dialect.ts";
 
 /**
  * Small tables for tests of the core: every row has a sensible default and a test says only what it

@@ -1,9 +1,9 @@
 import { FEATURES } from "../../src/canon/capability.ts";
-import type { DialectFacts } from "../../src/dialects/dialect-facts.ts";
-import { FILES } from "./several-files.ts";
 import { ROUTE_CODES } from "../../src/compile/findings/codes.ts";
+import type { DialectFacts } from "../../src/dialects/dialect.ts";
 import { POLICY_CODES } from "../../src/policy/codes.ts";
 import { ASSERTION_CODES } from "../../src/simulate/assertions/codes.ts";
+import { FILES } from "./several-files.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -126,7 +126,7 @@ function flagRows([dialect, { flags }]: readonly [
   string,
   DialectFacts,
 ]): readonly (readonly string[])[] {
-  return Object.entries(flags).map(([flag, { meaning, withdraws, excludes = [] }]) => {
+  return Object.entries(flags).map(([flag, { meaning, withdraws = [], excludes = [] }]) => {
     const others = Object.keys(flags).filter(
       (other) => excludes.includes(other) || flags[other]?.excludes?.includes(flag),
     );

@@ -1,6 +1,6 @@
 ;; Counts the numbers of a JSON array 64 bytes at a time (RFC 8259, section 6). Each byte is one bit of a mask for its kind, so that a rule of the
 ;; grammar is one operation for 64 bytes. Only what is surely an array of finite numbers without white space is counted; a caller takes a careful
-;; look at everything else (src/dialects/unary/scan-numbers.ts).
+;; look at everything else (src/dialects/unary/cut-vectors.ts).
 ;;
 ;; tools/vectors/assemble.mjs writes src/dialects/unary/count-numbers.ts from this file.
 (module

@@ -1,17 +1,18 @@
+import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/error-codes.ts";
 import {
-  FAILURE_KINDS,
   FAILURES,
+  FAILURE_KINDS,
   OPERATOR_FIX,
   RETRY_FIX,
   type FailureKind,
 } from "../../canon/failure.ts";
-import { ERROR_ANSWERS, ERROR_GROUPS } from "../../canon/error-codes.ts";
-import { ANSWER_FAULTS } from "../../dialects/answer-failure.ts";
-import { ROUTE_CODES } from "../../compile/findings/codes.ts";
+import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";
 import { suggest } from "../../compile/authored/literal-secrets.ts";
+import { ROUTE_CODES } from "../../compile/findings/codes.ts";
+import { ANSWER_FAULTS } from "../../dialects/answer-ends.ts";
 import { POLICY_CODES } from "../../policy/codes.ts";
 import { ASSERTION_CODES } from "../../simulate/assertions/codes.ts";
-import { EVALUATION_INDETERMINATE, REASONS } from "../../canon/reasons.ts";
+
 import examples from "./examples.json" with { type: "json" };
 
 /** Meaning of an error code of an HTTP answer, for callers and operators. */

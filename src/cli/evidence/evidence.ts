@@ -1,26 +1,26 @@
 import { resolve } from "node:path";
-import type { EvidenceStore } from "../../evidence/evidence-store.ts";
+import { readTime } from "../../canon/rfc3339.ts";
+import { exportLog, writeExport } from "./export.ts";
+import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
+import { tail } from "./tail.ts";
+import { formatLink, printVerified, readAnchors, readLink, readPosition } from "./verified.ts";
+import { verifyFile } from "./verify-file.ts";
+import { verifyLog } from "./verify.ts";
 import {
-  noArguments,
-  readTime,
-  required,
-  TABLE_FORMAT_HELP,
-  wantsJson,
-  type readArguments,
   DATABASE_HELP,
+  TABLE_FORMAT_HELP,
   listFlags,
+  noArguments,
+  required,
   switches,
   textFlags,
+  wantsJson,
+  type readArguments,
 } from "../terminal/arguments.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import { runSubcommand, type Subcommand } from "../terminal/run.ts";
-import { writeExport, exportLog } from "./export.ts";
-import { formatLink, readAnchors, readLink, readPosition, printVerified } from "./verified.ts";
-import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
-import { tail } from "./tail.ts";
-import { verifyFile } from "./verify-file.ts";
-import { verifyLog } from "./verify.ts";
+import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 
 const HELP = `Usage: signalbox evidence <command> [flags]
 

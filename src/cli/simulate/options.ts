@@ -1,20 +1,20 @@
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
-import type { Promotion } from "../../simulate/request.ts";
+import { readTime } from "../../canon/rfc3339.ts";
+import { compileCacheAt } from "../compile-cache.ts";
+import { FAIL_ON_VALUES, RENAMED_FAIL_ON, type FailOnValue } from "./exit-code.ts";
+import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 import {
   didYouMean,
   listItems,
   noArguments,
   readArguments,
   readDuration,
-  readTime,
   readEnvironment,
 } from "../terminal/arguments.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
-import { compileCacheAt } from "../compile-cache.ts";
-import { FAIL_ON_VALUES, RENAMED_FAIL_ON, type FailOnValue } from "./exit-code.ts";
-import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
+import type { Promotion } from "../../simulate/request.ts";
 
 /** Where one side is read from. */
 export type TreeOption =

@@ -1,6 +1,6 @@
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../canon/table.ts";
-import type { DialectFacts } from "../../dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../dialects/dialect.ts";
 import { quote } from "../authored/literal-secrets.ts";
 import type { NormalisedEndpoint } from "../normalised/normalise.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
@@ -143,7 +143,7 @@ export function endpointFeatures(
 ): { readonly translated: readonly Feature[]; readonly native: readonly Feature[] } {
   const withdrawn = new Set<Feature>(model.refuses);
   const flags = flagsOf(facts, provider);
-  for (const { withdraws } of flags) for (const feature of withdraws) withdrawn.add(feature);
+  for (const { withdraws = [] } of flags) for (const feature of withdraws) withdrawn.add(feature);
   const features = new Set<Feature>([
     ...facts.features,
     ...flags.flatMap(({ grants = [] }) => grants),

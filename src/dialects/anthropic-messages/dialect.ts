@@ -1,28 +1,39 @@
-import type { Dialect } from "../dialect-facts.ts";
 import { fitting } from "../fit-request.ts";
 import { ANTHROPIC_MESSAGES } from "./facts.ts";
-import { ANTHROPIC_FAMILY } from "./family.ts";
-import type { Surface, Upstream } from "../dialect.ts";
-import { refusingUnknown } from "../fields.ts";
-import { COUNT_PATH, COUNT_TOKENS_FIELDS, MESSAGES_FIELDS, MESSAGES_PATH } from "./fields.ts";
+import type { Dialect, Surface, Upstream } from "../dialect.ts";
+import { refusingUnknown } from "../request-reading.ts";
+import {
+  COUNT_PATH,
+  COUNT_TOKENS_FIELDS,
+  MESSAGES_FIELDS,
+  MESSAGES_PATH,
+} from "./request-facts.ts";
 import { hostMessages } from "./host.ts";
-import { readMessagesError } from "./ending.ts";
-import { editMessagesRequest } from "./edit-request.ts";
-import { observeMessagesStream, readCountAnswer, readMessagesAnswer } from "./observe.ts";
+import {
+  editMessagesRequest,
+  observeMessagesStream,
+  readCountAnswer,
+  readMessagesAnswer,
+} from "./relay.ts";
 import { messagesToCanon, parseMessagesRequest } from "./parse-request.ts";
-import { renderCount, renderMessagesAnswer } from "./render-answer.ts";
-import { renderMessagesStream } from "./render-stream.ts";
+import {
+  ANTHROPIC_FAMILY,
+  renderCount,
+  renderMessagesAnswer,
+  renderMessagesStream,
+} from "./render.ts";
 import { formatMessages } from "./format.ts";
-import { parseMessagesAnswer, parseMessagesStream } from "./message-reader.ts";
+import { parseMessagesAnswer, parseMessagesStream, readMessagesError } from "./read-answer.ts";
 import {
   COUNT_EXAMPLES,
+  COUNT_TOKENS_SCHEMA,
   MESSAGE,
-  MESSAGE_STREAM,
   MESSAGES_EXAMPLES,
   MESSAGES_HEADERS,
+  MESSAGES_SCHEMA,
+  MESSAGE_STREAM,
   TOKEN_COUNT,
 } from "./contract.ts";
-import { COUNT_TOKENS_SCHEMA, MESSAGES_SCHEMA } from "./schema.ts";
 
 /** Messages as products speak them to us. */
 export const messagesSurface: Surface = {

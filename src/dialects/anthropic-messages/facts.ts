@@ -1,5 +1,5 @@
 import type { SchemaRules } from "../fit-schema.ts";
-import { type DialectFacts, TOOL_CHOICES } from "../dialect-facts.ts";
+import { type DialectFacts, TOOL_CHOICES, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
 /**
  * Schemas that Anthropic's models take
@@ -17,6 +17,7 @@ export const CLOSED_SCHEMAS: SchemaRules = {
 
 /** Messages, at Anthropic and where clouds serve its models. */
 export const ANTHROPIC_MESSAGES = {
+  ...PLAIN_FACTS,
   operations: ["generate"],
   expresses: [
     "tools",
@@ -66,7 +67,6 @@ export const ANTHROPIC_MESSAGES = {
     version_2023_06_01_only: {
       meaning:
         "Sends every request with `anthropic-version: 2023-06-01`, whatever version the caller speaks.",
-      withdraws: [],
     },
     bedrock_invoke: {
       meaning:
@@ -83,6 +83,7 @@ export const ANTHROPIC_MESSAGES = {
   },
   demandsOutputLimit: true,
   requires: {
+    ...PLAIN_RULES,
     // platform.claude.com/docs/en/api/messages, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,128}$/,
     // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique":
@@ -90,12 +91,10 @@ export const ANTHROPIC_MESSAGES = {
     callId: /^[a-zA-Z0-9_-]+$/,
     // "text content blocks must contain non-whitespace text".
     refusedText: "blank",
-    takesReasoning: () => false,
     // "first message must use the \"user\" role".
     opensWithUser: true,
     // "final assistant content cannot end with trailing whitespace".
     trimsPrefill: true,
-    resultFilesApart: false,
     schemas: CLOSED_SCHEMAS,
     // platform.claude.com/docs/en/build-with-claude/extended-thinking, Feature compatibility.
     reasoningFixesSampling: () => true,

@@ -1,16 +1,30 @@
+import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
+  CacheMark,
+  FilePart,
+  ImagePart,
   InputPart,
+  ReasoningPart,
   TextPart,
+  ToolCallPart,
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { RequestReading } from "../fields.ts";
-import { blockFacts } from "./block-facts.ts";
-import { isInput, isSaid, isText, plainText, readBlocks } from "./read-blocks.ts";
-import type { Version } from "./fields.ts";
-import { textOf } from "../json.ts";
+import { textToBase64 } from "../../canon/json/text-base64.ts";
+import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
+import {
+  blockFacts,
+  blocksOf,
+  goneUnder,
+  serverToolNeeds,
+  storedFile,
+  type BlockContext,
+  type Version,
+} from "./request-facts.ts";
+import { flagOrNull, textOf, textOrNull } from "../json.ts";
+import type { RequestReading } from "../request-reading.ts";
 
 const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);
 
@@ -150,4 +164,289 @@ function noteLast(messages: readonly JsonValue[], reading: RequestReading): void
 function isServerBlock(block: JsonValue): boolean {
   const facts = isJsonObject(block) ? blockFacts(textOf(block["type"])) : null;
   return facts !== null && facts.contexts.length === 0;
+}
+
+/** A block that canon can hold where it stands. */
+type Block =
+  | TextPart
+  | ImagePart
+  | FilePart
+  | ReasoningPart
+  | ToolCallPart
+  | { readonly kind: "tool_result"; readonly result: ToolResult };
+
+type InputBlock = TextPart | ImagePart | FilePart;
+
+const isText = (block: Block): block is TextPart => block.kind === "text";
+const isInput = (block: Block): block is InputBlock =>
+  block.kind === "text" || block.kind === "image" || block.kind === "file";
+const isSaid = (block: Block): block is TextPart | ReasoningPart | ToolCallPart =>
+  block.kind === "text" || block.kind === "reasoning" || block.kind === "tool_call";
+
+/** The blocks of a list that canon can hold; a list may be absent. */
+function readBlocks(
+  blocks: JsonValue | undefined,
+  context: BlockContext,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): readonly Block[] {
+  const read: Block[] = [];
+  if (!Array.isArray(blocks)) return read;
+  for (let index = 0; index < blocks.length; index += 1) {
+    const value = blocks[index];
+    const block = isJsonObject(value)
+      ? readBlock(value, context, `${path}[${index}]`, reading, version)
+      : null;
+    if (block !== null) read.push(block);
+  }
+  return read;
+}
+
+function plainText(text: string): TextPart {
+  return { kind: "text", text, cache: null };
+}
+
+function readBlock(
+  block: JsonObject,
+  context: BlockContext,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): Block | null {
+  const type = textOf(block["type"]);
+  if (type === "container_upload") {
+    reading.refuse(storedFile(`${path}.file_id`));
+    return null;
+  }
+  const facts = blockFacts(type);
+  if (facts === null) {
+    noteUnknownBlock(context, path, reading);
+    return null;
+  }
+  if (facts.needs !== null) reading.need(facts.needs, path);
+  if (!facts.contexts.includes(context)) {
+    // What a server's tool did is distinguished by the call's name; its results have kinds of their
+    // own.
+    const needs = serverToolNeeds(block["name"]);
+    if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
+    reading.use("native_messages", path);
+    if (type === "document" && context === "assistant" && version !== "2023-06-01") {
+      reading.refuse(goneUnder(version, path, "must not be a document in an assistant message"));
+    }
+    return null;
+  }
+  reading.useUnknown(block, facts.members, path, "native_messages", context);
+  if (!isPlainMark(block["cache_control"])) reading.use("native_messages", `${path}.cache_control`);
+  return readKind(type, block, context, path, reading, version);
+}
+
+/** It cannot be approved: only a route that forwards what is unknown takes it. */
+function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
+  reading.use("native_messages", path);
+  const sentence = `${path}.type must be one of ${blocksOf(context)}`;
+  reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
+}
+
+function readKind(
+  type: string,
+  block: JsonObject,
+  context: BlockContext,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): Block {
+  switch (type) {
+    case "image":
+    case "document":
+      if (context === "tool_result") reading.use("tool_result_files", path);
+      if (isOn(block["citations"])) reading.use("native_messages", `${path}.citations`);
+      return type === "image"
+        ? readImage(block, path, reading)
+        : readDocument(block, path, reading);
+    case "thinking":
+    case "redacted_thinking":
+      return readThinking(type, block, path, reading);
+    case "tool_use": {
+      const { caller, id, name, input } = block;
+      const direct =
+        !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
+      if (!direct) reading.use("native_messages", `${path}.caller`);
+      reading.called(textOf(id));
+      // Printed only for an endpoint that wants it as text.
+      const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
+      return {
+        kind: "tool_call",
+        id: textOf(id),
+        name: textOf(name),
+        arguments: args,
+        cache: cacheMark(block),
+      };
+    }
+    case "tool_result":
+      return { kind: "tool_result", result: readResult(block, path, reading, version) };
+    default:
+      return readText(block, context, path, reading, version);
+  }
+}
+
+function readText(
+  block: JsonObject,
+  context: BlockContext,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): TextPart {
+  const { citations, text } = block;
+  if (Array.isArray(citations) && citations.length > 0) {
+    reading.dropped.add("citations_dropped");
+    if (context === "user" && version !== "2023-06-01") {
+      reading.refuse(goneUnder(version, `${path}.citations`, "must be empty on a user's text"));
+    }
+  }
+  return { kind: "text", text: textOf(text), cache: cacheMark(block) };
+}
+
+function readThinking(
+  type: string,
+  block: JsonObject,
+  path: string,
+  reading: RequestReading,
+): ReasoningPart {
+  const isShown = type === "thinking";
+  const member = block[isShown ? "signature" : "data"];
+  const signed = readSigned(member);
+  if (signed !== null) reading.signed(signed.family, path);
+  const signature = signed?.signature ?? null;
+  return {
+    kind: "reasoning",
+    text: isShown ? textOf(block["thinking"]) : "",
+    summary: isShown && isSummary(member),
+    signature: isShown || signature === null ? signature : redactedSignature(signature),
+    family: signed?.family ?? null,
+  };
+}
+
+function readResult(
+  block: JsonObject,
+  path: string,
+  reading: RequestReading,
+  version: Version,
+): ToolResult {
+  const { content, tool_use_id: callId, is_error: isError } = block;
+  reading.answered(textOf(callId), `${path}.tool_use_id`);
+  return {
+    callId: textOf(callId),
+    content:
+      typeof content === "string"
+        ? [plainText(content)]
+        : readBlocks(content, "tool_result", `${path}.content`, reading, version).filter(isInput),
+    isError: flagOrNull(isError),
+    cache: cacheMark(block),
+  };
+}
+
+function readImage(block: JsonObject, path: string, reading: RequestReading): ImagePart {
+  const { url, mediaType, data } = readSource(block["source"], "image", `${path}.source`, reading);
+  return {
+    kind: "image",
+    source:
+      url === null ? { kind: "base64", mediaType: mediaType ?? "", data } : { kind: "url", url },
+    detail: null,
+    cache: cacheMark(block),
+  };
+}
+
+function readDocument(block: JsonObject, path: string, reading: RequestReading): FilePart {
+  const { title } = block;
+  const { type, url, mediaType, data } = readSource(
+    block["source"],
+    "document",
+    `${path}.source`,
+    reading,
+  );
+  const base64 = type === "text" && reading.forTranslation ? textToBase64(data) : data;
+  return {
+    kind: "file",
+    source:
+      url === null
+        ? { kind: "base64", mediaType: mediaType ?? "text/plain", data: base64 }
+        : { kind: "url", url },
+    name: textOrNull(title),
+    cache: cacheMark(block),
+  };
+}
+
+interface Source {
+  readonly type: JsonValue | undefined;
+  readonly url: string | null;
+  readonly mediaType: string | null;
+  readonly data: string;
+}
+
+const NO_SOURCE: Source = { type: undefined, url: null, mediaType: null, data: "" };
+const URL_FEATURES = { image: "image_url", document: "file_url" } as const;
+
+/** Where the bytes of an image or document come from. */
+function readSource(
+  source: JsonValue | undefined,
+  kind: "image" | "document",
+  path: string,
+  reading: RequestReading,
+): Source {
+  if (!isJsonObject(source)) return NO_SOURCE;
+  if (isFile(source)) reading.refuse(storedFile(`${path}.file_id`));
+  const { type, url, media_type: mediaType, data } = source;
+  if (type === "url") reading.use(URL_FEATURES[kind], path);
+  if (!isPlainSource(source, kind)) reading.use("native_messages", path);
+  return {
+    type,
+    url: textOrNull(url),
+    mediaType: textOrNull(mediaType),
+    data: textOf(data),
+  };
+}
+
+/** Whether canon can take the source in. */
+function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean {
+  const { type } = source;
+  const members = type === "url" ? URL_MEMBERS : VALUE_MEMBERS;
+  for (const name in source) if (!members.has(name) && source[name] !== null) return false;
+  if (type === "url") return true;
+  if (kind === "image") return type === "base64";
+  return type === "base64"
+    ? source["media_type"] === "application/pdf"
+    : type === "text" && (source["media_type"] ?? "text/plain") === "text/plain";
+}
+
+const URL_MEMBERS: ReadonlySet<string> = new Set(["type", "url"]);
+const VALUE_MEMBERS: ReadonlySet<string> = new Set(["type", "media_type", "data"]);
+
+function isFile(source: JsonObject): boolean {
+  return (
+    source["type"] === "file" || (source["file_id"] !== undefined && source["file_id"] !== null)
+  );
+}
+
+function isOn(citations: JsonValue | undefined): boolean {
+  return isJsonObject(citations) && citations["enabled"] === true;
+}
+
+/** The mark of a block, a result or a tool. */
+export function cacheMark({ cache_control: mark }: JsonObject): CacheMark | null {
+  if (!isJsonObject(mark)) return null;
+  const { ttl } = mark;
+  return { ttl: ttl === "5m" || ttl === "1h" ? ttl : null };
+}
+
+/** Whether a cache mark is one that canon has. */
+export function isPlainMark(mark: JsonValue | undefined): boolean {
+  if (!isJsonObject(mark)) return true;
+  for (const name in mark) {
+    const value = mark[name];
+    if (name === "type" && value === "ephemeral") continue;
+    if (name === "ttl" && (value === null || value === "5m" || value === "1h")) continue;
+    return false;
+  }
+  return true;
 }

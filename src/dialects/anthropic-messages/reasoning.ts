@@ -2,7 +2,7 @@ import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 import type { ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
-import type { RequestReading } from "../fields.ts";
+import type { RequestReading } from "../request-reading.ts";
 import { textOf, numberOrNull } from "../json.ts";
 
 /** Whose signatures travel without a tag: those of the protocol's own provider. */

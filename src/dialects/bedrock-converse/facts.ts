@@ -1,7 +1,8 @@
 import { CLOSED_SCHEMAS } from "../anthropic-messages/facts.ts";
-import type { DialectFacts } from "../dialect-facts.ts";
+import { type DialectFacts, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
 export const BEDROCK_CONVERSE = {
+  ...PLAIN_FACTS,
   operations: ["generate"],
   expresses: [
     "tools",
@@ -44,7 +45,6 @@ export const BEDROCK_CONVERSE = {
     "forced_tool_with_reasoning",
   ],
   takesBudgets: true,
-  takesBetas: false,
   signs: true,
   flags: {
     reasoning_config_field: {
@@ -58,20 +58,18 @@ export const BEDROCK_CONVERSE = {
       withdraws: ["parallel_tool_calls_off"],
     },
   },
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // docs.aws.amazon.com/bedrock/latest/APIReference, ToolSpecification.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same reference, ToolUseBlock; ids must be unique for Anthropic's models.
     callId: /^[a-zA-Z0-9_-]{1,64}$/,
     // "The text field in the ContentBlock object is blank".
     refusedText: "blank",
-    takesReasoning: () => false,
     // "A conversation must start with a user message".
     opensWithUser: true,
     // "final assistant content cannot end with trailing whitespace".
     trimsPrefill: true,
-    resultFilesApart: false,
     // docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html, JSON Schema support.
     // Lengths of texts are taken, unlike at Anthropic.
     schemas: {
@@ -82,6 +80,5 @@ export const BEDROCK_CONVERSE = {
     reasoningFixesSampling: ({ provider }) =>
       !provider.flags.includes("reasoning_config_field") &&
       !provider.flags.includes("reasoning_effort_field"),
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

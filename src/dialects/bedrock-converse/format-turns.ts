@@ -1,13 +1,22 @@
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
+  AudioPart,
+  CacheMark,
+  FilePart,
+  GenerateRequest,
+  ImagePart,
+  InputPart,
   SystemTurn,
+  TextPart,
+  Tool,
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { redactedData } from "../anthropic-messages/reasoning.ts";
 import { parseExactJsonText } from "../json.ts";
-import { cachePoint, DocumentNames, type Draft, PartFormatter } from "./format-parts.ts";
 
 type Role = "user" | "assistant";
 
@@ -128,4 +137,202 @@ class MessageList {
       }
     }
   }
+}
+
+/**
+ * The body of a request while it is made, what could not be said in it, and why it cannot be sent
+ * at all.
+ */
+export class Draft {
+  readonly body: Record<string, JsonValue> = {};
+  /** Members of `additionalModelRequestFields`: what only some models have. */
+  readonly additional: Record<string, JsonValue> = {};
+  readonly dropped = new Set<DroppedField>();
+  #refusal: ServiceError | null = null;
+
+  /** The first 400; what is written after it is never sent. */
+  get refusal(): ServiceError | null {
+    return this.#refusal;
+  }
+
+  refuse(code: string, message: string): void {
+    this.#refusal ??= invalidRequest(code, message);
+  }
+}
+
+const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpeg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+]);
+
+const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["application/pdf", "pdf"],
+  ["text/plain", "txt"],
+  ["text/markdown", "md"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["application/msword", "doc"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+]);
+
+const AUDIO_FORMATS: ReadonlySet<string> = new Set(
+  "aac flac m4a mka mkv mp3 mp4 mpeg mpga ogg opus pcm wav webm x-aac".split(" "),
+);
+
+/**
+ * Prints what users and tools say. One for each request: names of documents are unique within it.
+ */
+class PartFormatter {
+  readonly #draft: Draft;
+  readonly #names: DocumentNames;
+
+  constructor(draft: Draft, names: DocumentNames) {
+    this.#draft = draft;
+    this.#names = names;
+  }
+
+  /** Blocks of a message. */
+  input(parts: readonly InputPart[]): readonly JsonObject[] {
+    return parts.flatMap((part) => {
+      const block = this.#block(part);
+      return block === null ? [] : [block, ...cachePoint(markOf(part))];
+    });
+  }
+
+  /** Blocks of a tool's result, which cannot carry cache marks of their own. */
+  result(parts: readonly (TextPart | ImagePart | FilePart)[]): readonly JsonObject[] {
+    return parts.flatMap((part) => {
+      if (part.cache !== null) this.#draft.dropped.add("cache_mark_dropped");
+      const block = this.#block(part);
+      return block === null ? [] : [block];
+    });
+  }
+
+  #block(part: InputPart): JsonObject | null {
+    switch (part.kind) {
+      case "text":
+        return { text: part.text };
+      case "image":
+        return this.#image(part);
+      case "file":
+        return this.#file(part);
+      case "audio":
+        return this.#audio(part);
+    }
+  }
+
+  #image({ source, detail }: ImagePart): JsonObject | null {
+    if (source.kind === "url") return this.#refuseUrl("images");
+    if (detail !== null) this.#draft.dropped.add("image_detail_dropped");
+    const format = IMAGE_FORMATS.get(essenceOf(source.mediaType));
+    if (format === undefined) return this.#refuseType("image", [...IMAGE_FORMATS.keys()]);
+    return { image: { format, source: { bytes: source.data } } };
+  }
+
+  #file({ source, name }: FilePart): JsonObject | null {
+    if (source.kind === "url") return this.#refuseUrl("files");
+    const format = DOCUMENT_FORMATS.get(essenceOf(source.mediaType));
+    if (format === undefined) return this.#refuseType("file", [...DOCUMENT_FORMATS.keys()]);
+    return { document: { format, name: this.#names.of(name), source: { bytes: source.data } } };
+  }
+
+  #audio({ format, data }: AudioPart): JsonObject | null {
+    const name = format.toLowerCase();
+    if (!AUDIO_FORMATS.has(name)) return this.#refuseType("audio", [...AUDIO_FORMATS]);
+    return { audio: { format: name, source: { bytes: data } } };
+  }
+
+  /**
+   * The decision keeps such requests away; one that gets here all the same must not lose what it
+   * says.
+   */
+  #refuseUrl(what: string): null {
+    this.#draft.refuse("feature_not_supported", `The converse protocol has no ${what} by URL`);
+    return null;
+  }
+
+  #refuseType(what: string, known: readonly string[]): null {
+    this.#draft.refuse(
+      `unsupported_${what}_type`,
+      `An endpoint that may get the request takes ${what} content of these types only: ${known.join(", ")}`,
+    );
+    return null;
+  }
+}
+
+function markOf(part: InputPart): CacheMark | null {
+  return part.kind === "audio" ? null : part.cache;
+}
+
+/** The block that marks the end of what a provider may keep. */
+export function cachePoint(cache: CacheMark | null): readonly JsonObject[] {
+  if (cache === null) return [];
+  return [{ cachePoint: { type: "default", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } }];
+}
+
+/** A media type without its parameters. */
+function essenceOf(mediaType: string): string {
+  return (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+/**
+ * What to call a document that came without a name, or whose name has no character that the
+ * protocol takes.
+ */
+const UNNAMED = "document";
+
+/** Characters; the protocol's limit. */
+const MAXIMUM_LENGTH = 200;
+
+/**
+ * Names of the documents of one request. The protocol takes letters, digits, single spaces,
+ * hyphens, parentheses and square brackets, and models refuse two documents of one name.
+ */
+class DocumentNames {
+  readonly #used = new Set<string>();
+  readonly #dropped: Set<DroppedField>;
+
+  constructor(dropped: Set<DroppedField>) {
+    this.#dropped = dropped;
+  }
+
+  of(name: string | null): string {
+    const sent = this.#free(name === null ? UNNAMED : plain(name));
+    this.#used.add(sent);
+    if (name === null) this.#dropped.add("file_name_made");
+    else if (sent !== name) this.#dropped.add("file_name_changed");
+    return sent;
+  }
+
+  #free(wanted: string): string {
+    for (let number = 1; ; number += 1) {
+      const ending = number === 1 ? "" : ` ${number}`;
+      const name = wanted.slice(0, MAXIMUM_LENGTH - ending.length).trimEnd() + ending;
+      if (!this.#used.has(name)) return name;
+    }
+  }
+}
+
+/** `Report (v2).pdf` becomes `Report (v2)-pdf`. */
+function plain(name: string): string {
+  const taken = name
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
+    .replaceAll(/^[\s-]+|[\s-]+$/g, "");
+  return taken === "" ? UNNAMED : taken;
+}
+
+/**
+ * The tools that the model may call. The protocol has no choice `none`: it is said by offering
+ * nothing, and only the allowed ones are offered where only some are.
+ */
+export function offeredTools({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
+  if (toolChoice?.mode === "none") return [];
+  return toolChoice?.mode === "allowed"
+    ? tools.filter(({ name }) => toolChoice.names.includes(name))
+    : tools;
 }

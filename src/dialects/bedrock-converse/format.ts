@@ -1,13 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
-import { Draft, cachePoint, offeredTools } from "./format-parts.ts";
-import { formatTurns, hasToolHistory } from "./format-turns.ts";
 import type { GenerateRequest, Tool, ToolChoice } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
+import { Draft, cachePoint, formatTurns, hasToolHistory, offeredTools } from "./format-turns.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { budgetOfEffort, effortOfBudget, continuesUnthought } from "../reasoning-effort.ts";
+import { budgetOfEffort, continuesUnthought, effortOfBudget } from "../reasoning-effort.ts";
 
 /**
  * Prints a request for Bedrock's Converse, ConverseStream or CountTokens

@@ -1,13 +1,12 @@
-import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../canon/unary.ts";
-import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
-import type { AnswerFault } from "../answer-failure.ts";
+import type { AnswerFault } from "../answer-ends.ts";
+import { bedrockErrorIn, invokePath, readConverseError } from "../bedrock-converse/read-error.ts";
+import type { Dialect, FormattedRequest, Target } from "../dialect.ts";
 import { listIn, memberIn } from "../json.ts";
-import { readInOrder, type FoundVectors, onlyText } from "../unary/embed-checks.ts";
+import { onlyText, readInOrder, type FoundVectors } from "../unary/vectors.ts";
 
 /**
  * Amazon's Nova embeddings over Bedrock's InvokeModel: one text a call. Tokens are counted in a

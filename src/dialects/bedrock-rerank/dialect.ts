@@ -1,18 +1,17 @@
-import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { RerankRequest } from "../../canon/unary.ts";
-import { readConverseError, bedrockErrorIn } from "../bedrock-converse/read-error.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
-import { faultyAnswer } from "../answer-failure.ts";
+import { faultyAnswer } from "../answer-ends.ts";
+import { bedrockErrorIn, readConverseError } from "../bedrock-converse/read-error.ts";
+import type { Dialect, FormattedRequest, Target } from "../dialect.ts";
 import {
   droppedPriority,
   droppedTruncation,
   foreignRefusal,
   rankingReader,
-  type FoundRanking,
   wantedResults,
+  type FoundRanking,
 } from "../unary/ranking.ts";
 
 /** Where the agent runtime answers, after its base URL. */

@@ -1,11 +1,10 @@
-import type { Dialect } from "../dialect-facts.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { EmbedRequest } from "../../canon/unary.ts";
-import { readConverseError, bedrockErrorIn, invokePath } from "../bedrock-converse/read-error.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import { bedrockErrorIn, invokePath, readConverseError } from "../bedrock-converse/read-error.ts";
+import type { Dialect, FormattedRequest, Target } from "../dialect.ts";
 import { countIn } from "../json.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
-import { readInOrder, onlyText, formatPurpose } from "../unary/embed-checks.ts";
+import { formatPurpose, onlyText, readInOrder } from "../unary/vectors.ts";
 
 /** Amazon's Titan text embeddings over Bedrock's InvokeModel: one text a call, never cut. */
 export const dialect: Dialect = {

@@ -1,12 +1,9 @@
-import type { Dialect } from "../dialect-facts.ts";
 import { fitting } from "../fit-request.ts";
 import { COHERE_CHAT } from "./facts.ts";
-import type { Upstream } from "../dialect.ts";
-import { cohereEmbedder } from "./embed.ts";
-import { cohereReranker } from "./rerank-upstream.ts";
-import { readCohereError } from "./read-error.ts";
+import type { Dialect, Upstream } from "../dialect.ts";
+import { cohereEmbedder, cohereReranker } from "./unary.ts";
 import { formatCohere } from "./format.ts";
-import { parseCohereAnswer, parseCohereStream } from "./parse-answer.ts";
+import { parseCohereAnswer, parseCohereStream, readCohereError } from "./read-answer.ts";
 
 /**
  * Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface

@@ -1,6 +1,7 @@
-import type { DialectFacts } from "../dialect-facts.ts";
+import { type DialectFacts, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
 export const COHERE_CHAT = {
+  ...PLAIN_FACTS,
   operations: ["generate", "embed", "rerank"],
   maxBatch: 96,
   expresses: ["tools", "json_schema", "json_object", "image_input", "reasoning", "logprobs"],
@@ -27,8 +28,6 @@ export const COHERE_CHAT = {
   ],
   optional: ["stop_sequences_blank", "forced_tool_with_reasoning", "constrained_schema"],
   takesBudgets: true,
-  takesBetas: false,
-  signs: false,
   flags: {
     bedrock_invoke: {
       meaning:
@@ -37,21 +36,15 @@ export const COHERE_CHAT = {
       leaves: ["embed", "rerank"],
     },
   },
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // docs.cohere.com/v1/reference/chat, `tools.name`: letters, digits and `_`, and no digit first.
     toolName: /^[a-zA-Z_]\w*$/,
-    callId: /^[^]+$/,
     // The provider refuses messages that say nothing.
     refusedText: "blank",
     // Nothing is signed here; a model that does not reason cannot take reasoning.
     takesReasoning: ({ endpoint }) => endpoint.capabilities.includes("reasoning"),
-    opensWithUser: false,
-    trimsPrefill: false,
     // docs.cohere.com/reference/chat: content of a tool message is text or documents.
     resultFilesApart: true,
-    schemas: null,
-    reasoningFixesSampling: () => false,
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

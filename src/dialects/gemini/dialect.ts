@@ -1,11 +1,10 @@
-import type { Dialect } from "../dialect-facts.ts";
 import { fitting } from "../fit-request.ts";
 import { GEMINI } from "./facts.ts";
-import type { Upstream } from "../dialect.ts";
+import type { Dialect, Upstream } from "../dialect.ts";
 import { geminiEmbedder } from "./embed.ts";
 import { readGeminiError } from "./read-error.ts";
 import { formatGemini } from "./format.ts";
-import { parseGeminiAnswer, parseGeminiStream } from "./parse-answer.ts";
+import { parseGeminiAnswer, parseGeminiStream } from "./read-answer.ts";
 
 /**
  * Gemini's generateContent, as Google's two services speak it. They differ in the address and the

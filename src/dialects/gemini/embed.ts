@@ -2,13 +2,12 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, EmbedResult } from "../../canon/unary.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
-import { resourceName, errorOf, readErrorFrame, readGeminiError } from "./read-error.ts";
-import type { AnswerFault } from "../answer-failure.ts";
+import type { AnswerFault } from "../answer-ends.ts";
+import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
+import { errorOf, readErrorFrame, readGeminiError, resourceName } from "./read-error.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
-import type { UnaryUpstream } from "../unary/surface.ts";
-import { readInOrder, type FoundVectors, textsOf } from "../unary/embed-checks.ts";
+import { readInOrder, textsOf, type FoundVectors } from "../unary/vectors.ts";
 
 /**
  * Google's embeddings in their three spellings: `batchEmbedContents` of the Gemini API, `predict`

@@ -1,10 +1,11 @@
-import type { DialectFacts } from "../dialect-facts.ts";
+import { type DialectFacts, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
 /**
  * Models that take functions or an answer in JSON, and not both, refuse `schema_with_tools` in
  * their rows.
  */
 export const GEMINI = {
+  ...PLAIN_FACTS,
   operations: ["generate", "embed"],
   maxBatch: 100,
   expresses: [
@@ -50,38 +51,32 @@ export const GEMINI = {
   ],
   optional: ["effort_none", "tool_result_files", "stop_sequences_blank"],
   takesBudgets: true,
-  takesBetas: false,
   signs: true,
   flags: {
     no_call_ids: {
       meaning:
         "Leaves the ids of tool calls and their results out, for providers that refuse them.",
-      withdraws: [],
     },
     predict_embeddings: {
       meaning:
         "Embeds with `:predict`, as Vertex AI wants it of models up to `gemini-embedding-001`.",
-      withdraws: [],
       excludes: ["embed_content"],
     },
     embed_content: {
       meaning:
         "Embeds with `:embedContent`, one input a call, as Vertex AI wants it of newer models.",
-      withdraws: [],
       maxBatch: 1,
     },
     flat_count_tokens: {
       meaning:
         "Requests token counts with the request's members at the top of the body, as Vertex AI expects them.",
-      withdraws: [],
     },
   },
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration:
     // the narrower of two references.
     toolName: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,
-    callId: /^[^]+$/,
     // "contents.parts must not be empty", and of a text without characters: "must have one
     // initialized field".
     refusedText: "empty",
@@ -89,10 +84,5 @@ export const GEMINI = {
     // "Please ensure that function call turn comes immediately after a user turn or after a
     // function response turn".
     opensWithUser: true,
-    trimsPrefill: false,
-    resultFilesApart: false,
-    schemas: null,
-    reasoningFixesSampling: () => false,
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

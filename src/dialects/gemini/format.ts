@@ -1,11 +1,4 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { JsonObject } from "../../canon/json.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
-import { methodPath, resourceName } from "./read-error.ts";
-import { type Draft, dropMark } from "./format-parts.ts";
-import { formatTurns } from "./format-turns.ts";
-import type { ReasoningEffort } from "../../canon/request.ts";
-import type { ModelReasoning } from "../../canon/table.ts";
 import type {
   GenerateRequest,
   OutputFormat,
@@ -13,6 +6,12 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canon/generate/generate-request.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { ReasoningEffort } from "../../canon/request.ts";
+import type { ModelReasoning } from "../../canon/table.ts";
+import type { FormattedRequest, Target } from "../dialect.ts";
+import { dropMark, formatTurns, type Draft } from "./format-turns.ts";
+import { methodPath, resourceName } from "./read-error.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { namedMember } from "../answer-failure.ts";
+import { namedMember } from "../answer-ends.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */

@@ -2,7 +2,7 @@ import { textOf, numberOrNull, textOrNull, memberIn, textIn } from "../json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
-import { markSignature, type SignedPart } from "../gemini/format-parts.ts";
+import { markSignature, type SignedPart } from "../gemini/format-turns.ts";
 import { codePoints } from "./family.ts";
 import { THOUGHT_SIGNATURE } from "./reasoning.ts";
 

@@ -4,7 +4,9 @@ import {
   type FlagFacts,
   SAMPLING,
   TOOL_CHOICES,
-} from "../dialect-facts.ts";
+  PLAIN_FACTS,
+  PLAIN_RULES,
+} from "../dialect.ts";
 
 /**
  * Named deviations that several of OpenAI's protocols have
@@ -15,13 +17,11 @@ import {
 export const NO_STREAM_OPTIONS = {
   meaning: "Leaves `stream_options` out, for providers that refuse the member.",
   omits: ["stream_options"],
-  withdraws: [],
 } as const;
 
 export const DEPLOYMENT_PATHS = {
   meaning:
     "Calls `/deployments/{upstream_model}/…` after `base_url`, as Azure OpenAI does outside its `v1` path. Needs `api_version`.",
-  withdraws: [],
   demandsApiVersion: true,
 } as const;
 
@@ -43,34 +43,28 @@ export const EMBEDDINGS_FLAGS = {
     meaning:
       "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
     omits: ["dimensions"],
-    withdraws: [],
   },
   no_encoding_format: {
     meaning:
       "Leaves `encoding_format` out of requests that embed, for providers that refuse it; the router writes vectors in the requested encoding.",
     omits: ["encoding_format"],
-    withdraws: [],
     excludes: ["float_vectors"],
   },
   float_vectors: {
     meaning:
       "Requests vectors as numbers, whatever the caller requests, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
-    withdraws: [],
   },
   int8_vectors: {
     meaning:
       "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
-    withdraws: [],
   },
   input_type_field: {
     meaning: "Takes `input_type` with embeddings: `query` and `document`.",
-    withdraws: [],
     grants: ["input_purpose"],
   },
   task_field: {
     meaning:
       "Takes what vectors are for as `task`: `retrieval.query`, `retrieval.passage`, `classification`, `separation`.",
-    withdraws: [],
     grants: ["input_purpose"],
     excludes: ["input_type_field"],
   },
@@ -78,7 +72,6 @@ export const EMBEDDINGS_FLAGS = {
     meaning:
       "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
     omits: ["return_documents"],
-    withdraws: [],
   },
   no_token_inputs: {
     meaning: "Takes text only to embed: requests with tokens are refused.",
@@ -90,71 +83,59 @@ const CHAT_FLAGS = {
   no_store_field: {
     meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
     omits: ["store"],
-    withdraws: [],
   },
   no_stream_options: NO_STREAM_OPTIONS,
   max_tokens_field: {
     meaning:
       "Sends the output limit as `max_tokens`, for providers that do not support `max_completion_tokens`.",
     omits: ["max_completion_tokens"],
-    withdraws: [],
     excludes: ["max_completion_tokens_field"],
   },
   max_completion_tokens_field: {
     meaning:
       "Sends the output limit as `max_completion_tokens`, for models that refuse `max_tokens`.",
     omits: ["max_tokens"],
-    withdraws: [],
   },
   random_seed_field: {
     meaning: "Sends a seed as `random_seed`.",
     omits: ["seed"],
-    withdraws: [],
     excludes: ["no_seed"],
   },
   reasoning_object: {
     meaning:
       "Sends the reasoning effort as `reasoning: {effort: …}`. The member also accepts budgets, so translated requests may set one.",
     omits: ["reasoning_effort"],
-    withdraws: [],
     grants: ["reasoning_budget"],
   },
   no_developer_role: {
     meaning:
       "Sends developer messages as system messages, for providers that do not support the role.",
-    withdraws: [],
   },
-  no_participant_names: { meaning: "Leaves the `name` of messages out.", withdraws: [] },
+  no_participant_names: { meaning: "Leaves the `name` of messages out." },
   joined_text_content: {
     meaning:
       "Sends a message whose content is a list of text parts as one text, a line break between the parts, for providers that take text only.",
-    withdraws: [],
   },
   replays_reasoning: {
     meaning:
       "Sends unsigned reasoning of the history back as `reasoning_content`, and a space where a message has none, for providers that refuse histories without it.",
-    withdraws: [],
     excludes: ["no_reasoning_history"],
   },
   no_reasoning_history: {
     meaning:
       "Leaves unsigned reasoning of the history out, for providers that refuse it in messages.",
-    withdraws: [],
   },
   short_call_ids: {
     meaning:
       "Rewrites ids of tool calls in the history that are not nine letters and digits, the same for every use of an id. Servers that demand this have the rule of `no_user_after_tool` too, so the flag includes it.",
-    withdraws: [],
   },
   no_user_after_tool: {
     meaning:
       "Sends a short message of the assistant between a tool's result and a user's message, for providers that refuse the one after the other.",
-    withdraws: [],
   },
   rewritten_answers: {
     meaning:
       "Reads answers and writes them anew instead of relaying them, for servers whose calls have no index or the same one, that end with `stop` after calls, or whose first chunk is empty. Answers with several choices, sound, pictures or the provider's own tools are relayed.",
-    withdraws: [],
   },
   no_tool_choice: {
     meaning:
@@ -165,7 +146,6 @@ const CHAT_FLAGS = {
   no_allowed_tools: {
     meaning:
       "Where a choice allows some of the tools only, sends only those, for providers that do not support the choice.",
-    withdraws: [],
   },
   no_tool_strict: {
     meaning: "Leaves `strict: false` of functions out; requests with strict functions are refused.",
@@ -196,12 +176,10 @@ const CHAT_FLAGS = {
   no_service_tier: {
     meaning: "Leaves `service_tier` out.",
     omits: ["service_tier"],
-    withdraws: [],
   },
   no_prompt_cache_fields: {
     meaning: "Leaves the members `prompt_cache_…` out.",
     omits: ["prompt_cache_key", "prompt_cache_retention"],
-    withdraws: [],
   },
   ...EMBEDDINGS_FLAGS,
   deployment_paths: DEPLOYMENT_PATHS,
@@ -209,6 +187,7 @@ const CHAT_FLAGS = {
 
 /** Chat completions, and what the same providers serve beside them at the same base URL. */
 export const OPENAI_CHAT = {
+  ...PLAIN_FACTS,
   operations: ["generate", "embed", "rerank", "moderate"],
   maxBatch: 2048,
   expresses: [
@@ -252,27 +231,19 @@ export const OPENAI_CHAT = {
     "token_inputs",
   ],
   optional: ["signed_reasoning"],
-  takesBudgets: false,
-  takesBetas: false,
-  signs: false,
   flags: CHAT_FLAGS,
   takesApiVersion: true,
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // platform.openai.com/docs/api-reference/chat/create, `tools.function.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // "string too long. Expected a string with maximum length 40":
     // github.com/BerriAI/litellm/issues/9296.
     callId: /^[^]{1,40}$/,
-    refusedText: null,
     takesReasoning: ({ provider }) => provider.flags.includes("replays_reasoning"),
-    opensWithUser: false,
-    trimsPrefill: false,
     // platform.openai.com/docs/api-reference/chat/create: content of a tool message is text.
     resultFilesApart: true,
     // platform.openai.com/docs/guides/structured-outputs, Supported schemas.
     schemas: { closesAnswers: false, requiresAll: true, refusedBounds: [] },
-    reasoningFixesSampling: () => false,
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

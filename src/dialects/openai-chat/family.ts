@@ -1,5 +1,10 @@
+import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
+import type { Hints } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
-import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
+import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
+import { numberOrNull, textOrNull } from "../json.ts";
+import { storedState } from "../kinds.ts";
 import {
   DENIAL,
   ERROR_MESSAGE,
@@ -7,13 +12,8 @@ import {
   limitSubject,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
+import type { RequestReading } from "../request-reading.ts";
 import { formatSseEvent } from "../sse.ts";
-import type { Hints } from "../../canon/generate/generate-request.ts";
-import type { RequestReading } from "../fields.ts";
-import { storedState } from "../kinds.ts";
-import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
-import { numberOrNull, textOrNull } from "../json.ts";
 
 /** The error in schemas of streams. */
 export const OPENAI_ERROR = { $ref: "#/components/schemas/Error" } as const;

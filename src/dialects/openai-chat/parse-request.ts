@@ -9,10 +9,10 @@ import {
   readStop,
   statefulMember,
 } from "./family.ts";
-import { hasUnknownMember, inferenceRequest, RequestReading } from "../fields.ts";
+import { hasUnknownMember, inferenceRequest, RequestReading } from "../request-reading.ts";
 import { readKinds } from "../kinds.ts";
 import { canonicalRequest, type CanonReader } from "../translate-request.ts";
-import { CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./fields.ts";
+import { CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./request-facts.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
 import { readMessages } from "./read-messages.ts";

@@ -10,26 +10,26 @@ import type {
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
+import { isWebUrl, readDataUrl } from "../data-url.ts";
+import { textOrNull } from "../json.ts";
+import { partType, storedFile } from "./family.ts";
+import { readCalls } from "./read-tools.ts";
 import {
-  MESSAGE_MEMBERS,
+  isPieceName,
+  noteReasoningHistory,
+  noteSignatures,
+  readReasoningHistory,
+} from "./reasoning.ts";
+import {
   AUDIO_MEMBERS,
   FILE_MEMBERS,
   IMAGE_MEMBERS,
+  MESSAGE_MEMBERS,
   PART_MEMBERS,
   PART_NEEDS,
-} from "./fields.ts";
-import type { RequestReading } from "../fields.ts";
-import {
-  isPieceName,
-  noteSignatures,
-  noteReasoningHistory,
-  readReasoningHistory,
-} from "./reasoning.ts";
-import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
-import { partType, storedFile } from "./family.ts";
-import { isWebUrl, readDataUrl } from "../data-url.ts";
-import { readCalls } from "./read-tools.ts";
-import { textOrNull } from "../json.ts";
+} from "./request-facts.ts";
+import type { RequestReading } from "../request-reading.ts";
 
 /** The messages as turns; tool messages that follow each other are one turn's results. */
 export function readMessages({ messages }: JsonObject, reading: RequestReading): readonly Turn[] {

@@ -7,25 +7,25 @@ import type {
   ToolChoice,
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { cacheMark, isPlainMark } from "../anthropic-messages/read-blocks.ts";
-import {
-  FUNCTION_MEMBERS,
-  OFFERED_TOOL_MEMBERS,
-  PART_NEEDS,
-  TOOL_MEMBERS,
-  CALLED_FUNCTION_MEMBERS,
-  TOOL_CALL_MEMBERS,
-} from "./fields.ts";
-import { hasUnknownMember, type RequestReading } from "../fields.ts";
-import { type Kinds, otherModel } from "../kinds.ts";
+import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import {
   MAXIMUM_DEPTH,
+  flagOrNull,
   isDeeperThan,
   parseExactJsonText,
-  flagOrNull,
   textOf,
   textOrNull,
 } from "../json.ts";
+import { otherModel, type Kinds } from "../kinds.ts";
+import {
+  CALLED_FUNCTION_MEMBERS,
+  FUNCTION_MEMBERS,
+  OFFERED_TOOL_MEMBERS,
+  PART_NEEDS,
+  TOOL_CALL_MEMBERS,
+  TOOL_MEMBERS,
+} from "./request-facts.ts";
+import { hasUnknownMember, type RequestReading } from "../request-reading.ts";
 import { namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 /** Kinds of tools that this protocol's speakers offer, and what each one lets the model do. */

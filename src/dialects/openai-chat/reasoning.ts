@@ -1,9 +1,9 @@
+import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { RequestReading } from "../fields.ts";
-import { UNSIGNED_CALL } from "../gemini/format-parts.ts";
-import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
+import { UNSIGNED_CALL } from "../gemini/format-turns.ts";
 import { textOf } from "../json.ts";
+import type { RequestReading } from "../request-reading.ts";
 
 /**
  * Where providers of this protocol put signatures into messages: into `reasoning_details`

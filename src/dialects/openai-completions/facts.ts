@@ -1,4 +1,4 @@
-import { type DialectFacts, SAMPLING } from "../dialect-facts.ts";
+import { type DialectFacts, SAMPLING, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 import {
   DEPLOYMENT_PATHS,
   NO_LOGIT_BIAS,
@@ -8,13 +8,11 @@ import {
 
 /** Legacy completions of a plain prompt. */
 export const OPENAI_COMPLETIONS = {
+  ...PLAIN_FACTS,
   operations: ["generate"],
   expresses: ["logprobs", "multiple_choices"],
   features: ["native_completions", ...SAMPLING, "stop_sequences", "stop_sequences_blank"],
   optional: ["stop_sequences_over_4"],
-  takesBudgets: false,
-  takesBetas: false,
-  signs: false,
   flags: {
     no_stream_options: NO_STREAM_OPTIONS,
     no_seed: NO_SEED,
@@ -22,18 +20,9 @@ export const OPENAI_COMPLETIONS = {
     deployment_paths: DEPLOYMENT_PATHS,
   },
   takesApiVersion: true,
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // One prompt has no tools, results or schemas.
     toolName: /^\w{1,64}$/,
-    callId: /^/,
-    refusedText: null,
-    takesReasoning: () => false,
-    opensWithUser: false,
-    trimsPrefill: false,
-    resultFilesApart: false,
-    schemas: null,
-    reasoningFixesSampling: () => false,
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

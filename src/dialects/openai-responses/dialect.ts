@@ -1,20 +1,16 @@
-import type { Dialect } from "../dialect-facts.ts";
 import { fitting } from "../fit-request.ts";
 import { OPENAI_RESPONSES } from "./facts.ts";
 import { deploymentHost, OPENAI_FAMILY } from "../openai-chat/family.ts";
-import type { Surface, Upstream } from "../dialect.ts";
-import { refusingUnknown } from "../fields.ts";
-import { readChatError } from "../openai-chat/read-error.ts";
-import { RESPONSES_FIELDS } from "./fields.ts";
-import { editResponsesRequest } from "./edit-request.ts";
-import { observeResponsesStream, readResponsesAnswer } from "./observe.ts";
-import { renderResponsesAnswer } from "./render-answer.ts";
-import { renderResponsesStream } from "./render-stream.ts";
+import type { Dialect, Surface, Upstream } from "../dialect.ts";
+import { refusingUnknown } from "../request-reading.ts";
+import { readChatError } from "../openai-chat/ending.ts";
+import { RESPONSES_FIELDS } from "./request-facts.ts";
+import { editResponsesRequest, observeResponsesStream, readResponsesAnswer } from "./relay.ts";
+import { renderResponsesAnswer, renderResponsesStream } from "./render.ts";
 import { parseResponsesRequest, responsesToCanon } from "./parse-request.ts";
 import { formatResponsesRequest } from "./format.ts";
-import { parseResponsesAnswer, parseTokenCount, parseResponsesStream } from "./parse-answer.ts";
-import { RESPONSE, RESPONSE_STREAM, RESPONSES_EXAMPLES } from "./contract.ts";
-import { RESPONSES_SCHEMA } from "./schema.ts";
+import { parseResponsesAnswer, parseResponsesStream, parseTokenCount } from "./read-answer.ts";
+import { RESPONSE, RESPONSES_EXAMPLES, RESPONSES_SCHEMA, RESPONSE_STREAM } from "./contract.ts";
 
 /** Responses as products speak them to us, and their relay to providers that speak them too. */
 export const responsesSurface: Surface = {

@@ -1,7 +1,8 @@
-import { type DialectFacts, EFFORTS, TOOL_CHOICES } from "../dialect-facts.ts";
+import { type DialectFacts, EFFORTS, TOOL_CHOICES, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
 /** Responses, of which nothing is stored. */
 export const OPENAI_RESPONSES = {
+  ...PLAIN_FACTS,
   operations: ["generate"],
   expresses: [
     "tools",
@@ -42,32 +43,22 @@ export const OPENAI_RESPONSES = {
     "tool_result_files",
   ],
   optional: ["penalties", "penalties_outside_0_1"],
-  takesBudgets: false,
-  takesBetas: false,
   signs: true,
   flags: {
     no_include: {
       meaning: "Does not ask for encrypted reasoning, for providers that refuse it in `include`.",
       omits: ["include"],
-      withdraws: [],
     },
   },
   takesApiVersion: true,
-  demandsOutputLimit: false,
   requires: {
+    ...PLAIN_RULES,
     // platform.openai.com/docs/api-reference/responses/create, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same page, `input.call_id`: 1 to 64 characters.
     callId: /^[^]{1,64}$/,
-    refusedText: null,
     // Providers that keep nothing have no use for reasoning that they cannot verify.
-    takesReasoning: () => false,
-    opensWithUser: false,
-    trimsPrefill: false,
-    resultFilesApart: false,
     // platform.openai.com/docs/guides/structured-outputs, Supported schemas.
     schemas: { closesAnswers: false, requiresAll: true, refusedBounds: [] },
-    reasoningFixesSampling: () => false,
-    temperatureExcludesTopP: false,
   },
 } as const satisfies DialectFacts;

@@ -1,6 +1,6 @@
 import { readSignature, relayedSignature, tagSignature } from "../../canon/generate/signature.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
-import { NATIVE_FAMILY } from "./fields.ts";
+import { NATIVE_FAMILY } from "./request-facts.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /**

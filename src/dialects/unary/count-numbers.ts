@@ -18,4 +18,4 @@ export const COUNT_NUMBERS = [
 ].join("");
 
 /** SHA-256 of the source that it was made of. */
-export const SOURCE_DIGEST = "e6c28447d11873c00256ff3b4d00e04744c139f35c9e2336ac137efcdec52719";
+export const SOURCE_DIGEST = "a96025d8eec9601369ac3a80d2329f143ac5a08b13637710f51d2cd7701ea538";

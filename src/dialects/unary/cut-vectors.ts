@@ -1,9 +1,9 @@
-import type { AnswerBytes } from "./answer-bytes.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { Vector } from "../../canon/unary.ts";
+import type { AnswerFault } from "../answer-ends.ts";
 import { parseJsonText } from "../json.ts";
-import type { AnswerFault } from "../answer-failure.ts";
-import { NumberArrays } from "./scan-numbers.ts";
+import type { AnswerBytes } from "./answer-bytes.ts";
+import { COUNT_NUMBERS } from "./count-numbers.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -133,4 +133,176 @@ function faultOf(value: JsonValue | undefined): AnswerFault {
   const numbers: readonly unknown[] = Array.isArray(value) ? value : [];
   const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
   return isOverflow ? "vector_not_finite" : "vector_malformed";
+}
+
+const COMMA = 0x2c;
+const CLOSE = 0x5d;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+const UPPER_E = 0x45;
+const LOWER_E = 0x65;
+
+/**
+ * A number is finite without a look at its value when its exponent has at most two digits and its
+ * text no more characters than this: it is below 10³⁰⁰.
+ */
+const SURELY_FINITE = 200;
+
+/** A JSON array of one or more finite numbers. */
+interface NumberArray {
+  /** How many numbers it has. */
+  readonly count: number;
+  /** Offset after its closing bracket. */
+  readonly end: number;
+}
+
+/**
+ * Reads a JSON array of numbers without making the numbers (RFC 8259, §6). On the path of every
+ * vector: a byte at a time, nothing allocated.
+ *
+ * @param open offset of the opening bracket.
+ * @returns `null` where something else than finite numbers is in it, nothing is, or the bytes end
+ * before it does.
+ */
+export function scanNumberArray(bytes: Uint8Array, open: number): NumberArray | null {
+  let offset = afterSpace(bytes, open + 1);
+  for (let count = 1; ; count += 1) {
+    const end = afterNumber(bytes, offset);
+    if (end === NONE) return null;
+    offset = afterSpace(bytes, end);
+    const byte = bytes[offset];
+    if (byte === CLOSE) return { count, end: offset + 1 };
+    if (byte !== COMMA) return null;
+    offset = afterSpace(bytes, offset + 1);
+  }
+}
+
+const NONE = -1;
+
+/** Offset after the finite number that begins at `start`; `NONE` where none does. */
+function afterNumber(bytes: Uint8Array, start: number): number {
+  let offset = bytes[start] === MINUS ? start + 1 : start;
+  if (bytes[offset] === ZERO) offset += 1;
+  else {
+    const first = offset;
+    offset = afterDigits(bytes, first);
+    if (offset === first) return NONE;
+  }
+  if (bytes[offset] === POINT) {
+    const first = offset + 1;
+    offset = afterDigits(bytes, first);
+    if (offset === first) return NONE;
+  }
+  let exponentDigits = 0;
+  if (bytes[offset] === LOWER_E || bytes[offset] === UPPER_E) {
+    const sign = bytes[offset + 1];
+    const first = sign === PLUS || sign === MINUS ? offset + 2 : offset + 1;
+    offset = afterDigits(bytes, first);
+    exponentDigits = offset - first;
+    if (exponentDigits === 0) return NONE;
+  }
+  const isPlain = exponentDigits < 3 && offset - start <= SURELY_FINITE;
+  return isPlain || Number.isFinite(Number(ascii.decode(bytes.subarray(start, offset))))
+    ? offset
+    : NONE;
+}
+
+const ascii = new TextDecoder();
+
+function afterDigits(bytes: Uint8Array, start: number): number {
+  let offset = start;
+  for (;;) {
+    const byte = bytes[offset];
+    if (byte === undefined || byte < ZERO || byte > NINE) return offset;
+    offset += 1;
+  }
+}
+
+/** The four characters that JSON allows between its tokens. */
+function afterSpace(bytes: Uint8Array, start: number): number {
+  let offset = start;
+  for (;;) {
+    const byte = bytes[offset];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return offset;
+    offset += 1;
+  }
+}
+
+/**
+ * Bytes of an answer that are looked at together: they stay in a processor's second cache. The
+ * kernel's memory has one page more.
+ */
+const WINDOW_BYTES = 4 * 65_536;
+
+interface Kernel {
+  /**
+   * @returns how many numbers; 0: not surely an array of finite numbers; -1: it goes on at `end`.
+   */
+  readonly count: (first: number, end: number) => number;
+  readonly after: () => number;
+  readonly memory: Uint8Array;
+}
+
+let kernel: Kernel | null = null;
+
+/**
+ * Compiled when the first answer with vectors comes. Calls are synchronous, so one memory is enough
+ * for all answers.
+ */
+function makeKernel(): Kernel {
+  const module = new WebAssembly.Module(Buffer.from(COUNT_NUMBERS, "base64"));
+  const { count, after, memory } = new WebAssembly.Instance(module).exports;
+  if (
+    typeof count !== "function" ||
+    !(after instanceof WebAssembly.Global) ||
+    !(memory instanceof WebAssembly.Memory)
+  ) {
+    throw new Error("vectors: count-numbers.ts is not of this version");
+  }
+  return {
+    count: (first, end) => Number(count(first, end)),
+    after: () => Number(after.value),
+    memory: new Uint8Array(memory.buffer),
+  };
+}
+
+/**
+ * The arrays of numbers in one answer. Most are counted 64 bytes at a time
+ * (`tools/vectors/count-numbers.wat`); what is not surely an array of finite numbers without white
+ * space is looked at byte by byte. Valid until another answer is read.
+ */
+export class NumberArrays {
+  readonly #bytes: Uint8Array;
+  readonly #kernel = (kernel ??= makeKernel());
+  /** What of the bytes the kernel's memory holds. */
+  #from = 0;
+  #to = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /**
+   * The array whose opening bracket is at `open`; `null` where something else than finite numbers
+   * is in it, or nothing is.
+   */
+  at(open: number): NumberArray | null {
+    const count = this.#count(open + 1);
+    return count > 0
+      ? { count, end: this.#from + this.#kernel.after() }
+      : scanNumberArray(this.#bytes, open);
+  }
+
+  #count(first: number): number {
+    const count =
+      first < this.#to ? this.#kernel.count(first - this.#from, this.#to - this.#from) : -1;
+    if (count !== -1 || this.#to === this.#bytes.length) return count;
+    this.#from = first;
+    this.#to = Math.min(first + WINDOW_BYTES, this.#bytes.length);
+    this.#kernel.memory.set(this.#bytes.subarray(this.#from, this.#to));
+    return this.#kernel.count(0, this.#to - this.#from);
+  }
 }

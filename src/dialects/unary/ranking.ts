@@ -1,12 +1,12 @@
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
-import { faultyAnswer } from "../answer-failure.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/edit.ts";
+import { faultyAnswer } from "../answer-ends.ts";
+import type { UnaryUpstream } from "../dialect.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { refuseExtras } from "./extras.ts";
-import type { UnaryUpstream } from "./surface.ts";
+import { refuseExtras } from "./members.ts";
 
 /** What a protocol finds in its answers, not yet checked against the request. */
 export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {

@@ -1,12 +1,17 @@
-import type { AnswerBytes } from "./answer-bytes.ts";
 import type { RequestEdits } from "../../canon/decision.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
-import type { AnswerContext, FormattedRequest, RequestReader, Target } from "../dialect.ts";
-import type { EmbedResult, ModerateResult, RerankResult } from "../../canon/unary.ts";
+import type {
+  AnswerContext,
+  RequestReader,
+  Target,
+  UnaryResult,
+  UnaryUpstream,
+} from "../dialect.ts";
+import type { AnswerBytes } from "./answer-bytes.ts";
 
 /** How a product requests one JSON answer: embeddings, rerank, moderations. */
 export interface UnarySurface extends RequestReader {
@@ -86,29 +91,6 @@ export interface UnaryAnswer {
   readonly dropped: readonly DroppedField[];
   /** Inputs that the answer says nothing about; 0 unless the caller takes gaps. */
   readonly gaps: number;
-}
-
-export type UnaryResult = EmbedResult | RerankResult | ModerateResult;
-
-/** How a provider is spoken to where one JSON answer follows one JSON request. */
-export interface UnaryUpstream<Request, Result extends UnaryResult> {
-  /**
-   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
-   * what only the last look finds; it is a 400 that names what cannot be said.
-   */
-  readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
-  /**
-   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed`
-   * with a code of `answer-failure.ts`: nothing is filled in, nothing is put in another order in
-   * silence.
-   */
-  readonly parseAnswer: (
-    answer: AnswerBytes,
-    request: Request,
-    target: Target,
-  ) => Result | UpstreamFailure;
-  /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
-  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
 /** A part in the protocol of one endpoint; the 400 where the endpoint cannot carry it. */

@@ -1,23 +1,23 @@
-import type { Dialect } from "../dialect-facts.ts";
-import { voyageEmbedder } from "./embed.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { RerankRequest, RerankResult } from "../../canon/unary.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import type { EmbedRequest, EmbedResult, RerankRequest, RerankResult } from "../../canon/unary.ts";
+import type { Dialect, FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
 import { countIn, textIn } from "../json.ts";
-import { readChatError, failureIn } from "../openai-chat/read-error.ts";
-import type { UnaryUpstream } from "../unary/surface.ts";
+import { INPUT_TYPES, readOpenAiList } from "../openai-chat/embeddings-upstream.ts";
+import { failureIn, readChatError } from "../openai-chat/ending.ts";
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
   droppedPriority,
   foreignRefusal,
   rankingReader,
-  type FoundRanking,
   wantedResults,
+  type FoundRanking,
 } from "../unary/ranking.ts";
+import { formatPurpose, textsOf, vectorFromBase64 } from "../unary/vectors.ts";
 
 /** Where providers answer, after their base URL. */
-const PATH = "/rerank";
+const RERANK_PATH = "/rerank";
 
 /** Rerank as Voyage AI speaks it. */
 const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
@@ -27,9 +27,6 @@ const voyageReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   // theirs are OpenAI's.
   readError: readChatError,
 };
-
-/** Voyage AI's protocol as providers speak it. */
-export const dialect: Dialect = { embed: voyageEmbedder, rerank: voyageReranker };
 
 function formatVoyage(
   request: RerankRequest,
@@ -47,7 +44,7 @@ function formatVoyage(
     truncation: mayTruncate ?? false,
     return_documents: false,
   };
-  return { path: PATH, body, headers: [], dropped: droppedPriority(request) };
+  return { path: RERANK_PATH, body, headers: [], dropped: droppedPriority(request) };
 }
 
 function find(answer: JsonObject): FoundRanking | UpstreamFailure {
@@ -60,3 +57,59 @@ function find(answer: JsonObject): FoundRanking | UpstreamFailure {
     }
   );
 }
+
+/** Where Voyage answers, after its base URL. */
+const EMBED_PATH = "/embeddings";
+
+/**
+ * Voyage's embeddings: OpenAI's answer with another count of tokens, to a request with members of
+ * its own (docs/protocols.md#embeddings).
+ */
+const voyageEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer,
+  readError: readChatError,
+};
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const texts = textsOf(request);
+  if ("code" in texts) return texts;
+  const { isScalar, purpose, mayTruncate, dimensions, encoding } = request;
+  const inputType = purpose === null ? null : formatPurpose(purpose, INPUT_TYPES);
+  if (inputType !== null && typeof inputType !== "string") return inputType;
+  const [first] = texts;
+  const body = {
+    model: target.endpoint.upstreamModel,
+    input: isScalar && first !== undefined ? first : texts,
+    ...(inputType === null ? {} : { input_type: inputType }),
+    // The provider cuts what is too long unless the request says not to.
+    truncation: mayTruncate ?? false,
+    ...(dimensions === null ? {} : { output_dimension: dimensions }),
+    // Numbers are the default and need no member.
+    ...(encoding === "base64" ? { encoding_format: "base64" } : {}),
+  };
+  return { path: EMBED_PATH, body, headers: [], dropped: [] };
+}
+
+function parseAnswer(
+  bytes: AnswerBytes,
+  request: EmbedRequest,
+  target: Target,
+): EmbedResult | UpstreamFailure {
+  const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
+    typeof value === "string" ? vectorFromBase64(value, "float32") : vectorAt(value),
+  );
+  if ("kind" in list) return list;
+  const { body, vectors } = list;
+  const inputTokens = countIn(body["usage"], "total_tokens");
+  return {
+    operation: "embed",
+    vectors,
+    inputTokens,
+    model: textIn(body, "model"),
+    isVerbatim: false,
+  };
+}
+
+/** Voyage AI's protocol as providers speak it. */
+export const dialect: Dialect = { embed: voyageEmbedder, rerank: voyageReranker };

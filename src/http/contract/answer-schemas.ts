@@ -7,7 +7,7 @@ import {
   completeOrNull,
   whole,
 } from "../../canon/json/schema.ts";
-import { modelInfoSchema } from "../../dialects/anthropic-messages/model-info.ts";
+import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
 import { REVISION_PATTERN } from "../../canon/policy.ts";
 /**
  * JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against

@@ -1,8 +1,8 @@
 import type { Scope } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { ANTHROPIC_FAMILY } from "../../dialects/anthropic-messages/family.ts";
-import type { EventStream } from "../../dialects/event-stream.ts";
+import { ANTHROPIC_FAMILY } from "../../dialects/anthropic-messages/render.ts";
+import type { EventStream } from "../../dialects/contract-schemas.ts";
 import type { ProtocolFamily } from "../../dialects/protocol-family.ts";
 import type { Surface } from "../../dialects/dialect.ts";
 import { OPENAI_FAMILY } from "../../dialects/openai-chat/family.ts";

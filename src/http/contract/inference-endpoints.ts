@@ -2,8 +2,8 @@ import { countTokensSurface, messagesSurface } from "../../dialects/anthropic-me
 import { chatSurface } from "../../dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../dialects/openai-completions/dialect.ts";
 import { responsesSurface } from "../../dialects/openai-responses/dialect.ts";
-import { embeddingsSurface } from "../../dialects/openai-chat/embeddings/surface.ts";
-import { moderationsSurface } from "../../dialects/openai-chat/moderations/surface.ts";
+import { embeddingsSurface } from "../../dialects/openai-chat/embeddings-surface.ts";
+import { moderationsSurface } from "../../dialects/openai-chat/moderations-surface.ts";
 import { rerankSurface } from "../../dialects/cohere-chat/rerank-surface.ts";
 import type { InferenceEndpoint } from "./endpoint.ts";
 

@@ -2,7 +2,7 @@ import { callerBudget } from "../admission.ts";
 import { serviceError, type Denial, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { modelInfo } from "../../dialects/anthropic-messages/model-info.ts";
+import { modelInfo } from "../../dialects/anthropic-messages/contract.ts";
 import { page } from "./catalogue-page.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";

@@ -16,7 +16,7 @@ import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../validate-body.ts";
 import { openUnary, prepareTranslations } from "../translation.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
-import { refusedKind } from "../../dialects/fields.ts";
+import { refusedKind } from "../../dialects/request-reading.ts";
 
 /**
  * What simulation needs of the operation it simulates: the same reader and the same checks as a

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
-import { UsageTally } from "../../../src/dialects/anthropic-messages/ending.ts";
+import { UsageTally } from "../../../src/dialects/anthropic-messages/read-answer.ts";
 import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, encoder, frame, hello, targetWith } from "./target.ts";
 

@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { codedError } from "../../../src/canon/error-codes.ts";
 import {

@@ -4,7 +4,7 @@ import type { ServiceError } from "../../../src/canon/error.ts";
 import { isJsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import type { ProviderRow, RoutingTable, UnknownFields } from "../../../src/canon/table.ts";
 import { decide } from "../../../src/decide/decide.ts";
-import { refusedKind } from "../../../src/dialects/fields.ts";
+import { refusedKind } from "../../../src/dialects/request-reading.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import {

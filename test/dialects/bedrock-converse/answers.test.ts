@@ -1,16 +1,16 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type {
   FinishReason,
   InferenceEvent,
   OpenBlock,
   TokenUsage,
 } from "../../../src/canon/generate/event.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
+import { frames, parseEvents, withTools, type Event } from "./target.ts";
 import { answerEvents, brokenLaws } from "../laws/arbitrary/events.ts";
 import { joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { normalAnswer, type Telling } from "../laws/normal/answer.ts";
-import { frames, parseEvents, withTools, type Event } from "./target.ts";
+import { describe, expect, it } from "vitest";
 
 const REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";

@@ -5,8 +5,7 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
-import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
+import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 import { encodeFrame } from "./wire.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";

@@ -2,8 +2,7 @@ import { COHERE_CHAT } from "../../../src/dialects/cohere-chat/facts.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
-import type { Target } from "../../../src/dialects/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
+import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** The protocol's facts. */

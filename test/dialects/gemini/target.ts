@@ -9,9 +9,8 @@ import type {
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
-import type { Target } from "../../../src/dialects/dialect.ts";
+import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 
 /** What the dialect's row says. */

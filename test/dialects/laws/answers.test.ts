@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent, TokenLogprob } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { DroppedField } from "../../../src/canon/generate/edit.ts";

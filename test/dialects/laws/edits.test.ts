@@ -4,7 +4,7 @@ import { canonicalJson, type JsonObject, type JsonValue } from "../../../src/can
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { EXAMPLES } from "../../../src/http/contract/examples.ts";
 import { GENERATE_DIALECTS, isGenerateDialect } from "../../../src/dialects/table.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect.ts";
 import { endpoint, provider } from "../../support/table.ts";
 import { NO_EDITS, NO_HEADERS } from "./target.ts";
 

@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import type {
   AssistantPart,
   GenerateRequest,
@@ -8,13 +7,14 @@ import type {
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
+import type { RequestRules } from "../../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
-import type { RequestRules } from "../../../src/dialects/fit-request.ts";
-import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
 import { textOf } from "../../../src/dialects/json.ts";
-import { fewOrMany } from "../../support/long.ts";
-import { canon } from "../openai-chat/canon.ts";
+import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
 import { targetOf } from "./target.ts";
+import { canon } from "../openai-chat/canon.ts";
+import { fewOrMany } from "../../support/long.ts";
+import { describe, expect, it } from "vitest";
 
 /** A printed request in what the rules speak of. */
 interface Sent {

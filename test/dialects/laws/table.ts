@@ -5,13 +5,13 @@ import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/reque
 import {
   COUNT_TOKENS_FIELDS,
   MESSAGES_FIELDS,
-} from "../../../src/dialects/anthropic-messages/fields.ts";
+} from "../../../src/dialects/anthropic-messages/request-facts.ts";
 import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts";
-import type { FieldRegistry } from "../../../src/dialects/fields.ts";
+import type { FieldRegistry } from "../../../src/dialects/request-reading.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
-import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
-import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
+import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/request.ts";
+import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import type { Telling } from "./normal/answer.ts";

@@ -4,9 +4,8 @@ import { SURFACE_DIALECT_OF } from "../../../src/canon/operation.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
-import type { AnswerContext, Target } from "../../../src/dialects/dialect.ts";
+import type { AnswerContext, DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../../src/dialects/table.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
 import { nativeFamilyOf } from "../../support/dialects.ts";
 
 export const NO_HEADERS: ProtocolHeaders = { version: null, betas: [] };

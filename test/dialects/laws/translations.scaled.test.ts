@@ -1,16 +1,16 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/error-codes.ts";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
-import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { DroppedField } from "../../../src/canon/generate/edit.ts";
+import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import { TranslatedStream } from "../../../src/dialects/translated-stream.ts";
 import { answerEvents, brokenLaws } from "./arbitrary/events.ts";
+import { joined, pieces, someCuts } from "./arbitrary/wire.ts";
 import { normalAnswer, type Telling } from "./normal/answer.ts";
 import { answerable, contextFor, requestFor } from "./speak.ts";
 import { PROTOCOLS, type Protocol } from "./table.ts";
-import { joined, pieces, someCuts } from "./arbitrary/wire.ts";
 import { fewOrMany } from "../../support/long.ts";
+import { describe, expect, it } from "vitest";
 
 const RUNS = fewOrMany(40, 100);
 

@@ -1,13 +1,13 @@
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { Answer, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { formatSseEvent, MAXIMUM_EVENT_BYTES } from "../../../src/dialects/sse.ts";
+import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../../../src/dialects/sse.ts";
 import { MODEL, targetOf } from "../laws/target.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
+import { describe, expect, it } from "vitest";
 
 const target = targetOf("openai-chat");
 const chunk = (

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { editSet, NO_EDITS as UNCHANGED } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { endpoint, provider } from "../../support/table.ts";

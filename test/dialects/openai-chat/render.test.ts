@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { FinishReason, InferenceEvent, OpenBlock } from "../../../src/canon/generate/event.ts";
 import { readSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";

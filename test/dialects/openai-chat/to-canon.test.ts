@@ -5,7 +5,7 @@ import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/fields.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { toCanon, toCanonRefusal, user } from "./bodies.ts";
 import { canon, text, userTurn } from "./canon.ts";

@@ -1,6 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { Answer } from "../../../src/canon/generate/event.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { Ending } from "../../../src/dialects/dialect.ts";
 import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";
@@ -8,6 +7,7 @@ import { parse } from "./bodies.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
 import { DONE, ODDITIES } from "./vendor-streams.ts";
+import { describe, expect, it } from "vitest";
 
 const target = targetOf("openai-chat");
 const encoder = new TextEncoder();

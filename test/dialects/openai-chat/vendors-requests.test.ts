@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { editSet, type DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import type { DialectFacts } from "../../../src/dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../../src/dialects/dialect.ts";
 import { EMBEDDINGS_FLAGS } from "../../../src/dialects/openai-chat/facts.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { lacking } from "../laws/target.ts";
@@ -200,7 +200,7 @@ describe("a flag means the same on a relay and on a translation", () => {
   it("every flag that edits a request has a row", () => {
     const facts: DialectFacts = DIALECTS["openai-chat"];
     const withdrawing = Object.keys(facts.flags).filter(
-      (flag) => (facts.flags[flag]?.withdraws.length ?? 0) > 0,
+      (flag) => (facts.flags[flag]?.withdraws?.length ?? 0) > 0,
     );
     // Those of embeddings have theirs in test/dialects/unary/embed/requests.test.ts, the one of
     // answers in rewritten-answers.test.ts.

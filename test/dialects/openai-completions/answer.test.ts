@@ -1,14 +1,14 @@
-import { describe, expect, it } from "vitest";
 import { codedError } from "../../../src/canon/error-codes.ts";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
 import {
   completionsSurface,
   completionsUpstream,
 } from "../../../src/dialects/openai-completions/dialect.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
+import { NO_EDITS, NO_HEADERS, contextOf, targetOf } from "../laws/target.ts";
+import { describe, expect, it } from "vitest";
 
 const encoder = new TextEncoder();
 const target = targetOf("openai-completions");

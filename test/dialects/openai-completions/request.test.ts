@@ -8,10 +8,12 @@ import {
   completionsSurface,
   completionsUpstream,
 } from "../../../src/dialects/openai-completions/dialect.ts";
-import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/parse-request.ts";
-import { COMPLETIONS_SCHEMA } from "../../../src/dialects/openai-completions/contract.ts";
+import {
+  COMPLETIONS_FIELDS,
+  COMPLETIONS_SCHEMA,
+} from "../../../src/dialects/openai-completions/request.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
-import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/request-members.ts";
+import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/contract-schemas.ts";
 
 const minimal = { model: "r", prompt: "Once upon a time" } as const;
 

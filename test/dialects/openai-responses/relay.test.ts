@@ -7,7 +7,7 @@ import { STRIPPABLE_FIELDS } from "../../../src/canon/policy.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerStream, Ending } from "../../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
-import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/fields.ts";
+import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
 import { RESOURCE_MEMBERS } from "../../../src/dialects/openai-responses/resource.ts";
 import { sealReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { lawfulEvents } from "./events.ts";

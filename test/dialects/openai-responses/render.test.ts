@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { ResponseStream } from "openai/lib/responses/ResponseStream";
-import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
 import type {
   AnswerBlock,
   FinishReason,
   InferenceEvent,
 } from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import {
   responsesSurface,
   responsesUpstream,
@@ -17,18 +16,19 @@ import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";
 import {
+  FAILURE,
+  TARGET,
   bytesOf,
   contextOf,
-  FAILURE,
   generate,
   parse,
   parseWire,
   read,
   render,
-  TARGET,
   textOf,
   typeOf,
 } from "./support.ts";
+import { describe, expect, it } from "vitest";
 
 const { renderStream, renderAnswer } = responsesSurface.translation;
 const specification = openResponses();

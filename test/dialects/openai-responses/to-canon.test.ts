@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
-import { RequestReading } from "../../../src/dialects/fields.ts";
+import { RequestReading } from "../../../src/dialects/request-reading.ts";
 import { readConversation } from "../../../src/dialects/openai-responses/read-input.ts";
 import { reasoningItem } from "../../../src/dialects/openai-responses/items.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";

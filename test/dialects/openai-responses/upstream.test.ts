@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
 import { bytesOf, generate, parseWire, TARGET, wire } from "./support.ts";

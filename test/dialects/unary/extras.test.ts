@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readEmbeddingsRequest } from "../../../src/dialects/openai-chat/embeddings/read-request.ts";
+import { readEmbeddingsRequest } from "../../../src/dialects/openai-chat/embeddings-surface.ts";
 
 const BODY = {
   model: "r",

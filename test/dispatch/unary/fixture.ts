@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { Candidate } from "../../../src/canon/decision.ts";
 import type { UnaryPart, UnaryTask } from "../../../src/dialects/unary/surface.ts";
-import { faultyAnswer, kindOfStatus } from "../../../src/dialects/answer-failure.ts";
+import { faultyAnswer, kindOfStatus } from "../../../src/dialects/answer-ends.ts";
 import type { Connection } from "../../../src/dispatch/connections.ts";
 import { ConcurrencyLimiter } from "../../../src/dispatch/concurrency-limiter.ts";
 import type { GatherJob } from "../../../src/dispatch/gather.ts";

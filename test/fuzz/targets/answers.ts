@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { FAILURE_KINDS } from "../../../src/canon/failure.ts";
-import { collectAnswer } from "../../../src/dialects/collect-answer.ts";
+import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { AnswerStream } from "../../../src/dialects/dialect.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";

@@ -4,7 +4,7 @@ import type { ModelOperation } from "../../../canon/operation.ts";
 import { compareAreas, hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
 import { Findings } from "../../../compile/findings/findings.ts";
 import { presetOf, type PresetSample } from "../../../compile/presets.ts";
-import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import { ImportReport, type Reading, type Spot } from "../source.ts";
 import { guardrailPolicy } from "./policies.ts";

@@ -4,7 +4,7 @@ import type { ModelOperation } from "../../../canon/operation.ts";
 import type { Balance } from "../../../canon/table.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
-import type { DialectFacts } from "../../../dialects/dialect-facts.ts";
+import type { DialectFacts } from "../../../dialects/dialect.ts";
 import type { Spot } from "../source.ts";
 
 /**

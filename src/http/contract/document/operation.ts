@@ -1,12 +1,11 @@
-import type { JsonObject } from "../../../canon/json.ts";
-import { publishedSchema } from "../../../dialects/request-members.ts";
-import { type Endpoint, takesTokens } from "../endpoint.ts";
-import { type EndpointExample, EXAMPLES } from "../examples.ts";
-import type { ErrorAnswers } from "./error-answers.ts";
-import { headersOf } from "./response-headers.ts";
-import { REQUEST_HEADERS } from "./request-headers.ts";
-import { type EventStream, titleOf } from "../../../dialects/event-stream.ts";
 import { SCOPES } from "../../../canon/identity.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { publishedSchema, titleOf, type EventStream } from "../../../dialects/contract-schemas.ts";
+import type { ErrorAnswers } from "./error-answers.ts";
+import { REQUEST_HEADERS } from "./request-headers.ts";
+import { headersOf } from "./response-headers.ts";
+import { takesTokens, type Endpoint } from "../endpoint.ts";
+import { EXAMPLES, type EndpointExample } from "../examples.ts";
 
 /**
  * One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can

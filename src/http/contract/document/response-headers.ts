@@ -1,12 +1,12 @@
-import { COUNT, TEXT } from "../../../canon/json/schema.ts";
-import { DROPPED_FIELDS, EDITS } from "../../../canon/generate/edit.ts";
-import type { JsonObject } from "../../../canon/json.ts";
 import { ERROR_ANSWERS } from "../../../canon/error-codes.ts";
 import type { ErrorAnswer } from "../../../canon/error.ts";
-import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/family.ts";
+import { DROPPED_FIELDS, EDITS } from "../../../canon/generate/edit.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { COUNT, TEXT } from "../../../canon/json/schema.ts";
+import { ANTHROPIC_FAMILY } from "../../../dialects/anthropic-messages/render.ts";
 import { OPENAI_FAMILY } from "../../../dialects/openai-chat/family.ts";
-import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS } from "./error-rows.ts";
+import { isTokenEndpoint, takesTokens, type Endpoint } from "../endpoint.ts";
 
 /** A header of answers. */
 interface ResponseHeader {

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EmbedResult } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { ANSWER_FAULTS } from "../../../../src/dialects/answer-failure.ts";
-import { asFloatText } from "../../../../src/dialects/unary/encode-vectors.ts";
+import { ANSWER_FAULTS } from "../../../../src/dialects/answer-ends.ts";
+import { asFloatText } from "../../../../src/dialects/unary/vectors.ts";
 import { asking, base64Of, read, type TargetOptions } from "./target.ts";
 
 const LENGTH = 3;

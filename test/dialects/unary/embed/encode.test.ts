@@ -1,13 +1,13 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import type { Vector } from "../../../../src/canon/unary.ts";
 import {
   asBase64Text,
   asFloatText,
   shortestDecimal,
   vectorFromBase64,
-} from "../../../../src/dialects/unary/encode-vectors.ts";
-import type { Vector } from "../../../../src/canon/unary.ts";
+} from "../../../../src/dialects/unary/vectors.ts";
 import { base64Of } from "./target.ts";
+import { describe, expect, it } from "vitest";
 
 const single = fc.float({ noNaN: true, noDefaultInfinity: true });
 const singles = fc.array(single, { minLength: 1, maxLength: 50 });

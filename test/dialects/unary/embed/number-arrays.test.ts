@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SOURCE_DIGEST } from "../../../../src/dialects/unary/count-numbers.ts";
-import { NumberArrays, scanNumberArray } from "../../../../src/dialects/unary/scan-numbers.ts";
+import { NumberArrays, scanNumberArray } from "../../../../src/dialects/unary/cut-vectors.ts";
 import { wire } from "./target.ts";
 
 /** Pieces of numbers, so that every rule of their grammar is kept and broken often. */

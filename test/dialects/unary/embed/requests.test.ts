@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { EmbedRequest } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { readEmbeddingsRequest } from "../../../../src/dialects/openai-chat/embeddings/read-request.ts";
+import { readEmbeddingsRequest } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
 import { NO_EDITS } from "../../../support/dialects.ts";
 import { asking, embedderOf, targetFor, type TargetOptions } from "./target.ts";
 

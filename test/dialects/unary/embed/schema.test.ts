@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import {
   EMBEDDINGS_SCHEMA,
   MAXIMUM_INPUTS,
-} from "../../../../src/dialects/openai-chat/embeddings/schema.ts";
+} from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 
 const validate = bodyValidator(EMBEDDINGS_SCHEMA);

@@ -1,12 +1,11 @@
-import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
 import type { ModelRow, ProviderRow } from "../../../../src/canon/table.ts";
 import type { EmbedRequest, EmbedResult } from "../../../../src/canon/unary.ts";
-import type { Target } from "../../../../src/dialects/dialect.ts";
-import type { DialectName } from "../../../../src/dialects/table.ts";
-import type { UnaryUpstream } from "../../../../src/dialects/unary/surface.ts";
-import { endpoint, model, provider } from "../../../support/table.ts";
+import type { Target, UnaryUpstream } from "../../../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
+import { endpoint, model, provider } from "../../../support/table.ts";
 
 export interface TargetOptions {
   readonly upstreamModel?: string;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json.ts";
-import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
-import { MODERATIONS_SCHEMA } from "../../../../src/dialects/openai-chat/moderations/schema.ts";
+import {
+  MODERATIONS_SCHEMA,
+  moderationsSurface,
+} from "../../../../src/dialects/openai-chat/moderations-surface.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, provider } from "../../../support/table.ts";

@@ -1,17 +1,13 @@
-import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
-import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import { MODERATION_CATEGORIES, type CategoryMapping } from "../../../../src/canon/unary.ts";
-import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
+import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
-import type { Target } from "../../../../src/dialects/dialect.ts";
-import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations/surface.ts";
-import type {
-  UnaryAnswer,
-  UnaryResult,
-  UnaryTask,
-} from "../../../../src/dialects/unary/surface.ts";
-import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../../support/dialects.ts";
+import type { UnknownFields } from "../../../../src/canon/table.ts";
+import { MODERATION_CATEGORIES, type CategoryMapping } from "../../../../src/canon/unary.ts";
+import type { Target, UnaryResult } from "../../../../src/dialects/dialect.ts";
+import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations-surface.ts";
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
+import type { UnaryAnswer, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
+import { NO_EDITS, NO_HEADERS, contextOf, targetOf } from "../../../support/dialects.ts";
 import { model } from "../../../support/table.ts";
 
 /** As Mistral's categories may be declared: two count for several, three for none. */

@@ -5,8 +5,8 @@ import { parseJsonBytes } from "../../../../src/dialects/json.ts";
 import {
   MAXIMUM_DOCUMENTS,
   RERANK_SCHEMA,
-} from "../../../../src/dialects/cohere-chat/rerank-schema.ts";
-import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
+  rerankSurface,
+} from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import { accepted, bytesOf, opened, TARGET_NAMES, read, sent, task } from "./target.ts";
 
 const BODY: JsonObject = { model: "r", query: "what", documents: ["one", "two", "three"] };

@@ -1,4 +1,3 @@
-import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
 import type { RequestEdits } from "../../../../src/canon/decision.ts";
 import type { ServiceError } from "../../../../src/canon/error.ts";
 import type { UpstreamFailure } from "../../../../src/canon/failure.ts";
@@ -6,17 +5,14 @@ import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../../src/canon/table.ts";
 import type { RerankRequest, RerankResult } from "../../../../src/canon/unary.ts";
-import type { Target } from "../../../../src/dialects/dialect.ts";
-import type { DialectName } from "../../../../src/dialects/table.ts";
 import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
-import type {
-  UnaryAnswer,
-  UnaryTask,
-  UnaryUpstream,
-} from "../../../../src/dialects/unary/surface.ts";
-import { contextOf, NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
-import { endpoint, model, provider } from "../../../support/table.ts";
+import type { Target, UnaryUpstream } from "../../../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../../../src/dialects/exchange-plan.ts";
+import type { DialectName } from "../../../../src/dialects/table.ts";
+import { AnswerBytes } from "../../../../src/dialects/unary/answer-bytes.ts";
+import type { UnaryAnswer, UnaryTask } from "../../../../src/dialects/unary/surface.ts";
+import { NO_EDITS, NO_HEADERS, contextOf } from "../../../support/dialects.ts";
+import { endpoint, model, provider } from "../../../support/table.ts";
 
 /** Every protocol that ranks, by the names that tests call it. */
 export const TARGETS = {

@@ -1,0 +1,468 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type {
+  Citation,
+  FinishReason,
+  InferenceEvent,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
+import { answerFailure, finishReason } from "../answer-ends.ts";
+import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import { isUnsigned, redactedSignature } from "./reasoning.ts";
+import type { EventParser, Target } from "../dialect.ts";
+import { parseAnswerBytes, parseJsonText, readCount, textOf, textOrNull } from "../json.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
+import { SseEventParser } from "../sse.ts";
+
+type Kind = "text" | "thinking" | "redacted_thinking" | "tool_use";
+const KINDS: readonly Kind[] = ["text", "thinking", "redacted_thinking", "tool_use"];
+
+interface Block {
+  readonly key: string;
+  readonly kind: Kind;
+  signature: string;
+  /**
+   * Arguments that came with the block's beginning; whole, or the empty object where they follow in
+   * pieces.
+   */
+  readonly input: JsonObject;
+  pieces: boolean;
+}
+
+/**
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
+ */
+class MessageReader extends AnswerEvents {
+  readonly #family: string | null;
+  /** The caller requested a summary instead of the reasoning itself. */
+  readonly #summary: boolean;
+  readonly #tally = new UsageTally();
+  #open: Block | null = null;
+  #count = 0;
+  #finish: FinishReason | null = null;
+  #stopSequence: string | null = null;
+
+  constructor(request: GenerateRequest, target: Target) {
+    super();
+    this.#family = target.model.signatureFamily;
+    const display = request.reasoning?.display ?? null;
+    this.#summary = display !== null && display !== "omitted";
+  }
+
+  /**
+   * The message as far as it goes: whole in a whole answer, mostly empty where it begins a stream.
+   */
+  start(message: JsonObject, begins: boolean): void {
+    const { model, content } = message;
+    this.emit({ type: "start", model: textOrNull(model) });
+    for (const block of Array.isArray(content) ? content : []) {
+      if (this.over) break;
+      this.openBlock(block);
+      this.closeBlock();
+    }
+    // A reason that comes at the beginning ends nothing yet.
+    this.#readEnd(message);
+    this.#addUsage(message["usage"], begins);
+  }
+
+  openBlock(block: JsonValue | undefined): void {
+    // Blocks do not overlap; one that was never closed ends here.
+    this.closeBlock();
+    const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
+    if (!isJsonObject(block) || kind === undefined)
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    const { input } = block;
+    const key = String(this.#count);
+    this.#count += 1;
+    this.#open = {
+      key,
+      kind,
+      signature: "",
+      input: isJsonObject(input) ? input : {},
+      pieces: false,
+    };
+    switch (kind) {
+      case "text":
+        this.blocks.text(textOf(block["text"]), [], key);
+        if (Array.isArray(block["citations"]))
+          for (const citation of block["citations"]) this.#cite(citation, key);
+        break;
+      case "thinking":
+        this.blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
+        this.#open.signature = textOf(block["signature"]);
+        break;
+      case "redacted_thinking":
+        this.#open.signature = redactedSignature(textOf(block["data"]));
+        break;
+      case "tool_use":
+        this.blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
+        break;
+    }
+    this.flush();
+  }
+
+  /**
+   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
+   */
+  addDelta(delta: JsonValue | undefined): void {
+    if (!isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    const type = textOf(delta["type"]);
+    // Some speakers of the protocol begin no block before its first piece.
+    if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
+      this.openBlock({ type: type.slice(0, -"_delta".length) });
+    const block = this.#open;
+    if (block === null) return this.fail(answerFailure("malformed"));
+    switch (type) {
+      case "text_delta":
+        if (block.kind !== "text") return this.fail(answerFailure("malformed"));
+        this.blocks.text(textOf(delta["text"]), [], block.key);
+        break;
+      case "thinking_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        this.blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
+        break;
+      case "signature_delta":
+        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        block.signature += textOf(delta["signature"]);
+        break;
+      case "input_json_delta":
+        if (block.kind !== "tool_use") return this.fail(answerFailure("malformed"));
+        block.pieces ||= textOf(delta["partial_json"]) !== "";
+        this.blocks.arguments(block.key, textOf(delta["partial_json"]));
+        break;
+      case "citations_delta":
+        if (block.kind === "text") this.#cite(delta["citation"], block.key);
+        break;
+      default:
+        this.drop("unknown_content_dropped");
+    }
+    this.flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
+      this.blocks.arguments(block.key, JSON.stringify(block.input));
+    }
+    // A router like this one marks what is not signed.
+    if (block.signature !== "" && !isUnsigned(block.signature)) {
+      if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
+      else this.blocks.signature(block.signature, this.#family, block.key);
+    }
+    this.blocks.close();
+    this.flush();
+  }
+
+  /** The members that say why the answer ended, and its usage so far. */
+  change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
+    this.#readEnd(delta);
+    this.#addUsage(usage);
+  }
+
+  #readEnd(delta: JsonValue | undefined): void {
+    if (!isJsonObject(delta)) return;
+    this.#finish = finishReason(delta["stop_reason"]) ?? this.#finish;
+    const sequence = delta["stop_sequence"];
+    if (typeof sequence === "string") this.#stopSequence = sequence;
+  }
+
+  /** The answer is whole. */
+  stop(): void {
+    if (this.over) return;
+    this.closeBlock();
+    if (this.#finish === null)
+      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    this.finish(this.#finish, this.#stopSequence);
+  }
+
+  #addUsage(usage: JsonValue | undefined, begins = false): void {
+    if (this.over || !this.#tally.add(usage, begins) || this.#tally.usage === null) return;
+    this.emit({ type: "usage", usage: this.#tally.usage });
+  }
+
+  #cite(citation: JsonValue | undefined, key: string): void {
+    const read = isJsonObject(citation) ? readCitation(citation) : null;
+    if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
+    else this.blocks.citation(read, key);
+  }
+}
+
+/**
+ * A citation that says where the text comes from; `null` for one that counts in the request's own
+ * documents. Its positions are those of the source.
+ */
+function readCitation({ url, title }: JsonObject): Citation | null {
+  if (typeof url !== "string") return null;
+  return { url, title: textOrNull(title), start: null, end: null };
+}
+
+/**
+ * Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer.
+ */
+class MessagesParser extends SseEventParser<MessageReader> {
+  #begun = false;
+  /** Something has followed the beginning. */
+  #continued = false;
+
+  protected override take(data: string, name: string | null): void {
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.reader.fail(answerFailure("malformed"));
+    const type = event["type"] ?? name;
+    if (type === "error" || name === "error")
+      return this.reader.fail(readErrorFrame(event["error"]));
+    const inner = eventFailure(event);
+    if (inner !== null) return this.reader.fail(inner);
+    if (type === "message_start") return this.#begin(event);
+    this.#continue(type, event);
+  }
+
+  #begin({ message }: JsonObject): void {
+    if (this.#continued || !isJsonObject(message))
+      return this.reader.fail(answerFailure("malformed"));
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // another answer.
+    if (this.#begun) return;
+    this.#begun = true;
+    this.reader.start(message, true);
+  }
+
+  /** Events of other names, pings among them, say nothing of the answer. */
+  #continue(type: unknown, event: JsonObject): void {
+    switch (type) {
+      case "content_block_start":
+        if (this.#isPlaced()) this.reader.openBlock(event["content_block"]);
+        break;
+      case "content_block_delta":
+        if (this.#isPlaced()) this.reader.addDelta(event["delta"]);
+        break;
+      case "content_block_stop":
+        if (this.#isPlaced()) this.reader.closeBlock();
+        break;
+      case "message_delta":
+        if (this.#isPlaced()) this.reader.change(event["delta"], event["usage"]);
+        break;
+      case "message_stop":
+        if (this.#isPlaced()) this.reader.stop();
+        break;
+    }
+  }
+
+  #isPlaced(): boolean {
+    if (!this.#begun) this.reader.fail(answerFailure("malformed"));
+    this.#continued = true;
+    return this.#begun;
+  }
+}
+
+export function parseMessagesStream(request: GenerateRequest, target: Target): EventParser {
+  return new MessagesParser(new MessageReader(request, target));
+}
+
+/** A whole message, or the answer to a count, as the events of a stream of it. */
+export function parseMessagesAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failedAnswer(broken);
+  if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
+  if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
+  const reader = new MessageReader(request, target);
+  reader.start(answer, false);
+  reader.stop();
+  return reader.drain();
+}
+
+/**
+ * Whether a request only fills the provider's cache: it is answered with nothing, and nothing has
+ * no reason to end.
+ */
+export function asksNothing({ body }: InferenceRequest): boolean {
+  return body["max_tokens"] === 0;
+}
+
+/**
+ * The counts that the protocol keeps apart. Several events report them; each later value replaces
+ * the earlier one.
+ */
+const COUNTS = [
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+  "output_tokens",
+] as const;
+type Count = (typeof COUNTS)[number];
+
+/**
+ * Rounds of one answer that the totals leave out: the provider summed the conversation up before it
+ * answered.
+ */
+const UNCOUNTED_ROUND = "compaction";
+
+/**
+ * Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes
+ * them (docs/protocols.md#usage).
+ */
+export class UsageTally {
+  readonly #counts: Record<Count, number | null> = {
+    input_tokens: null,
+    cache_creation_input_tokens: null,
+    cache_read_input_tokens: null,
+    output_tokens: null,
+  };
+  #reasoning: number | null = null;
+  #writtenForAnHour: number | null = null;
+  #extra: Readonly<Record<Count, number>> | null = null;
+  #heard = false;
+
+  /** `null` while nothing has been said. */
+  get usage(): TokenUsage | null {
+    if (!this.#heard) return null;
+    const written = this.#count("cache_creation_input_tokens");
+    const read = this.#count("cache_read_input_tokens");
+    const fresh = this.#count("input_tokens");
+    const usage = {
+      input: fresh === null ? null : fresh + (written ?? 0) + (read ?? 0),
+      output: this.#count("output_tokens"),
+      cacheRead: read,
+      cacheWrite: written,
+      reasoning: this.#reasoning,
+    };
+    const cacheWriteHour = this.#writtenForAnHour ?? 0;
+    return cacheWriteHour === 0 ? usage : { ...usage, cacheWriteHour };
+  }
+
+  /**
+   * @param begins the answer is yet to come: its output is not counted, whatever number the
+   * protocol has there.
+   * @returns whether `usage` is one.
+   */
+  add(usage: JsonValue | undefined, begins = false): boolean {
+    if (!isJsonObject(usage)) return false;
+    this.#heard = true;
+    for (const name of COUNTS) {
+      if (name !== "output_tokens" || !begins)
+        this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
+    }
+    const details = usage["output_tokens_details"];
+    if (isJsonObject(details))
+      this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
+    const writes = usage["cache_creation"];
+    if (isJsonObject(writes)) {
+      this.#writtenForAnHour =
+        readCount(writes["ephemeral_1h_input_tokens"]) ?? this.#writtenForAnHour;
+    }
+    this.#extra = uncountedRounds(usage["iterations"]) ?? this.#extra;
+    return true;
+  }
+
+  #count(name: Count): number | null {
+    const count = this.#counts[name];
+    return count === null ? null : count + (this.#extra?.[name] ?? 0);
+  }
+}
+
+/**
+ * What the totals leave out and the provider charges for; `null` where there is no such round.
+ * Another model's advice is in no total of this one.
+ */
+function uncountedRounds(
+  iterations: JsonValue | undefined,
+): Readonly<Record<Count, number>> | null {
+  if (!Array.isArray(iterations)) return null;
+  const rounds = iterations.filter(
+    (round): round is JsonObject => isJsonObject(round) && round["type"] === UNCOUNTED_ROUND,
+  );
+  if (rounds.length === 0) return null;
+  const sum = (name: Count): number =>
+    rounds.reduce((total, round) => total + (readCount(round[name]) ?? 0), 0);
+  return {
+    input_tokens: sum("input_tokens"),
+    cache_creation_input_tokens: sum("cache_creation_input_tokens"),
+    cache_read_input_tokens: sum("cache_read_input_tokens"),
+    output_tokens: sum("output_tokens"),
+  };
+}
+
+/**
+ * Machine codes that say something to a caller and nothing of its content. All others are dropped.
+ */
+const SAFE_CODES: ReadonlySet<string> = new Set([
+  "request_too_large",
+  "rate_limit_error",
+  "overloaded_error",
+  "timeout_error",
+  "api_error",
+  "billing_error",
+  "not_found_error",
+  "available_tools_limit_exceeded",
+  "tool_name_conflict",
+  "tool_reference_unresolved",
+  "compaction_unavailable",
+  "compaction_block_ambiguous",
+  "compaction_block_misplaced",
+  "compaction_content_mismatch",
+  "compaction_incomplete_turn",
+  "compaction_nothing_to_summarize",
+  "compaction_signature_invalid",
+]);
+
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
+export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFailure {
+  const body = parseAnswerBytes(bytes);
+  const error = isJsonObject(body) ? body["error"] : undefined;
+  return refusedAnswer(status, error, safeCode(error));
+}
+
+/** An error object that arrived inside a stream, or in an answer that said 200. */
+export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
+  return refusedFrame(error, safeCode(error));
+}
+
+/**
+ * The failure that a message, a block or a piece reports: its type is `error`, or it has an error
+ * instead of content. `null` where it reports none. Results of tools have types of their own
+ * (`web_search_tool_result_error`) and are content.
+ */
+function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
+  if (!isJsonObject(part)) return null;
+  const { type, error } = part;
+  return type === "error" || (error !== undefined && error !== null) ? readErrorFrame(error) : null;
+}
+
+/**
+ * The failure that a whole message reports, in itself or in one of its blocks; `null` where it
+ * reports none.
+ */
+export function messageFailure(message: JsonObject): UpstreamFailure | null {
+  const { content } = message;
+  const parts: readonly JsonValue[] = Array.isArray(content) ? [message, ...content] : [message];
+  return parts.map(innerFailure).find((failure) => failure !== null) ?? null;
+}
+
+/** The same for an event of a stream: in its message, its block or its piece. */
+export function eventFailure({
+  message,
+  content_block: block,
+  delta,
+}: JsonObject): UpstreamFailure | null {
+  const failed = isJsonObject(message) ? messageFailure(message) : null;
+  return failed ?? innerFailure(block) ?? innerFailure(delta);
+}
+
+function safeCode(error: JsonValue | undefined): string | null {
+  if (!isJsonObject(error)) return null;
+  const { details, type } = error;
+  for (const code of [isJsonObject(details) ? details["error_code"] : undefined, type]) {
+    if (typeof code === "string" && SAFE_CODES.has(code)) return code;
+  }
+  return null;
+}

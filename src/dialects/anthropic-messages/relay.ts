@@ -1,0 +1,490 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
+import { relayedSignature } from "../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
+import type { ProviderRow } from "../../canon/table.ts";
+import { answerFailure, finishReason } from "../answer-ends.ts";
+import {
+  UsageTally,
+  asksNothing,
+  eventFailure,
+  messageFailure,
+  readErrorFrame,
+} from "./read-answer.ts";
+import {
+  NATIVE_FAMILY,
+  SIGNATURE_MEMBERS,
+  budgetUnder,
+  isUnsigned,
+  readSigned,
+} from "./reasoning.ts";
+import { renderAnthropicError } from "./render.ts";
+import { VERSIONS, fieldsOf } from "./request-facts.ts";
+import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
+import {
+  numberOrNull,
+  parseAnswerBytes,
+  parseJsonBytes,
+  parseJsonText,
+  readCount,
+  textOf,
+} from "../json.ts";
+import { RelayedStream, editedBody, outputCharacters } from "../relay.ts";
+import { formatSseEvent } from "../sse.ts";
+
+type Body = Record<string, JsonValue | undefined>;
+
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+const SIGNATURES_RESTORED = editSet("signatures_restored");
+const VERSION_REPLACED = editSet("version_replaced");
+
+/**
+ * The caller's body as the provider gets it: another model name, bare signatures, our own and the
+ * identity members taken out, and what policies oblige us to. Everything else travels as it came,
+ * members of nested objects included.
+ */
+export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
+  const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
+  const bare = bareMessages(body["messages"]);
+  if (body["messages"] !== bare.messages) made |= SIGNATURES_RESTORED;
+  body["messages"] = bare.messages;
+  if (bare.dropped) stripped.push("thinking");
+  const trimmed = withTrimmedPrefill(body["messages"]);
+  if (trimmed !== null) body["messages"] = trimmed;
+  if (edits.maxOutputTokens !== null && request.shape.operation === "messages") {
+    if (capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
+  }
+  const version = sentVersion(request.headers, provider);
+  if (version !== (request.headers.version ?? VERSIONS[0])) made |= VERSION_REPLACED;
+  const headers = protocolHeaders(request.headers, provider, version, stripped);
+  return {
+    body,
+    stripped,
+    edits: made,
+    headers,
+    dropped: trimmed === null ? [] : ["prefill_trimmed"],
+  };
+};
+
+/**
+ * The version that the caller speaks, and those of its beta flags that the provider's row lists.
+ */
+function protocolHeaders(
+  { betas }: ProtocolHeaders,
+  provider: ProviderRow,
+  version: string,
+  stripped: string[],
+): string[] {
+  const headers = ["anthropic-version", version];
+  const allowed = betas.filter((beta) => provider.betas.includes(beta));
+  if (allowed.length > 0) headers.push(BETA_HEADER, allowed.join(","));
+  if (allowed.length < betas.length) stripped.push(BETA_HEADER);
+  return headers;
+}
+
+function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): string {
+  return flags.includes("version_2023_06_01_only") ? VERSIONS[0] : (version ?? VERSIONS[0]);
+}
+
+/** Lowers the limit, and the budget for thinking with it. Says whether it changed. */
+function capOutput(body: Body, cap: number): boolean {
+  const { max_tokens, thinking } = body;
+  const requested = numberOrNull(max_tokens);
+  const limit = Math.min(requested ?? cap, cap);
+  body["max_tokens"] = limit;
+  const changed = limit !== requested;
+  if (!isJsonObject(thinking)) return changed;
+  const { budget_tokens } = thinking;
+  if (typeof budget_tokens !== "number") return changed;
+  body["thinking"] = { ...thinking, budget_tokens: budgetUnder(budget_tokens, requested, limit) };
+  return changed;
+}
+
+interface BareMessages {
+  readonly messages: JsonValue | undefined;
+  /** Whether reasoning was left out: another protocol's, which was not signed. */
+  readonly dropped: boolean;
+}
+
+/**
+ * The messages with their signatures as the provider made them: the tags that other protocols'
+ * answers had are taken off. The decision has made sure that the endpoint can read what is left.
+ * Messages that need no change are given on as they are.
+ */
+function bareMessages(messages: JsonValue | undefined): BareMessages {
+  if (!Array.isArray(messages)) return { messages, dropped: false };
+  let dropped = false;
+  let changed = false;
+  const bare = messages.map((message: JsonValue): JsonValue => {
+    if (
+      !isJsonObject(message) ||
+      message["role"] !== "assistant" ||
+      !Array.isArray(message["content"])
+    )
+      return message;
+    const content = bareContent(message["content"]);
+    if (content === null) return message;
+    changed = true;
+    dropped ||= content.dropped;
+    return { ...message, content: content.blocks };
+  });
+  return { messages: changed ? bare : messages, dropped };
+}
+
+/**
+ * The messages without white space at the end of the answer's given beginning, which the provider
+ * refuses ("final assistant content cannot end with trailing whitespace"); `null` where there is
+ * none.
+ */
+function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null {
+  const last = Array.isArray(messages) ? messages.at(-1) : undefined;
+  if (!Array.isArray(messages) || !isJsonObject(last) || last["role"] !== "assistant") return null;
+  const { content } = last;
+  const block = Array.isArray(content) ? content.at(-1) : undefined;
+  const text = isJsonObject(block) && block["type"] === "text" ? block["text"] : content;
+  if (typeof text !== "string" || text.trimEnd() === text) return null;
+  const short = text.trimEnd();
+  const trimmed =
+    Array.isArray(content) && isJsonObject(block)
+      ? [...content.slice(0, -1), { ...block, text: short }]
+      : short;
+  return [...messages.slice(0, -1), { ...last, content: trimmed }];
+}
+
+/** `null` where nothing changes. */
+function bareContent(
+  content: readonly JsonValue[],
+): { readonly blocks: JsonValue[]; readonly dropped: boolean } | null {
+  let changed = false;
+  const blocks: JsonValue[] = [];
+  for (const block of content) {
+    const bare = isJsonObject(block) ? bareBlock(block) : block;
+    if (bare !== block) changed = true;
+    if (bare !== null) blocks.push(bare);
+  }
+  return changed ? { blocks, dropped: blocks.length < content.length } : null;
+}
+
+/** The block itself where it stays as it is; `null` where it is left out. */
+function bareBlock(block: JsonObject): JsonObject | null {
+  const type = textOf(block["type"]);
+  const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
+  if (member === undefined) return block;
+  const written = block[member];
+  if (isUnsigned(written)) return null;
+  const signed = readSigned(written);
+  return signed === null || signed.signature === written
+    ? block
+    : { ...block, [member]: signed.signature };
+}
+
+/** Events that are part of an answer: they may only come once it has begun. */
+const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+]);
+
+/** Members of a message that begins in which something is said. */
+const SAID_IN_MESSAGE = ["content"] as const;
+
+/**
+ * Members of a block that begins, or of a piece of one. Other members describe the model or the
+ * transport.
+ */
+const SAID_IN_BLOCK = [
+  "text",
+  "thinking",
+  "signature",
+  "data",
+  "name",
+  "partial_json",
+  "content",
+  "citation",
+  "citations",
+] as const;
+
+/** Events that cannot follow themselves. */
+const ONCE: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_stop",
+  "message_delta",
+]);
+
+/**
+ * Observes a relayed messages stream (docs/protocols.md#messages). Whole events go through
+ * unchanged, unknown ones too; only signatures get the tag of their family. `message_stop` alone
+ * completes the answer; an error event, text that is not JSON, or an end without it is a failure.
+ */
+class MessagesObserver extends RelayedStream {
+  readonly #requestId: string;
+  readonly #asksNothing: boolean;
+  readonly #tally = new UsageTally();
+  readonly #tagger: EventTagger;
+  #begun = false;
+  /** Something has followed the beginning. */
+  #continued = false;
+  #lastData = "";
+
+  constructor({ requestId, request, signatureFamily }: AnswerContext) {
+    super();
+    this.#requestId = requestId;
+    this.#tagger = new EventTagger(signatureFamily);
+    this.#asksNothing = asksNothing(request);
+  }
+
+  override get usage(): TokenUsage | null {
+    return this.#tally.usage;
+  }
+
+  protected override close(): void {
+    if (!this.done) this.refuse("truncated");
+  }
+
+  override fail(error: ServiceError): Uint8Array {
+    return formatSseEvent(renderAnthropicError(error, this.#requestId), "error");
+  }
+
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    name: string | null,
+    events: Uint8Array[],
+  ): void {
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.refuse("malformed");
+    const type = event["type"] ?? name;
+    if (!this.#take(name, type, event, data)) return;
+    const tagged = this.#tagger.tag(type, event);
+    if (tagged !== event) this.edits = SIGNATURES_MARKED;
+    events.push(tagged === event ? bytes : formatSseEvent(JSON.stringify(tagged), name));
+  }
+
+  /** Reads one event with data; says whether it is relayed. */
+  #take(
+    name: string | null,
+    type: JsonValue | undefined,
+    event: JsonObject,
+    data: string,
+  ): boolean {
+    if (type === "error" || name === "error") {
+      this.failure = readErrorFrame(event["error"]);
+      return false;
+    }
+    if (this.#isRepeated(type, data)) return false;
+    const inner = eventFailure(event);
+    if (inner !== null) {
+      this.failure = inner;
+      return false;
+    }
+    const isContent = CONTENT_EVENTS.has(type);
+    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // another answer.
+    if (type === "message_start" ? this.#continued : isContent && !this.#begun)
+      return this.#isRefused("malformed");
+    this.#continued ||= isContent;
+    if (type === "message_start") this.#begin(event);
+    else if (type === "message_delta") this.#change(event);
+    else if (type === "message_stop") {
+      // An end without a reason is no proper one, as in a whole answer.
+      if (this.finish === null && !this.#asksNothing) return this.#isRefused("malformed");
+      this.done = true;
+    }
+    this.outputCharacters += charactersOf(type, event);
+    this.hasOutput ||= this.done || this.outputCharacters > 0 || isEnding(type, event);
+    return true;
+  }
+
+  /**
+   * A block begins and ends once, and what has been reported of the message is final: an identical
+   * repetition is the same event.
+   */
+  #isRepeated(type: unknown, data: string): boolean {
+    const isRepeated = ONCE.has(type) && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
+  }
+
+  #begin({ message }: JsonObject): void {
+    this.#begun = true;
+    if (!isJsonObject(message)) return;
+    this.#tally.add(message["usage"], true);
+    this.finish = finishReason(message["stop_reason"]);
+  }
+
+  #change({ delta, usage }: JsonObject): void {
+    this.#tally.add(usage);
+    if (!isJsonObject(delta)) return;
+    this.finish = finishReason(delta["stop_reason"]) ?? this.finish;
+  }
+
+  #isRefused(kind: FailureKind): false {
+    this.refuse(kind);
+    return false;
+  }
+}
+
+function charactersOf(type: unknown, event: JsonObject): number {
+  switch (type) {
+    case "message_start":
+      return outputCharacters(event["message"], SAID_IN_MESSAGE);
+    case "content_block_start":
+      return outputCharacters(event["content_block"], SAID_IN_BLOCK);
+    case "content_block_delta":
+      return outputCharacters(event["delta"], SAID_IN_BLOCK);
+    default:
+      return 0;
+  }
+}
+
+/**
+ * Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing
+ * yet.
+ */
+function isEnding(type: unknown, { delta }: JsonObject): boolean {
+  return (
+    type === "message_delta" && isJsonObject(delta) && finishReason(delta["stop_reason"]) !== null
+  );
+}
+
+export function observeMessagesStream(context: AnswerContext): AnswerStream {
+  return new MessagesObserver(context);
+}
+
+/**
+ * A whole message with its signatures tagged for the client; the message itself where nothing
+ * changes.
+ */
+function tagMessage(message: JsonObject, family: string | null): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const tagged = content.map((block: JsonValue) =>
+    isJsonObject(block) ? tagBlock(block, family) : block,
+  );
+  return tagged.every((block, index) => block === content[index])
+    ? message
+    : { ...message, content: tagged };
+}
+
+function tagBlock(block: JsonObject, family: string | null): JsonObject {
+  const type = textOf(block["type"]);
+  const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
+  return member === undefined ? block : tagMember(block, member, family);
+}
+
+function tagMember(object: JsonObject, member: string, family: string | null): JsonObject {
+  const signature = object[member];
+  if (typeof signature !== "string") return object;
+  const tagged = relayedSignature(signature, family, NATIVE_FAMILY);
+  return tagged === signature ? object : { ...object, [member]: tagged };
+}
+
+/** Tags the signatures of a stream's events. */
+class EventTagger {
+  readonly #family: string | null;
+  /**
+   * Whether the open block has got its tag: of a signature that comes in pieces, only the first one
+   * is tagged.
+   */
+  #isTagged = false;
+
+  constructor(family: string | null) {
+    this.#family = family;
+  }
+
+  /**
+   * The event as the client gets it; the event itself where nothing changes. Each event once, in
+   * their order.
+   */
+  tag(type: JsonValue | undefined, event: JsonObject): JsonObject {
+    if (type === "message_start")
+      return withMember(event, "message", (message) => tagMessage(message, this.#family));
+    let tagged = event;
+    if (type === "content_block_start") {
+      tagged = withMember(event, "content_block", (block) => tagBlock(block, this.#family));
+    } else if (type !== "content_block_delta" || this.#isTagged) {
+      return event;
+    } else {
+      tagged = withMember(event, "delta", (delta) => this.#tagDelta(delta));
+    }
+    this.#isTagged = tagged !== event;
+    return tagged;
+  }
+
+  #tagDelta(delta: JsonObject): JsonObject {
+    return delta["type"] === "signature_delta"
+      ? tagMember(delta, "signature", this.#family)
+      : delta;
+  }
+}
+
+function withMember(
+  event: JsonObject,
+  name: string,
+  change: (value: JsonObject) => JsonObject,
+): JsonObject {
+  const value = event[name];
+  if (!isJsonObject(value)) return event;
+  const changed = change(value);
+  return changed === value ? event : { ...event, [name]: changed };
+}
+
+/**
+ * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the
+ * caller's to read.
+ */
+export function readMessagesAnswer(
+  bytes: Uint8Array,
+  { request, signatureFamily }: AnswerContext,
+): WholeAnswer {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  const broken = messageFailure(answer);
+  if (broken !== null) return failed(broken);
+  const finish = finishReason(answer["stop_reason"]);
+  const tally = new UsageTally();
+  tally.add(answer["usage"]);
+  const { usage } = tally;
+  const isEnded = finish !== null || asksNothing(request);
+  if (!isEnded || !Array.isArray(answer["content"]))
+    return failed(answerFailure("malformed"), usage);
+  const tagged = withTags(bytes, answer, signatureFamily);
+  const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
+  return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
+}
+
+/**
+ * The bytes themselves where no signature needs a tag; else printed again, with every number as the
+ * provider printed it.
+ */
+function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null): Uint8Array {
+  if (tagMessage(answer, family) === answer) return bytes;
+  const exact = parseJsonBytes(bytes);
+  return new TextEncoder().encode(
+    JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)),
+  );
+}
+
+/** Judges the answer to a count: it is one only with a count. */
+export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
+  const answer = parseAnswerBytes(bytes);
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  const input = readCount(answer["input_tokens"]);
+  if (input === null) return failed(answerFailure("malformed"));
+  const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
+  return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };
+}
+
+const NOTHING = new Uint8Array(0);
+
+function failed(failure: UpstreamFailure, usage: Ending["usage"] = null): WholeAnswer {
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: NOTHING };
+}

@@ -1,0 +1,462 @@
+import type { ErrorKind, ServiceError } from "../../canon/error.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
+import type {
+  Answer,
+  AnswerBlock,
+  FinishReason,
+  InferenceEvent,
+  OpenBlock,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
+import { tagSignature } from "../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
+import { UNSIGNED, UNSIGNED_SUMMARY, redactedData, tagThinking } from "./reasoning.ts";
+import type { AnswerContext, EventRenderer } from "../dialect.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, mergeUsage, parseExactJsonText } from "../json.ts";
+import {
+  DENIAL,
+  ERROR_MESSAGE,
+  denialMembers,
+  limitSubject,
+  type ProtocolFamily,
+} from "../protocol-family.ts";
+import { formatSseEvent } from "../sse.ts";
+
+/**
+ * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one
+ * after the other, `message_delta`, `message_stop`. The beginning waits for the next event, because
+ * that may be usage, and clients require counts in the beginning.
+ */
+class MessagesRenderer implements EventRenderer {
+  readonly #context: AnswerContext;
+  readonly #dropped = new Set<DroppedField>();
+  #model: string | null = null;
+  #begun = false;
+  #usage: TokenUsage | null = null;
+  /**
+   * The open reasoning block: whether it has been printed decides what kind it may still become.
+   */
+  #reasoning: { printed: boolean; signed: boolean; readonly summary: boolean } | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
+  }
+
+  push(event: InferenceEvent): readonly Uint8Array[] {
+    switch (event.type) {
+      case "start":
+        this.#model = event.model;
+        return NONE;
+      case "usage":
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return NONE;
+      case "dropped":
+        this.#dropped.add(event.field);
+        return NONE;
+      case "citation":
+        this.#dropped.add("citations_dropped");
+        return NONE;
+      case "failure":
+        throw new Error("MessagesRenderer: a failure is not pushed");
+      case "open":
+      case "text":
+      case "refusal":
+      case "reasoning":
+      case "signature":
+      case "arguments":
+      case "close":
+      case "finish":
+        return this.#begun ? this.#print(event) : [this.#begin(), ...this.#print(event)];
+    }
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return formatSseEvent(renderAnthropicError(error, this.#context.requestId), "error");
+  }
+
+  #begin(): Uint8Array {
+    this.#begun = true;
+    const message = emptyMessage(this.#context, this.#model);
+    return named("message_start", { message: { ...message, usage: formatUsage(this.#usage) } });
+  }
+
+  #print(event: Printed): readonly Uint8Array[] {
+    switch (event.type) {
+      case "open":
+        return this.#open(event.index, event.block);
+      case "text":
+      case "refusal":
+        return event.text === ""
+          ? NONE
+          : [delta(event.index, { type: "text_delta", text: event.text })];
+      case "arguments":
+        return [delta(event.index, { type: "input_json_delta", partial_json: event.json })];
+      case "reasoning":
+        return [
+          ...this.#openThinking(event.index),
+          delta(event.index, { type: "thinking_delta", thinking: event.text }),
+        ];
+      case "signature":
+        return this.#sign(event.index, event.family, event.signature);
+      case "close":
+        return this.#close(event.index);
+      case "finish": {
+        const stop = stopOf(event, this.#context, this.#dropped);
+        if (hasUnknownCounts(this.#usage)) this.#dropped.add("usage_unknown");
+        return [
+          named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }),
+          named("message_stop", {}),
+        ];
+      }
+    }
+  }
+
+  #open(index: number, block: OpenBlock): readonly Uint8Array[] {
+    if (block.kind === "reasoning") {
+      this.#reasoning = { printed: false, signed: false, summary: block.summary };
+      return NONE;
+    }
+    const content =
+      block.kind === "tool_call"
+        ? {
+            type: "tool_use",
+            id: block.id,
+            name: block.name,
+            input: {},
+            caller: { type: "direct" },
+          }
+        : { type: "text", text: "" };
+    return [opened(index, content)];
+  }
+
+  #openThinking(index: number): readonly Uint8Array[] {
+    if (this.#reasoning?.printed !== false) return NONE;
+    this.#reasoning.printed = true;
+    return [opened(index, { type: "thinking", thinking: "", signature: "" })];
+  }
+
+  #sign(index: number, family: string, signature: string): readonly Uint8Array[] {
+    const { printed, summary } = this.#reasoning ?? { printed: true, summary: false };
+    const data = printed ? null : redactedData(signature);
+    const signed = {
+      type: "signature_delta",
+      signature: tagThinking(family, signature, summary && printed),
+    };
+    const events =
+      data === null
+        ? [...this.#openThinking(index), delta(index, signed)]
+        : [opened(index, { type: "redacted_thinking", data: tagSignature(family, data) })];
+    this.#reasoning = { printed: true, signed: true, summary };
+    return events;
+  }
+
+  #close(index: number): readonly Uint8Array[] {
+    const events: Uint8Array[] = [];
+    if (this.#reasoning !== null) {
+      events.push(...this.#openThinking(index));
+      if (!this.#reasoning.signed)
+        events.push(
+          delta(index, {
+            type: "signature_delta",
+            signature: this.#reasoning.summary ? UNSIGNED_SUMMARY : UNSIGNED,
+          }),
+        );
+      this.#reasoning = null;
+    }
+    events.push(named("content_block_stop", { index }));
+    return events;
+  }
+}
+
+export function renderMessagesStream(context: AnswerContext): EventRenderer {
+  return new MessagesRenderer(context);
+}
+
+type Printed = Extract<
+  InferenceEvent,
+  {
+    type:
+      | "open"
+      | "text"
+      | "refusal"
+      | "reasoning"
+      | "signature"
+      | "arguments"
+      | "close"
+      | "finish";
+  }
+>;
+
+const NONE: readonly Uint8Array[] = Object.freeze([]);
+
+function named(type: string, members: JsonObject): Uint8Array {
+  return formatSseEvent(JSON.stringify({ type, ...members }), type);
+}
+
+function opened(index: number, block: JsonObject): Uint8Array {
+  return named("content_block_start", { index, content_block: block });
+}
+
+function delta(index: number, change: JsonObject): Uint8Array {
+  return named("content_block_delta", { index, delta: change });
+}
+
+/** A message before anything has been said in it, without its usage. */
+function emptyMessage(context: AnswerContext, model: string | null): JsonObject {
+  return {
+    id: `msg_${context.answerId}`,
+    type: "message",
+    role: "assistant",
+    model: model ?? context.model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+  };
+}
+
+/** The members that say why the answer ended. */
+function stopOf(
+  { reason, stopSequence }: { readonly reason: FinishReason; readonly stopSequence: string | null },
+  { request }: AnswerContext,
+  dropped: Set<DroppedField>,
+): JsonObject {
+  // Some protocols give the same reason for an answer that ended by itself and one that a stop
+  // sequence ended.
+  const stops = request.body["stop_sequences"];
+  const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
+  if (unsaid || (reason === "stop_sequence" && stopSequence === null))
+    dropped.add("stop_sequence_unnamed");
+  const stopReason = STOP_REASONS[reason];
+  return {
+    stop_reason: stopReason,
+    stop_sequence: reason === "stop_sequence" ? stopSequence : null,
+    stop_details:
+      stopReason === "refusal" ? { type: "refusal", category: null, explanation: null } : null,
+  };
+}
+
+interface RenderedAnswer {
+  readonly body: JsonObject;
+  readonly dropped: readonly DroppedField[];
+}
+
+/** A whole answer as a message. */
+export function renderMessagesAnswer(answer: Answer, context: AnswerContext): RenderedAnswer {
+  if (answer.finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
+  const dropped = new Set<DroppedField>();
+  if (hasUnknownCounts(answer.usage)) dropped.add("usage_unknown");
+  const content = answer.blocks.map((block) => renderBlock(block, dropped));
+  const body = {
+    ...emptyMessage(context, answer.model),
+    content,
+    ...stopOf(answer.finish, context, dropped),
+    usage: formatUsage(answer.usage),
+  };
+  return { body, dropped: [...dropped] };
+}
+
+/** The answer to a count. */
+export function renderCount(answer: Answer): RenderedAnswer {
+  const count = answer.usage?.input ?? null;
+  if (count === null)
+    throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
+  return { body: { input_tokens: count }, dropped: [] };
+}
+
+function renderBlock(block: AnswerBlock, dropped: Set<DroppedField>): JsonObject {
+  switch (block.kind) {
+    case "text":
+      if (block.citations.length > 0) dropped.add("citations_dropped");
+      return { type: "text", text: block.text };
+    case "refusal":
+      return { type: "text", text: block.text };
+    case "reasoning":
+      return renderReasoning(block);
+    case "tool_call":
+      return {
+        type: "tool_use",
+        id: block.id,
+        name: block.name,
+        input: readArguments(block.arguments, dropped),
+        caller: { type: "direct" },
+      };
+  }
+}
+
+function renderReasoning({
+  text,
+  summary,
+  signature,
+  family,
+}: Extract<AnswerBlock, { kind: "reasoning" }>): JsonObject {
+  if (signature === null || family === null) {
+    return { type: "thinking", thinking: text, signature: summary ? UNSIGNED_SUMMARY : UNSIGNED };
+  }
+  const data = text === "" ? redactedData(signature) : null;
+  return data === null
+    ? {
+        type: "thinking",
+        thinking: text,
+        signature: tagThinking(family, signature, summary && text !== ""),
+      }
+    : { type: "redacted_thinking", data: tagSignature(family, data) };
+}
+
+/**
+ * The arguments as the object that the protocol wants. A model may have written something else, or
+ * too deep to be printed again, or have been cut off: that text goes on in the one member that the
+ * protocol's documents give to it, and no tool's schema has, so no client calls a tool by mistake.
+ */
+function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
+  const value = parseExactJsonText(text);
+  if (isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH))
+    return value;
+  dropped.add("tool_arguments_normalised");
+  return text.trim() === "" ? {} : { INVALID_JSON: text };
+}
+
+/** The `stop_reason` of a reason. An answer that ended for an unknown one may be cut short. */
+const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
+  stop: "end_turn",
+  stop_sequence: "stop_sequence",
+  length: "max_tokens",
+  context_window: "model_context_window_exceeded",
+  tool_calls: "tool_use",
+  refusal: "refusal",
+  content_filter: "refusal",
+  pause: "pause_turn",
+  other: "max_tokens",
+};
+
+/** Whether an answer must make up a count. */
+function hasUnknownCounts(usage: TokenUsage | null): boolean {
+  return usage === null || usage.input === null || usage.output === null;
+}
+
+/**
+ * Usage as answers carry it. Official clients demand numbers for input and output and do sums with
+ * them, so the two read 0 where the upstream did not say; every other unknown is null.
+ */
+function formatUsage(usage: TokenUsage | null): JsonObject {
+  const cached = (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+  return {
+    input_tokens: Math.max((usage?.input ?? 0) - cached, 0),
+    cache_creation_input_tokens: usage?.cacheWrite ?? null,
+    cache_read_input_tokens: usage?.cacheRead ?? null,
+    output_tokens: usage?.output ?? 0,
+    output_tokens_details: usage?.reasoning == null ? null : { thinking_tokens: usage.reasoning },
+    server_tool_use: null,
+  };
+}
+
+/** JSON Schema of an error, in answers and in streams. */
+export const ANTHROPIC_ERROR = {
+  title: "AnthropicError",
+  ...complete({
+    type: { const: "error" },
+    error: complete({
+      type: { ...TEXT, description: "The kind of error, as this protocol names it." },
+      message: ERROR_MESSAGE,
+      details: {
+        type: "object",
+        required: ["error_code"],
+        properties: {
+          error_code: { ...TEXT, description: "For programs; docs/api.md says what each means." },
+          param: { ...TEXT, description: "Path of the member, parameter or header concerned." },
+          ...DENIAL,
+        },
+      },
+    }),
+    request_id: TEXT,
+  }),
+} as const;
+
+/** The `type` of the messages family for each kind of error (docs/protocols.md#error-bodies). */
+const ANTHROPIC_TYPES: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: "invalid_request_error",
+  authentication: "authentication_error",
+  insufficient_scope: "permission_error",
+  policy_denied: "permission_error",
+  not_found: "not_found_error",
+  precondition: "invalid_request_error",
+  too_large: "request_too_large",
+  quota: "billing_error",
+  rate_limit: "rate_limit_error",
+  upstream: "api_error",
+  timeout: "timeout_error",
+  unavailable: "overloaded_error",
+  internal: "api_error",
+};
+
+/** Errors and limits as Anthropic's clients read them. */
+export const ANTHROPIC_FAMILY: ProtocolFamily = {
+  unsentHeaders: ["anthropic-user-profile-id", "anthropic-workspace-id"],
+  errorTypes: ANTHROPIC_TYPES,
+  renderError: renderAnthropicError,
+  errorSchema: () => ANTHROPIC_ERROR,
+  narrowedError: (type, code) => ({
+    properties: { error: { properties: { type, details: { properties: { error_code: code } } } } },
+  }),
+  errorExample: ({ kind, code, message }, requestId) => ({
+    type: "error",
+    error: { type: ANTHROPIC_TYPES[kind], message, details: { error_code: code } },
+    request_id: requestId,
+  }),
+  limitHeaders: (measure, { limit, remaining, resetAt }) => [
+    `anthropic-ratelimit-${measure}-limit`,
+    String(limit),
+    `anthropic-ratelimit-${measure}-remaining`,
+    String(remaining),
+    `anthropic-ratelimit-${measure}-reset`,
+    resetAt(),
+  ],
+  limitHeaderFacts: (measure) => {
+    const whose = limitSubject(measure);
+    return [
+      {
+        name: `anthropic-ratelimit-${measure}-limit`,
+        description: `${whose}: the most in its period.`,
+        schema: COUNT,
+      },
+      {
+        name: `anthropic-ratelimit-${measure}-remaining`,
+        description: `${whose}: what is left.`,
+        schema: COUNT,
+      },
+      {
+        name: `anthropic-ratelimit-${measure}-reset`,
+        description: `${whose}: when it is whole, RFC 3339.`,
+        schema: TEXT,
+      },
+    ];
+  },
+};
+
+/**
+ * `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands
+ * in `details`. The message names the request too: clients of this protocol show nothing else to
+ * people.
+ */
+export function renderAnthropicError(error: ServiceError, requestId: string): string {
+  const details = {
+    error_code: error.code,
+    ...(error.param === null ? {} : { param: error.param }),
+    ...denialMembers(error, requestId),
+  };
+  return JSON.stringify({
+    type: "error",
+    error: {
+      type: ANTHROPIC_TYPES[error.kind],
+      message: `${error.message} (request id ${requestId})`,
+      details,
+    },
+    request_id: requestId,
+  });
+}

@@ -1,0 +1,327 @@
+import type { Capability } from "../../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { Operation } from "../../canon/operation.ts";
+import type { ProtocolHeaders } from "../../canon/request.ts";
+import { otherModel, storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
+import { saysNothing, type FieldRegistry } from "../request-reading.ts";
+
+/**
+ * Paths after a provider's base URL, which has no `/v1`: official clients are configured the same
+ * way.
+ */
+export const MESSAGES_PATH = "/v1/messages";
+export const COUNT_PATH = "/v1/messages/count_tokens";
+
+/** Top-level members that both operations have. */
+const SHARED_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  messages: { class: "core" },
+  system: { class: "core" },
+  tools: { class: "core" },
+  tool_choice: { class: "core" },
+  thinking: { class: "core" },
+  output_config: { class: "core" },
+  /** Older spelling of `output_config.format`, still sent by clients. */
+  output_format: { class: "core" },
+  context_management: { class: "core" },
+  compaction: { class: "core", uses: "native_messages" },
+  mcp_servers: { class: "egress", needs: "mcp", uses: "native_messages" },
+  cache_control: { class: "hint" },
+  speed: { class: "hint" },
+  inference_geo: { class: "region" },
+  user_profile_id: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+/**
+ * Every known top-level member of a messages request
+ * (docs/protocols.md#classes-of-request-members).
+ */
+export const MESSAGES_FIELDS: FieldRegistry = {
+  ...SHARED_FIELDS,
+  max_tokens: { class: "core" },
+  stream: { class: "core" },
+  stop_sequences: { class: "core" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
+  top_k: { class: "core", uses: "top_k" },
+  service_tier: { class: "hint" },
+  diagnostics: { class: "hint" },
+  container: { class: "state" },
+  thread: { class: "state" },
+  /** Names other models for the provider to ask: a way past the routing table. */
+  fallbacks: { class: "egress" },
+  billing_policy: { class: "state" },
+  fallback_credit_token: { class: "state" },
+  metadata: { class: "identity" },
+};
+
+/** Every top-level member of a count_tokens request that we know. */
+export const COUNT_TOKENS_FIELDS: FieldRegistry = SHARED_FIELDS;
+
+/** The registry of an operation's bodies. */
+export function fieldsOf(operation: Operation): FieldRegistry {
+  return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
+}
+
+/**
+ * Versions of the protocol that we speak, the older one first. A caller that names none speaks it.
+ */
+export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
+export type Version = (typeof VERSIONS)[number];
+
+/** The version that a caller speaks, or the 400 for one that we do not. */
+export function readVersion({ version }: ProtocolHeaders): Version | ServiceError {
+  const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
+  if (known !== undefined) return known;
+  return invalidRequest(
+    "unsupported_version",
+    `The header anthropic-version must be one of ${VERSIONS.join(", ")}`,
+    "anthropic-version",
+  );
+}
+
+const REMOVED = ["temperature", "top_p", "top_k"] as const;
+
+/**
+ * The 400 for a member that the version does not have, default values included
+ * (docs/protocols.md#versions-of-messages).
+ */
+export function removedMember(body: JsonObject, version: Version): ServiceError | null {
+  if (version === "2023-06-01") return null;
+  const name = REMOVED.find((member) => isGiven(body[member]));
+  return name === undefined ? null : goneUnder(version, name, "does not exist");
+}
+
+/** The 400 for what the newer version no longer takes. */
+export function goneUnder(version: Version, path: string, why: string): ServiceError {
+  return invalidRequest(
+    "removed_in_version",
+    `${path} ${why} under anthropic-version ${version}`,
+    path,
+  );
+}
+
+function isGiven(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** Where a block stands. */
+export type BlockContext = "user" | "assistant" | "system" | "tool_result";
+
+interface BlockFacts {
+  /** Positions where canon can take the block in; elsewhere only the protocol itself has it. */
+  readonly contexts: readonly BlockContext[];
+  /** Members that canon can take in, or may leave out. */
+  readonly members: ReadonlySet<string>;
+  readonly needs: Capability | null;
+}
+
+const NOWHERE: readonly BlockContext[] = [];
+const NOTHING: ReadonlySet<string> = new Set();
+
+/**
+ * A block that only the protocol itself has: what it lets the model do, or `null` where it only
+ * carries text.
+ */
+const native = (needs: Capability | null): BlockFacts => ({
+  contexts: NOWHERE,
+  members: NOTHING,
+  needs,
+});
+
+/** Every known kind of block (docs/protocols.md#messages). */
+const BLOCKS: Readonly<Record<string, BlockFacts>> = {
+  text: {
+    contexts: ["user", "assistant", "system", "tool_result"],
+    members: new Set(["type", "text", "cache_control", "citations"]),
+    needs: null,
+  },
+  image: {
+    contexts: ["user", "tool_result"],
+    members: new Set(["type", "source", "cache_control"]),
+    needs: "image_input",
+  },
+  document: {
+    contexts: ["user", "tool_result"],
+    members: new Set(["type", "source", "cache_control", "title", "citations"]),
+    needs: "file_input",
+  },
+  thinking: {
+    contexts: ["assistant"],
+    members: new Set(["type", "thinking", "signature"]),
+    needs: null,
+  },
+  redacted_thinking: { contexts: ["assistant"], members: new Set(["type", "data"]), needs: null },
+  tool_use: {
+    contexts: ["assistant"],
+    members: new Set(["type", "id", "name", "input", "cache_control", "caller"]),
+    needs: "tools",
+  },
+  tool_result: {
+    contexts: ["user"],
+    members: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
+    needs: "tools",
+  },
+  search_result: native(null),
+  tool_reference: native("tools"),
+  tool_addition: native("tools"),
+  tool_removal: native("tools"),
+  tool_search_tool_result: native("tools"),
+  browser_state: native("computer_use"),
+  server_tool_use: native(null),
+  web_search_tool_result: native("web_search"),
+  web_fetch_tool_result: native("web_search"),
+  code_execution_tool_result: native("code_execution"),
+  bash_code_execution_tool_result: native("code_execution"),
+  text_editor_code_execution_tool_result: native("code_execution"),
+  mcp_tool_use: native("mcp"),
+  mcp_tool_result: native("mcp"),
+  mcp_tool_listing: native("mcp"),
+  advisor_tool_result: native(null),
+  compaction: native(null),
+  fallback: native(null),
+};
+
+/** `null` for an unknown kind. */
+export function blockFacts(type: string): BlockFacts | null {
+  return (Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined) ?? null;
+}
+
+/** What a call of a server's own tool was, by the tool's name. */
+const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
+  web_search: "web_search",
+  web_fetch: "web_search",
+  code_execution: "code_execution",
+  bash_code_execution: "code_execution",
+  text_editor_code_execution: "code_execution",
+  tool_search_tool_regex: "tools",
+  tool_search_tool_bm25: "tools",
+};
+
+export function serverToolNeeds(name: unknown): Capability | null {
+  return typeof name === "string" && Object.hasOwn(SERVER_TOOLS, name)
+    ? (SERVER_TOOLS[name] ?? null)
+    : null;
+}
+
+/**
+ * Kinds of tools, by the beginning of their type; dates follow. Clients run some of them, servers
+ * the others.
+ */
+const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
+  ["web_search_", "web_search"],
+  ["web_fetch_", "web_search"],
+  ["code_execution_", "code_execution"],
+  ["bash_", "code_execution"],
+  ["text_editor_", "code_execution"],
+  ["computer_", "computer_use"],
+  ["browser_", "computer_use"],
+  ["memory_", "tools"],
+  ["tool_search_tool_", "tools"],
+  ["mcp_toolset", "mcp"],
+];
+
+function toolNeeds(type: string): Capability | null {
+  // A reference names another definition, such as a source of a web fetch (`url_sources`).
+  return type === "custom" || type === "" || type === "tool_reference"
+    ? "tools"
+    : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
+}
+
+/** The known types as an error names them. */
+const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
+
+/**
+ * Types that carry content and settings only: of sources, citations, results, edits and choices
+ * (Anthropic's SDK, `messages.d.ts`).
+ */
+const PLAIN = (
+  "base64 url content file approximate ephemeral custom direct adaptive enabled disabled between_tools " +
+  "any auto tool none all only except tokens input_tokens thinking_turns tool_uses summarize create continue " +
+  "clear_thinking_20251015 clear_tool_uses_20250919 compact_20260112 container_upload tool_definition anthropic " +
+  "advisor_result advisor_redacted_result advisor_tool_result_error tool_search_tool_result_error " +
+  "tool_search_tool_search_result tab_opened download_started download_completed download_failed"
+).split(" ");
+
+const TYPES: TypeNeeds = {
+  ...Object.fromEntries(PLAIN.map((type) => [type, null])),
+  ...Object.fromEntries(Object.entries(BLOCKS).map(([type, { needs }]) => [type, needs])),
+  json_schema: "json_schema",
+  encrypted_code_execution_result: "code_execution",
+  mcp_tool_reference: "mcp",
+  mcp_toolset_reference: "mcp",
+};
+
+export const MESSAGES_KINDS: Kinds = {
+  native: "native_messages",
+  toolNeeds,
+  types: TYPES,
+  unknownTool: (type, path) =>
+    type.startsWith("advisor_")
+      ? otherModel(path)
+      : invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path),
+  unknownType: (path) =>
+    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
+};
+
+/** Blocks that an error names for a position. */
+export function blocksOf(context: BlockContext): string {
+  return Object.keys(BLOCKS)
+    .filter((type) => BLOCKS[type]?.contexts.includes(context) === true)
+    .join(", ");
+}
+
+const STATEFUL = "unsupported_stateful_feature";
+const ROUTING = "unsupported_routing_field";
+
+/**
+ * Name, code and sentence of top-level members that store content at a provider, or take a decision
+ * of the routing table out of its hands.
+ */
+const REFUSED_MEMBERS = [
+  [
+    "inference_geo",
+    "unsupported_region_field",
+    "cannot be chosen by the caller: routes.yaml defines where each endpoint runs. To narrow the region, send provider.region",
+  ],
+  [
+    "fallbacks",
+    ROUTING,
+    "names models that the provider would call instead: routes.yaml defines which models may get a request. Leave it out",
+  ],
+  [
+    "billing_policy",
+    ROUTING,
+    "decides whom the provider bills; that is the operator's account. Leave it out",
+  ],
+  [
+    "fallback_credit_token",
+    STATEFUL,
+    "redeems credit that the provider keeps for one model; leave it out",
+  ],
+  ["container", STATEFUL, "names or makes a container kept at the provider; leave it out"],
+  [
+    "thread",
+    STATEFUL,
+    "would make the provider keep the conversation; send the messages themselves",
+  ],
+] as const;
+
+/** The 400 for such a member on every route, also where unknown members are forwarded. */
+export function refusedMember(body: JsonObject): ServiceError | null {
+  for (const [name, code, sentence] of REFUSED_MEMBERS) {
+    if (!saysNothing(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
+  }
+  const { diagnostics } = body;
+  if (!isJsonObject(diagnostics) || (diagnostics["previous_message_id"] ?? null) === null)
+    return null;
+  const sentence = "names an answer that the provider has kept something of; leave it out";
+  return storedState("diagnostics.previous_message_id", sentence);
+}
+
+/** The 400 for content that names a file kept at the provider instead of holding it. */
+export function storedFile(path: string): ServiceError {
+  return storedState(path, "names a file kept at the provider; send the file itself");
+}

@@ -1,0 +1,380 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type {
+  Citation,
+  FinishReason,
+  InferenceEvent,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
+import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import { redactedSignature } from "../anthropic-messages/reasoning.ts";
+import { FrameReader, type Frame } from "./event-stream-frames.ts";
+import { offeredTools } from "./format-turns.ts";
+import { readException } from "./read-error.ts";
+import type { EventParser, Target } from "../dialect.ts";
+import { parseAnswerBytes, parseJsonBytes, readCount, textOf, textOrNull } from "../json.ts";
+import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
+
+/** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
+export function parseConverseAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+): readonly InferenceEvent[] {
+  // Arguments of tools go on to the caller, with the numbers that they came with.
+  const answer = parseJsonBytes(bytes);
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (request.purpose === "count") return countedTokens(readCount(answer["inputTokens"]));
+  const { output, usage, stopReason } = answer;
+  const message = isJsonObject(output) ? output["message"] : undefined;
+  const content = isJsonObject(message) ? message["content"] : undefined;
+  if (!Array.isArray(content)) return failedAnswer(answerFailure("malformed"));
+  const reader = new MessageReader(request, target);
+  reader.start();
+  for (const [index, block] of content.entries()) {
+    if (!reader.over) readBlock(index, block, reader);
+  }
+  if (!reader.over) {
+    reader.stop(stopReason);
+    reader.addUsage(usage);
+    reader.conclude();
+  }
+  return reader.drain();
+}
+
+/** Emits the events of a whole block, as a stream would. */
+function readBlock(index: number, block: JsonValue, reader: MessageReader): void {
+  if (!isJsonObject(block)) return reader.fail(answerFailure("malformed"));
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (typeof text === "string") {
+    reader.addDelta(index, { text });
+  } else if (isJsonObject(toolUse)) {
+    reader.openBlock(index, { toolUse });
+    if (!reader.over)
+      reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse["input"] ?? {}) } });
+  } else if (isJsonObject(reasoningContent)) {
+    const { reasoningText, redactedContent } = reasoningContent;
+    const said = isJsonObject(reasoningText) ? reasoningText : {};
+    reader.addDelta(index, { reasoningContent: { ...said, redactedContent } });
+  } else if (isJsonObject(citationsContent)) {
+    readCited(index, citationsContent, reader);
+  } else {
+    return reader.fail(answerFailure("malformed", "unexpected_output_item"));
+  }
+  reader.closeBlock();
+}
+
+function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader): void {
+  for (const piece of Array.isArray(content) ? content : [])
+    if (isJsonObject(piece)) reader.addDelta(index, { text: piece["text"] });
+  for (const citation of Array.isArray(citations) ? citations : [])
+    reader.addDelta(index, { citation });
+}
+
+/**
+ * Reads a stream of ConverseStream (docs/protocols.md#bedrock-converse). `messageStop` completes
+ * the answer; the counts of `metadata` follow it. A stream that ends between the two is a complete
+ * answer without counts: no part of its content is missing.
+ */
+class ConverseParser implements EventParser {
+  readonly #frames = new FrameReader(MAXIMUM_EVENT_BYTES);
+  readonly #reader: MessageReader;
+  #counted = false;
+
+  constructor(reader: MessageReader) {
+    this.#reader = reader;
+  }
+
+  push(chunk: Uint8Array): readonly InferenceEvent[] {
+    const reader = this.#reader;
+    if (reader.over) return [];
+    for (const frame of this.#frames.push(chunk)) if (!reader.over) this.#take(frame);
+    if (this.#frames.fault !== null) reader.fail(answerFailure(this.#frames.fault));
+    return reader.drain();
+  }
+
+  end(): readonly InferenceEvent[] {
+    if (this.#reader.over) return [];
+    this.#reader.conclude();
+    return this.#reader.drain();
+  }
+
+  #take({ headers, payload }: Frame): void {
+    // A frame without a payload has no members.
+    const body = payload.length === 0 ? {} : parseAnswerBytes(payload);
+    const kind = headers.get(":message-type");
+    if (kind === "exception")
+      return this.#reader.fail(readException(headers.get(":exception-type"), body));
+    if (kind === "error") return this.#reader.fail(readException(headers.get(":error-code"), body));
+    const type = headers.get(":event-type");
+    if (kind !== "event" || type === undefined || !isJsonObject(body))
+      return this.#reader.fail(answerFailure("malformed"));
+    this.#reader.start();
+    this.#read(type, body);
+  }
+
+  /** Events of other names say nothing of the answer. */
+  #read(type: string, event: JsonObject): void {
+    const reader = this.#reader;
+    switch (type) {
+      case "contentBlockStop":
+        // Some speakers of the protocol close a block only after they have stopped, or never.
+        return reader.stopped ? undefined : this.#readBlock(type, event);
+      case "contentBlockStart":
+      case "contentBlockDelta":
+        // Events after the end belong to another answer.
+        if (reader.stopped) return reader.fail(answerFailure("malformed"));
+        return this.#readBlock(type, event);
+      case "messageStop":
+        if (reader.stopped) return reader.fail(answerFailure("malformed"));
+        reader.stop(event["stopReason"]);
+        break;
+      case "metadata":
+        reader.addUsage(event["usage"]);
+        this.#counted = true;
+        break;
+    }
+    // Some speakers of the protocol count before they stop.
+    if (this.#counted && reader.stopped) reader.conclude();
+  }
+
+  #readBlock(type: string, event: JsonObject): void {
+    const { contentBlockIndex: index, start, delta } = event;
+    if (typeof index !== "number") return this.#reader.fail(answerFailure("malformed"));
+    if (type === "contentBlockStop") return this.#reader.closeBlock();
+    if (type === "contentBlockStart") {
+      // Only calls need a beginning; models may say that a text begins.
+      if (isJsonObject(start) && Object.keys(start).length > 0)
+        this.#reader.openBlock(index, start);
+      return;
+    }
+    if (!isJsonObject(delta)) return this.#reader.fail(answerFailure("malformed"));
+    this.#reader.addDelta(index, delta);
+  }
+}
+
+export function parseConverseStream(request: GenerateRequest, target: Target): EventParser {
+  return new ConverseParser(new MessageReader(request, target));
+}
+
+type Kind = "text" | "reasoning" | "tool";
+
+/** The block that is being read. The protocol's blocks do not overlap. */
+interface Block {
+  /** As the provider counts. */
+  readonly index: number;
+  readonly kind: Kind;
+  readonly key: string;
+  isEmpty: boolean;
+  signature: string;
+  /** Reasoning that only the provider can read, in pieces of base64. */
+  readonly redacted: string[];
+  readonly citations: Citation[];
+}
+
+/**
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
+ */
+class MessageReader extends AnswerEvents {
+  readonly #family: string | null;
+  /** What ended the text, where it can have been only one. */
+  readonly #stopSequence: string | null;
+  /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
+  readonly #offersNone: boolean;
+  #open: Block | null = null;
+  #count = 0;
+  #ending: FinishReason | UpstreamFailure | null = null;
+  #started = false;
+
+  constructor(request: GenerateRequest, target: Target) {
+    super();
+    this.#family = target.model.signatureFamily;
+    this.#stopSequence = request.stop.length === 1 ? (request.stop[0] ?? null) : null;
+    this.#offersNone = offeredTools(request).length === 0;
+  }
+
+  /** Whether the provider has said why the answer ended; its blocks are whole then. */
+  get stopped(): boolean {
+    return this.#ending !== null;
+  }
+
+  /** The protocol never says which model answers. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.emit({ type: "start", model: null });
+  }
+
+  /**
+   * Begins a block of a kind that has to be begun. Texts and reasoning begin with their first
+   * piece.
+   */
+  openBlock(index: number, start: JsonObject): void {
+    this.closeBlock();
+    const call = start["toolUse"];
+    // A tool that the provider runs itself, its result, or an image: no caller of another protocol
+    // can have requested it. A call of a tool that was not offered cannot be left out either: the
+    // answer would end as if nothing were to be done.
+    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone)
+      return this.#failUnexpected();
+    const block = this.#begin(index, "tool");
+    this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
+    this.flush();
+  }
+
+  /**
+   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
+   */
+  addDelta(index: number, delta: JsonObject): void {
+    const { text, toolUse, reasoningContent, citation } = delta;
+    if (typeof text === "string") {
+      const block = this.#blockOf(index, "text");
+      block.isEmpty &&= text === "";
+      this.blocks.text(text, [], block.key);
+    } else if (isJsonObject(toolUse)) {
+      const block = this.#open;
+      if (block?.index !== index || block.kind !== "tool")
+        return this.fail(answerFailure("malformed"));
+      this.blocks.arguments(block.key, textOf(toolUse["input"]));
+    } else if (isJsonObject(reasoningContent)) {
+      this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
+    } else if (isJsonObject(citation)) {
+      const read = readCitation(citation);
+      if (read === null) this.drop("citations_dropped");
+      else this.#blockOf(index, "text").citations.push(read);
+    } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
+      return this.#failUnexpected();
+    } else if (Object.keys(delta).length > 0) {
+      this.drop("unknown_content_dropped");
+    }
+    this.flush();
+  }
+
+  closeBlock(): void {
+    const block = this.#open;
+    if (block === null) return;
+    this.#open = null;
+    if (block.citations.length > 0) {
+      // Without a text there is nothing that could come from somewhere.
+      if (block.isEmpty) this.drop("citations_dropped");
+      else for (const citation of block.citations) this.blocks.citation(citation, block.key);
+    }
+    if (block.kind === "reasoning") this.#sign(block);
+    this.blocks.close();
+    this.flush();
+  }
+
+  addUsage(usage: JsonValue | undefined): void {
+    const read = readUsage(usage);
+    if (read !== null) this.emit({ type: "usage", usage: read });
+  }
+
+  /**
+   * The provider has said why the answer ended. Its counts may follow, so the end is reported by
+   * `conclude`.
+   */
+  stop(reason: JsonValue | undefined): void {
+    this.closeBlock();
+    const unknown = answerFailure("malformed", "unknown_finish_reason");
+    this.#ending = finishFailure(reason) ?? finishReason(reason) ?? unknown;
+  }
+
+  /** Reports how the answer ended; one without a stop reason was cut. */
+  conclude(): void {
+    if (this.over) return;
+    const ending = this.#ending;
+    if (ending === null) return this.fail(answerFailure("truncated"));
+    if (typeof ending === "object") return this.fail(ending);
+    this.finish(ending, this.#stopSequence);
+  }
+
+  #failUnexpected(): void {
+    this.fail(answerFailure("malformed", "unexpected_output_item"));
+  }
+
+  #begin(index: number, kind: Kind): Block {
+    const key = String(this.#count);
+    this.#count += 1;
+    const block = { index, kind, key, isEmpty: true, signature: "", redacted: [], citations: [] };
+    this.#open = block;
+    return block;
+  }
+
+  /** The block that a piece of this kind belongs to. */
+  #blockOf(index: number, kind: "text" | "reasoning"): Block {
+    if (this.#open?.index === index && this.#open.kind === kind) return this.#open;
+    this.closeBlock();
+    return this.#begin(index, kind);
+  }
+
+  #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject): void {
+    this.blocks.reasoning(textOf(text), false, block.key);
+    block.signature += textOf(signature);
+    if (typeof redactedContent === "string") block.redacted.push(redactedContent);
+  }
+
+  #sign({ key, signature, redacted }: Block): void {
+    const data = joinBase64(redacted);
+    if (data === null) return this.fail(answerFailure("malformed"));
+    const signed = data === "" ? signature : redactedSignature(data);
+    if (signed === "") return;
+    if (this.#family === null) this.drop("signature_dropped");
+    else this.blocks.signature(signed, this.#family, key);
+  }
+}
+
+/**
+ * A citation that says where the text comes from; `null` for one that counts in the request's own
+ * documents. Its positions are those of the source.
+ */
+function readCitation({ title, location }: JsonObject): Citation | null {
+  const web = isJsonObject(location) ? location["web"] : undefined;
+  const url = isJsonObject(web) ? web["url"] : undefined;
+  return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
+}
+
+/**
+ * Base64 of the bytes of several pieces of base64, one after the other; `null` where one of them is
+ * not base64.
+ */
+function joinBase64(pieces: readonly string[]): string | null {
+  if (pieces.length < 2) return pieces[0] ?? "";
+  try {
+    return btoa(pieces.map((piece) => atob(piece)).join(""));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached
+ * tokens out; canon's has them in.
+ */
+export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(usage)) return null;
+  const fresh = readCount(usage["inputTokens"]);
+  const cacheRead = readCount(usage["cacheReadInputTokens"]);
+  const cacheWrite = readCount(usage["cacheWriteInputTokens"]);
+  const counts = {
+    input: fresh === null ? null : fresh + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    output: readCount(usage["outputTokens"]),
+    cacheRead,
+    cacheWrite,
+    reasoning: null,
+  };
+  const cacheWriteHour = writtenForAnHour(usage["cacheDetails"]);
+  return cacheWriteHour === 0 ? counts : { ...counts, cacheWriteHour };
+}
+
+/** Tokens. The list has an entry for each duration for which something was written. */
+function writtenForAnHour(details: JsonValue | undefined): number {
+  if (!Array.isArray(details)) return 0;
+  return details.reduce<number>(
+    (sum, one) =>
+      sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
+    0,
+  );
+}

@@ -1,0 +1,448 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type {
+  Citation,
+  InferenceEvent,
+  TokenLogprob,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
+import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
+import type { EventParser } from "../dialect.ts";
+import { countIn, parseAnswerBytes, parseJsonText } from "../json.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
+import { SseEventParser } from "../sse.ts";
+
+/**
+ * Reads a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the answer; the
+ * `[DONE]` after it adds nothing.
+ */
+class CohereParser extends SseEventParser<MessageReader> {
+  protected override take(data: string, event: string | null): void {
+    // The end of a stream whose answer never ended.
+    if (data === "[DONE]") return this.reader.fail(answerFailure("truncated"));
+    const object = parseJsonText(data);
+    if (!isJsonObject(object)) return this.reader.fail(answerFailure("malformed"));
+    const { type } = object;
+    // An error has a message and no type.
+    if (event === "error" || typeof type !== "string") return this.reader.fail(failureOf(object));
+    this.#takeKind(type, object);
+  }
+
+  /** Events of other kinds (`debug`, say) are no part of the answer, but for pieces of it. */
+  #takeKind(type: string, event: JsonObject): void {
+    const reader = this.reader;
+    const index = typeof event["index"] === "number" ? event["index"] : 0;
+    const delta = memberOf(event, "delta");
+    const message = memberOf(delta, "message");
+    switch (type) {
+      case "message-start":
+        return reader.start();
+      case "content-start":
+        return reader.openContent(index, memberOf(message, "content"));
+      case "content-delta":
+        return reader.addContent(index, memberOf(message, "content"), event["logprobs"]);
+      case "tool-plan-delta":
+        return reader.addPlan(message["tool_plan"]);
+      case "tool-call-start":
+        return reader.openCall(index, message["tool_calls"]);
+      case "tool-call-delta":
+        return reader.addArguments(
+          index,
+          memberOf(memberOf(message, "tool_calls"), "function")["arguments"],
+        );
+      case "tool-call-end":
+        return reader.closeCall(index);
+      case "citation-start":
+        return reader.cite(message["citations"]);
+      case "message-end":
+        return reader.end(delta);
+    }
+    if (type.endsWith("-delta")) reader.skip();
+  }
+}
+
+const EMPTY: JsonObject = Object.freeze({});
+
+export function parseCohereStream(request: GenerateRequest): EventParser {
+  return new CohereParser(new MessageReader(request));
+}
+
+/** A whole answer as the events of a stream of it. */
+export function parseCohereAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+): readonly InferenceEvent[] {
+  const reader = new MessageReader(request);
+  const answer = parseAnswerBytes(bytes);
+  const message = isJsonObject(answer) ? answer["message"] : null;
+  if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
+  else if (!isJsonObject(message)) reader.fail(failureOf(answer));
+  else {
+    reader.start();
+    reader.takeMessage(message, answer["logprobs"]);
+    reader.end(answer);
+  }
+  return reader.drain();
+}
+
+function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
+  return typeof object["message"] === "string"
+    ? readErrorObject(object)
+    : answerFailure("malformed");
+}
+
+function memberOf(object: JsonObject, name: string): JsonObject {
+  const value: JsonValue | undefined = object[name];
+  return isJsonObject(value) ? value : EMPTY;
+}
+
+/**
+ * Reads a message piece by piece; streams and whole answers have the same values, so there is one
+ * mapping.
+ *
+ * What the model says of its plan before it calls tools is reported as text. It is written for the
+ * reader ("I will look up the weather"), also by models that do not reason; as text every surface
+ * can carry it, it comes back in the history, and no caller gets reasoning that has not been
+ * approved for any.
+ */
+class MessageReader extends AnswerEvents {
+  readonly #wantsLogprobs: boolean;
+  readonly #calls = new CallReader(this.blocks);
+  #started = false;
+  /** Part of the content whose text may still be cited: the latest, until something else begins. */
+  #text: number | null = null;
+
+  constructor(request: GenerateRequest) {
+    super();
+    this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  /** The protocol's answers do not name their model. */
+  start(): void {
+    if (this.#started || this.over) return;
+    this.#started = true;
+    this.emit({ type: "start", model: null });
+  }
+
+  /** A whole message. */
+  takeMessage(message: JsonObject, logprobs: JsonValue | undefined): void {
+    const { content, tool_calls: calls, citations } = message;
+    const parts: readonly JsonValue[] = Array.isArray(content) ? content : [];
+    const cited: readonly JsonValue[] = Array.isArray(citations) ? citations : [];
+    const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING;
+    const first = parts.findIndex((part) => isJsonObject(part) && part["type"] === "text");
+    for (const [index, part] of parts.entries()) {
+      this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
+      for (const citation of cited)
+        if ((readCitation(citation).content ?? first) === index) this.cite(citation);
+    }
+    if (first === -1 && cited.length > 0) this.drop("citations_dropped");
+    this.addPlan(message["tool_plan"]);
+    for (const [index, call] of (Array.isArray(calls) ? calls : []).entries()) {
+      this.openCall(index, call);
+      this.closeCall(index);
+    }
+  }
+
+  openContent(index: number, part: JsonObject): void {
+    this.#takePart(index, part, NOTHING);
+  }
+
+  addContent(index: number, part: JsonObject, logprobs: JsonValue | undefined): void {
+    this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING);
+  }
+
+  addPlan(plan: JsonValue | undefined): void {
+    if (typeof plan !== "string" || plan === "" || !this.#goesOn()) return;
+    this.#text = null;
+    this.blocks.text(plan, [], "plan");
+  }
+
+  openCall(index: number, call: JsonValue | undefined): void {
+    if (!this.#goesOn()) return;
+    this.#text = null;
+    const failure = this.#calls.open(index, call);
+    if (failure !== null) this.fail(failure);
+  }
+
+  addArguments(index: number, json: JsonValue | undefined): void {
+    if (typeof json !== "string" || !this.#goesOn()) return;
+    if (!this.#calls.add(index, json)) this.fail(answerFailure("malformed"));
+  }
+
+  closeCall(index: number): void {
+    if (this.#goesOn()) this.#calls.close(index);
+  }
+
+  cite(value: JsonValue | undefined): void {
+    if (!this.#goesOn()) return;
+    const { content, citations, incomplete } = readCitation(value);
+    const text = this.#text;
+    const hasPosition = text !== null && (content === null || content === text);
+    if (incomplete || !hasPosition) this.drop("citations_dropped");
+    if (hasPosition) for (const citation of citations) this.blocks.citation(citation, String(text));
+  }
+
+  /** The end of the answer: why it ended, and its usage. */
+  end({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
+    if (!this.#goesOn()) return;
+    const failure = finishFailure(value);
+    const reason = finishReason(value);
+    if (failure === null && reason !== null) this.blocks.closeAll();
+    this.flush();
+    const usage = readUsage(counts);
+    if (usage !== null) this.emit({ type: "usage", usage });
+    if (failure !== null) return this.fail({ ...failure, code: errorCode(type) ?? failure.code });
+    if (reason === null) return this.fail(answerFailure("truncated"));
+    this.finish(reason);
+  }
+
+  /** A piece of a kind that the protocol did not have. */
+  skip(): void {
+    if (this.#goesOn()) this.drop("unknown_content_dropped");
+  }
+
+  #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
+    const { type, text } = part;
+    if (type !== "text" && type !== "thinking") {
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    this.#addContent(
+      index,
+      part,
+      typeof text === "string" ? logprobsOf(text, probabilities) : NOTHING,
+    );
+  }
+
+  #addContent(
+    index: number,
+    { text, thinking }: JsonObject,
+    { logprobs, joined }: ReadLogprobs,
+  ): void {
+    if (!this.#goesOn()) return;
+    if (typeof thinking === "string" && thinking !== "") {
+      this.#text = null;
+      this.blocks.reasoning(thinking, false, String(index));
+    }
+    if (typeof text !== "string") return;
+    this.#text = index;
+    if (joined) this.drop("logprobs_coarser");
+    this.blocks.text(text, logprobs, String(index));
+  }
+
+  /**
+   * Whether pieces are still taken. One that comes without the message's beginning is the
+   * beginning.
+   */
+  #goesOn(): boolean {
+    this.start();
+    return !this.over;
+  }
+}
+
+const NOTHING: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
+
+/** Our code for an `error_type` beside ERROR that helps a caller and reveals no content. */
+function errorCode(type: JsonValue | undefined): string | null {
+  return type === "INVALID_TOOL_GENERATION" ? "tool_use_failed" : null;
+}
+
+/**
+ * The counts of an answer; `null` where it has none. `tokens` are what the model read and made;
+ * `billed_units` leave out what the provider adds to every prompt, so they are a price and not a
+ * count. Cached tokens are part of the input, reasoning is part of the output.
+ */
+function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(usage)) return null;
+  const { tokens } = usage;
+  const made: TokenUsage = {
+    input: countIn(tokens, "input_tokens"),
+    output: countIn(tokens, "output_tokens"),
+    cacheRead: countIn(usage, "cached_tokens"),
+    cacheWrite: null,
+    reasoning: countIn(tokens, "reasoning_tokens"),
+  };
+  return Object.values(made).every((count) => count === null) ? null : made;
+}
+
+/** Log probabilities of a text, and whether some stand for several tokens at once. */
+interface ReadLogprobs {
+  readonly logprobs: readonly TokenLogprob[];
+  readonly joined: boolean;
+}
+
+/**
+ * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where
+ * those are several, nothing says which letters belong to which; the sum of their logarithms is the
+ * piece's own, and that is what is reported.
+ */
+function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
+  const entries: readonly JsonValue[] = Array.isArray(value)
+    ? value
+    : isJsonObject(value)
+      ? [value]
+      : [];
+  let joined = false;
+  const logprobs = entries.flatMap((entry): readonly TokenLogprob[] => {
+    const { text, logprobs: numbers } = isJsonObject(entry) ? entry : {};
+    if (typeof text !== "string" || !Array.isArray(numbers)) return [];
+    const known = numbers.filter((number) => typeof number === "number");
+    if (known.length === 0 || known.length < numbers.length) return [];
+    joined ||= known.length > 1;
+    return [
+      {
+        token: text,
+        logprob: known.reduce((sum, number) => sum + number, 0),
+        bytes: null,
+        top: [],
+      },
+    ];
+  });
+  return { logprobs, joined };
+}
+
+/**
+ * Those at the end of the list that make up the text: a whole answer's list may begin with those of
+ * its reasoning.
+ */
+function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogprobs {
+  let length = 0;
+  let first = logprobs.length;
+  while (first > 0 && length < text.length) {
+    first -= 1;
+    length += logprobs[first]?.token.length ?? 0;
+  }
+  const own = logprobs.slice(first);
+  return own.map(({ token }) => token).join("") === text
+    ? { logprobs: own, joined }
+    : { logprobs: [], joined: false };
+}
+
+interface Call {
+  readonly key: string;
+  /** Arguments that may still turn out to be the literal `null`. */
+  held: string;
+  reported: boolean;
+}
+
+/** Puts tool calls together, which the protocol numbers. */
+class CallReader {
+  readonly #blocks: BlockSequencer;
+  readonly #calls = new Map<number, Call>();
+  readonly #open = new Set<number>();
+
+  constructor(blocks: BlockSequencer) {
+    this.#blocks = blocks;
+  }
+
+  /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
+  open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
+    const called = isJsonObject(value) ? value["function"] : null;
+    if (!isJsonObject(value) || !isJsonObject(called))
+      return answerFailure("malformed", "unexpected_output_item");
+    const { id } = value;
+    const { name, arguments: json } = called;
+    if (
+      typeof id !== "string" ||
+      id === "" ||
+      typeof name !== "string" ||
+      name === "" ||
+      this.#calls.has(index)
+    ) {
+      return answerFailure("malformed");
+    }
+    this.#calls.set(index, { key: String(index), held: "", reported: false });
+    this.#open.add(index);
+    this.#blocks.openTool(String(index), id, name);
+    if (typeof json === "string") this.add(index, json);
+    return null;
+  }
+
+  /** @returns `false` where there is no such call. */
+  add(index: number, json: string): boolean {
+    const call = this.#calls.get(index);
+    if (call === undefined) return false;
+    if (call.reported) {
+      this.#blocks.arguments(call.key, json);
+      return true;
+    }
+    call.held += json;
+    // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments
+    // is what they mean.
+    if ("null".startsWith(call.held.trim())) return true;
+    call.reported = true;
+    this.#blocks.arguments(call.key, call.held);
+    return true;
+  }
+
+  /** Calls come one after the other; where they do not, the sequencer knows when each is whole. */
+  close(index: number): void {
+    if (this.#open.has(index) && this.#open.size === 1) this.#blocks.close();
+    this.#open.delete(index);
+  }
+}
+
+/** Where one piece of text comes from, and what of that no other protocol can say. */
+interface ReadCitation {
+  /** Index of the part of the content; `null` where the provider does not say. */
+  readonly content: number | null;
+  /** One for each source that has an address. */
+  readonly citations: readonly Citation[];
+  /**
+   * Some source is the request's own: a tool's result or a document without an address. Or it is
+   * not the answer's text that is cited.
+   */
+  readonly incomplete: boolean;
+}
+
+/**
+ * Positions count code points of one part's text, as canon's do (checked against recorded answers).
+ */
+function readCitation(value: JsonValue | undefined): ReadCitation {
+  const cited = isJsonObject(value) ? value : {};
+  const { start, end, sources, type, content_index: content } = cited;
+  const isText = type === undefined || type === "TEXT_CONTENT";
+  const listed: readonly JsonValue[] = isText && Array.isArray(sources) ? sources : [];
+  const addressed = listed.flatMap((source) => addressOf(source) ?? []);
+  return {
+    content: positionOf(content),
+    citations: addressed.map(({ url, title }) => ({
+      url,
+      title,
+      start: positionOf(start),
+      end: positionOf(end),
+    })),
+    incomplete: addressed.length === 0 || addressed.length < listed.length,
+  };
+}
+
+/**
+ * Address and title of what is cited: they stand in the document, or in what the tool gave back.
+ */
+function addressOf(
+  source: JsonValue,
+): { readonly url: string; readonly title: string | null } | null {
+  if (!isJsonObject(source)) return null;
+  const cited: JsonObject | null =
+    [source["document"], source["tool_output"]].find(isJsonObject) ?? null;
+  const url = cited?.["url"];
+  const title = cited?.["title"];
+  if (typeof url !== "string" || url === "") return null;
+  return { url, title: typeof title === "string" && title !== "" ? title : null };
+}
+
+function positionOf(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
+export function readCohereError(status: number, bytes: Uint8Array): UpstreamFailure {
+  return refusedAnswer(status, parseAnswerBytes(bytes), null);
+}
+
+/** An error's object instead of an event, or of an answer that said 200. */
+function readErrorObject(error: JsonValue): UpstreamFailure {
+  return refusedFrame(error, null);
+}

@@ -1,0 +1,419 @@
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type {
+  Citation,
+  FinishReason,
+  InferenceEvent,
+  TokenLogprob,
+  TokenUsage,
+} from "../../canon/generate/event.ts";
+import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure, finishFailure, finishReason as readFinish } from "../answer-ends.ts";
+import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import type { EventParser, Target } from "../dialect.ts";
+import { markSignature, type SignedPart } from "./format-turns.ts";
+import { errorOf, readErrorFrame } from "./read-error.ts";
+import { parseExactJsonText, parseJsonBytes, readCount, textOf, textOrNull } from "../json.ts";
+import { SseEventParser } from "../sse.ts";
+
+/** A whole answer, or the answer to a count, as the events of a stream of it. */
+export function parseGeminiAnswer(
+  bytes: Uint8Array,
+  request: GenerateRequest,
+  target: Target,
+  answerId = "",
+): readonly InferenceEvent[] {
+  const answer = parseJsonBytes(bytes);
+  const error = errorOf(answer);
+  if (error !== null) return failedAnswer(readErrorFrame(error));
+  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (request.purpose === "count") {
+    return countedTokens(
+      readCount(answer["totalTokens"]),
+      readCount(answer["cachedContentTokenCount"]),
+    );
+  }
+  const reader = new AnswerReader(request, target, answerId);
+  reader.take(answer);
+  const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
+  if (!reader.conclude())
+    reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
+  return reader.drain();
+}
+
+/**
+ * Reads a stream of generateContent. There is no mark at its end: its bytes end, after a finish
+ * reason that says that the answer is whole.
+ */
+class GeminiParser extends SseEventParser<AnswerReader> {
+  protected override take(data: string): void {
+    // Arguments of calls come as JSON and go on as JSON: a number keeps its digits.
+    const piece = parseExactJsonText(data);
+    const error = errorOf(piece);
+    if (error !== null) this.reader.fail(readErrorFrame(error));
+    else if (isJsonObject(piece)) this.reader.take(piece);
+    // What follows a proper end and is no piece of an answer does not undo it.
+    else if (!this.reader.conclude()) this.reader.fail(answerFailure("malformed"));
+  }
+
+  protected override close(): void {
+    if (!this.reader.conclude()) super.close();
+  }
+}
+
+export function parseGeminiStream(
+  request: GenerateRequest,
+  target: Target,
+  answerId = "",
+): EventParser {
+  return new GeminiParser(new AnswerReader(request, target, answerId));
+}
+
+/**
+ * Signatures have blocks of their own, so that none lands on a thought that stands before its part.
+ */
+const SIGNATURE_BLOCK = "signature";
+
+/** Reads the pieces of an answer; a whole answer is one piece. */
+class AnswerReader extends AnswerEvents {
+  readonly #family: string | null;
+  readonly #wantsLogprobs: boolean;
+  readonly #ids: AnswerCallIds;
+  #begun = false;
+  #calls = 0;
+  /** The block that is open, or was last, is one of text that citations may still be about. */
+  #inText = false;
+  #usage: TokenUsage | null = null;
+  /** Calls with an id, as they came. */
+  readonly #known = new Set<string>();
+  #ending: FinishReason | UpstreamFailure | null = null;
+
+  constructor(request: GenerateRequest, target: Target, answerId: string) {
+    super();
+    this.#ids = new AnswerCallIds(answerId);
+    this.#family = target.model.signatureFamily;
+    this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  take(piece: JsonObject): void {
+    if (this.over) return;
+    if (isJsonObject(piece["error"])) return this.fail(readErrorFrame(piece["error"]));
+    this.#begin(piece["modelVersion"]);
+    this.#count(piece);
+    const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"])
+      ? piece["candidates"]
+      : [];
+    const [candidate] = candidates;
+    if (candidate === undefined) {
+      // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
+      const feedback = piece["promptFeedback"];
+      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string")
+        this.#ending = "content_filter";
+      return;
+    }
+    // Several answers are never requested; which of them would be the caller's?
+    const isOnly =
+      candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
+    if (!isOnly) return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    this.#takeCandidate(candidate, piece["responseId"]);
+  }
+
+  #begin(model: JsonValue | undefined): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.emit({ type: "start", model: textOrNull(model) });
+  }
+
+  /**
+   * Counts are those of the whole answer so far, in every piece; only those that say something new
+   * are reported.
+   */
+  #count(piece: JsonObject): void {
+    const usage = readUsage(piece["usageMetadata"]);
+    if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
+    this.#usage = usage;
+    this.emit({ type: "usage", usage });
+  }
+
+  #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
+    const { content, finishReason } = candidate;
+    const parts = isJsonObject(content) ? content["parts"] : undefined;
+    let logprobs = this.#wantsLogprobs ? readLogprobs(candidate["logprobsResult"]) : NO_LOGPROBS;
+    for (const part of Array.isArray(parts) ? parts : []) {
+      if (this.#takePart(part, answerId, logprobs)) logprobs = NO_LOGPROBS;
+      if (this.over) return;
+    }
+    this.#cite(candidate);
+    this.flush();
+    // The reason is 0 or absent in pieces that others follow, and servers give one before the last
+    // piece too.
+    if (
+      finishReason === undefined ||
+      finishReason === null ||
+      finishReason === "" ||
+      finishReason === 0
+    )
+      return;
+    this.#ending = finishFailure(finishReason) ?? readFinish(finishReason) ?? "other";
+  }
+
+  /**
+   * The bytes have ended: reports how the answer ended. @returns whether the provider had given a
+   * reason.
+   */
+  conclude(): boolean {
+    const ending = this.#ending;
+    if (ending === null) return false;
+    if (typeof ending === "string") this.finish(ending);
+    else this.fail(ending);
+    return true;
+  }
+
+  /** @returns whether the part was a text, which the piece's log probabilities belong to. */
+  #takePart(
+    part: JsonValue,
+    answerId: JsonValue | undefined,
+    logprobs: readonly TokenLogprob[],
+  ): boolean {
+    if (!isJsonObject(part)) {
+      this.fail(answerFailure("malformed"));
+      return false;
+    }
+    const { text, functionCall, thoughtSignature } = part;
+    const signature = textOf(thoughtSignature);
+    if (part["thought"] === true) {
+      this.#think(textOf(text), signature);
+    } else if (isJsonObject(functionCall)) {
+      if (this.#isRepeated(functionCall)) return false;
+      this.#sign("call", signature);
+      this.#call(functionCall, answerId);
+    } else if (typeof text === "string" || isEmptyPart(part)) {
+      return this.#say(textOf(text), signature, logprobs);
+    } else {
+      // Images, code and calls of the provider's own tools: no caller of another protocol can have
+      // requested them.
+      this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    return false;
+  }
+
+  /** Thoughts that are shown sum up the reasoning itself. */
+  #think(text: string, signature: string): void {
+    this.blocks.reasoning(text, true);
+    this.#inText = false;
+    if (signature === "") return;
+    if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
+    else this.blocks.signature(markSignature("thought", signature), this.#family);
+    this.blocks.close();
+  }
+
+  /**
+   * Whether the very same call came before: some streams end with what they gathered
+   * (https://github.com/allenhutchison/obsidian-gemini/issues/230).
+   */
+  #isRepeated({ id, name, args }: JsonObject): boolean {
+    const call = JSON.stringify([id, name, args]);
+    const isRepeated = textOf(id) !== "" && this.#known.has(call);
+    this.#known.add(call);
+    return isRepeated;
+  }
+
+  #call(
+    { id, name, args, partialArgs, willContinue }: JsonObject,
+    answerId: JsonValue | undefined,
+  ): void {
+    // Calls in pieces come only to those who request them.
+    if (partialArgs !== undefined || willContinue === true) {
+      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    }
+    if (
+      typeof name !== "string" ||
+      name === "" ||
+      (args !== undefined && args !== null && !isJsonObject(args))
+    ) {
+      return this.fail(answerFailure("malformed"));
+    }
+    const key = String(this.#calls);
+    this.#calls += 1;
+    this.#inText = false;
+    this.blocks.openTool(key, this.#ids.take(id, answerId), name);
+    this.blocks.arguments(key, JSON.stringify(args ?? {}));
+    this.blocks.close();
+  }
+
+  #say(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
+    this.#sign(text === "" ? "empty" : "text", signature);
+    if (text === "") return false;
+    this.blocks.text(text, logprobs);
+    this.#inText = true;
+    // What follows is another part: the signature is not over it.
+    if (signature !== "") this.blocks.close();
+    return true;
+  }
+
+  #sign(part: SignedPart, signature: string): void {
+    if (signature === "") return;
+    if (this.#family === null) {
+      this.flush();
+      this.emit({ type: "dropped", field: "signature_dropped" });
+      return;
+    }
+    this.blocks.signature(markSignature(part, signature), this.#family, SIGNATURE_BLOCK);
+    this.blocks.close();
+    this.#inText = false;
+  }
+
+  #cite(candidate: JsonObject): void {
+    const { citations, complete } = readCitations(candidate);
+    const hasPosition = this.#inText || citations.length === 0;
+    if (!complete || !hasPosition) {
+      this.flush();
+      this.emit({ type: "dropped", field: "citations_dropped" });
+    }
+    if (hasPosition) for (const citation of citations) this.blocks.citation(citation);
+  }
+}
+
+const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
+
+/** A part of nothing, or of nothing but its signature. */
+function isEmptyPart(part: JsonObject): boolean {
+  return Object.keys(part).every((name) => name === "thoughtSignature" || name === "thought");
+}
+
+function isSame(left: TokenUsage, right: TokenUsage): boolean {
+  return (
+    left.input === right.input &&
+    left.output === right.output &&
+    left.cacheRead === right.cacheRead &&
+    left.reasoning === right.reasoning
+  );
+}
+
+/**
+ * Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not
+ * give a token's bytes.
+ */
+function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
+  if (!isJsonObject(result)) return [];
+  const alternatives = listOf(result["topCandidates"]).map((token) => listOf(token["candidates"]));
+  return listOf(result["chosenCandidates"]).map((chosen, index) => ({
+    ...readToken(chosen),
+    bytes: null,
+    top: (alternatives[index] ?? []).map((candidate): JsonObject => ({
+      ...readToken(candidate),
+      bytes: null,
+    })),
+  }));
+}
+
+/** Left out on the wire where it is zero: the token was certain. */
+function readToken({ token, logProbability }: JsonObject): {
+  readonly token: string;
+  readonly logprob: number;
+} {
+  return {
+    token: textOf(token),
+    logprob: typeof logProbability === "number" ? logProbability : 0,
+  };
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/**
+ * Reads `usageMetadata` (docs/protocols.md#gemini); `null` where it counts nothing. The prompt's
+ * count includes cached tokens; tokens of the provider's own tools are counted beside it, and
+ * thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows
+ * from the total where there is one.
+ */
+function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
+  if (!isJsonObject(metadata)) return null;
+  const prompt = readCount(metadata["promptTokenCount"]);
+  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
+  const input =
+    prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
+  const answer = readCount(metadata["candidatesTokenCount"]);
+  const thoughts = readCount(metadata["thoughtsTokenCount"]);
+  const output =
+    answer === null
+      ? remainder(readCount(metadata["totalTokenCount"]), input)
+      : answer + (thoughts ?? 0);
+  if (input === null && output === null && thoughts === null && cacheRead === null) return null;
+  return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
+}
+
+function remainder(total: number | null, input: number | null): number | null {
+  return total === null || input === null || total < input ? null : total - input;
+}
+
+/**
+ * Ids of answers that may stand in an id of ours; with it the id has 40 characters at most, which
+ * is all that some clients' stores take.
+ */
+const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
+
+/** Ids for the calls of one answer. Those of the provider are kept; most models give none. */
+class AnswerCallIds {
+  readonly #used = new Set<string>();
+  readonly #answerId: string;
+
+  /**
+   * @param answerId our id of the answer: not every speaker of the protocol gives one, and without
+   * any the calls of two turns would have the same ids.
+   */
+  constructor(answerId: string) {
+    this.#answerId = answerId;
+  }
+
+  /**
+   * @param answer the provider's id of the answer, which keeps the calls of different answers
+   * apart.
+   */
+  take(given: JsonValue | undefined, answer: JsonValue | undefined): string {
+    const id =
+      typeof given === "string" && given !== "" && !this.#used.has(given)
+        ? given
+        : this.#mint(answer);
+    this.#used.add(id);
+    return id;
+  }
+
+  #mint(answer: JsonValue | undefined): string {
+    const id = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
+    const prefix = id === "" ? "call_" : `call_${id}_`;
+    for (let number = this.#used.size; ; number += 1) {
+      const made = `${prefix}${number}`;
+      if (!this.#used.has(made)) return made;
+    }
+  }
+}
+
+interface CandidateCitations {
+  readonly citations: readonly Citation[];
+  /** Whether nothing was left out. */
+  readonly complete: boolean;
+}
+
+const NONE: CandidateCitations = { citations: [], complete: true };
+
+/**
+ * The sources that an answer repeats. Their positions count bytes of the whole answer, so they are
+ * not reported. Sources of a search have marks of their own, which only callers of this protocol
+ * can have requested.
+ */
+function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {
+  const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;
+  if (!isJsonObject(citationMetadata))
+    return isGrounded ? { citations: [], complete: false } : NONE;
+  // One name in the Gemini API, another in Vertex AI.
+  const listed = citationMetadata["citationSources"] ?? citationMetadata["citations"];
+  const sources = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
+    typeof uri === "string" && uri !== ""
+      ? [{ url: uri, title: textOrNull(title), start: null, end: null }]
+      : [],
+  );
+  return { citations, complete: !isGrounded && citations.length === sources.length };
+}

@@ -1,0 +1,534 @@
+import type { RequestEdits } from "../../canon/decision.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import { COUNT, TEXT } from "../../canon/json/schema.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
+import type { UnknownFields } from "../../canon/table.ts";
+import {
+  EMBED_PURPOSES,
+  VECTOR_ENCODINGS,
+  type EmbedInput,
+  type EmbedRequest,
+  type EmbedResult,
+  type Vector,
+  type VectorEncoding,
+} from "../../canon/unary.ts";
+import { faultyAnswer } from "../answer-ends.ts";
+import { INPUT_BODY } from "../body-reader.ts";
+import { MODEL, NO_UNKNOWN, PREFERENCES, TOKEN } from "../contract-schemas.ts";
+import type { AnswerContext, RequestReader, Target } from "../dialect.ts";
+import { upstreamFor } from "../exchange-plan.ts";
+import { numberOrNull } from "../json.ts";
+import { readKinds } from "../kinds.ts";
+import { OPENAI_FAMILY } from "./family.ts";
+import { itemsByFirst } from "./moderations-surface.ts";
+import { CHAT_KINDS } from "./read-tools.ts";
+import {
+  RequestReading,
+  UNSPECIFIED,
+  inferenceRequest,
+  refusingUnknown,
+  type FieldRegistry,
+} from "../request-reading.ts";
+import { AnswerBytes } from "../unary/answer-bytes.ts";
+import { Members, TranslationRecord, refuseExtras, takeExtras } from "../unary/members.ts";
+import {
+  callTo,
+  type PartEnd,
+  type ReadRequest,
+  type UnaryAnswer,
+  type UnaryCall,
+  type UnaryOptions,
+  type UnaryPart,
+  type UnarySurface,
+  type UnaryTask,
+} from "../unary/surface.ts";
+import { asBase64Text, asFloatText } from "../unary/vectors.ts";
+
+/** Every top-level member of an embeddings request that we know. */
+const EMBEDDINGS_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  input: { class: "core" },
+  dimensions: { class: "core" },
+  output_dimension: { class: "core" },
+  encoding_format: { class: "core" },
+  input_type: { class: "core", uses: "input_purpose" },
+  truncation: { class: "core" },
+  output_dtype: { class: "core" },
+  on_partial: { class: "ours" },
+  user: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+/**
+ * Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how
+ * much.
+ */
+const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
+  const reading = new RequestReading();
+  const problem = emptyInput(body["input"]) ?? contradictedLength(body);
+  if (problem !== null) return problem;
+  const { input, dimensions, output_dimension: outputDimension } = body;
+  if (Array.isArray(input) && typeof input[0] !== "string") {
+    reading.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
+  }
+  if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
+  const length = dimensions ?? outputDimension;
+  const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
+  readKinds(body, EMBEDDINGS_FIELDS, CHAT_KINDS, reading);
+  return inferenceRequest(reading, {
+    ...parsed,
+    operation: "embeddings",
+    body,
+    bytes,
+    headers,
+    reader: INPUT_BODY,
+  });
+};
+
+/**
+ * Providers refuse an empty text among a thousand without saying which; some answer it with a
+ * vector of nothing.
+ */
+function emptyInput(input: JsonValue | undefined): ServiceError | null {
+  if (input === "")
+    return invalidRequest("empty_input", "input must not be an empty text", "input");
+  const index = Array.isArray(input) ? input.indexOf("") : -1;
+  if (index === -1) return null;
+  return invalidRequest(
+    "empty_input",
+    `input[${index}] must not be an empty text`,
+    `input[${index}]`,
+  );
+}
+
+function contradictedLength({
+  dimensions,
+  output_dimension: other,
+}: JsonObject): ServiceError | null {
+  if (typeof dimensions !== "number" || typeof other !== "number" || dimensions === other)
+    return null;
+  const message = "dimensions and output_dimension say different lengths; send one of them";
+  return invalidRequest("invalid_value", message, "output_dimension");
+}
+
+/** An embeddings body in canon, every leaf of it. */
+export function readEmbeddingsRequest(
+  body: JsonObject,
+  mode: UnknownFields,
+  edits: RequestEdits,
+): ReadRequest<EmbedRequest> | ServiceError {
+  const record = new TranslationRecord();
+  const members = new Members(body, "", record);
+  const extras = takeExtras(members, body, EMBEDDINGS_FIELDS, mode, edits);
+  for (const name of ["model", "provider", "on_partial", "output_dtype"]) members.take(name);
+  const input = members.take("input");
+  const outputDimension = members.number("output_dimension");
+  const purpose = members.text("input_type");
+  const request: EmbedRequest = {
+    inputs: inputsOf(input),
+    isScalar: typeof input === "string" || (Array.isArray(input) && typeof input[0] === "number"),
+    dimensions: members.number("dimensions") ?? outputDimension,
+    encoding: members.oneOf("encoding_format", VECTOR_ENCODINGS),
+    purpose: purpose === null ? null : (purposeOf(purpose) ?? null),
+    mayTruncate: members.flag("truncation"),
+    extras,
+  };
+  members.close();
+  return (
+    record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] }
+  );
+}
+
+function purposeOf(value: string): EmbedRequest["purpose"] | undefined {
+  const aliases: Readonly<Record<string, string>> = PURPOSE_ALIASES;
+  const name = Object.hasOwn(aliases, value) ? aliases[value] : value;
+  return EMBED_PURPOSES.find((purpose) => purpose === name);
+}
+
+/** One input for each vector: a list of numbers is the tokens of one. */
+function inputsOf(input: JsonValue | undefined): readonly EmbedInput[] {
+  if (typeof input === "string") return [input];
+  if (!Array.isArray(input)) return [];
+  const items: readonly JsonValue[] = input;
+  if (typeof items[0] === "number") return [items.filter((item) => typeof item === "number")];
+  return items.flatMap((item): readonly EmbedInput[] => {
+    if (typeof item === "string") return [item];
+    return Array.isArray(item) ? [item.filter((token) => typeof token === "number")] : [];
+  });
+}
+
+/**
+ * OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones
+ * get the batch in parts.
+ */
+export const MAXIMUM_INPUTS = 2048;
+const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as const;
+
+/** Names of purposes as Cohere's clients write them. */
+const PURPOSE_ALIASES = { search_document: "document", search_query: "query" } as const;
+
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/embeddings: OpenAI's request, and the members of
+ * Voyage's that other protocols have too (docs/protocols.md#embeddings). It validates requests and
+ * is part of /openapi.json.
+ */
+export const EMBEDDINGS_SCHEMA = {
+  title: "CreateEmbeddingsRequest",
+  type: "object",
+  required: ["model", "input"],
+  parserRules: NO_UNKNOWN,
+  properties: {
+    model: MODEL,
+    input: {
+      description: `A text, a list of texts, a list of tokens, or a list of lists of tokens; at most ${MAXIMUM_INPUTS} inputs, each at least one character or token.`,
+      type: ["string", "array"],
+      parserRules: { minLength: 1 },
+      minItems: 1,
+      maxItems: MAXIMUM_INPUTS,
+      ...itemsByFirst([
+        { type: "string", items: { type: "string", parserRules: { minLength: 1 } } },
+        { type: "number", items: TOKEN },
+        { type: "array", items: { type: "array", minItems: 1, items: TOKEN } },
+      ]),
+    },
+    dimensions: { ...length, description: "Length of the vectors." },
+    output_dimension: { ...length, description: "The same, as Voyage's clients write it." },
+    encoding_format: {
+      enum: [...VECTOR_ENCODINGS, null],
+      description: "`base64`: little-endian single-precision numbers. `float` by default.",
+    },
+    input_type: {
+      enum: [...EMBED_PURPOSES, ...Object.keys(PURPOSE_ALIASES), null],
+      description: "Purpose of the vectors; refused where a model or its protocol has none.",
+    },
+    truncation: {
+      type: ["boolean", "null"],
+      description:
+        "Whether inputs that are too long for the model may be cut; `false` by default. Where a protocol does not support it, the evidence records it.",
+    },
+    output_dtype: {
+      enum: ["float", null],
+      description: "Vectors of other kinds of numbers are not offered.",
+    },
+    on_partial: {
+      enum: ["fail", "report", null],
+      description:
+        "`fail`: all vectors or an error. `report`: those that there are, and the others listed in `errors`; every index is that of the request.",
+    },
+    user: { type: ["string", "null"] },
+    provider: PREFERENCES,
+  },
+} as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+const EMBEDDING_LIST = {
+  title: "EmbeddingList",
+  type: "object",
+  required: ["object", "data", "model", "usage"],
+  properties: {
+    object: { const: "list" },
+    data: {
+      type: "array",
+      description:
+        "One vector for each input, in the order of the request; with `on_partial: report`, those that there are.",
+      items: {
+        type: "object",
+        required: ["object", "index", "embedding"],
+        properties: {
+          object: { const: "embedding" },
+          index: COUNT,
+          embedding: {
+            description:
+              "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
+            anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, TEXT],
+          },
+        },
+      },
+    },
+    model: TEXT,
+    usage: {
+      type: "object",
+      required: ["prompt_tokens", "total_tokens"],
+      properties: { prompt_tokens: COUNT, total_tokens: COUNT },
+    },
+    errors: {
+      type: "array",
+      description: "With `on_partial: report`: the inputs that have no vector.",
+      items: {
+        type: "object",
+        required: ["index", "code", "message"],
+        properties: { index: COUNT, code: TEXT, message: TEXT },
+      },
+    },
+  },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+const EMBEDDINGS_EXAMPLES = {
+  one: { model: "embed-small", input: "A text.", dimensions: 512 },
+  batch: {
+    model: "embed-small",
+    input: ["One text.", "Another."],
+    encoding_format: "base64",
+    on_partial: "report",
+  },
+} as const;
+
+/** Where unknown members are forwarded to. */
+const OWN_DIALECT = "openai-chat";
+
+/** Embeddings for clients: OpenAI's request and answer (docs/protocols.md#embeddings). */
+export const embeddingsSurface: UnarySurface = {
+  kind: "unary",
+  dialect: OWN_DIALECT,
+  parse: parseEmbeddingsRequest,
+  refuseUnknown: refusingUnknown(EMBEDDINGS_FIELDS, "embeddings"),
+  open: openEmbeddings,
+  family: OPENAI_FAMILY,
+  contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST, examples: EMBEDDINGS_EXAMPLES },
+};
+
+function openEmbeddings(
+  { body }: InferenceRequest,
+  options: UnaryOptions,
+): UnaryTask | ServiceError {
+  const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
+  if ("code" in read) return read;
+  const { request, stripped, dropped } = read;
+  const takesGaps = body["on_partial"] === "report";
+  const runs = splitBatch(request.inputs, boundsOf(options));
+  const parts = runs.map(({ first, count }): UnaryPart => {
+    const isWhole = count === request.inputs.length;
+    const part = isWhole
+      ? request
+      : { ...request, inputs: request.inputs.slice(first, first + count) };
+    return { first, count, callTo: (target) => settled(embedCall(part, target)) };
+  });
+  const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
+  const answer: UnaryTask["answer"] = (ends, context) =>
+    renderEmbeddings(request, parts, ends, takesGaps, context);
+  return { parts, stripped, dropped, refusals, takesGaps, answer };
+}
+
+/**
+ * The smallest batch that the candidates of the plan take: a part that falls back must fit there
+ * too.
+ */
+function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
+  const limits = targets.map(({ endpoint }) => endpoint.batch);
+  return {
+    inputs: smallest([maxBatchSize, ...limits.map(({ inputs }) => inputs)]),
+    tokens: smallest(limits.map(({ tokens }) => tokens)),
+  };
+}
+
+function smallest(limits: readonly (number | null)[]): number | null {
+  const known = limits.filter((limit) => limit !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/**
+ * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough:
+ * what cannot be said of two cannot be said of more.
+ */
+function refusalsOf(
+  request: EmbedRequest,
+  size: number,
+  targets: readonly Target[],
+): ReadonlyMap<string, ServiceError> {
+  const refusals = new Map<string, ServiceError>();
+  const inputs = request.inputs.slice(0, Math.min(size, 2));
+  for (const target of targets) {
+    const call = embedCall({ ...request, inputs }, target);
+    if ("code" in call) refusals.set(target.endpoint.id, call);
+  }
+  return refusals;
+}
+
+function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
+  const refusal = target.endpoint.dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
+  if (refusal !== null) return refusal;
+  const call = callTo(
+    upstreamFor("embed", target.endpoint.dialect),
+    forModel(request, target),
+    target,
+  );
+  if ("code" in call) return call;
+  const wanted = request.encoding ?? "float";
+  return {
+    ...call,
+    simulated: simulatedLength(target),
+    read: (bytes) => inEncoding(call.read(bytes), wanted),
+  };
+}
+
+/** Gives a stand-in the length of the model's vectors are (docs/mock.md). */
+function simulatedLength({ model }: Target): readonly string[] {
+  return model.defaultDimensions === null
+    ? []
+    : ["x-mock", `dimensions=${model.defaultDimensions}`];
+}
+
+function settled(call: UnaryCall | ServiceError): UnaryCall {
+  if ("code" in call)
+    throw new Error("embeddings: a call to an endpoint whose protocol cannot express the request");
+  return call;
+}
+
+/** The member is not sent to a model with only one length: many of them refuse it. */
+function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
+  const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
+  return isOnly ? { ...request, dimensions: null } : request;
+}
+
+function inEncoding(
+  answer: ReturnType<UnaryCall["read"]>,
+  wanted: VectorEncoding,
+): ReturnType<UnaryCall["read"]> {
+  if ("kind" in answer || answer.operation !== "embed") return answer;
+  if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
+  const vectors: Vector[] = [];
+  for (const vector of answer.vectors) {
+    const written = inOtherEncoding(vector, wanted);
+    if ("kind" in written) return written;
+    vectors.push(written);
+  }
+  return { ...answer, vectors, isVerbatim: false };
+}
+
+function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | UpstreamFailure {
+  if (vector.encoding === wanted) return vector;
+  const written = wanted === "float" ? asFloatText(vector) : asBase64Text(vector);
+  return typeof written === "string" ? faultyAnswer(written) : written;
+}
+
+/** How much one call may hold; `null`: any number. */
+interface BatchBounds {
+  readonly inputs: number | null;
+  /** Estimated. */
+  readonly tokens: number | null;
+}
+
+/** A run of inputs that go upstream together. */
+interface Run {
+  readonly first: number;
+  readonly count: number;
+}
+
+/**
+ * Cuts a batch into as few runs as the bounds allow, in order. An input that is too large by itself
+ * goes alone: the provider judges it.
+ */
+function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonly Run[] {
+  const most = bounds.inputs ?? inputs.length;
+  if (bounds.tokens === null && inputs.length <= most) return [{ first: 0, count: inputs.length }];
+  const runs: Run[] = [];
+  let first = 0;
+  let tokens = 0;
+  for (const [index, input] of inputs.entries()) {
+    const size = bounds.tokens === null ? 0 : estimatedTokens(input);
+    const count = index - first;
+    if (count > 0 && (count >= most || tokens + size > (bounds.tokens ?? Infinity))) {
+      runs.push({ first, count });
+      first = index;
+      tokens = 0;
+    }
+    tokens += size;
+  }
+  runs.push({ first, count: inputs.length - first });
+  return runs;
+}
+
+/**
+ * Bytes of text a token. English has about four; the estimate may be too high, which costs a call,
+ * and not too low, which costs the batch.
+ */
+const BYTES_PER_TOKEN = 3;
+
+function estimatedTokens(input: EmbedInput): number {
+  if (typeof input !== "string") return input.length;
+  let bytes = 0;
+  for (let index = 0; index < input.length; index += 1) {
+    const unit = input.charCodeAt(index);
+    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit <= 0xdfff ? 2 : 3;
+  }
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+/**
+ * OpenAI's list of embeddings in the order of the request. One answer that is already that goes on
+ * as it came; anything else is put together of the vectors' own text, so that no number is read or
+ * printed again.
+ */
+function renderEmbeddings(
+  request: EmbedRequest,
+  parts: readonly UnaryPart[],
+  ends: readonly PartEnd[],
+  takesGaps: boolean,
+  context: AnswerContext,
+): UnaryAnswer {
+  const results = ends.map((end) => ("result" in end ? embedResult(end) : null));
+  const [only] = results;
+  const [end] = ends;
+  const inputTokens = total(results);
+  if (
+    ends.length === 1 &&
+    only?.isVerbatim === true &&
+    end !== undefined &&
+    "bytes" in end &&
+    !takesGaps
+  ) {
+    return { bytes: end.bytes, dropped: [], gaps: 0 };
+  }
+  const pieces: string[] = [];
+  const errors: object[] = [];
+  for (const [index, part] of parts.entries()) {
+    const partEnd = ends[index];
+    if (partEnd === undefined) throw new Error("embeddings: a part without an end");
+    if ("failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
+    else addVectors(pieces, part, embedResult(partEnd));
+  }
+  const known = results.find((result) => result !== null);
+  const dropped: DroppedField[] = inputTokens === null ? ["usage_unknown"] : [];
+  const tail = {
+    model: known?.model ?? context.model,
+    usage: { prompt_tokens: inputTokens ?? 0, total_tokens: inputTokens ?? 0 },
+    ...(takesGaps ? { errors } : {}),
+  };
+  const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
+  return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, gaps: errors.length };
+}
+
+const encoder = new TextEncoder();
+
+function embedResult({ result }: Extract<PartEnd, { readonly bytes: AnswerBytes }>): EmbedResult {
+  if (result.operation !== "embed") throw new Error("embeddings: the result of another operation");
+  return result;
+}
+
+function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult): void {
+  if (vectors.length !== count) throw new Error("embeddings: a result that was not checked");
+  for (const [offset, { encoding, text }] of vectors.entries()) {
+    const written = encoding === "float" ? text : `"${text}"`;
+    pieces.push(`{"object":"embedding","index":${first + offset},"embedding":${written}}`);
+  }
+}
+
+/** One entry for each input without a vector, with our message. */
+function gapsOf({ first, count }: UnaryPart, { code, message }: ServiceError): readonly object[] {
+  return Array.from({ length: count }, (_, offset) => ({ index: first + offset, code, message }));
+}
+
+/** `null` where some provider did not count: a sum of the others would be wrong. */
+function total(results: readonly (EmbedResult | null)[]): number | null {
+  let sum = 0;
+  for (const result of results) {
+    if (result === null) continue;
+    if (result.inputTokens === null) return null;
+    sum += result.inputTokens;
+  }
+  return sum;
+}

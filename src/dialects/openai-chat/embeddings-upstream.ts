@@ -1,0 +1,173 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../canon/unary.ts";
+import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
+import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
+import { countIn, listIn, textIn } from "../json.ts";
+import { failureIn, readChatError } from "./ending.ts";
+import { deploymentPath } from "./family.ts";
+import type { AnswerBytes } from "../unary/answer-bytes.ts";
+import type { CutAnswer } from "../unary/cut-vectors.ts";
+import { hasOneMeaning } from "../unary/one-meaning.ts";
+import { droppedTruncation } from "../unary/ranking.ts";
+import {
+  checkedVectors,
+  formatPurpose,
+  orderedByIndex,
+  readObject,
+  textsOf,
+  vectorFromBase64,
+  type OrderedItems,
+} from "../unary/vectors.ts";
+
+/** Where providers answer, after their base URL. */
+const PATH = "/embeddings";
+
+/** OpenAI's embeddings at providers (docs/protocols.md#embeddings). */
+export const openAiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
+  format,
+  parseAnswer,
+  readError: readChatError,
+};
+
+function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
+  const { endpoint, provider } = target;
+  const has = (flag: string): boolean => provider.flags.includes(flag);
+  if (has("no_token_inputs")) {
+    const texts = textsOf(request);
+    if ("code" in texts) return texts;
+  }
+  const { inputs, isScalar, dimensions, purpose } = request;
+  const inputTypes = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
+  const inputType = purpose === null ? null : formatPurpose(purpose, inputTypes);
+  if (inputType !== null && typeof inputType !== "string") return inputType;
+  const encoding = encodingToSend(request, target);
+  const [first] = inputs;
+  const body = {
+    ...request.extras,
+    model: endpoint.upstreamModel,
+    input: isScalar && first !== undefined ? first : inputs,
+    ...(dimensions === null
+      ? {}
+      : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
+    ...(encoding === null ? {} : { encoding_format: encoding }),
+    ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
+  };
+  return {
+    path: deploymentPath(PATH, target),
+    body,
+    headers: [],
+    dropped: droppedTruncation(request),
+  };
+}
+
+/** Purposes of Voyage's `input_type`, and of providers that adopted the member. */
+export const INPUT_TYPES = { document: "document", query: "query" } as const;
+
+/** As Jina's models want it. */
+const TASKS = {
+  document: "retrieval.passage",
+  query: "retrieval.query",
+  classification: "classification",
+  clustering: "separation",
+} as const;
+
+/** Nothing where the caller named none: providers that do not know the member refuse it. */
+function encodingToSend(
+  { encoding }: EmbedRequest,
+  { provider: { flags } }: Target,
+): VectorEncoding | null {
+  if (flags.includes("no_encoding_format") || flags.includes("int8_vectors")) return null;
+  return flags.includes("float_vectors") ? "float" : encoding;
+}
+
+function parseAnswer(
+  bytes: AnswerBytes,
+  request: EmbedRequest,
+  target: Target,
+): EmbedResult | UpstreamFailure {
+  const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
+    typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
+  );
+  if ("kind" in list) return list;
+  const { body, vectors } = list;
+  return {
+    operation: "embed",
+    vectors,
+    inputTokens: countIn(body["usage"], "prompt_tokens"),
+    model: textIn(body, "model"),
+    isVerbatim: isVerbatim(list, request.encoding ?? "float"),
+  };
+}
+
+/**
+ * Providers answer in base64 where it was requested, some always, and some answer in numbers
+ * although it was.
+ */
+function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
+  // Numbers of double precision in base64 could be read as twice as many others.
+  if (flags.includes("float_vectors")) return "vector_malformed";
+  return vectorFromBase64(text, flags.includes("int8_vectors") ? "int8" : "float32");
+}
+
+/**
+ * Whether official clients can read the answer as it is: every member that they read, where they
+ * look for it. Signed bytes in base64 are in neither encoding.
+ */
+function isVerbatim(
+  { body, skeleton, items, vectors, cameInOrder }: OpenAiList,
+  wanted: VectorEncoding,
+): boolean {
+  const { object, usage } = body;
+  return (
+    cameInOrder &&
+    object === "list" &&
+    items.every(
+      (item) => item["object"] === "embedding" && encodingOf(item["embedding"]) === wanted,
+    ) &&
+    vectors.every(({ encoding }) => encoding === wanted) &&
+    textIn(body, "model") !== null &&
+    countIn(usage, "prompt_tokens") !== null &&
+    countIn(usage, "total_tokens") !== null &&
+    hasOneMeaning(skeleton)
+  );
+}
+
+function encodingOf(embedding: JsonValue | undefined): VectorEncoding {
+  return typeof embedding === "string" ? "base64" : "float";
+}
+
+/** OpenAI's list of embeddings, checked against the request. */
+interface OpenAiList extends OrderedItems {
+  readonly body: JsonObject;
+  readonly skeleton: CutAnswer["skeleton"];
+  readonly vectors: readonly Vector[];
+}
+
+/**
+ * Reads an answer `{data: [{index, embedding}]}`.
+ *
+ * @param read makes a vector of an `embedding`.
+ */
+export function readOpenAiList(
+  bytes: AnswerBytes,
+  request: EmbedRequest,
+  target: Target,
+  read: (value: JsonValue | undefined, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,
+): OpenAiList | UpstreamFailure {
+  const answer = readObject(bytes);
+  if (answer === null) return faultyAnswer("not_json");
+  const { body, skeleton, vectorAt } = answer;
+  const failure = failureIn(body);
+  if (failure !== null) return failure;
+  const data = listIn(body, "data");
+  if (data === null) return faultyAnswer("missing_results");
+  const ordered = orderedByIndex(data, request.inputs.length);
+  if (typeof ordered === "string") return faultyAnswer(ordered);
+  const entries = ordered.items.map((item) => item["embedding"]);
+  const vectors = checkedVectors(entries, (value) => read(value, vectorAt), request, target);
+  return typeof vectors === "string"
+    ? faultyAnswer(vectors)
+    : { ...ordered, body, skeleton, vectors };
+}

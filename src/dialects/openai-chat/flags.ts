@@ -1,0 +1,405 @@
+import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { InferenceRequest } from "../../canon/request.ts";
+import { readToolChoice, toolName } from "./read-tools.ts";
+import { readReasoningHistory } from "./reasoning.ts";
+
+type Fit = (message: JsonObject, changes: Changes) => JsonObject;
+
+/** What flags say of one message. */
+const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
+  ["no_developer_role", developerAsSystem],
+  ["no_participant_names", withoutName],
+  ["joined_text_content", withJoinedText],
+  ["replays_reasoning", withReasoningContent],
+  ["no_reasoning_history", withoutReasoning],
+];
+
+function fitMessages(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  const { messages } = body;
+  const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
+  if (fits.length === 0 || !Array.isArray(messages)) return;
+  body["messages"] = messages.map((message: JsonValue) => {
+    if (!isJsonObject(message)) return message;
+    let fitted = message;
+    for (const fit of fits) fitted = fit(fitted, changes);
+    return fitted;
+  });
+}
+
+function developerAsSystem(message: JsonObject, { dropped }: Changes): JsonObject {
+  if (message["role"] !== "developer") return message;
+  dropped.add("developer_as_system");
+  return { ...message, role: "system" };
+}
+
+/** The legacy role `function` is named after what it answers, so its name is no participant's. */
+function withoutName(message: JsonObject, changes: Changes): JsonObject {
+  const { name, role } = message;
+  if (name === undefined || role === "function") return message;
+  if (name === null) changes.edits |= MEMBER_REWRITTEN;
+  else changes.dropped.add("participant_name_dropped");
+  return without(message, "name");
+}
+
+/**
+ * Between two parts of one text: what servers put there themselves whose models' templates take
+ * text only.
+ */
+const BETWEEN_PARTS = "\n";
+
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
+
+/**
+ * A list of nothing but text as one text. A list with other parts stays, for the provider to judge.
+ */
+function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content) || content.length === 0) return message;
+  const texts: string[] = [];
+  let marked = false;
+  for (const part of content) {
+    if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
+      return message;
+    if (!Object.keys(part).every((name) => TEXT_MEMBERS.has(name))) return message;
+    texts.push(part["text"]);
+    marked ||= isJsonObject(part["cache_control"]);
+  }
+  if (texts.length > 1) changes.dropped.add("text_parts_joined");
+  else changes.edits |= MEMBER_REWRITTEN;
+  if (marked) changes.dropped.add("cache_mark_dropped");
+  return { ...message, content: texts.join(BETWEEN_PARTS) };
+}
+
+/**
+ * What stands for the reasoning of a message that has none, such as one that another model wrote:
+ * DeepSeek and Moonshot refuse histories in which a message of the assistant lacks it while the
+ * model thinks, and Moonshot refuses empty text too.
+ */
+const NO_REASONING = " ";
+
+/** Unsigned reasoning of the history in the member where such providers want it back. */
+function withReasoningContent(message: JsonObject, changes: Changes): JsonObject {
+  if (message["role"] !== "assistant" || isSaid(message["reasoning_content"])) return message;
+  const text = readReasoningHistory(message)
+    .parts.map((part) => part.text)
+    .join("");
+  if (text === "") changes.dropped.add("reasoning_placeholder");
+  else changes.edits |= MEMBER_REWRITTEN;
+  return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
+}
+
+/**
+ * Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get
+ * lost.
+ */
+function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
+  if (message["role"] !== "assistant") return message;
+  const { reasoning_details: details } = message;
+  let stripped = without(without(message, "reasoning_content"), "reasoning");
+  if (details === null || (Array.isArray(details) && !details.some(isSigned))) {
+    stripped = without(stripped, "reasoning_details");
+  }
+  if (stripped === message) return message;
+  if (readReasoningHistory(message).parts.length > 0)
+    changes.dropped.add("unsigned_reasoning_dropped");
+  else changes.edits |= MEMBER_REWRITTEN;
+  return stripped;
+}
+
+function isSigned(detail: JsonValue): boolean {
+  return isJsonObject(detail) && (isSaid(detail["signature"]) || isSaid(detail["data"]));
+}
+
+function isSaid(value: JsonValue | undefined): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+/**
+ * The effort where the provider looks for it: beside what else a caller who knows the provider's
+ * own member has said there.
+ */
+function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  const effort = body["reasoning_effort"];
+  if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
+  // Both members together are refused; the provider's own one is the one that the caller wrote for
+  // it.
+  body["reasoning"] ??= { effort };
+  delete body["reasoning_effort"];
+  changes.edits |= MEMBER_REWRITTEN;
+}
+
+/**
+ * The only ids of calls that Mistral's servers accept
+ * (docs/protocols.md#openai-compatible-providers).
+ */
+const SHORT = /^[a-zA-Z0-9]{9}$/;
+
+/** Characters after the prefix `call`. */
+const NUMBER_LENGTH = 5;
+
+/**
+ * Gives every call of the history an id of nine letters and digits. Ids that are such stay. The
+ * others get a number in the order in which they first appear, the same wherever the id stands:
+ * histories grow at their end, so that the next request of the conversation has the same ids again
+ * and prompt caches go on working.
+ */
+function shortenCallIds(body: EditableBody, changes: Changes): void {
+  const { messages } = body;
+  if (!Array.isArray(messages)) return;
+  const kept = new Set(messages.flatMap(idsOf).filter((id) => SHORT.test(id)));
+  const made = new Map<string, string>();
+  let number = 0;
+  const shorten = (id: string): string => {
+    if (SHORT.test(id)) return id;
+    let short = made.get(id);
+    while (short === undefined) {
+      number += 1;
+      const candidate = `call${number.toString(36).padStart(NUMBER_LENGTH, "0")}`;
+      if (!kept.has(candidate)) made.set(id, (short = candidate));
+    }
+    return short;
+  };
+  const renamed = messages.map((message) => withIds(message, shorten));
+  if (made.size === 0) return;
+  body["messages"] = renamed;
+  changes.dropped.add("call_ids_rewritten");
+}
+
+function idsOf(message: JsonValue): readonly string[] {
+  if (!isJsonObject(message)) return [];
+  const { tool_calls: calls, tool_call_id: answered } = message;
+  const ids = Array.isArray(calls)
+    ? calls.map((call: JsonValue) => (isJsonObject(call) ? call["id"] : null))
+    : [];
+  return [...ids, answered].filter((id) => typeof id === "string");
+}
+
+function withIds(message: JsonValue, shorten: (id: string) => string): JsonValue {
+  if (!isJsonObject(message)) return message;
+  const { tool_calls: calls, tool_call_id: answered } = message;
+  const copy: Record<string, JsonValue | undefined> = { ...message };
+  if (Array.isArray(calls))
+    copy["tool_calls"] = calls.map((call: JsonValue) => withId(call, shorten));
+  if (typeof answered === "string") copy["tool_call_id"] = shorten(answered);
+  return copy;
+}
+
+function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
+  if (!isJsonObject(call) || typeof call["id"] !== "string") return call;
+  const named: JsonObject = { ...call, id: shorten(call["id"]) };
+  return named;
+}
+
+/** What the assistant says where it has to say something. */
+const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
+
+/**
+ * "Unexpected role 'user' after role 'tool'", code 3230
+ * (github.com/charmbracelet/crush/issues/279).
+ */
+function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
+  const { messages } = body;
+  if (!Array.isArray(messages)) return;
+  const roles = messages.map((message: JsonValue) =>
+    isJsonObject(message) ? message["role"] : null,
+  );
+  const mayFollow = (index: number): boolean =>
+    roles[index] !== "user" || roles[index - 1] !== "tool";
+  if (roles.every((_, index) => mayFollow(index))) return;
+  body["messages"] = messages.flatMap((message: JsonValue, index) =>
+    mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
+  );
+  dropped.add("turn_made");
+}
+
+/**
+ * Makes a body of the protocol one that a provider with such flags takes
+ * (`DIALECTS["openai-chat"].flags`). Relays and translations both end here, so that a flag means
+ * the same for both. What a flag withdraws has been refused before; what is left is written in
+ * another form, or left out and recorded.
+ */
+export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
+  const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
+  if (flags.length === 0) return changes;
+  leaveOut(body, flags, changes);
+  rename(body, flags, changes);
+  fitReasoning(body, flags, changes);
+  fitTools(body, flags, changes);
+  fitMessages(body, flags, changes);
+  const isShort = flags.includes("short_call_ids");
+  if (isShort) shortenCallIds(body, changes);
+  if (isShort || flags.includes("no_user_after_tool")) partUsersFromTools(body, changes);
+  return changes;
+}
+
+/** Tools and the choice among them. */
+function fitTools(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  if (flags.includes("no_tool_strict")) dropStrictness(body, changes);
+  if (flags.includes("no_allowed_tools")) filterAllowed(body, changes);
+  if (flags.includes("no_tool_choice")) dropChoice(body, changes);
+}
+
+/** Functions that are not strict say so by saying nothing. */
+function dropStrictness(body: EditableBody, changes: Changes): void {
+  const { tools } = body;
+  if (!Array.isArray(tools)) return;
+  body["tools"] = tools.map((tool: JsonValue) => {
+    const definition = isJsonObject(tool) ? tool["function"] : null;
+    // A function that insists was refused by name; should one get here, the provider has to refuse
+    // it.
+    if (!isJsonObject(tool) || !isJsonObject(definition) || definition["strict"] === true)
+      return tool;
+    const fitted = without(definition, "strict");
+    if (fitted === definition) return tool;
+    changes.edits |= MEMBER_REWRITTEN;
+    return { ...tool, function: fitted };
+  });
+}
+
+/** A choice among some of the tools, as a request that has no others. */
+function filterAllowed(body: EditableBody, changes: Changes): void {
+  const { tools, tool_choice: choice } = body;
+  const allowed = choice === undefined || choice === null ? null : readToolChoice(choice);
+  if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
+  const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
+  // A choice of tools that are not there is for the provider to judge.
+  if (filtered.length < new Set(allowed.names).size) return;
+  body["tools"] = filtered;
+  body["tool_choice"] = allowed.required ? "required" : "auto";
+  changes.dropped.add("allowed_tools_filtered");
+}
+
+/**
+ * `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left
+ * stays, for the provider to refuse.
+ */
+function dropChoice(body: EditableBody, changes: Changes): void {
+  const choice = body["tool_choice"];
+  if (choice === "none") {
+    if (body["tools"] !== undefined) changes.dropped.add("tools_withheld");
+    delete body["tools"];
+    delete body["parallel_tool_calls"];
+  }
+  if (choice === null || choice === "auto" || choice === "none") {
+    delete body["tool_choice"];
+    changes.edits |= MEMBER_REWRITTEN;
+  }
+}
+
+/**
+ * A finished body of this protocol that is still ours to change; the objects inside it are not, so
+ * they are copied.
+ */
+export type EditableBody = Record<string, JsonValue | undefined>;
+
+/** What a provider's flags changed. */
+export interface Changes {
+  /** Registered names of top-level members that were taken out. */
+  readonly stripped: string[];
+  readonly dropped: Set<DroppedField>;
+  edits: EditSet;
+}
+
+const USAGE_REQUESTED = editSet("usage_requested");
+export const MEMBER_REWRITTEN = editSet("member_rewritten");
+
+/** An object without one of its members; the same object where it does not have it. */
+function without(object: JsonObject, name: string): JsonObject {
+  if (object[name] === undefined) return object;
+  const { [name]: _, ...rest } = object;
+  return rest;
+}
+
+interface LeftOut {
+  readonly flag: string;
+  readonly members: readonly string[];
+  /**
+   * The dropped field to record where a member had a value; `null` where only values without effect
+   * get here: all others are features that the flag withdraws.
+   */
+  readonly dropped: DroppedField | null;
+}
+
+/** Members that providers refuse whatever their value. */
+const LEFT_OUT: readonly LeftOut[] = [
+  { flag: "no_parallel_tool_calls_field", members: ["parallel_tool_calls"], dropped: null },
+  { flag: "no_seed", members: ["seed"], dropped: null },
+  { flag: "no_logit_bias", members: ["logit_bias"], dropped: null },
+  { flag: "no_logprobs", members: ["logprobs", "top_logprobs"], dropped: null },
+  { flag: "no_penalties", members: ["frequency_penalty", "presence_penalty"], dropped: null },
+  { flag: "no_verbosity", members: ["verbosity"], dropped: null },
+  { flag: "no_service_tier", members: ["service_tier"], dropped: "service_tier_changed" },
+  {
+    flag: "no_prompt_cache_fields",
+    members: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
+    dropped: "cache_hint_dropped",
+  },
+];
+
+export function leaveOut(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  for (const { flag, members, dropped } of LEFT_OUT) {
+    if (!flags.includes(flag)) continue;
+    for (const name of members) {
+      const value = body[name];
+      if (value === undefined) continue;
+      delete body[name];
+      changes.stripped.push(name);
+      if (dropped !== null && value !== null) changes.dropped.add(dropped);
+    }
+  }
+}
+
+/** Members under the names that the provider knows; the values stay, so nothing is lost. */
+function rename(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  if (flags.includes("max_tokens_field"))
+    renameLimit(body, "max_completion_tokens", "max_tokens", changes);
+  if (flags.includes("max_completion_tokens_field"))
+    renameLimit(body, "max_tokens", "max_completion_tokens", changes);
+  if (
+    flags.includes("random_seed_field") &&
+    body["seed"] !== undefined &&
+    body["random_seed"] === undefined
+  ) {
+    body["random_seed"] = body["seed"];
+    delete body["seed"];
+    changes.edits |= MEMBER_REWRITTEN;
+  }
+}
+
+/** A caller that sets both means the lower one: neither may be exceeded. */
+function renameLimit(body: EditableBody, from: string, to: string, changes: Changes): void {
+  const value = body[from];
+  if (value === undefined) return;
+  delete body[from];
+  changes.edits |= MEMBER_REWRITTEN;
+  const other = body[to];
+  if (typeof other === "number" && typeof value === "number") body[to] = Math.min(value, other);
+  else if (typeof other !== "number") body[to] = value;
+}
+
+/**
+ * Has the counts of a stream sent, or takes the options out where the provider refuses them. Says
+ * what the caller had not requested.
+ */
+export function requestUsage(
+  body: EditableBody,
+  { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,
+  flags: readonly string[],
+  stripped: string[],
+): EditSet {
+  if (flags.includes("no_stream_options")) {
+    takeOut(body, "stream_options", stripped);
+    return NO_EDITS;
+  }
+  if (!shape.stream) return NO_EDITS;
+  body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+  return includeUsage ? NO_EDITS : USAGE_REQUESTED;
+}
+
+/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
+export function takeOut(body: EditableBody, name: string, stripped: string[]): void {
+  if (!Object.hasOwn(body, name)) return;
+  delete body[name];
+  stripped.push(name);
+}

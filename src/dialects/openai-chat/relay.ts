@@ -1,0 +1,486 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { NO_EDITS, SIGNATURES_MARKED, editSet, type EditSet } from "../../canon/generate/edit.ts";
+import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure, finishReason } from "../answer-ends.ts";
+import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
+import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json.ts";
+import {
+  MISSING_FINISH_REASON,
+  choiceFailure,
+  failureIn,
+  holdsAnswer,
+  readUsage,
+} from "./ending.ts";
+import { renderOpenAiStreamFailure } from "./family.ts";
+import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut, type EditableBody } from "./flags.ts";
+import { tagAnswer, untagMessage } from "./reasoning.ts";
+import { formatFinishReason } from "./render.ts";
+import { CHAT_FIELDS } from "./request-facts.ts";
+import { RelayedStream, charactersIn, editedBody, outputCharacters } from "../relay.ts";
+import { formatSseEvent } from "../sse.ts";
+
+const STORE_FALSE_SENT = editSet("store_false_sent");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+const SIGNATURES_RESTORED = editSet("signatures_restored");
+
+/**
+ * The caller's body as the provider gets it: another model name, `store: false`, usage requested on
+ * streams, our own and the identity members taken out, and what policies oblige us to. Everything
+ * else travels as it came, members of nested objects included.
+ */
+export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
+  const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
+  if (mode === "forward" && request.dropped?.includes("effort_member_renamed") === true) {
+    // A route that forwards vendors' members sends the effort where the caller wrote it.
+    body["reasoning"] = { effort: body["reasoning_effort"] };
+    delete body["reasoning_effort"];
+  }
+  if (request.shape.signatureFamilies.length > 0) {
+    body["messages"] = untagged(request.body["messages"]);
+    made |= SIGNATURES_RESTORED;
+  }
+  if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens))
+    made |= OUTPUT_LIMIT_SET;
+  // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
+  if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
+  else {
+    if (body["store"] !== false) made |= STORE_FALSE_SENT;
+    body["store"] = false;
+  }
+  made |= requestUsage(body, request, provider.flags, stripped);
+  made |= fitRelayed(body, stripped);
+  const changes = applyFlags(body, provider.flags);
+  return {
+    body,
+    stripped: [...stripped, ...changes.stripped],
+    edits: made | changes.edits,
+    headers: [],
+    dropped: [...changes.dropped].toSorted(),
+  };
+};
+
+/**
+ * Fits what every provider of the protocol refuses and what means the same in another form: two
+ * output limits, an empty list of tools, an empty list of parts. The rest goes on as the caller
+ * wrote it.
+ */
+function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
+  let made = NO_EDITS;
+  const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
+  if (typeof old === "number" && typeof limit === "number") {
+    // A caller that sets both means the lower one.
+    body["max_completion_tokens"] = Math.min(old, limit);
+    delete body["max_tokens"];
+    made |= MEMBER_REWRITTEN;
+  }
+  if (Array.isArray(tools) && tools.length === 0) {
+    takeOut(body, "tools", stripped);
+    // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
+    if (body["tool_choice"] === "auto" || body["tool_choice"] === "none")
+      takeOut(body, "tool_choice", stripped);
+    takeOut(body, "parallel_tool_calls", stripped);
+  }
+  if (Array.isArray(messages) && messages.some(isWithoutParts)) {
+    body["messages"] = messages.map((message: JsonValue) =>
+      isJsonObject(message) && isWithoutParts(message) ? { ...message, content: "" } : message,
+    );
+    made |= MEMBER_REWRITTEN;
+  }
+  return made;
+}
+
+function isWithoutParts(message: JsonValue): boolean {
+  if (!isJsonObject(message) || message["role"] === "assistant") return false;
+  return Array.isArray(message["content"]) && message["content"].length === 0;
+}
+
+/**
+ * Messages with signatures as their provider knows them; the decision has made sure that it is the
+ * one that gets them.
+ */
+function untagged(messages: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message: JsonValue) =>
+    isJsonObject(message) ? untagMessage(message) : message,
+  );
+}
+
+/**
+ * The member that is used now, and the one that it replaced. Providers refuse a request that sets
+ * both.
+ */
+const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
+
+/**
+ * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
+ * that the caller names. Says whether it changed.
+ */
+function capOutput(body: Record<string, JsonValue | undefined>, limit: number): boolean {
+  let limited = false;
+  let changed = false;
+  for (const name of LIMIT_FIELDS) {
+    const requested = body[name];
+    if (typeof requested !== "number") continue;
+    body[name] = Math.min(requested, limit);
+    limited = true;
+    changed ||= requested > limit;
+  }
+  if (limited) return changed;
+  body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
+  return true;
+}
+
+const DONE = formatSseEvent("[DONE]");
+
+/**
+ * Members of a delta in which providers say something. Others describe the model or the transport.
+ */
+const SAID: ReadonlySet<string> = new Set([
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
+  "executed_tools",
+  "annotations",
+]);
+
+/**
+ * Members with sound or pictures in base64. They are output, but their characters say nothing about
+ * tokens.
+ */
+const MEDIA = ["audio", "images"] as const;
+
+/** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
+const REASONING: ReadonlySet<string> = new Set([
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+]);
+
+/** Where legacy completions have their text. */
+const COMPLETION = ["text"] as const;
+
+/**
+ * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A
+ * recorded provider (Snowflake) never gives a reason: it leaves the member out, or empty, and
+ * closes the answer. Output that follows a reason makes it doubtful until another one comes, or
+ * `[DONE]`.
+ */
+type ChoiceEnd = "finished" | "resumed" | "goes_on" | "unsaid";
+
+function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
+  if (value === null || value === "null") return "goes_on";
+  return finishReason(value) === null ? "unsaid" : "finished";
+}
+
+/**
+ * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer
+ * that goes to the client as it came. A choice that was requested and never came has no finish
+ * reason either. Streams and whole answers have this one rule.
+ */
+function closingFailure(
+  ends: readonly ChoiceEnd[],
+  expectedChoices: number,
+): UpstreamFailure | null {
+  return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
+}
+
+/**
+ * The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it
+ * is not recorded as completed.
+ */
+function closingReason(
+  finish: FinishReason | null,
+  ends: readonly ChoiceEnd[],
+): FinishReason | null {
+  return ends.includes("unsaid") ? "other" : finish;
+}
+
+/**
+ * Observes a relayed chat completions stream (docs/protocols.md#chat-completions). Whole events go
+ * through unchanged. The stream has succeeded when every choice had its finish reason, or a
+ * provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end
+ * without either is a failure.
+ */
+class RelayedChatStream extends RelayedStream {
+  readonly #requestId: string;
+  readonly #signatureFamily: string | null;
+  readonly #expectedChoices: number;
+  /**
+   * We requested usage that the caller did not: the chunk that holds nothing else is ours to keep,
+   * and so is `usage: null` in all others.
+   */
+  readonly #hideUsage: boolean;
+  /** Choice index → what is known of its end. */
+  readonly #choices = new Map<number, ChoiceEnd>();
+  override usage: TokenUsage | null = null;
+
+  constructor({ request, requestId, signatureFamily }: AnswerContext, expectedChoices: number) {
+    super();
+    this.#requestId = requestId;
+    this.#signatureFamily = signatureFamily;
+    this.#expectedChoices = expectedChoices;
+    this.#hideUsage = !request.includeUsage;
+  }
+
+  protected override close(events: Uint8Array[]): void {
+    if (!this.#isWhole()) this.refuse("truncated");
+    if (this.failure === null && !this.done) events.push(DONE);
+  }
+
+  override fail(error: ServiceError): Uint8Array {
+    return renderOpenAiStreamFailure(error, this.#requestId);
+  }
+
+  #isWhole(): boolean {
+    if (this.done) return true;
+    return (
+      this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished")
+    );
+  }
+
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    event: string | null,
+    events: Uint8Array[],
+  ): void {
+    if (data === "[DONE]") {
+      this.#end();
+      if (this.done) events.push(bytes);
+      return;
+    }
+    const chunk = parseJsonText(data);
+    if (!isJsonObject(chunk)) this.refuse("malformed");
+    else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
+  }
+
+  /**
+   * The event itself where nothing has to change; else printed again, with every number as the
+   * provider printed it.
+   */
+  #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
+    const { edits } = clientAnswer(chunk, this.#signatureFamily);
+    const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
+    if (edits === NO_EDITS) return shown === data ? bytes : formatSseEvent(shown, event);
+    this.edits |= edits;
+    const exact = parseExactJsonText(shown);
+    const { answer } = clientAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
+    return formatSseEvent(JSON.stringify(answer), event);
+  }
+
+  /** Reads one chunk; says whether it is relayed. */
+  #take(event: string | null, chunk: JsonObject): boolean {
+    this.failure = failureIn(chunk, event);
+    if (this.failure !== null) return false;
+    const usage = readUsage(chunk);
+    if (usage !== null) this.usage = usage;
+    const choices = this.#readChoices(chunk);
+    if (this.failure !== null) return false;
+    this.#takeOutput(chunk["choices"]);
+    this.hasOutput ||= this.finish !== null;
+    return !(this.#hideUsage && usage !== null && choices === 0);
+  }
+
+  #takeOutput(choices: JsonValue | undefined): void {
+    if (!Array.isArray(choices)) return;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
+      // Some providers send the message so far, beside the delta or instead of it.
+      this.hasOutput ||=
+        this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
+    }
+  }
+
+  get #ends(): readonly ChoiceEnd[] {
+    return [...this.#choices.values()];
+  }
+
+  /** The provider has said `[DONE]`. */
+  #end(): void {
+    // An end without a beginning: there is no choice that could have been finished.
+    this.failure =
+      this.#choices.size === 0
+        ? answerFailure("truncated")
+        : closingFailure(this.#ends, this.#expectedChoices);
+    if (this.failure !== null) return;
+    this.finish = closingReason(this.finish, this.#ends);
+    this.done = true;
+    this.hasOutput = true;
+  }
+
+  #readChoices(chunk: JsonObject): number {
+    const choices = chunk["choices"];
+    if (!Array.isArray(choices)) return 0;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      const index = typeof choice["index"] === "number" ? choice["index"] : 0;
+      const reason = choice["finish_reason"];
+      const known = this.#choices.get(index);
+      this.failure ??= choiceFailure(choice);
+      this.finish = finishReason(reason) ?? this.finish;
+      // What follows a reason does not take it back; a member that was `null` once means what the
+      // protocol says.
+      const end = choiceEnd(reason);
+      if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
+        this.#choices.set(index, end);
+      else if (known === "finished" && holdsAnswer(choice)) this.#choices.set(index, "resumed");
+    }
+    return choices.length;
+  }
+}
+
+const NULL_USAGE = ',"usage":null}';
+
+/**
+ * A chunk's text without `usage: null`: clients that check the shape refuse a member that only
+ * comes where it was requested.
+ */
+function withoutNullUsage(data: string): string {
+  if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
+  const exact = parseExactJsonText(data);
+  if (!isJsonObject(exact)) return data;
+  const { usage: _, ...rest } = exact;
+  return JSON.stringify(rest);
+}
+
+/** @param message a delta, or a message. */
+function charactersOf(message: JsonValue | undefined): number {
+  if (!isJsonObject(message)) return 0;
+  let said = 0;
+  let reasoning = 0;
+  // A delta has one or two members, and there are nine that could be looked for.
+  for (const name in message) {
+    if (SAID.has(name)) said += charactersIn(message[name]);
+    else if (REASONING.has(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
+  }
+  return said + reasoning;
+}
+
+function hasOutput(message: JsonValue | undefined): boolean {
+  return charactersOf(message) > 0 || hasMedia(message);
+}
+
+function hasMedia(delta: JsonValue | undefined): boolean {
+  return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
+}
+
+/**
+ * @param expectedChoices how many answers the request requires; each must end before the stream is
+ * whole.
+ */
+export function observeChatStream(
+  context: AnswerContext,
+  expectedChoices = requestedChoices(context),
+): AnswerStream {
+  return new RelayedChatStream(context, expectedChoices);
+}
+
+function requestedChoices({ request }: AnswerContext): number {
+  const { n } = request.body;
+  return typeof n === "number" ? n : 1;
+}
+
+/**
+ * Judges a whole answer: a JSON object with every choice that was requested, none of which goes on.
+ */
+export function readChatAnswer(
+  bytes: Uint8Array,
+  context: AnswerContext,
+  expectedChoices = requestedChoices(context),
+): WholeAnswer {
+  const { signatureFamily } = context;
+  const answer = parseAnswerBytes(bytes);
+  const ending = judge(answer, expectedChoices);
+  const edits = isJsonObject(answer) ? clientAnswer(answer, signatureFamily).edits : NO_EDITS;
+  const exact = edits === NO_EDITS ? null : parseJsonBytes(bytes);
+  if (!isJsonObject(exact)) return { ending, bytes };
+  const printed = JSON.stringify(clientAnswer(exact, signatureFamily).answer);
+  return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(printed) };
+}
+
+/** Values of `finish_reason` that official clients know. */
+const OWN_REASONS: ReadonlySet<JsonValue | undefined> = new Set<JsonValue>([
+  "stop",
+  "length",
+  "tool_calls",
+  "function_call",
+  "content_filter",
+]);
+
+/**
+ * An answer or a chunk as the client gets it: signatures with the tag of their family, and known
+ * finish reasons with the protocol's own value.
+ */
+function clientAnswer(
+  answer: JsonObject,
+  family: string | null,
+): { readonly answer: JsonObject; readonly edits: EditSet } {
+  const tagged = tagAnswer(answer, family);
+  const edits = tagged === answer ? NO_EDITS : SIGNATURES_MARKED;
+  const { choices } = tagged;
+  if (!Array.isArray(choices) || !choices.some(hasForeignReason)) return { answer: tagged, edits };
+  const mapped = choices.map((choice: JsonValue) =>
+    hasForeignReason(choice)
+      ? { ...choice, finish_reason: ownReason(choice["finish_reason"]) }
+      : choice,
+  );
+  return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
+}
+
+function hasForeignReason(choice: JsonValue): choice is JsonObject {
+  const value = isJsonObject(choice) ? choice["finish_reason"] : null;
+  return (
+    typeof value === "string" &&
+    value !== "" &&
+    !OWN_REASONS.has(value) &&
+    finishReason(value) !== "other"
+  );
+}
+
+function ownReason(value: JsonValue | undefined): string | null {
+  const reason = finishReason(value);
+  return reason === null ? null : formatFinishReason(reason);
+}
+
+const FINISH_MAPPED = editSet("finish_reason_mapped");
+
+function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
+  if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
+  const usage = readUsage(answer);
+  const reported = failureIn(answer);
+  if (reported !== null) return failed(reported, usage);
+  const choices = answer["choices"];
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
+    return failed(answerFailure("malformed"), usage);
+  }
+  const reasons = choices.map(({ finish_reason: reason }) => reason);
+  const ends = reasons.map(choiceEnd);
+  const failure =
+    choices.map(choiceFailure).find((found) => found !== null) ??
+    closingFailure(ends, expectedChoices);
+  if (failure !== null) return failed(failure, usage);
+  return {
+    failure: null,
+    finish: closingReason(finishReason(reasons[0]), ends),
+    usage,
+    dropped: [],
+  };
+}
+
+/** Whether a choice says something: a message, the text of a completion, or why there is none. */
+function isAnswer(choice: JsonValue): choice is JsonObject {
+  return (
+    isJsonObject(choice) &&
+    ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name))
+  );
+}
+
+function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {
+  return { failure, finish: null, usage, dropped: [] };
+}

@@ -1,0 +1,556 @@
+import type { ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
+import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
+import type { TokenUsage } from "../../canon/generate/event.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { answerFailure } from "../answer-ends.ts";
+import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
+import {
+  mergeUsage,
+  parseAnswerBytes,
+  parseExactJsonText,
+  parseJsonBytes,
+  parseJsonText,
+} from "../json.ts";
+import { readErrorFrame } from "../openai-chat/ending.ts";
+import { reasoningPart } from "./items.ts";
+import {
+  readUsage,
+  saidIn,
+  terminalOf,
+  terminalStatus,
+  wholeTerminal,
+  type Said,
+} from "./read-answer.ts";
+import {
+  ENCRYPTED_REASONING,
+  MINIMUM_OUTPUT_TOKENS,
+  RESPONSES_FIELDS,
+  requestedFormat,
+} from "./request-facts.ts";
+import {
+  DONE,
+  EventPositions,
+  failedObject,
+  failureObject,
+  fillEvent,
+  fillItem,
+  fillResource,
+  isFullEvent,
+  isFullResource,
+  printErrorEvent,
+  printFailed,
+} from "./resource.ts";
+import { readSealedReasoning, tagEvent, tagResource } from "./sealed-reasoning.ts";
+import { RelayedStream, editedBody, outputCharacters } from "../relay.ts";
+import { formatSseEvent } from "../sse.ts";
+
+const STORE_FALSE_SENT = editSet("store_false_sent");
+const MEMBER_REWRITTEN = editSet("member_rewritten");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
+const SIGNATURES_RESTORED = editSet("signatures_restored");
+
+/**
+ * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps
+ * answers by default, docs/protocols.md#stored-state), without our own and the identity members,
+ * `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything
+ * else is unchanged, members of nested objects included.
+ */
+export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
+  const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
+  const { body, stripped } = edited;
+  let made = edited.edits;
+  if (body["store"] !== false) made |= STORE_FALSE_SENT;
+  body["store"] = false;
+  const found = requestedFormat(request.body);
+  if (found !== null && "format" in found && found.path === "response_format") {
+    const { text } = request.body;
+    body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };
+    made |= MEMBER_REWRITTEN;
+  }
+  if (provider.flags.includes("no_include")) leaveOutSealing(body, stripped);
+  else if (
+    request.body["store"] !== false &&
+    endpoint.capabilities.includes("reasoning") &&
+    askForSealing(body)
+  )
+    made |= ENCRYPTED_REASONING_REQUESTED;
+  const { input } = body;
+  body["input"] = withBareSignatures(input);
+  if (body["input"] !== input) made |= SIGNATURES_RESTORED;
+  const limit = edits.maxOutputTokens;
+  if (limit !== null) {
+    const requested = body["max_output_tokens"];
+    const wanted = typeof requested === "number" ? Math.min(requested, limit) : limit;
+    body["max_output_tokens"] = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
+    if (body["max_output_tokens"] !== requested) made |= OUTPUT_LIMIT_SET;
+  }
+  return { body, stripped, edits: made, headers: [] };
+};
+
+/**
+ * Requests encrypted reasoning where the caller has not turned storing off itself: a client that
+ * replays reasoning by its id would be answered 404.
+ * @returns whether the caller had not requested it. A model that does not reason refuses the
+ * option.
+ */
+function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
+  const { include } = body;
+  const wishes: readonly JsonValue[] = Array.isArray(include) ? include : [];
+  if (wishes.includes(ENCRYPTED_REASONING)) return false;
+  body["include"] = [...wishes, ENCRYPTED_REASONING];
+  return true;
+}
+
+/** Takes out the wish for encrypted reasoning; the other wishes of the list stay. */
+function leaveOutSealing(body: Record<string, JsonValue | undefined>, stripped: string[]): void {
+  const { include } = body;
+  if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
+  const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);
+  if (rest.length === 0) delete body["include"];
+  else body["include"] = rest;
+  stripped.push("include");
+}
+
+/**
+ * Our tag says who can read a signature; the provider knows only the signature. The list is copied
+ * only where there is a tag.
+ */
+function withBareSignatures(input: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(input)) return input;
+  let copy: JsonValue[] | null = null;
+  for (const [index, item] of input.entries()) {
+    if (!isJsonObject(item)) continue;
+    const bare = withBareSignature(item);
+    if (bare !== item) (copy ??= [...input])[index] = bare;
+  }
+  return copy ?? input;
+}
+
+function withBareSignature(item: JsonObject): JsonObject {
+  const text = item["encrypted_content"];
+  if (typeof text !== "string") return item;
+  const { signature, text: sealed } = readSealedReasoning(text);
+  if (signature === text) return item;
+  const bare = { ...item, encrypted_content: signature };
+  return sealed === "" || Array.isArray(item["content"])
+    ? bare
+    : { ...bare, content: [reasoningPart(sealed)] };
+}
+
+/** Events that say that an answer is being made, and nothing of it. */
+const PRELUDE: ReadonlySet<string> = new Set([
+  "response.created",
+  "response.queued",
+  "response.in_progress",
+]);
+const TERMINALS: ReadonlySet<string> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+]);
+
+/** Members of an event in which something is said, beside its item. */
+const SAID = [
+  "delta",
+  "text",
+  "refusal",
+  "arguments",
+  "input",
+  "code",
+  "command",
+  "diff",
+  "output",
+  "part",
+  "annotation",
+  "partial_image_b64",
+] as const;
+
+/** The same for an item that begins. Reasoning begins with a seal that says nothing yet. */
+const SAID_AT_FIRST = [
+  "content",
+  "summary",
+  "name",
+  "arguments",
+  "input",
+  "code",
+  "action",
+  "operation",
+  "queries",
+  "results",
+  "result",
+  "output",
+  "outputs",
+  "tools",
+] as const;
+
+/** The same for an item that is done. */
+const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
+
+/**
+ * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for
+ * byte, except resources, items and texts that lack members which the surface promises, and
+ * encrypted reasoning, which gets the tag of its family. The stream has succeeded when its terminal
+ * event has come; `[DONE]` follows in any case, because clients of Open Responses wait for it and
+ * OpenAI does not send it.
+ */
+class ResponsesStreamObserver extends RelayedStream {
+  readonly #context: AnswerContext;
+  readonly #output = new PartialOutput();
+  readonly #positions = new EventPositions();
+  /** An event of the answer has been given: what ends it must be one too. */
+  #begun = false;
+  /** The resource of the last lifecycle event. */
+  #response: JsonObject | null = null;
+  #nextSequence = 0;
+  #lastData = "";
+  override usage: TokenUsage | null = null;
+  override edits = REQUEST_ID_ADDED;
+
+  constructor(context: AnswerContext) {
+    super();
+    this.#context = context;
+  }
+
+  protected override close(events: Uint8Array[]): void {
+    if (!this.done) this.refuse("truncated");
+    if (this.failure === null) events.push(DONE);
+  }
+
+  override fail(error: ServiceError): Uint8Array {
+    const { requestId } = this.#context;
+    if (!this.#begun || this.#response === null) return printErrorEvent(error, requestId);
+    const response = {
+      ...fillResource(this.#response, this.#context),
+      status: "failed",
+      completed_at: null,
+      incomplete_details: null,
+      error: failureObject(error, requestId),
+      output: this.#output.items().map(fillItem),
+    };
+    return printFailed(response, this.#nextSequence);
+  }
+
+  protected override relay(
+    bytes: Uint8Array,
+    data: string,
+    event: string | null,
+    events: Uint8Array[],
+  ): void {
+    // The end of the transport before the end of the answer.
+    if (data === "[DONE]") return this.refuse("truncated");
+    const value = parseJsonText(data);
+    if (!isJsonObject(value)) return this.refuse("malformed");
+    const type = typeof value["type"] === "string" ? value["type"] : event;
+    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
+      this.failure = readErrorFrame(value["error"] ?? value);
+      return;
+    }
+    if (type === null) return this.refuse("malformed");
+    if (this.#isRepeated(value, data)) return;
+    const isPrelude = PRELUDE.has(type);
+    const missing = this.#missing(type, value);
+    if (!isPrelude && !TERMINALS.has(type)) {
+      const placed = missing === null ? value : { ...value, ...missing };
+      const tagged = tagEvent(placed, this.#context.signatureFamily);
+      this.#count(placed);
+      this.#output.take(type, tagged);
+      const characters = charactersOf(type, value);
+      this.hasOutput ||= characters > 0;
+      // What follows the pieces of a part or of an item repeats them.
+      if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
+      this.#begun = true;
+      events.push(
+        tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data, missing),
+      );
+      return;
+    }
+    const { response } = value;
+    if (!isJsonObject(response)) return this.refuse("malformed");
+    this.#takeResource(type, response, isPrelude);
+    // What ends the client's stream instead has its number.
+    if (this.failure !== null) return;
+    this.#count(value);
+    const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
+    const isWhole = missing === null && isFullResource(response) && !isTagged;
+    const isNamed = isPrelude || Object.hasOwn(response, "request_id");
+    const named = isWhole && !isNamed ? withRequestId(data, this.#context.requestId) : null;
+    if (named !== null) events.push(formatSseEvent(named, type));
+    else events.push(isWhole && isPrelude ? bytes : this.#printed(type, data, missing));
+    this.#begun = true;
+    this.done = !isPrelude;
+    this.hasOutput ||= this.done;
+  }
+
+  #takeResource(type: string, response: JsonObject, isPrelude: boolean): void {
+    const usage = readUsage(response["usage"]);
+    if (usage !== null) this.usage = mergeUsage(this.usage, usage);
+    this.#response = response;
+    if (isPrelude) return;
+    const terminal = terminalOf(terminalStatus(type, response), response, this.#output);
+    if (terminal.kind === "failure") this.failure = terminal.failure;
+    else this.finish = terminal.reason;
+  }
+
+  /**
+   * The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what
+   * the provider printed is printed again.
+   */
+  #printed(type: string, data: string, missing: JsonObject | null): Uint8Array {
+    const exact = parseExactJsonText(data);
+    const placed: JsonObject = { ...(isJsonObject(exact) ? exact : {}), ...missing };
+    const event = tagEvent(placed, this.#context.signatureFamily);
+    if (event !== placed) this.edits |= SIGNATURES_MARKED;
+    const { response } = event;
+    const isLifecycle = isJsonObject(response);
+    const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
+    if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
+    if (isFull && !TERMINALS.has(type)) return formatSseEvent(JSON.stringify(event), type);
+    const filled = isLifecycle
+      ? { ...event, response: fillResource(response, this.#context) }
+      : fillEvent(type, event);
+    return formatSseEvent(JSON.stringify(filled), type);
+  }
+
+  /** The positions that the event lacks; `null` where it has all. */
+  #missing(type: string, event: JsonObject): JsonObject | null {
+    const positions = this.#positions.missing(type, event);
+    if (typeof event["sequence_number"] === "number" || !type.startsWith("response."))
+      return positions;
+    return { sequence_number: this.#nextSequence, ...positions };
+  }
+
+  /** The number says which event it is: an identical repetition is not a second one. */
+  #isRepeated(event: JsonObject, data: string): boolean {
+    const isRepeated = typeof event["sequence_number"] === "number" && data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
+  }
+
+  #count(event: JsonObject): void {
+    const sequence = event["sequence_number"];
+    this.#nextSequence = typeof sequence === "number" ? sequence + 1 : this.#nextSequence + 1;
+  }
+}
+
+/**
+ * Characters of output in an event of an item. Events of other families (keep-alives, rate limits)
+ * are not part of an answer.
+ */
+function charactersOf(type: string, event: JsonObject): number {
+  if (!type.startsWith("response.")) return 0;
+  const inItem = type === "response.output_item.added" ? SAID_AT_FIRST : SAID_AT_LAST;
+  return outputCharacters(event, SAID) + outputCharacters(event["item"], inItem);
+}
+
+/** How the types of events end that hold a new piece of output. */
+const DELTA = ".delta";
+
+/** Pieces of sound in base64: output, but their characters say nothing about tokens. */
+const SOUND = "audio.delta";
+
+const MEMBERS_FILLED = editSet("answer_members_filled");
+const REQUEST_ID_ADDED = editSet("request_id_added");
+
+/** An event up to the first member of its response, behind the event's own scalars. */
+const HEAD = /^\s*\{(?:\s*"\w+"\s*:\s*(?:"[^"\\]*"|\d+|null)\s*,)*\s*"response"\s*:\s*\{/;
+
+function requestIdMember(requestId: string): string {
+  return `"request_id":"${requestId}",`;
+}
+
+/**
+ * The text of a terminal event with `request_id` in its response; `null` where it has to be printed
+ * as a whole.
+ */
+function withRequestId(data: string, requestId: string): string | null {
+  const begin = data.includes("\n") ? undefined : HEAD.exec(data)?.[0];
+  return begin === undefined ? null : begin + requestIdMember(requestId) + data.slice(begin.length);
+}
+
+/**
+ * A whole response, which has members, with `request_id` before them: nothing else of it is
+ * printed.
+ */
+function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
+  const member = new TextEncoder().encode(requestIdMember(requestId));
+  const begin = bytes.indexOf(0x7b) + 1;
+  const named = new Uint8Array(bytes.length + member.length);
+  named.set(bytes.subarray(0, begin));
+  named.set(member, begin);
+  named.set(bytes.subarray(begin), begin + member.length);
+  return named;
+}
+
+export function observeResponsesStream(context: AnswerContext): AnswerStream {
+  return new ResponsesStreamObserver(context);
+}
+
+/**
+ * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go
+ * on as they came, unless it lacks members that the surface promises, or has encrypted reasoning
+ * that needs the tag of its family. One that has failed goes on too, with what it has; only the
+ * provider's text about the failure does not.
+ */
+export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
+  const response = parseAnswerBytes(bytes);
+  if (!isJsonObject(response)) return failed(answerFailure("malformed"), null);
+  const usage = readUsage(response["usage"]);
+  const { error, output, status } = response;
+  if (isJsonObject(error) && status === undefined) return failed(readErrorFrame(error), usage);
+  const terminal = wholeTerminal(response, saidIn(output));
+  if (terminal.kind === "failure" && terminal.failure.final !== true)
+    return failed(terminal.failure, usage);
+  const { signatureFamily } = context;
+  const isFailed = terminal.kind === "failure";
+  const isFull = !isFailed && isFullResource(response);
+  const end = isFailed
+    ? { failure: terminal.failure, finish: null }
+    : { failure: null, finish: terminal.reason };
+  const ending = { ...end, usage, dropped: [] };
+  const isNamed = Object.hasOwn(response, "request_id");
+  if (isFull && !isNamed && tagResource(response, signatureFamily) === response) {
+    return {
+      ending: { ...ending, edits: REQUEST_ID_ADDED },
+      bytes: namedResponse(bytes, context.requestId),
+    };
+  }
+  // Read again, exactly: what the provider printed is printed again.
+  const exact = parseJsonBytes(bytes);
+  const tagged = tagResource(isJsonObject(exact) ? exact : response, signatureFamily);
+  const filled = fillResource(tagged, context);
+  const printed = isFailed ? { ...filled, error: failedObject(error, context.requestId) } : filled;
+  const edits =
+    REQUEST_ID_ADDED |
+    (isFull ? NO_EDITS : MEMBERS_FILLED) |
+    (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
+  return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
+}
+
+function failed(failure: UpstreamFailure, usage: TokenUsage | null): WholeAnswer {
+  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: new Uint8Array(0) };
+}
+
+interface PartialItem {
+  item: JsonObject;
+  done: boolean;
+  /** Content index → the part so far. */
+  readonly parts: Map<number, PartialPart>;
+  /** Summary index → its text so far. */
+  readonly summaries: Map<number, string>;
+  /** Arguments or input of a call so far. */
+  call: string;
+}
+
+interface PartialPart {
+  readonly type: "output_text" | "refusal" | "reasoning_text";
+  text: string;
+}
+
+/** Events that add to a content part, and its kind. */
+const PART_DELTAS: ReadonlyMap<string, PartialPart["type"]> = new Map<string, PartialPart["type"]>([
+  ["response.output_text.delta", "output_text"],
+  ["response.refusal.delta", "refusal"],
+  ["response.reasoning_text.delta", "reasoning_text"],
+  ["response.reasoning.delta", "reasoning_text"],
+]);
+
+/**
+ * What a relayed stream has said so far, so that a stream that breaks can end with it
+ * (`response.failed` keeps partial items).
+ */
+class PartialOutput implements Said {
+  readonly #items = new Map<number, PartialItem>();
+  calls = false;
+  refusal = false;
+
+  /**
+   * Takes one event of the stream. Events of items that were not added, and of unknown kinds,
+   * change nothing.
+   */
+  take(type: string, event: JsonObject): void {
+    const index = event["output_index"];
+    if (typeof index !== "number") return;
+    if (type === "response.output_item.added" || type === "response.output_item.done") {
+      const { item } = event;
+      if (isJsonObject(item)) this.#putAt(index, item, type === "response.output_item.done");
+      return;
+    }
+    const partial = this.#items.get(index);
+    const { delta } = event;
+    if (partial === undefined || typeof delta !== "string") return;
+    const kind = PART_DELTAS.get(type);
+    if (kind !== undefined)
+      return this.#extend(partial, kind, indexOf(event["content_index"]), delta);
+    if (type === "response.reasoning_summary_text.delta") {
+      const summary = indexOf(event["summary_index"]);
+      partial.summaries.set(summary, (partial.summaries.get(summary) ?? "") + delta);
+    } else if (
+      type === "response.function_call_arguments.delta" ||
+      type === "response.custom_tool_call_input.delta"
+    ) {
+      partial.call += delta;
+    }
+  }
+
+  /** The items in their order; those that were not done are marked as incomplete. */
+  items(): readonly JsonObject[] {
+    const entries = [...this.#items].toSorted(([left], [right]) => left - right);
+    return entries.map(([, partial]) => (partial.done ? partial.item : cut(partial)));
+  }
+
+  #putAt(index: number, item: JsonObject, done: boolean): void {
+    const { type, content } = item;
+    if (type === "function_call" || type === "custom_tool_call") this.calls = true;
+    if (
+      Array.isArray(content) &&
+      content.some((part) => isJsonObject(part) && part["type"] === "refusal")
+    ) {
+      this.refusal = true;
+    }
+    const known = this.#items.get(index);
+    if (known === undefined) {
+      this.#items.set(index, { item, done, parts: new Map(), summaries: new Map(), call: "" });
+    } else {
+      known.item = item;
+      known.done = done;
+    }
+  }
+
+  #extend(partial: PartialItem, type: PartialPart["type"], index: number, text: string): void {
+    if (type === "refusal") this.refusal = true;
+    const part = partial.parts.get(index);
+    if (part === undefined) partial.parts.set(index, { type, text });
+    else part.text += text;
+  }
+}
+
+function indexOf(value: JsonValue | undefined): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function cut({ item, parts, summaries, call }: PartialItem): JsonObject {
+  const { type } = item;
+  const texts = [...parts]
+    .toSorted(([left], [right]) => left - right)
+    .map(([, part]) => printedPart(part));
+  const status = { status: "incomplete" };
+  if (type === "function_call") return { ...item, ...status, arguments: call };
+  if (type === "custom_tool_call") return { ...item, ...status, input: call };
+  if (type === "reasoning") {
+    const summary = [...summaries].toSorted(([left], [right]) => left - right);
+    return {
+      ...item,
+      ...status,
+      summary: summary.map(([, text]) => ({ type: "summary_text", text })),
+      ...(texts.length === 0 ? {} : { content: texts }),
+    };
+  }
+  return type === "message" ? { ...item, ...status, content: texts } : { ...item, ...status };
+}
+
+function printedPart({ type, text }: PartialPart): JsonObject {
+  if (type === "output_text") return { type, text, annotations: [], logprobs: [] };
+  return type === "refusal" ? { type, refusal: text } : { type, text };
+}

@@ -1,0 +1,209 @@
+import type { Capability } from "../../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import type { Kinds, TypeNeeds } from "../kinds.ts";
+import type { FieldRegistry } from "../request-reading.ts";
+
+/**
+ * Every known top-level member of a responses request
+ * (docs/protocols.md#classes-of-request-members), those of coding agents included.
+ */
+export const RESPONSES_FIELDS: FieldRegistry = {
+  model: { class: "core" },
+  input: { class: "core" },
+  instructions: { class: "core", uses: "conversation" },
+  stream: { class: "core" },
+  stream_options: { class: "core" },
+  tools: { class: "core", uses: "conversation" },
+  tool_choice: { class: "core" },
+  parallel_tool_calls: { class: "core" },
+  max_tool_calls: { class: "core", uses: "native_responses" },
+  max_output_tokens: { class: "core" },
+  temperature: { class: "core", uses: "sampling" },
+  top_p: { class: "core", uses: "sampling" },
+  frequency_penalty: { class: "core" },
+  presence_penalty: { class: "core" },
+  top_logprobs: { class: "core" },
+  reasoning: { class: "core" },
+  text: { class: "core" },
+  include: { class: "core" },
+  truncation: { class: "core" },
+  moderation: { class: "core", uses: "native_responses" },
+  access_programs: { class: "core", uses: "native_responses" },
+  image: { class: "core", uses: "native_responses" },
+  service_tier: { class: "hint" },
+  prompt_cache_key: { class: "hint" },
+  prompt_cache_retention: { class: "hint" },
+  prompt_cache_options: { class: "hint" },
+  store: { class: "state" },
+  background: { class: "state" },
+  background_options: { class: "state" },
+  previous_response_id: { class: "state" },
+  conversation: { class: "state" },
+  prompt: { class: "state" },
+  context_management: { class: "state" },
+  metadata: { class: "identity" },
+  user: { class: "identity" },
+  safety_identifier: { class: "identity" },
+  client_metadata: { class: "identity" },
+  /** The chat protocol's spelling of `text.format`; sent as that. */
+  response_format: { class: "ours" },
+  provider: { class: "ours" },
+};
+
+/**
+ * Members of `reasoning`, `text` and a message that both protocols' sides of a translation
+ * understand.
+ */
+export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
+  "effort",
+  "summary",
+  "generate_summary",
+  "context",
+  "mode",
+]);
+export const TEXT_MEMBERS: ReadonlySet<string> = new Set(["format", "verbosity"]);
+export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_obfuscation"]);
+
+/** Values of `include` that every endpoint's answers can be made to carry. */
+export const ENCRYPTED_REASONING = "reasoning.encrypted_content";
+export const OUTPUT_LOGPROBS = "message.output_text.logprobs";
+
+/** The protocol refuses smaller limits. Tokens. */
+export const MINIMUM_OUTPUT_TOKENS = 16;
+
+/** Whose encrypted reasoning travels without a tag: that of the protocol's own provider. */
+export const NATIVE_FAMILY = "openai";
+
+/** Tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
+const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
+  function: "tools",
+  namespace: "tools",
+  tool_search: "tools",
+  custom: "custom_tools",
+  web_search: "web_search",
+  x_search: "web_search",
+  file_search: "file_search",
+  code_interpreter: "code_execution",
+  shell: "code_execution",
+  local_shell: "code_execution",
+  apply_patch: "code_execution",
+  programmatic_tool_calling: "code_execution",
+  computer: "computer_use",
+  mcp: "mcp",
+  image_generation: "image_output",
+};
+
+/** Kinds whose names get a version or a suffix, such as `web_search_preview_2025_03_11`. */
+const PREFIXES = ["web_search", "computer"] as const;
+
+function toolNeeds(type: string): Capability | null {
+  if (Object.hasOwn(TOOL_NEEDS, type)) return TOOL_NEEDS[type] ?? null;
+  const prefix = PREFIXES.find((one) => type.startsWith(`${one}_`));
+  return prefix === undefined ? null : (TOOL_NEEDS[prefix] ?? null);
+}
+
+/**
+ * Types that carry content and settings only: of parts, of actions and results of tools, of filters
+ * and of containers.
+ */
+const PLAIN = (
+  "message reasoning item_reference compaction compaction_trigger configuration_update " +
+  "input_text output_text text refusal reasoning_text summary_text allowed_tools " +
+  "click double_click drag keypress move screenshot scroll type wait computer_screenshot " +
+  "search open_page find_in_page url exec create_file update_file delete_file exit timeout logs image " +
+  "http_error mcp_protocol_error mcp_tool_execution_error " +
+  "and or eq ne gt gte lt lte in nin approximate auto local container_auto container_reference inline base64 " +
+  "skill_reference allowlist disabled direct grammar"
+).split(" ");
+
+/** Every known `type` of the protocol but those of tools (OpenAI's SDK, `responses.d.ts`). */
+export const RESPONSES_TYPES: TypeNeeds = {
+  ...Object.fromEntries(PLAIN.map((type) => [type, null])),
+  input_image: "image_input",
+  input_file: "file_input",
+  input_audio: "audio_input",
+  input_video: "video_input",
+  json_object: "json_object",
+  json_schema: "json_schema",
+  function_call: "tools",
+  function_call_output: "tools",
+  web_search_call: "web_search",
+  x_search_call: "web_search",
+  file_search_call: "file_search",
+  code_interpreter_call: "code_execution",
+  local_shell_call: "code_execution",
+  local_shell_call_output: "code_execution",
+  shell_call: "code_execution",
+  shell_call_output: "code_execution",
+  apply_patch_call: "code_execution",
+  apply_patch_call_output: "code_execution",
+  program: "code_execution",
+  program_output: "code_execution",
+  computer_call: "computer_use",
+  computer_call_output: "computer_use",
+  mcp_list_tools: "mcp",
+  mcp_call: "mcp",
+  mcp_approval_request: "mcp",
+  mcp_approval_response: "mcp",
+  image_generation_call: "image_output",
+  custom_tool_call: "custom_tools",
+  custom_tool_call_output: "custom_tools",
+  tool_search_call: "tools",
+  tool_search_output: "tools",
+  additional_tools: "tools",
+};
+
+export const RESPONSES_KINDS: Kinds = {
+  native: "native_responses",
+  toolNeeds,
+  types: RESPONSES_TYPES,
+  unknownTool: (_type, path) =>
+    invalidRequest(
+      "unknown_tool_type",
+      `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`,
+      path,
+    ),
+  unknownType: (path) =>
+    invalidRequest("unknown_item_type", `${path} is not a type that this router supports`, path),
+};
+
+/** The format that a body requests, in the spelling of `text.format`. */
+interface RequestedFormat {
+  readonly format: JsonObject;
+  /** Which member requests it. */
+  readonly path: "text.format" | "response_format";
+}
+
+/**
+ * `text.format`, or the alias `response_format` in its chat spelling (`json_schema` nested) or
+ * flat; `null` where neither stands: a bare `text: {}` requests nothing
+ * (docs/protocols.md#responses). Two that differ are a 400 that names the alias.
+ */
+export function requestedFormat(body: JsonObject): RequestedFormat | ServiceError | null {
+  const { text, response_format: alias } = body;
+  const own = isJsonObject(text) ? text["format"] : null;
+  if (!isJsonObject(alias)) return isJsonObject(own) ? { format: own, path: "text.format" } : null;
+  const format = flattened(alias);
+  if (!isJsonObject(own)) return { format, path: "response_format" };
+  if (canonicalJson(withoutNulls(own)) === canonicalJson(withoutNulls(format)))
+    return { format: own, path: "text.format" };
+  return invalidRequest(
+    "conflicting_fields",
+    "response_format and text.format ask for different formats; send one of them",
+    "response_format",
+  );
+}
+
+/** The chat spelling as this protocol writes it; a flat one stays as it is. */
+function flattened(alias: JsonObject): JsonObject {
+  const { json_schema: nested, ...rest } = alias;
+  return isJsonObject(nested) ? { ...rest, ...nested } : rest;
+}
+
+function withoutNulls(object: JsonObject): Readonly<Record<string, JsonValue>> {
+  const kept: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(object))
+    if (value !== null && value !== undefined) kept[name] = value;
+  return kept;
+}

@@ -1,0 +1,461 @@
+import type { Capability, Feature } from "../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { editDistance } from "../canon/nearest-name.ts";
+import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
+import type { RouteRow } from "../canon/table.ts";
+import { parsePreferences } from "./body-reader.ts";
+import type { RequestReader } from "./dialect.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, textOf } from "./json.ts";
+
+/**
+ * The class of a member of a request (docs/protocols.md#classes-of-request-members). `core`: shapes
+ * the answer; `capability`: requires something that a route and a workspace must approve; `region`:
+ * says where content may be processed, which the routing table decides; `state`: requests that
+ * content is stored, refused unless its value turns that off; `egress`: lets a provider call other
+ * servers; `identity`: identifies the caller's user, taken out before the request leaves; `hint`:
+ * may help, may be ignored by a provider; `ours`: read by the router, never sent.
+ */
+type FieldClass =
+  | "core"
+  | "capability"
+  | "region"
+  | "state"
+  | "egress"
+  | "identity"
+  | "hint"
+  | "ours";
+
+interface FieldFacts {
+  readonly class: FieldClass;
+  /**
+   * The capability that the member needs when it has a value; finer rules stand in the dialect's
+   * parser.
+   */
+  readonly needs?: Capability;
+  /**
+   * The feature that the member uses when it has a value; finer rules stand in the dialect's
+   * parser.
+   */
+  readonly uses?: Feature;
+}
+
+export type FieldRegistry = Readonly<Record<string, FieldFacts>>;
+
+/**
+ * Top-level members of a body that the registry does not know, in the body's order.
+ * `undefined`-free, so cheap on the hot path.
+ */
+export function unknownFields(registry: FieldRegistry, body: object): readonly string[] {
+  let unknown: string[] | null = null;
+  for (const name in body) {
+    if (!Object.hasOwn(registry, name)) (unknown ??= []).push(name);
+  }
+  return unknown ?? NONE;
+}
+
+/**
+ * Not frozen, as all lists that stand in records: the engine serialises an object with a frozen
+ * list in twice the time.
+ */
+const NONE: readonly string[] = [];
+
+/** The registered name nearest to a mistyped one (at most two edits away), or `null`. */
+function nearestField(registry: FieldRegistry, name: string): string | null {
+  let best: string | null = null;
+  let bestDistance = 3;
+  for (const known of Object.keys(registry)) {
+    if (Math.abs(known.length - name.length) > 2) continue;
+    const distance = editDistance(known, name);
+    if (distance < bestDistance) {
+      best = known;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/**
+ * Whether a value says no more than its absence would: null, an empty list, or an object that holds
+ * nothing but such members. Client libraries that know the members of many vendors send back what
+ * they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
+ */
+export function saysNothing(value: JsonValue | undefined): boolean {
+  if (value === null || value === undefined) return true;
+  if (!isJsonObject(value)) return Array.isArray(value) && value.length === 0;
+  let isEmpty = true;
+  for (const name in value) {
+    if (!saysNothing(value[name])) return false;
+    isEmpty = false;
+  }
+  return !isEmpty;
+}
+
+/**
+ * Copies that client libraries parse out of a text and send back beside it, and members that may be
+ * the text.
+ */
+const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  // openai and openai-node: calls of strict functions; parsed messages and their texts.
+  parsed_arguments: ["arguments"],
+  parsed: ["text", "content"],
+  // anthropic and @anthropic-ai/sdk: texts of `messages.parse`.
+  parsed_output: ["text"],
+};
+
+/**
+ * Whether a member repeats another one: the role of its message, or what a text beside it says in
+ * JSON.
+ */
+function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
+  const value = object[name];
+  if (name === "role") return value === role;
+  const sources = Object.hasOwn(PARSED_COPIES, name) ? PARSED_COPIES[name] : undefined;
+  return sources?.some((source) => isParsedFrom(object[source], value)) === true;
+}
+
+function isParsedFrom(text: JsonValue | undefined, copy: JsonValue | undefined): boolean {
+  const parsed = typeof text === "string" ? parseExactJsonText(text) : undefined;
+  if (parsed === undefined || isDeeperThan(parsed, MAXIMUM_DEPTH)) return false;
+  return canonicalJson(parsed) === canonicalJson(copy);
+}
+
+/** Members to send otherwise, by their object; `undefined`: not at all. */
+type MemberChanges = Map<JsonObject, Map<string, JsonValue | undefined>>;
+
+/** A value with changed members; the value itself where nothing in it changes. */
+function withChanges(value: JsonValue, changes: MemberChanges): JsonValue {
+  if (Array.isArray(value)) {
+    const items = value.map((item: JsonValue) => withChanges(item, changes));
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  return isJsonObject(value) ? objectWithChanges(value, changes) : value;
+}
+
+function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObject {
+  const own = changes.get(object);
+  let changed = false;
+  const members = Object.entries(object).map(([name, member]) => {
+    const other = own?.has(name) === true ? own.get(name) : withChanges(member ?? null, changes);
+    changed ||= other !== (member ?? null);
+    return [name, other] as const;
+  });
+  for (const [name, member] of own ?? []) {
+    if (Object.hasOwn(object, name)) continue;
+    changed = true;
+    members.push([name, member]);
+  }
+  return changed
+    ? Object.fromEntries(members.filter(([, member]) => member !== undefined))
+    : object;
+}
+
+/** Whether an object holds a member that says something and is not among `known`. */
+export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>): boolean {
+  for (const name in object) if (!known.has(name) && !saysNothing(object[name])) return true;
+  return false;
+}
+
+/**
+ * A member's name as an error may write it: the caller's text is not repeated where it does not
+ * look like one.
+ */
+export function shownName(name: string): string {
+  return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
+}
+
+/**
+ * Refuses unknown members with a 400, where the route does not say `strip` or `forward`. Names are
+ * quoted only when they look like one.
+ *
+ * @param protocol what the surface is called in a sentence, such as `responses`.
+ */
+export function refusingUnknown(
+  registry: FieldRegistry,
+  protocol: string,
+): RequestReader["refuseUnknown"] {
+  return (body, mode) => {
+    if (mode !== "reject") return null;
+    const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
+    if (name === undefined) return null;
+    if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
+      return invalidRequest(
+        "unknown_field",
+        `The request has a member that ${protocol} requests do not have`,
+      );
+    }
+    const near = nearestField(registry, name);
+    const hint = near === null ? "" : `; did you mean ${near}?`;
+    return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
+  };
+}
+
+/**
+ * Bytes of JSON per token, on average, in English text; only the context bucket is made from it.
+ */
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * What one walk over a body finds besides canon: what the body requires of models and of wire
+ * protocols, and what canon leaves out of it. The walk is made for every request; for a request
+ * that is translated it is made again, with the checks that only a translation needs.
+ */
+export class RequestReading {
+  /** Few of each: a set for every request would cost more than it finds. */
+  readonly #needs: Capability[] = [];
+  readonly #features: Feature[] = [];
+  readonly #families: string[] = [];
+  #changes: MemberChanges | null = null;
+  readonly #replaced: DroppedField[] = [];
+  /** Id → its calls so far that have no result. */
+  readonly #calls = new Map<string, number>();
+  /** Capability or feature → path of the member that first required it. */
+  readonly paths = new Map<Capability | Feature, string>();
+  /** What canon does not hold. */
+  readonly dropped = new Set<DroppedField>();
+  /** The first refusal; `null` where there is none. */
+  refusal: ServiceError | null = null;
+  /**
+   * The 400 for the first item, block or part of a type that the protocol's table does not have; a
+   * route that forwards unknown fields takes it.
+   */
+  unknownKind: ServiceError | null = null;
+  /**
+   * The 400 for what an unknown member holds, on a route that forwards it; elsewhere it never
+   * leaves.
+   */
+  unforwardable: ServiceError | null = null;
+  /** The body is going to an endpoint of another protocol. */
+  readonly forTranslation: boolean;
+
+  constructor(forTranslation = false) {
+    this.forTranslation = forTranslation;
+  }
+
+  need(capability: Capability, path: string): void {
+    if (this.#needs.includes(capability)) return;
+    this.#needs.push(capability);
+    this.paths.set(capability, path);
+  }
+
+  use(feature: Feature, path: string): void {
+    if (this.#features.includes(feature)) return;
+    this.#features.push(feature);
+    this.paths.set(feature, path);
+  }
+
+  /** The history holds reasoning that only this family can read. */
+  signed(family: string, path: string): void {
+    if (!this.#families.includes(family)) this.#families.push(family);
+    this.use("signed_reasoning", path);
+  }
+
+  /** Notes a call of the history, which one later result may answer. */
+  called(id: string): void {
+    if (this.forTranslation) this.#calls.set(id, (this.#calls.get(id) ?? 0) + 1);
+  }
+
+  /**
+   * Notes a result. One that answers no call, or a call that has a result, every other protocol
+   * refuses. @param path of the call's id.
+   */
+  answered(id: string, path: string): void {
+    if (!this.forTranslation) return;
+    const calls = this.#calls.get(id) ?? 0;
+    this.#calls.set(id, calls - 1);
+    if (calls > 0) return;
+    const sentence = `${path} must name a tool call that stands before it and has no other result; send the call too, or leave the result out`;
+    this.refuse(invalidRequest("unknown_tool_call", sentence, path));
+  }
+
+  /** Only the first error is kept: it is the one that the caller gets. */
+  refuse(error: ServiceError): void {
+    this.refusal ??= error;
+  }
+
+  /** The first member that says something and is not among `known`; `null` where there is none. */
+  unknownIn(object: JsonObject, known: ReadonlySet<string>, role?: JsonValue): string | null {
+    let unknown: string | null = null;
+    for (const name in object) {
+      if (known.has(name)) continue;
+      const value = object[name];
+      if (value === null || value === undefined) continue;
+      const isEmpty = saysNothing(value);
+      if (!isEmpty && (role === undefined || !repeats(object, name, role))) {
+        unknown ??= name;
+      } else if (role === undefined) {
+        this.dropped.add("empty_member_dropped");
+      } else {
+        this.replace(
+          object,
+          name,
+          undefined,
+          isEmpty ? "empty_member_dropped" : "repeated_member_dropped",
+        );
+      }
+    }
+    return unknown;
+  }
+
+  /**
+   * Notes `feature`, the protocol itself, where the object holds a member that is not among
+   * `known`.
+   *
+   * @param role of the message that holds the object, for objects of the history: members that say
+   *   nothing or repeat another one are left out there, for providers of the same protocol too,
+   *   which refuse them as unknown (OpenAI, Anthropic, Mistral).
+   * @returns whether there was none.
+   */
+  useUnknown(
+    object: JsonObject,
+    known: ReadonlySet<string>,
+    path: string,
+    feature: Feature,
+    role?: JsonValue,
+  ): boolean {
+    const name = this.unknownIn(object, known, role);
+    if (name !== null) this.use(feature, `${path}.${shownName(name)}`);
+    return name === null;
+  }
+
+  /**
+   * Sends a member of the history otherwise, whatever protocol the provider speaks. @param value
+   * `undefined`: not at all.
+   */
+  replace(
+    object: JsonObject,
+    name: string,
+    value: JsonValue | undefined,
+    field: DroppedField,
+  ): void {
+    this.dropped.add(field);
+    const changes = (this.#changes ??= new Map());
+    const own = changes.get(object) ?? new Map<string, JsonValue | undefined>();
+    changes.set(object, own.set(name, value));
+    if (!this.#replaced.includes(field)) this.#replaced.push(field);
+  }
+
+  /** The request with what `replace` changed. */
+  applied(request: InferenceRequest): InferenceRequest {
+    if (this.#changes === null) return request;
+    return {
+      ...request,
+      body: objectWithChanges(request.body, this.#changes),
+      dropped: this.#replaced,
+    };
+  }
+
+  /**
+   * Notes what top-level members require by having a value. A number too large for a double is
+   * refused by name.
+   */
+  noteFields(body: JsonObject, registry: FieldRegistry): void {
+    for (const name in body) {
+      const value = body[name];
+      if (value === null || value === undefined || value === false) continue;
+      const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
+      if (facts === undefined) continue;
+      if (typeof value === "object" && JSON.isRawJSON(value)) {
+        this.refuse(
+          invalidRequest("invalid_type", `${name} must not be a number of this size`, name),
+        );
+      }
+      if (Array.isArray(value) && value.length === 0) continue;
+      if (facts.needs !== undefined) this.need(facts.needs, name);
+      if (facts.uses !== undefined) this.use(facts.uses, name);
+    }
+  }
+
+  has(name: Capability | Feature): boolean {
+    return this.paths.has(name);
+  }
+
+  get needs(): readonly Capability[] {
+    return sorted(this.#needs);
+  }
+
+  get features(): readonly Feature[] {
+    return sorted(this.#features);
+  }
+
+  get signatureFamilies(): readonly string[] {
+    return this.#families.length === 0 ? NOTHING : this.#families.toSorted();
+  }
+}
+
+/** Not frozen: see {@link NONE}. */
+const NOTHING: readonly never[] = [];
+
+function sorted<Name extends string>(names: readonly Name[]): readonly Name[] {
+  return names.length === 0 ? NOTHING : names.toSorted();
+}
+
+/** What a surface adds to a reading of its own body. */
+interface ParsedBody extends Pick<
+  InferenceRequest,
+  "body" | "headers" | "reader" | "includeUsage"
+> {
+  readonly operation: RequestShape["operation"];
+  readonly stream: boolean;
+  /** Tokens; `null` where the body sets no limit. */
+  readonly maxOutputTokens: number | null;
+  readonly effort: RequestShape["reasoningEffort"];
+  /** Size of the body. */
+  readonly bytes: number;
+  /** Length of the vectors that the body requests; `null` where it does not say. */
+  readonly dimensions: number | null;
+}
+
+/** What a request says of generation and of vectors where it says nothing. */
+export const UNSPECIFIED = {
+  stream: false,
+  maxOutputTokens: null,
+  effort: "unspecified",
+  includeUsage: false,
+  dimensions: null,
+} as const satisfies Partial<ParsedBody>;
+
+/** What a body requires, how large it is, what it prefers; or the first refusal of the reading. */
+export function inferenceRequest(
+  reading: RequestReading,
+  parsed: ParsedBody,
+): InferenceRequest | ServiceError {
+  if (reading.refusal !== null) return reading.refusal;
+  const { body, headers, reader, includeUsage } = parsed;
+  const { model } = body;
+  return reading.applied({
+    model: textOf(model),
+    shape: {
+      operation: parsed.operation,
+      needs: reading.needs,
+      features: reading.features,
+      stream: parsed.stream,
+      context: tokenBucket(parsed.bytes / BYTES_PER_TOKEN),
+      maxOutput: tokenBucket(parsed.maxOutputTokens ?? undefined),
+      reasoningEffort: parsed.effort,
+      signatureFamilies: reading.signatureFamilies,
+      dimensions: parsed.dimensions,
+    },
+    preferences: parsePreferences(body["provider"]),
+    paths: reading.paths,
+    headers,
+    body,
+    reader,
+    includeUsage,
+    unknownKind: reading.unknownKind,
+    unforwardable: reading.unforwardable,
+  });
+}
+
+/**
+ * The 400 for what the route does not relay. @param route `undefined` where the caller sees none.
+ */
+export function refusedKind(
+  request: InferenceRequest,
+  route: RouteRow | undefined,
+): ServiceError | null {
+  const refused = route?.unknownFields === "forward" ? request.unforwardable : request.unknownKind;
+  if (refused === null || refused === undefined || route === undefined) return null;
+  return invalidRequest(refused.code, refused.message, refused.param ?? undefined);
+}
