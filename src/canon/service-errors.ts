@@ -287,7 +287,7 @@ export const SERVICE_ERRORS = {
     ...passing(429, "rate_limit", 1000),
     at: ["getGovernanceSummary", "retrievePolicyShadow"],
     meaning: "Too many summaries are being added up at once.",
-    example: "A dashboard that requests thirty days ten times at once.",
+    example: "A dashboard that requests thirty days twenty times at once.",
     fix: "Try again after `retry-after`.",
   },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

@@ -31,18 +31,8 @@ export class ByteWriter {
     this.#length += this.#bytes.write(value, this.#length, "utf8");
   }
 
-  /**
-   * The bytes written so far; the next write begins anew. Copy them at once: thousands of small
-   * arrays would cost more than their content.
-   */
-  flush(): Uint8Array {
-    const written = this.#bytes.subarray(0, this.#length);
-    this.#length = 0;
-    return written;
-  }
-
   finish(): Uint8Array {
-    return Uint8Array.from(this.flush());
+    return Uint8Array.from(this.#bytes.subarray(0, this.#length));
   }
 
   #reserve(more: number): void {

@@ -18,11 +18,11 @@ const LABELS = {
 } as const satisfies Readonly<Record<string, { readonly facet: Facet; readonly position: number }>>;
 
 type LabelDimension = keyof typeof LABELS;
-type TimeDimension = "day" | "hour";
+const TIME_DIMENSIONS = ["day", "hour", "minute"] as const;
+type TimeDimension = (typeof TIME_DIMENSIONS)[number];
 export type Dimension = LabelDimension | TimeDimension;
 
 const LABEL_DIMENSIONS = Object.keys(LABELS).filter((name) => isLabelDimension(name));
-const TIME_DIMENSIONS = ["day", "hour"] as const;
 
 /** In the order of the documentation. */
 export const DIMENSIONS: readonly Dimension[] = [...LABEL_DIMENSIONS, ...TIME_DIMENSIONS];
@@ -105,13 +105,20 @@ export function readGrouping(
   const [time = null, ...moreTimes] = dimensions.filter(
     (dimension) => !isLabelDimension(dimension),
   );
-  if (moreTimes.length > 0) return { problem: "group_by must name day or hour, not both" };
+  if (moreTimes.length > 0) {
+    return { problem: "group_by must name one of day, hour and minute" };
+  }
   const named = dimensions.filter((dimension) => isLabelDimension(dimension));
   const facets = new Set(
     named.filter((dimension) => dimension !== "workspace").map((name) => LABELS[name].facet),
   );
   const [facet = "total", ...moreFacets] = facets;
   const one = (dimension: LabelDimension) => ({ dimension, position: LABELS[dimension].position });
+  if (time === "minute") {
+    return moreFacets.length === 0 && (facet === "total" || facet === "traffic")
+      ? { dimensions, facet: "minute", labels: named.map(one), time }
+      : { problem: "group_by can combine minute with operation, route and workspace only" };
+  }
   if (moreFacets.length === 0 && !(facet === "verdict" && named.includes("workspace"))) {
     return { dimensions, facet, labels: named.map(one), time };
   }
@@ -127,7 +134,7 @@ export function readGrouping(
 }
 
 function isDimension(name: string): name is Dimension {
-  return isLabelDimension(name) || name === "day" || name === "hour";
+  return isLabelDimension(name) || TIME_DIMENSIONS.some((time) => time === name);
 }
 
 function isLabelDimension(name: string): name is LabelDimension {

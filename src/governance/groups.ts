@@ -9,16 +9,17 @@ import {
   spendMeasures,
   type SpendMeasures,
 } from "./measures.ts";
-import { readLabels, ShadowCounts } from "./shadow-counts.ts";
-import { formatHour } from "./window.ts";
+import { HOUR, MINUTE } from "./roll-up.ts";
+import { compare, readLabels, ShadowCounts } from "./shadow-counts.ts";
+import { formatStart } from "./window.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */
 export const MAXIMUM_GROUPS = 1_000;
 
 export interface Group {
   /**
-   * Only the requested dimensions; `null`: of none, such as requests that called no provider. Days
-   * and hours are their start, RFC 3339.
+   * Only the requested dimensions; `null`: of none, such as requests that called no provider. Days,
+   * hours and minutes are their start, RFC 3339.
    */
   readonly group: Readonly<Partial<Record<Dimension, Identifier | null>>>;
   readonly measures: Measures;
@@ -99,19 +100,11 @@ export class Groups {
   finish(): readonly Group[] {
     const largest = [...this.#groups]
       .map(([key, cells]) => ({ key, cells, size: sizeOf(cells) }))
-      .toSorted((left, right) => right.size - left.size || (left.key < right.key ? -1 : 1))
+      .toSorted(bySize)
       .map(({ cells }) => cells);
     const { time } = this.#grouping;
     const shown =
-      time === null
-        ? largest
-        : largest.toSorted((left, right) =>
-            (left.group[time] ?? "") < (right.group[time] ?? "")
-              ? -1
-              : left.group[time] === right.group[time]
-                ? 0
-                : 1,
-          );
+      time === null ? largest : largest.toSorted((left, right) => compare(left.time, right.time));
     return shown.map((cells) => ({
       group: cells.group,
       measures: this.#measures(cells),
@@ -130,6 +123,7 @@ export class Groups {
       }
       case "total":
       case "traffic":
+      case "minute":
       case "key":
       case "spend":
         return requestMeasures(cell);
@@ -196,7 +190,7 @@ export class Groups {
     const { time } = this.#grouping;
     if (time === null) return null;
     if (this.#time.hour !== hour) {
-      const start = formatHour(hour);
+      const start = formatStart(hour, time === "minute" ? MINUTE : HOUR);
       this.#time = { hour, text: time === "day" ? start.slice(0, 10) : start };
     }
     return this.#time.text;
@@ -250,5 +244,5 @@ class GroupRanking {
 }
 
 function bySize(left: Ranked, right: Ranked): number {
-  return right.size - left.size || (left.key < right.key ? -1 : 1);
+  return right.size - left.size || compare(left.key, right.key);
 }

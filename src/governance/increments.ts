@@ -1,6 +1,25 @@
 import type { Identifier } from "../evidence/record.ts";
-import { ByteReader, ByteWriter } from "./byte-stream.ts";
 import { Cell } from "./cell.ts";
+
+/**
+ * Hourly counts, kept when the evidence they were made of is pruned. In every engine what a record
+ * counts for is there exactly when the record is, and once: written in its transaction, or counted
+ * from the log up to a cursor.
+ */
+export interface SummaryStore {
+  /**
+   * Every cell of the facet in these hours, once, in pages, oldest hour first; what was written
+   * before the call is in them.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  read(query: RollUpQuery): AsyncIterable<readonly RollUpRow[]>;
+  /**
+   * Those with a cell in any hour; `null` where there are requests without an accepted key. Sorted,
+   * `null` first.
+   */
+  workspaces(): Promise<readonly (string | null)[]>;
+}
 
 /**
  * By what requests are counted apart. Within a facet every combination of its labels has a cell,
@@ -8,21 +27,23 @@ import { Cell } from "./cell.ts";
  * their product. Labels: `total` none; `traffic` operation, route; `place` provider, region, model;
  * `key` key; `verdict` policy, constraint, reason of denials and refusals; `shadow` policy,
  * revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
- * revision, route; `spend` key, route, model, with what requests used and cost and nothing else.
- * Databases hold no counts of the last two from before they were added. Stored increments name a
- * facet by its index in this list: append new ones, and never remove one.
+ * revision, route; `spend` key, route, model, with what requests used and cost and nothing else;
+ * `minute` operation, route, by the minute and for {@link KEPT_MINUTES} only. Databases hold no
+ * counts of the last three from before they were added.
  */
-export const FACETS = [
-  "total",
-  "traffic",
-  "place",
-  "key",
-  "verdict",
-  "shadow",
-  "shadow_route",
-  "spend",
-] as const;
-export type Facet = (typeof FACETS)[number];
+export type Facet =
+  | "total"
+  | "traffic"
+  | "place"
+  | "key"
+  | "verdict"
+  | "shadow"
+  | "shadow_route"
+  | "spend"
+  | "minute";
+
+/** How long minutes are kept: three hours, and some for clocks that differ. */
+export const KEPT_MINUTES = 190;
 
 export type Labels =
   | readonly (Identifier | null)[]
@@ -33,7 +54,7 @@ export interface RollUpRow {
   /** `null`: of requests without an accepted key. */
   readonly workspace: string | null;
   readonly facet: Facet;
-  /** Hours since the epoch. */
+  /** Hours since the epoch; minutes in `minute`. */
   readonly hour: number;
   /** JSON array of strings and `null`. */
   readonly labels: string;
@@ -46,9 +67,9 @@ export interface RollUpQuery {
   /** `null`: the requests without an accepted key. */
   readonly workspace: string | null;
   readonly facet: Facet;
-  /** Hours since the epoch; the first one counted. */
+  /** Hours since the epoch, or minutes for `minute`; the first one counted. */
   readonly from: number;
-  /** Hours since the epoch; the first one not counted. */
+  /** The first one not counted. */
   readonly until: number;
 }
 
@@ -74,10 +95,6 @@ export class Increments {
     object,
     Map<Facet, { readonly labels: Labels; readonly cell: Cell }>
   >();
-
-  get size(): number {
-    return this.#entries.size;
-  }
 
   /** The cell to count in; made at its first use. */
   cell(workspace: string | null, facet: Facet, hour: number, labels: Labels): Cell {
@@ -114,40 +131,20 @@ export class Increments {
     return cells;
   }
 
+  /** The newest minute in which something was counted; 0: none. */
+  newestMinute(): number {
+    let newest = 0;
+    for (const { facet, hour } of this.#entries.values()) {
+      if (facet === "minute") newest = Math.max(newest, hour);
+    }
+    return newest;
+  }
+
   /** Sorted by key, so that two writers take the rows in one order. */
   entries(): readonly IncrementEntry[] {
     return [...this.#entries]
       .toSorted(([left], [right]) => (left < right ? -1 : 1))
       .map(([, entry]) => entry);
-  }
-
-  /** All of it in one piece. */
-  encode(): Uint8Array {
-    const writer = new ByteWriter();
-    for (const { workspace, facet, hour, labels, cell } of this.#entries.values()) {
-      writer.text(workspace ?? "");
-      writer.number(FACETS.indexOf(facet));
-      writer.number(hour);
-      writer.text(labels);
-      cell.write(writer);
-    }
-    return writer.finish();
-  }
-
-  /** Adds what {@link encode} wrote. @throws {RangeError} for other bytes */
-  addEncoded(bytes: Uint8Array): void {
-    const reader = new ByteReader(bytes);
-    while (!reader.done) {
-      const workspace = reader.text();
-      const facet = FACETS[reader.number()];
-      const hour = reader.number();
-      const labels = reader.text();
-      if (facet === undefined)
-        throw new RangeError("increments of a facet that this version does not know");
-      this.#entry(workspace === "" ? null : workspace, facet, hour, labels).cell.addEncoded(
-        reader.bytes(),
-      );
-    }
   }
 
   #entry(workspace: string | null, facet: Facet, hour: number, labels: string): IncrementEntry {

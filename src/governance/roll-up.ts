@@ -1,4 +1,5 @@
 import type { FailureKind } from "../canon/failure.ts";
+import { isOperation } from "../canon/operation.ts";
 import {
   answeredBy,
   shares,
@@ -13,11 +14,14 @@ import type { Facet, Increments, Labels } from "./increments.ts";
 import { Addition, type Cell } from "./cell.ts";
 
 export const HOUR = 3_600_000;
+export const MINUTE = 60_000;
 
 /** The members of a decision that the outcome's counts need. */
 export interface DecisionFacts {
   /** Hours since the epoch in which it was decided: both records of a request count there. */
   readonly hour: number;
+  /** Minutes since the epoch. */
+  readonly minute: number;
   readonly workspace: Identifier | null;
   readonly operation: DecisionRecord["operation"];
   readonly route: Identifier | null;
@@ -29,7 +33,8 @@ export interface DecisionFacts {
 
 export function decisionFacts(decision: DecisionRecord): DecisionFacts {
   const { at, workspace, operation, route, keyId, outcome, repeated = 1 } = decision;
-  return { hour: Math.floor(at / HOUR), workspace, operation, route, keyId, outcome, repeated };
+  const [hour, minute] = [Math.floor(at / HOUR), Math.floor(at / MINUTE)];
+  return { hour, minute, workspace, operation, route, keyId, outcome, repeated };
 }
 
 const OUTCOME_COUNTER = {
@@ -71,6 +76,7 @@ export function rollUpDecision(
     cell.add(request);
     cell.add(judged);
   }
+  if (!isInference(facts)) return;
   const at = (facet: Facet, labels: Labels): Cell =>
     increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
@@ -106,6 +112,7 @@ export function rollUpOutcome(
     cell.add(usage);
     for (const call of calls) cell.add(call);
   }
+  if (!isInference(facts)) return;
   const at = (facet: Facet, labels: Labels): Cell =>
     increments.cellOf(facts, facts.workspace, facet, facts.hour, labels);
   const answering = answeredBy(outcome);
@@ -142,14 +149,23 @@ function requestAddition(facts: DecisionFacts): Addition {
   return addition;
 }
 
-/** Each request counts once in each of these facets. */
+/** Requests of the catalogue, of simulations and of control endpoints are no traffic of models. */
+const isInference = ({ operation }: DecisionFacts): boolean => isOperation(operation);
+
+/**
+ * Each request counts once in each of these facets. One that the router answers itself counts in
+ * `traffic` only, where its operation keeps it apart.
+ */
 function requestCells(increments: Increments, facts: DecisionFacts): readonly Cell[] {
   return increments.cellsOf(facts, () => {
-    const { workspace, hour, operation, route, keyId } = facts;
+    const { workspace, hour, minute, operation, route, keyId } = facts;
+    const traffic = increments.cell(workspace, "traffic", hour, [operation, route]);
+    if (!isInference(facts)) return [traffic];
     return [
+      traffic,
       increments.cell(workspace, "total", hour, []),
-      increments.cell(workspace, "traffic", hour, [operation, route]),
       increments.cell(workspace, "key", hour, [keyId]),
+      increments.cell(workspace, "minute", minute, [operation, route]),
     ];
   });
 }

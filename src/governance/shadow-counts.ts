@@ -57,9 +57,7 @@ export class ShadowCounts {
       ];
     });
     return revisions.toSorted((left, right) =>
-      left.policy === right.policy
-        ? compare(left.revision, right.revision)
-        : compare(left.policy, right.policy),
+      compare(`${left.policy}\n${left.revision}`, `${right.policy}\n${right.revision}`),
     );
   }
 
@@ -79,7 +77,7 @@ export class ShadowCounts {
   }
 }
 
-function compare(left: string, right: string): number {
+export function compare(left: string, right: string): number {
   if (left === right) return 0;
   return left < right ? -1 : 1;
 }

@@ -1,11 +1,10 @@
 import type { Identifier } from "../evidence/record.ts";
 import type { ShadowFigures } from "../lifecycle/records.ts";
 import { addTo, Cell } from "./cell.ts";
-import type { Facet } from "./increments.ts";
 import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
 import { HOUR } from "./roll-up.ts";
 import { readLabels } from "./shadow-counts.ts";
-import type { SummaryStore } from "./summary-store.ts";
+import type { Facet, SummaryStore } from "./increments.ts";
 
 /** Most lines of a list; the others are added up under `null`. */
 export const MAXIMUM_LINES = 1_000;

@@ -4,7 +4,8 @@ import { SPEND_DIMENSIONS, type Dimension, type Grouping } from "./dimensions.ts
 import { SPEND_MEASURES, type SpendMeasures } from "./measures.ts";
 import type { Summary } from "./summarise.ts";
 import { onlyOne } from "./summary-answer.ts";
-import { formatHour, type Window } from "./window.ts";
+import { HOUR } from "./roll-up.ts";
+import { formatStart, type Window } from "./window.ts";
 
 const dollars = { type: "number", minimum: 0 } as const;
 
@@ -77,7 +78,7 @@ export function spendAnswer(
     object: "spend",
     workspace: onlyOne(workspaces),
     workspaces: [...workspaces],
-    window: { start: formatHour(window.from), end: formatHour(window.until) },
+    window: { start: formatStart(window.from, HOUR), end: formatStart(window.until, HOUR) },
     group_by: grouping.dimensions.filter(isSpendDimension),
     groups: summary.groups.map(({ group, spend }) => ({ group, ...spend })),
     total: summary.spend,

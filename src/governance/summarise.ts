@@ -1,3 +1,4 @@
+import { isOperation } from "../canon/operation.ts";
 import type { Identifier } from "../evidence/record.ts";
 import { addTo, Cell, encodedCount } from "./cell.ts";
 import type { Grouping } from "./dimensions.ts";
@@ -26,7 +27,7 @@ export interface Summary {
   readonly truncated: boolean;
   readonly verdicts: readonly VerdictLine[];
   readonly shadows: readonly ShadowPolicy[];
-  /** The first hour with a running request, hours since the epoch; `null` where all have ended. */
+  /** The first hour (minute) with a running request, since the epoch; `null`: all have ended. */
   readonly firstRunning: number | null;
 }
 
@@ -48,11 +49,12 @@ export async function summarise(
   const shadows = new ShadowCounts();
   const groups = new Groups(grouping, most);
   const grouped = facetsOf(grouping);
-  for (const facet of new Set<Facet>(["total", ...grouped, "verdict", "shadow"])) {
+  const all = grouping.facet === "minute" ? "minute" : "total";
+  for (const facet of new Set<Facet>([all, ...grouped, "verdict", "shadow"])) {
     for await (const rows of source(facet)) {
       for (const row of rows) {
         const { hour, labels, cell } = row;
-        if (facet === "total") {
+        if (facet === all) {
           totals.addEncoded(cell);
           running.set(
             hour,
@@ -103,6 +105,10 @@ async function gather(
 
 function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow): void {
   const { hour, labels, cell, workspace } = row;
+  // By route only, what the router answers itself would be traffic without a route.
+  if (facet === "traffic" && wanted.every(({ dimension }) => dimension !== "operation")) {
+    if (!isOperation(readLabels(labels)[0] ?? "")) return;
+  }
   if (facet === "shadow") groups.addShadow(hour, labels, cell);
   else if (wanted.some(({ dimension }) => dimension === "workspace")) {
     groups.add(

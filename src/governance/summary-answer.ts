@@ -13,10 +13,9 @@ import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/po
 import { DIMENSIONS, type Grouping } from "./dimensions.ts";
 import { MEASURES, SHADOW_VERDICTS, type Measures } from "./measures.ts";
 import { RELATIVE_ERROR } from "./quantile-sketch.ts";
-import { HOUR } from "./roll-up.ts";
 import type { Group } from "./groups.ts";
 import type { Summary } from "./summarise.ts";
-import { formatHour, type Window } from "./window.ts";
+import { formatStart, type Window } from "./window.ts";
 
 const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 
@@ -46,7 +45,7 @@ export const GOVERNANCE_SUMMARY = {
         end: INSTANT,
         complete_until: {
           ...INSTANT,
-          description: "Numbers of the hours before it do not change any more.",
+          description: "Numbers of the hours, or minutes, before it do not change any more.",
         },
       }),
       group_by: { type: "array", items: { enum: DIMENSIONS } },
@@ -61,7 +60,7 @@ export const GOVERNANCE_SUMMARY = {
           group: {
             type: "object",
             additionalProperties: NULLABLE_TEXT,
-            description: "Days and hours are in UTC.",
+            description: "Days, hours and minutes are in UTC.",
           },
           ...MEASURES.properties,
         }),
@@ -176,18 +175,16 @@ const LATEST_RECORD = 120_000;
 
 export function summaryAnswer(context: SummaryContext, summary: Summary): SummaryAnswer {
   const { window, grouping, workspaces, head, tableRevision } = context;
-  const settled = Math.floor((context.now - LATEST_RECORD) / HOUR);
-  const complete = Math.min(window.until, settled, summary.firstRunning ?? Infinity);
+  const { from, until, step } = window;
+  const settled = Math.floor((context.now - LATEST_RECORD) / step);
+  const complete = Math.min(until, settled, summary.firstRunning ?? Infinity);
+  const start = (at: number): Identifier => asIdentifier(formatStart(at, step));
   return {
     object: "governance.summary",
     version: 1,
     workspace: onlyOne(workspaces),
     workspaces: workspaces.map(asIdentifier),
-    window: {
-      start: asIdentifier(formatHour(window.from)),
-      end: asIdentifier(formatHour(window.until)),
-      complete_until: asIdentifier(formatHour(complete)),
-    },
+    window: { start: start(from), end: start(until), complete_until: start(complete) },
     group_by: grouping.dimensions,
     relative_error: RELATIVE_ERROR,
     totals: summary.totals,

@@ -3,7 +3,7 @@ import { EndpointTracker } from "../dispatch/endpoint-tracker.ts";
 import type { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { stickyKeys } from "../dispatch/balance.ts";
 import { storedPolicies } from "../governance/summary-answer.ts";
-import type { SummaryStore } from "../governance/summary-store.ts";
+import type { SummaryStore } from "../governance/increments.ts";
 import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/openapi.ts";
 import { newRequestId } from "../http/heads.ts";

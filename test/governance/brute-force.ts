@@ -1,3 +1,4 @@
+import { isOperation } from "../../src/canon/operation.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import type { AttemptRecord, DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import type { ShadowCountReport } from "../../src/governance/shadow-report.ts";
@@ -34,12 +35,13 @@ export function countAll(
   window: { readonly from: number; readonly until: number },
   dimensions: readonly string[],
 ): Counts {
-  const own = requests.filter(({ decision }) => {
+  const all = requests.filter(({ decision }) => {
     const hour = Math.floor(decision.at / HOUR);
     return (
       [workspace].flat().includes(decision.workspace) && hour >= window.from && hour < window.until
     );
   });
+  const own = all.filter(isInference);
   const totals = emptyCounted({});
   for (const request of own) countRequest(totals, request, true);
   const groups = new Map<string, Counted>();
@@ -74,7 +76,7 @@ export function countAll(
   } else if (dimensions.some((name) => VERDICT.includes(name))) {
     countVerdicts(own, dimensions, groupAt);
   } else if (dimensions.length > 0) {
-    for (const request of own) {
+    for (const request of dimensions.includes("operation") ? all : own) {
       const { operation, route, keyId, workspace: id } = request.decision;
       countRequest(
         groupAt(request.decision, { operation, route, key: keyId, workspace: id }),
@@ -85,6 +87,8 @@ export function countAll(
   }
   return { totals, groups: [...groups.values()] };
 }
+
+const isInference = ({ decision }: RecordedRequest): boolean => isOperation(decision.operation);
 
 function emptyCounted(group: Counted["group"]): Counted {
   return { group, counts: {}, latencies: { total: [], first_byte: [], router: [] } };
@@ -291,7 +295,7 @@ export function countShadowReport(
     lists[list].set(key, line);
     return line;
   };
-  for (const { decision } of requests) {
+  for (const { decision } of requests.filter(isInference)) {
     const isOf = (one: { policy: string; revision: string }) =>
       one.policy === policy && one.revision === revision;
     if (!(decision.shadows ?? []).some(isOf)) continue;

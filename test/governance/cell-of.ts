@@ -1,5 +1,4 @@
-import { Addition, Cell } from "../../src/governance/cell.ts";
-import { COUNTER_NUMBERS, type Counter } from "../../src/governance/counters.ts";
+import { Addition, COUNTER_NUMBERS, Cell, type Counter } from "../../src/governance/cell.ts";
 
 /** A cell with these counts. */
 export function cellOf(amounts: Readonly<Partial<Record<Counter, number>>>): Cell {

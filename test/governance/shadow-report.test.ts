@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { FACETS, Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import { HOUR, rollUpDecision } from "../../src/governance/roll-up.ts";
 import {
   shadowFigures,
@@ -11,7 +10,7 @@ import {
   type ShadowCountReport,
 } from "../../src/governance/shadow-report.ts";
 import { decisionRecord } from "../store/records.ts";
-import type { SummaryStore } from "../../src/governance/summary-store.ts";
+import { Increments, type RollUpRow, type SummaryStore } from "../../src/governance/increments.ts";
 import { readRows } from "./agreement.ts";
 import { countShadowReport } from "./brute-force.ts";
 import {
@@ -28,9 +27,7 @@ const SINCE = FIRST_HOUR * HOUR;
 function rowsOf(requests: readonly Pick<RecordedRequest, "decision">[]): readonly RollUpRow[] {
   const increments = new Increments();
   for (const { decision } of requests) rollUpDecision(increments, decision);
-  const whole = new Increments();
-  whole.addEncoded(increments.encode());
-  return whole.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() }));
+  return increments.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() }));
 }
 
 function sourceOf(rows: readonly RollUpRow[]): SummaryStore {
@@ -140,19 +137,6 @@ describe("what a revision in shadow said", () => {
         ]);
       }
     }
-  });
-
-  it("is kept under a facet that stands behind those of older databases, whose bytes hold positions in the list", () => {
-    expect(FACETS).toEqual([
-      "total",
-      "traffic",
-      "place",
-      "key",
-      "verdict",
-      "shadow",
-      "shadow_route",
-      "spend",
-    ]);
   });
 
   it("says how many were counted before routes were", async () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Cell } from "../../src/governance/cell.ts";
 import { Increments, type RollUpRow } from "../../src/governance/increments.ts";
 import {
   decisionFacts,
@@ -9,7 +10,8 @@ import {
 } from "../../src/governance/roll-up.ts";
 import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
 import { summarise } from "../../src/governance/summarise.ts";
-import { formatHour } from "../../src/governance/window.ts";
+import { formatStart } from "../../src/governance/window.ts";
+import { isOperation } from "../../src/canon/operation.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { cellsOf } from "../../src/http/control/covered-workspaces.ts";
 import { decisionRecord } from "../store/records.ts";
@@ -26,16 +28,21 @@ import {
 
 /** Rolled up in batches of `size`, as a store does it, each through its bytes. */
 function rolledUp(requests: readonly RecordedRequest[], size: number): readonly RollUpRow[] {
-  const cells = new Increments();
+  const cells = new Map<string, { readonly row: Omit<RollUpRow, "cell">; readonly cell: Cell }>();
   for (let index = 0; index < requests.length; index += size) {
     const batch = new Increments();
     for (const { decision, outcome } of requests.slice(index, index + size)) {
       rollUpDecision(batch, decision);
       if (outcome !== null) rollUpOutcome(batch, decisionFacts(decision), outcome);
     }
-    cells.addEncoded(batch.encode());
+    for (const { cell, ...row } of batch.entries()) {
+      const key = JSON.stringify(row);
+      const sum = cells.get(key) ?? { row, cell: new Cell() };
+      sum.cell.addEncoded(cell.encode());
+      cells.set(key, sum);
+    }
   }
-  return cells.entries().map((entry) => ({ ...entry, cell: entry.cell.encode() }));
+  return [...cells.values()].map(({ row, cell }) => ({ ...row, cell: cell.encode() }));
 }
 
 describe("a summary", () => {
@@ -85,7 +92,9 @@ describe("a summary", () => {
             })),
           ),
         );
-        const own = requests.filter(({ decision }) => decision.workspace === "acme");
+        const own = requests.filter(
+          ({ decision }) => decision.workspace === "acme" && isOperation(decision.operation),
+        );
         for (const { policy, revision, judged, would_deny, verdicts } of found.shadows) {
           const requested = own.filter(({ decision }) =>
             (decision.shadows ?? []).some(
@@ -187,7 +196,7 @@ describe("a summary", () => {
         const size = 1 + ((hour * 37 + route * 11) % 97);
         const decision = decisionRecord("r", { route: asIdentifier(`c${route}`), at: hour * HOUR });
         for (let count = 0; count < size; count++) rollUpDecision(increments, decision);
-        sizes.push({ name: `${formatHour(hour)} c${route}`, size });
+        sizes.push({ name: `${formatStart(hour, HOUR)} c${route}`, size });
       }
     }
     const read = readRows(

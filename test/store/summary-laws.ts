@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { HOUR } from "../../src/governance/roll-up.ts";
+import { KEPT_MINUTES } from "../../src/governance/increments.ts";
+import { HOUR, MINUTE } from "../../src/governance/roll-up.ts";
+import { formatStart, windowOf } from "../../src/governance/window.ts";
 import { shadowCountReport } from "../../src/governance/shadow-report.ts";
 import { summarise, type Summary } from "../../src/governance/summarise.ts";
 import { DuplicateDecisionError } from "../../src/evidence/evidence-store.ts";
@@ -136,6 +138,59 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
       { numRuns: 5 },
     );
   }, 30_000);
+
+  const MINUTES = Math.floor(NOON / MINUTE);
+  const minutesOf = (from: number, until: number): Promise<Summary> => {
+    const window = { from, until, step: MINUTE } as const;
+    return summarise(
+      (facet) => store().summary.read({ workspace: "acme-prod", ...windowOf(facet, window) }),
+      groupingOf(["minute"]),
+    );
+  };
+
+  it("counts by minute: a spike of ten minutes has its beginning and its end", async () => {
+    const { evidence } = store();
+    for (let minute = 0; minute < 30; minute++) {
+      for (let call = 0; call < (minute >= 10 && minute < 20 ? 5 : 1); call++) {
+        await evidence.decide(decisionRecord(`m${minute}-${call}`, { at: NOON + minute * MINUTE }));
+      }
+    }
+    await evidence.flush();
+    const { groups, totals } = await minutesOf(MINUTES + 8, MINUTES + 22);
+    expect(groups.map(({ measures }) => measures.requests)).toEqual([
+      1, 1, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 1, 1,
+    ]);
+    expect(groups[0]?.group.minute).toBe(formatStart(MINUTES + 8, MINUTE));
+    expect(totals.requests).toBe(54);
+  });
+
+  it("keeps minutes for three hours, and the hours of what is gone", async () => {
+    const { evidence } = store();
+    await evidence.decide(decisionRecord("old", { at: NOON }));
+    await evidence.flush();
+    expect((await minutesOf(MINUTES, MINUTES + 1)).totals.requests).toBe(1);
+    await evidence.decide(decisionRecord("kept", { at: NOON + 30 * MINUTE }));
+    await evidence.decide(decisionRecord("new", { at: NOON + (KEPT_MINUTES + 1) * MINUTE }));
+    await evidence.flush();
+    expect((await minutesOf(MINUTES, MINUTES + 500)).totals.requests).toBe(2);
+    expect((await minutesOf(MINUTES, MINUTES + 1)).groups).toEqual([]);
+    expect((await summaryOf("acme-prod")).totals.requests).toBe(3);
+  });
+
+  it("counts what the router answers itself by its operation only", async () => {
+    const { evidence } = store();
+    await evidence.decide(decisionRecord("chat", { at: NOON }));
+    const control = { at: NOON, operation: "control", outcome: "refuse", route: null } as const;
+    await evidence.decide(decisionRecord("page", control));
+    await evidence.flush();
+    const summary = await summaryOf("acme-prod", ["route"]);
+    expect([summary.totals.requests, summary.totals.refused]).toEqual([1, 0]);
+    expect([summary.groups.length, summary.verdicts]).toEqual([1, []]);
+    const byOperation = (await summaryOf("acme-prod", ["operation"])).groups;
+    expect(new Set(byOperation.map(({ group }) => group.operation))).toEqual(
+      new Set(["chat.completions", "control"]),
+    );
+  });
 
   it("gives each cell once, the oldest hour first, however many there are", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>

@@ -1,5 +1,5 @@
 import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
-import { readWindow, windowTooFine, type Window } from "../../governance/window.ts";
+import { readWindow, type Window } from "../../governance/window.ts";
 import { listItems, readValue, listFlags, textFlags } from "../terminal/arguments.ts";
 import type { Store } from "../../store/port.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -29,16 +29,14 @@ export function readSelection(
   of: keyof typeof GROUPED,
   now: number,
 ): { readonly window: Window; readonly grouping: Grouping } {
-  const window = readWindow(values.start ?? null, values.end ?? null, now);
-  if ("problem" in window) throw usage(window.problem);
   const names = (values["group-by"] ?? []).flatMap((list) => listItems(list));
   const grouping = readGrouping(
     names.map((name) => readValue("--group-by", name, GROUPED[of].dimensions)),
     of,
   );
   if ("problem" in grouping) throw usage(grouping.problem);
-  const tooFine = windowTooFine(window, grouping.time);
-  if (tooFine !== null) throw usage(tooFine);
+  const window = readWindow(values.start ?? null, values.end ?? null, now, grouping.time);
+  if ("problem" in window) throw usage(window.problem);
   return { window, grouping };
 }
 

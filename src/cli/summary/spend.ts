@@ -14,6 +14,7 @@ import {
   DATABASE_HELP,
   textFlags,
 } from "../terminal/arguments.ts";
+import { windowOf } from "../../governance/window.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { runFlagCommand } from "../terminal/run.ts";
 import {
@@ -59,7 +60,7 @@ export function spend(argv: readonly string[], io: CommandIo): Promise<number> {
       const { window, grouping } = readSelection(values, "spend", Date.now());
       return await printWorkspaces(values, io, async (store, workspace) => {
         const found = await summarise(
-          (facet) => store.summary.read({ workspace, facet, ...window }),
+          (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
           grouping,
           format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
         );

@@ -6,7 +6,7 @@ import {
 } from "../../governance/summary-answer.ts";
 import type { Grouping } from "../../governance/dimensions.ts";
 import { summarise } from "../../governance/summarise.ts";
-import type { Window } from "../../governance/window.ts";
+import { windowOf, type Window } from "../../governance/window.ts";
 import { PolicyLogError } from "../../lifecycle/fold.ts";
 import { openLifecycle } from "../../lifecycle/open-lifecycle.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
@@ -76,7 +76,7 @@ async function answerOf(
   now: number,
 ): Promise<SummaryAnswer> {
   const found = await summarise(
-    (facet) => store.summary.read({ workspace, facet, ...window }),
+    (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
     grouping,
   );
   const stored = await readStoredPolicies(store.policyLog);

@@ -12,7 +12,7 @@ import {
   MAXIMUM_DAYS,
   MAXIMUM_HOURLY_DAYS,
   readWindow,
-  windowTooFine,
+  windowOf,
   type Window,
 } from "../../governance/window.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
@@ -41,7 +41,7 @@ export const SUMMARY_QUERY = {
     type: "array",
     maxItems: GROUPED.summary.maximum,
     items: { enum: GROUPED.summary.dimensions },
-    description: `Repeatable, or separated by commas: ${GROUPED.summary.families}. Each with workspace, and with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days.`,
+    description: `Repeatable, or separated by commas: ${GROUPED.summary.families}. Each with workspace, and with day, or with hour for at most ${MAXIMUM_HOURLY_DAYS} days. The last three hours also by minute, with operation, route and workspace: totals are then of these minutes, verdicts and shadows of the hours that they touch.`,
   },
   workspaces: WORKSPACES_QUERY,
 } as const;
@@ -75,7 +75,7 @@ export async function governanceSummary(
   return source.turns.take(ownWorkspace(call), async () => {
     const stored = await source.policies();
     const summary = await summarise(
-      (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
+      (facet) => cellsOf(source.read, workspaces, windowOf(facet, window)),
       grouping,
     );
     const context = {
@@ -103,20 +103,21 @@ export function readQuery(
   now: number,
   of: keyof typeof GROUPED,
 ): { window: Window; grouping: Grouping } | ServiceError {
-  const window = readWindow(query.get("start"), query.get("end"), now);
-  if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
   const grouping = readGrouping(
     query.getAll("group_by").flatMap((list) => list.split(",")),
     of,
   );
   if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
-  const tooFine = windowTooFine(window, grouping.time);
-  if (tooFine !== null) return invalidRequest("invalid_value", tooFine, "group_by");
+  const window = readWindow(query.get("start"), query.get("end"), now, grouping.time);
+  if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
   return { window, grouping };
 }
 
-/** Questions of one workspace that wait for their turn, besides the one being answered. */
-const MOST_WAITING = 3;
+/**
+ * Calls of one workspace that wait for their turn. Many more than a few people who click through the
+ * console have at once: a call that waits holds no memory.
+ */
+const MOST_WAITING = 15;
 
 /**
  * One summary at a time for a workspace: each may keep a thousand groups in memory and read

@@ -1,5 +1,5 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { SummaryStore } from "../../governance/summary-store.ts";
+import type { SummaryStore } from "../../governance/increments.ts";
 import {
   shadowCountReport,
   type ShadowReader,

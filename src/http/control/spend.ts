@@ -2,7 +2,7 @@ import { GROUPED } from "../../governance/dimensions.ts";
 import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv } from "../../governance/spend-answer.ts";
 import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
 import { summarise } from "../../governance/summarise.ts";
-import { MAXIMUM_HOURLY_DAYS } from "../../governance/window.ts";
+import { MAXIMUM_HOURLY_DAYS, windowOf } from "../../governance/window.ts";
 import { budgetLines } from "../../limits/usage.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { ControlAnswer, ControlCall } from "./control-call.ts";
@@ -40,7 +40,7 @@ export async function spend(
   const most = isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
   return source.turns.take(ownWorkspace(call), async () => {
     const summary = await summarise(
-      (facet) => cellsOf(source.read, workspaces, { facet, ...window }),
+      (facet) => cellsOf(source.read, workspaces, windowOf(facet, window)),
       grouping,
       most,
     );

@@ -3,7 +3,7 @@ import type { PostgresLink } from "./link.ts";
 import { readBytes, readNumber } from "../rows/row.ts";
 import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
-import { Increments } from "../../governance/increments.ts";
+import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { BatchCounter } from "../batch/batch-counter.ts";
 
 /** How often what was written goes into the log and is counted, milliseconds. */
@@ -27,6 +27,10 @@ FROM ROWS FROM (json_to_recordset($1::text::json) AS (w text, f text, h bigint, 
 
 const FOLD = "SELECT signalbox.fold_roll_ups($1, $2, $3::text::json) AS folded";
 
+const PRUNE = `
+DELETE FROM signalbox.roll_ups
+WHERE workspace IN (SELECT json_array_elements_text($1::text::json)) AND facet = 'minute' AND hour < $2`;
+
 const CLAIM = `
 UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${TERM}
 WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
@@ -45,6 +49,8 @@ export class RollUpFolder {
   #step: Promise<number | null> | null = null;
   #round: Promise<void> | null = null;
   #roundsOut = 0;
+  /** Up to which minutes were pruned. */
+  #newestMinute = 0;
 
   /**
    * @param works whether this process takes part in the background: commands that only read leave
@@ -126,6 +132,15 @@ export class RollUpFolder {
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
     const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.["folded"];
+    const newest = increments.newestMinute();
+    if (newest > this.#newestMinute) {
+      this.#newestMinute = newest;
+      const written = new Set(positions.map(({ w }) => w));
+      // A change of its own: a server without this right must go on counting.
+      await this.#link
+        .query(PRUNE, [JSON.stringify([...written]), newest - KEPT_MINUTES])
+        .catch(() => []);
+    }
     return done === true ? to : from;
   }
 }

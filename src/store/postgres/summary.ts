@@ -1,4 +1,4 @@
-import type { SummaryStore } from "../../governance/summary-store.ts";
+import type { SummaryStore } from "../../governance/increments.ts";
 import type { PostgresLink } from "./link.ts";
 import { readRollUp, rollUpPages } from "../rows/roll-up-rows.ts";
 import { readText } from "../rows/row.ts";

@@ -6,7 +6,7 @@ import type { PolicyContract } from "../../../src/canon/policy.ts";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/promotion.ts";
 import type { Scope } from "../../../src/canon/identity.ts";
 import { cellOf } from "../../governance/cell-of.ts";
-import type { Counter } from "../../../src/governance/counters.ts";
+import type { Counter } from "../../../src/governance/cell.ts";
 import type { RollUpQuery, RollUpRow } from "../../../src/governance/increments.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
 import type {

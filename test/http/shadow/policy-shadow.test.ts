@@ -224,11 +224,11 @@ describe("what a revision in shadow said", () => {
       return [];
     };
     const source = { ...sourceOf(store), workspaces };
-    const answers = Array.from({ length: 6 }, () => policyShadow(source, LINE, MANAGER, 0, NOW));
-    expect(await answers[5]).toMatchObject({ status: 429, code: "summaries_waiting" });
+    const answers = Array.from({ length: 18 }, () => policyShadow(source, LINE, MANAGER, 0, NOW));
+    expect(await answers[17]).toMatchObject({ status: 429, code: "summaries_waiting" });
     release();
     const all = await Promise.all(answers);
-    expect(all.filter((answer) => "text" in answer)).toHaveLength(4);
+    expect(all.filter((answer) => "text" in answer)).toHaveLength(16);
     expect(most).toBe(1);
   });
 });

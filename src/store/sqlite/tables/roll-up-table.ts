@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { Increments } from "../../../governance/increments.ts";
+import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
 import { BatchCounter } from "../../batch/batch-counter.ts";
 import type { RollUpPage } from "../protocol.ts";
 import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
@@ -28,6 +28,7 @@ export class RollUpTable {
   readonly #move: StatementSync;
   readonly #get: StatementSync;
   readonly #put: StatementSync;
+  readonly #prune: StatementSync;
   readonly #page: StatementSync;
   readonly #nextWorkspace: StatementSync;
   readonly #withoutWorkspace: StatementSync;
@@ -37,6 +38,8 @@ export class RollUpTable {
   #base: number | null = null;
   /** Position up to which the increments count. */
   #end = 0;
+  /** Up to which minutes were pruned. */
+  #newestMinute = 0;
 
   constructor({ database, transaction, batches, requests }: RollUpParts) {
     this.#transaction = transaction;
@@ -49,6 +52,9 @@ export class RollUpTable {
     );
     this.#put = database.prepare(
       "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?) ON CONFLICT (workspace, facet, hour, labels) DO UPDATE SET cell = excluded.cell",
+    );
+    this.#prune = database.prepare(
+      "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
     );
     this.#page = database.prepare(
       "SELECT hour, labels, cell FROM roll_ups WHERE workspace = ? AND facet = ? AND (hour, labels) > (?, ?) AND hour < ? ORDER BY hour, labels LIMIT ?",
@@ -142,9 +148,18 @@ export class RollUpTable {
       if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
       this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
     }
+    this.#pruneMinutes();
     this.#move.run(this.#end);
     this.#requests.forget(this.#end);
     return true;
+  }
+
+  #pruneMinutes(): void {
+    const newest = this.#increments.newestMinute();
+    if (newest <= this.#newestMinute) return;
+    this.#newestMinute = newest;
+    const written = new Set(this.#increments.entries().map(({ workspace }) => workspace ?? ""));
+    for (const workspace of written) this.#prune.run(workspace, newest - KEPT_MINUTES);
   }
 
   #reset(): void {
