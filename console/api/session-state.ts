@@ -21,6 +21,12 @@ export function workspaceShown(): string {
   return showsAll.value ? "*" : current?.signed_in === true ? current.workspace : "";
 }
 
+/** Where clients send requests to: this page may be on another listener. */
+export function inferenceUrl(): string {
+  const current = session.value;
+  return (current?.signed_in === true ? current.inference_url : null) ?? location.origin;
+}
+
 /** A call was answered 401: shows the sign-in. */
 export function signedOut(message: string): void {
   if (session.value?.signed_in !== true) return;

@@ -29,9 +29,13 @@ interface State<Value> {
 /**
  * @param path `null`: nothing is fetched.
  * @param every milliseconds between polls, at least {@link SHORTEST_POLL}; not polled where absent.
- * A hidden page does not poll.
+ * A hidden page does not poll. @param of another workspace than the one that is shown.
  */
-export function useResource<Value>(path: string | null, every?: number): Resource<Value> {
+export function useResource<Value>(
+  path: string | null,
+  every?: number,
+  of: string | null = null,
+): Resource<Value> {
   const [state, setState] = useState<State<Value>>({
     value: null,
     failure: null,
@@ -58,7 +62,10 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
     let timer: ReturnType<typeof setTimeout> | undefined;
 
     const fetchOnce = async (): Promise<void> => {
-      const result = await call<Value>(path, { signal: controller.signal });
+      const result = await call<Value>(path, {
+        signal: controller.signal,
+        ...(of !== null && { workspace: of }),
+      });
       if (controller.signal.aborted) return;
       setState(({ value, etag }) =>
         result.ok
@@ -80,7 +87,7 @@ export function useResource<Value>(path: string | null, every?: number): Resourc
       controller.abort();
       clearTimeout(timer);
     };
-  }, [path, workspace, isAll, every, turn]);
+  }, [path, workspace, isAll, every, turn, of]);
 
   const reload = useCallback(() => {
     setTurn((before) => before + 1);

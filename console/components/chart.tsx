@@ -13,19 +13,23 @@ export interface Series {
 /** Pixels. */
 const HEIGHT = 170;
 
-/** Lines over time, and the same numbers as a table for people who cannot see them. */
-export function Chart({
-  title,
-  times,
-  series,
-  format,
-}: {
+interface ChartData {
   readonly title: string;
   /** Seconds since the epoch, ascending. */
   readonly times: readonly number[];
+  /** Counts are stacked bars, the first series at the bottom; measurements are lines. */
+  readonly kind: "bars" | "lines";
   readonly series: readonly Series[];
   readonly format: (value: number | null) => string;
-}) {
+  /** The last step is not over: it is drawn pale. */
+  readonly running?: boolean;
+  /** A horizontal line, such as the limit of a budget. */
+  readonly limit?: number;
+}
+
+/** Values over time, and the same numbers as a table for people who cannot see them. */
+export function Chart(chart: ChartData) {
+  const { title, times, series, format, kind, running = false } = chart;
   const container = useRef<HTMLDivElement>(null);
   const [dark, setDark] = useState(() => DARK.matches);
   useEffect(() => {
@@ -34,14 +38,20 @@ export function Chart({
     return () => DARK.removeEventListener("change", follow);
   }, []);
   // Strings of numbers: equal ones of another poll must not draw anew.
-  const data = JSON.stringify([times, ...series.map(({ values }) => values)]);
+  const data = JSON.stringify([
+    times,
+    kind,
+    running,
+    chart.limit,
+    ...series.map(({ values }) => values),
+  ]);
   const heads = JSON.stringify(series.map(({ title: name, tone }) => [name, tone]));
   useEffect(() => {
     const element = container.current;
     if (element === null) return undefined;
     const plot = new UPlot(
-      optionsOf(element.clientWidth, series, isDaily(times), format),
-      [[...times], ...series.map(({ values }) => [...values])],
+      optionsOf(element.clientWidth, chart),
+      [[...times], ...drawnValues(chart)],
       element,
     );
     const observer = new ResizeObserver(() =>
@@ -59,7 +69,7 @@ export function Chart({
   }));
   return (
     <figure class="chart">
-      <figcaption>{title}</figcaption>
+      <figcaption class="visually-hidden">{title}</figcaption>
       <div ref={container} class="plot" aria-hidden="true" />
       <details>
         <summary>As a table</summary>
@@ -70,7 +80,12 @@ export function Chart({
           columns={[
             {
               head: "From",
-              cell: ({ time }) => <Time at={time * 1_000} />,
+              cell: ({ time }) => (
+                <>
+                  <Time at={time * 1_000} />
+                  {running && time === times.at(-1) ? <small> so far</small> : null}
+                </>
+              ),
             },
             ...series.map(({ title: head }, at) => ({
               head,
@@ -118,12 +133,21 @@ function tickOf(time: number, daily: boolean): string {
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
-function optionsOf(
-  width: number,
-  series: readonly Series[],
-  daily: boolean,
-  format: (value: number | null) => string,
-): UPlot.Options {
+/** Bars of the last series cover those of the earlier ones, each from zero: sums, largest first. */
+function drawnValues({ kind, series }: ChartData): readonly (number | null)[][] {
+  if (kind === "lines") return series.map(({ values }) => [...values]);
+  return series
+    .map((_, first) =>
+      (series[0]?.values ?? []).map((__, at) =>
+        series.slice(0, first + 1).reduce((sum, { values }) => sum + (values[at] ?? 0), 0),
+      ),
+    )
+    .toReversed();
+}
+
+function optionsOf(width: number, chart: ChartData): UPlot.Options {
+  const { times, kind, format, limit } = chart;
+  const daily = isDaily(times);
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const axis: UPlot.Axis = {
@@ -132,17 +156,27 @@ function optionsOf(
     grid: { stroke: colour("line"), width: 1 },
     ticks: { show: false },
   };
+  const step = (times[1] ?? 0) - (times[0] ?? 0);
+  const isBars = kind === "bars";
+  const series = isBars ? chart.series.toReversed() : chart.series;
   return {
     width,
     height: HEIGHT,
     // Half of the last label of the axis.
     padding: [8, 20, 0, 0],
     ...(daily && { tzDate: (time: number) => UPlot.tzDate(new Date(time * 1_000), "Etc/UTC") }),
-    cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    cursor: { drag: { x: false, y: false }, points: { size: 6, show: !isBars } },
+    scales: {
+      x: {
+        range: (_, least, most) => (isBars ? [least - step / 2, most + step / 2] : [least, most]),
+      },
+      y: { range: (_, __, most) => [0, Math.max(most, limit ?? 0) * 1.08 || 1] },
+    },
+    hooks: { draw: [(plot) => drawMarks(plot, chart, colour)] },
     axes: [
       {
         ...axis,
+        grid: { show: false },
         size: 26,
         space: 64,
         values: (_, ticks) => ticks.map((tick) => tickOf(tick, daily)),
@@ -164,11 +198,43 @@ function optionsOf(
       ...series.map(({ title, tone, values }) => ({
         label: title,
         stroke: colour(tone),
-        width: 1.6,
-        points: { show: values.filter((value) => value !== null).length < 3, size: 5 },
+        ...(isBars
+          ? { fill: colour(tone), width: 0, paths: UPlot.paths.bars?.({ size: [0.72, 28] }) }
+          : { width: 1.6 }),
+        points: { show: !isBars && values.filter((value) => value !== null).length < 3, size: 5 },
         // Of a point only: uPlot also calls this while the pointer is elsewhere.
-        value: (_: UPlot, value: number | null) => (value === null ? "" : format(value)),
+        value: (_: UPlot, drawn: number | null, __: number, at: number | null) => {
+          const value = at === null || drawn === null ? null : (values[at] ?? null);
+          return value === null ? "" : format(value);
+        },
       })),
     ],
   };
+}
+
+/** The step that is not over, under a veil; and the limit. */
+function drawMarks(plot: UPlot, chart: ChartData, colour: (name: string) => string): void {
+  const { ctx, bbox } = plot;
+  const { times, kind, limit, running = false } = chart;
+  const last = times.at(-1);
+  ctx.save();
+  if (running && kind === "bars" && last !== undefined) {
+    const step = last - (times.at(-2) ?? last);
+    const from = plot.valToPos(last - step / 2, "x", true);
+    ctx.globalAlpha = 0.6;
+    ctx.fillStyle = colour("card");
+    ctx.fillRect(from, bbox.top, bbox.left + bbox.width - from, bbox.height);
+    ctx.globalAlpha = 1;
+  }
+  if (limit !== undefined) {
+    const y = plot.valToPos(limit, "y", true);
+    ctx.strokeStyle = colour("stop");
+    ctx.setLineDash([6, 4]);
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+  }
+  ctx.restore();
 }

@@ -41,37 +41,59 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(
       await page.getByRole("region", { name: "Traffic by route" }).locator("tbody tr").count(),
     ).toBe(4);
-    const endpoints = page.getByRole("region", { name: "Health of endpoints" }).locator("tbody tr");
-    expect(await endpoints.first().textContent()).toContain("ejected");
+    const endpoints = page.getByRole("region", { name: "Endpoints that are out" });
+    expect(await endpoints.locator("tbody tr").allTextContents()).toEqual([
+      expect.stringContaining("ejected"),
+    ]);
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a route that fails now is named, with the way to its requests", async () => {
-    const failing = summary("route", SHADOWS);
-    const page = await stage.open("#/", {
+  test.each([
+    ["that goes on", 50, 60, "failing", /chat-large: 1,000 of [\d,]+ requests failed since 02:50$/],
+    ["that is over", 10, 20, "failed", /: 1,000 of [\d,]+ requests failed from 02:10 to 02:20$/],
+  ])(
+    "a spike of failures %s has its minutes, with the way to its requests",
+    async (_, from, until, kind, text) => {
+      const hour = summary("minute,route", SHADOWS);
+      const groups = hour.groups.map((group, at) => {
+        if (group.ended === null) return group;
+        const failed = at >= from && at < until ? 100 : 0;
+        return {
+          ...group,
+          ended: { ...group.ended, terminals: { ...group.ended.terminals, failed } },
+        };
+      });
+      const page = await stage.open(
+        "#/",
+        {
+          ...READS,
+          "GET /v1/governance/summary": ({ query }) => {
+            const by = query.get("group_by");
+            return { body: by === "minute,route" ? { ...hour, groups } : summary(by, SHADOWS) };
+          },
+        },
+        { now: "2026-11-24T02:00:00Z" },
+      );
+      const concern = page.getByRole("link", { name: text });
+      expect(await concern.getAttribute("href")).toBe(
+        "#/decisions?route=chat-large&terminal=failed&since=1",
+      );
+      await page.getByText(kind, { exact: true }).waitFor();
+    },
+  );
+
+  test("the last hour is drawn by minute, and a promoted revision is no candidate", async () => {
+    const page = await stage.open("#/?window=1h", {
       ...READS,
-      "GET /v1/governance/summary": ({ query }) => {
-        const start = Date.parse(query.get("start") ?? "");
-        if (query.get("group_by") !== "route" || Date.now() - start > 2 * 3_600_000) {
-          return { body: summary(query.get("group_by"), SHADOWS) };
-        }
-        const groups = failing.groups.map((group, at) =>
-          at === 1 && group.ended !== null
-            ? {
-                ...group,
-                ended: { ...group.ended, terminals: { ...group.ended.terminals, failed: 9_000 } },
-              }
-            : group,
-        );
-        return { body: { ...failing, groups } };
-      },
+      "GET /v1/governance/summary": ({ query }) => ({
+        body: { ...summary(query.get("group_by"), SHADOWS), policies: [] },
+      }),
     });
-    const concern = page.getByRole("link", {
-      name: "chat-small: 9,000 of 12,000 requests failed in the last hour",
-    });
-    expect(await concern.getAttribute("href")).toBe(
-      "#/decisions?route=chat-small&terminal=failed&since=1",
-    );
+    await page.getByRole("heading", { name: "Requests by minute" }).waitFor();
+    expect(
+      stage.server.requests.filter(({ query }) => query.get("group_by") === "minute").length,
+    ).toBe(2);
+    expect(await page.getByText("would newly deny").count()).toBe(0);
   });
 
   test("a reading that is answered 429 is made again, and no error is shown meanwhile", async () => {
@@ -171,9 +193,9 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   test("the course of the requests can be read as a table", async () => {
     const page = await stage.open("#/", READS);
     await page.getByText("As a table").first().click();
-    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    const rows = page.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr");
     await expect.poll(() => rows.count()).toBe(24);
-    expect(await rows.first().textContent()).toContain("1,900");
+    expect(await rows.first().textContent()).toContain("1,823");
   });
 
   test("a time span is in the address and reaches the API", async () => {
@@ -187,7 +209,8 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
 
   test("a workspace without requests and a server without the parts say so", async () => {
     const page = await stage.open("#/", { "GET /v1/governance/summary": { body: NO_TRAFFIC } });
-    await page.getByText("No requests in this time span").first().waitFor();
+    await page.getByRole("heading", { name: "No request yet" }).waitFor();
+    expect(await page.locator("pre").textContent()).toContain("curl http://127.0.0.1:");
     expect(await page.getByText("Not available on this server").count()).toBe(2);
     expect(stage.complaints).toEqual([]);
   });

@@ -1,7 +1,8 @@
-// `npm run tool -- screenshots`: the pictures of docs/console.md, with made-up answers. Needs
-// Chromium.
+// `npm run tool -- screenshots`: the pictures of docs/console.md, with made-up answers. With a folder:
+// every page there, in both themes, three widths, with traffic and without. Needs Chromium.
 import { join, resolve } from "node:path";
-import { ALL } from "../../test/console/answers/all.ts";
+import { mkdirSync } from "node:fs";
+import { ALL, EMPTY, PAGES } from "../../test/console/answers/all.ts";
 import { openStage } from "../../test/console/browser.ts";
 
 const IMAGES = resolve(import.meta.dirname, "../../docs/images");
@@ -17,10 +18,37 @@ const PICTURES = [
 ] as const;
 
 const stage = await openStage();
-for (const [name, hash, width, height, dark] of PICTURES) {
-  const page = await stage.open(hash, ALL, { width, height, dark, now: "2026-11-24T02:00:00Z" });
-  await page.waitForLoadState("networkidle");
-  await page.screenshot({ path: join(IMAGES, `console-${name}.png`), animations: "disabled" });
-  if (stage.complaints.length > 0) throw new Error(stage.complaints.join("; "));
-}
+const [folder] = process.argv.slice(2).filter((each) => !each.startsWith("-"));
+if (folder !== undefined) await takeAll(folder);
+else await takeDocumented();
 await stage.close();
+
+async function takeAll(to: string): Promise<void> {
+  mkdirSync(to, { recursive: true });
+  for (const [answersName, answers] of [["full", ALL] as const, ["empty", EMPTY] as const]) {
+    for (const [name, hash] of PAGES) {
+      for (const width of [390, 900, 1440]) {
+        for (const dark of [false, true]) {
+          const page = await stage.open(hash, answers, {
+            width,
+            height: 900,
+            dark,
+            now: "2026-11-24T02:00:00Z",
+          });
+          await page.waitForLoadState("networkidle");
+          const file = `${answersName}-${name}-${width}-${dark ? "dark" : "light"}.png`;
+          await page.screenshot({ path: join(to, file), fullPage: true, animations: "disabled" });
+        }
+      }
+    }
+  }
+}
+
+async function takeDocumented(): Promise<void> {
+  for (const [name, hash, width, height, dark] of PICTURES) {
+    const page = await stage.open(hash, ALL, { width, height, dark, now: "2026-11-24T02:00:00Z" });
+    await page.waitForLoadState("networkidle");
+    await page.screenshot({ path: join(IMAGES, `console-${name}.png`), animations: "disabled" });
+    if (stage.complaints.length > 0) throw new Error(stage.complaints.join("; "));
+  }
+}

@@ -8,7 +8,8 @@ import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { isWell, troubleOf } from "./health.tsx";
 import { SOON_DAYS } from "../keys/keys.tsx";
-import { isSpent, lasts, runsOutAt } from "../spend/budgets.tsx";
+import { beginningOf, STEPS } from "../window.ts";
+import { isSpent, lasts, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
 
 /** Something that a person should look at. */
 export interface Concern {
@@ -33,7 +34,7 @@ export interface Known {
   readonly status: ServerStatus | null;
   readonly health: Health | null;
   readonly summary: Summary | null;
-  /** By route. */
+  /** By minute and route. */
   readonly lastHour: Summary | null;
   readonly spend: Spend | null;
   /** Those that expire soon, the soonest first. */
@@ -52,9 +53,9 @@ export function concernsOf({
   return [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
-    ...(lastHour?.groups ?? []).flatMap(ofRoute),
+    ...(lastHour === null ? [] : ofRoutes(lastHour)),
     ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
-    ...(summary?.shadows ?? []).flatMap(ofShadow),
+    ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
 }
@@ -115,23 +116,39 @@ function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
   ];
 }
 
-function ofRoute({ group, requests, ended }: Summary["groups"][number]): readonly Concern[] {
-  const route = groupLabel(group, "route");
-  const failed = ended?.terminals.failed ?? 0;
-  if (route === null || failed < MANY_FAILED || failed < MUCH_FAILED * requests) return [];
-  return [
-    {
-      key: `route ${route}`,
-      tone: "stop",
-      kind: "failing",
-      text: (
-        <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
-          <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed in the last
-          hour
-        </a>
-      ),
-    },
-  ];
+/** Minutes without a failure after which a route has recovered. */
+const RECOVERED = 3;
+
+function ofRoutes({ groups, window }: Summary): readonly Concern[] {
+  const byRoute = Map.groupBy(groups, ({ group }) => groupLabel(group, "route") ?? "");
+  return [...byRoute].flatMap(([route, minutes]) => {
+    const failing = minutes.filter(({ ended }) => (ended?.terminals.failed ?? 0) > 0);
+    const failed = failing.reduce((sum, { ended }) => sum + (ended?.terminals.failed ?? 0), 0);
+    const requests = minutes.reduce((sum, each) => sum + each.requests, 0);
+    const times = failing.map(({ group }) => beginningOf(groupLabel(group, "minute") ?? ""));
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    if (route === "" || failed < MANY_FAILED || failed < MUCH_FAILED * requests) return [];
+    const isOver = Date.parse(window.end) / 1_000 - last > RECOVERED * STEPS.minute;
+    return [
+      {
+        key: `route ${route}`,
+        tone: isOver ? ("widen" as const) : ("stop" as const),
+        kind: isOver ? "failed" : "failing",
+        text: (
+          <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
+            <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed{" "}
+            {isOver ? "from" : "since"} <Time at={first * 1_000} minute />
+            {isOver ? (
+              <>
+                {" "}
+                to <Time at={(last + STEPS.minute) * 1_000} minute />
+              </>
+            ) : null}
+          </a>
+        ),
+      },
+    ];
+  });
 }
 
 function ofBudget(budget: Spend["budgets"][number], now: number): readonly Concern[] {
@@ -149,7 +166,8 @@ function ofBudget(budget: Spend["budgets"][number], now: number): readonly Conce
           <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
           {isOver ? (
             <>
-              , requests are refused until <Time at={window_end} />
+              {", "}
+              <RefusedSince budget={budget} />, renewed <Time at={window_end} minute />
             </>
           ) : end === null ? (
             <>
@@ -158,13 +176,19 @@ function ofBudget(budget: Spend["budgets"][number], now: number): readonly Conce
             </>
           ) : (
             <>
-              , will be spent about <Time at={end} short />
+              , will be spent about <Time at={end} minute />
             </>
           )}
         </a>
       ),
     },
   ];
+}
+
+/** Revisions that are in shadow now: a promoted one is no candidate any more. */
+function candidatesOf({ shadows, policies }: Summary): Summary["shadows"] {
+  const current = new Map(policies.map(({ id, stored }) => [id, stored?.candidate?.revision]));
+  return shadows.filter(({ policy, revision }) => current.get(policy) === revision);
 }
 
 function ofShadow({
@@ -200,7 +224,7 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
     kind: "key",
     text: (
       <a href={target}>
-        <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} />
+        <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} minute />
       </a>
     ),
   }));
@@ -217,34 +241,46 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
 
 const MOST = 12;
 
+/** State by exception: a line where all is well, a list where it is not. */
 export function AttentionPanel({
   concerns,
+  health,
   known,
 }: {
   readonly concerns: readonly Concern[];
+  readonly health: Health | null;
   readonly known: boolean;
 }) {
-  return (
-    <Panel
-      title="Needs attention"
-      aside={concerns.length === 0 ? undefined : whole(concerns.length)}
-    >
-      {concerns.length === 0 ? (
-        <p class="hint">
-          {known
-            ? "Nothing: no endpoint is out, no budget near its end, no key about to expire."
-            : " "}
+  if (concerns.length === 0) {
+    const endpoints = health?.endpoints ?? [];
+    return (
+      <section class="panel quiet" aria-label="Needs attention">
+        <p>
+          {known ? (
+            <>
+              <Badge tone="good">all well</Badge>{" "}
+              <span class="hint">
+                {endpoints.length === 0 ? "" : `${counted(endpoints.length, "endpoint")} healthy, `}
+                no budget near its end, no key about to expire
+              </span>
+            </>
+          ) : (
+            "\u00A0"
+          )}
         </p>
-      ) : (
-        <ul class="concerns">
-          {concerns.slice(0, MOST).map(({ key, tone, kind, text }) => (
-            <li key={key}>
-              <Badge tone={tone}>{kind}</Badge> <span>{text}</span>
-            </li>
-          ))}
-          {concerns.length > MOST ? <li>and {whole(concerns.length - MOST)} more</li> : null}
-        </ul>
-      )}
+      </section>
+    );
+  }
+  return (
+    <Panel title="Needs attention" aside={whole(concerns.length)}>
+      <ul class="concerns">
+        {concerns.slice(0, MOST).map(({ key, tone, kind, text }) => (
+          <li key={key}>
+            <Badge tone={tone}>{kind}</Badge> <span>{text}</span>
+          </li>
+        ))}
+        {concerns.length > MOST ? <li>and {whole(concerns.length - MOST)} more</li> : null}
+      </ul>
     </Panel>
   );
 }

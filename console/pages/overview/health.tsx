@@ -26,50 +26,80 @@ export function troubleOf({
   return parts.join(", ");
 }
 
-/** Endpoints as this process sees them; those that are out come first. */
+/** Endpoints as this process sees them: those that are out, and the others on demand. */
 export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
   return (
     <Panel title="Endpoints">
-      <Loaded of={health} lines={6}>
-        {({ endpoints }) =>
-          endpoints.length === 0 ? (
-            <Empty title="This workspace reaches no endpoint">
-              Approve a route for it in routes.yaml.
-            </Empty>
-          ) : (
-            <Table
-              label="Health of endpoints"
-              rows={endpoints.toSorted(
-                (left, right) => Number(isWell(left)) - Number(isWell(right)),
+      <Loaded of={health} lines={3}>
+        {({ endpoints }) => {
+          const out = endpoints.filter((each) => !isWell(each));
+          const well = endpoints.filter(isWell);
+          if (endpoints.length === 0) {
+            return (
+              <Empty title="This workspace reaches no endpoint">
+                Approve a route for it in routes.yaml.
+              </Empty>
+            );
+          }
+          return (
+            <>
+              {out.length === 0 ? null : (
+                <EndpointTable label="Endpoints that are out" endpoints={out} />
               )}
-              keyOf={({ id }) => id}
-              columns={[
-                { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
-                {
-                  head: "State",
-                  cell: (each) => (
-                    <Badge tone={isWell(each) ? "good" : "stop"}>{humanise(each.state)}</Badge>
-                  ),
-                },
-                {
-                  head: "Why",
-                  cell: (each) => (isWell(each) ? <Name of={null} /> : troubleOf(each)),
-                },
-                { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
-                {
-                  head: "First token",
-                  number: true,
-                  cell: ({ latency_ms }) => milliseconds(latency_ms.p50),
-                },
-                { head: "Region", cell: ({ region }) => <Name of={region} /> },
-                { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
-                { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
-              ]}
-            />
-          )
-        }
+              <details>
+                <summary>
+                  {counted(well.length, "healthy endpoint")}
+                  {well.length === 0 ? "" : `, ${whole(sumOf(well))} requests in flight`}
+                </summary>
+                <EndpointTable label="Healthy endpoints" endpoints={well} />
+              </details>
+            </>
+          );
+        }}
       </Loaded>
     </Panel>
+  );
+}
+
+const sumOf = (endpoints: readonly EndpointHealth[]): number =>
+  endpoints.reduce((sum, { in_flight }) => sum + in_flight, 0);
+
+function EndpointTable({
+  label,
+  endpoints,
+}: {
+  readonly label: string;
+  readonly endpoints: readonly EndpointHealth[];
+}) {
+  return (
+    <Table
+      label={label}
+      rows={endpoints}
+      keyOf={({ id }) => id}
+      columns={[
+        { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
+        {
+          head: "State",
+          cell: (each) =>
+            isWell(each) ? (
+              humanise(each.state)
+            ) : (
+              <>
+                <Badge tone="stop">{humanise(each.state)}</Badge> {troubleOf(each)}
+              </>
+            ),
+        },
+        { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
+        {
+          head: "First token",
+          number: true,
+          cell: ({ latency_ms }) => milliseconds(latency_ms.p50),
+        },
+        { head: "Region", cell: ({ region }) => <Name of={region} /> },
+        { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
+        { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
+      ]}
+    />
   );
 }
 
@@ -100,11 +130,13 @@ export function ServerPanel({
                 ],
                 [
                   "Evidence store",
-                  <Badge key="evidence" tone={evidence.state === "ok" ? "good" : "stop"}>
-                    {evidence.cause === undefined
-                      ? humanise(evidence.state)
-                      : humanise(evidence.cause)}
-                  </Badge>,
+                  evidence.state === "ok" ? (
+                    "ok"
+                  ) : (
+                    <Badge key="evidence" tone="stop">
+                      {humanise(evidence.cause ?? evidence.state)}
+                    </Badge>
+                  ),
                 ],
                 ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(humanise).join(", ")],
                 [
@@ -142,9 +174,8 @@ function Replicas({ of }: { readonly of: readonly Replica[] }) {
         { head: "Replica since", cell: ({ started_at }) => <Time at={started_at} /> },
         {
           head: "State",
-          cell: ({ state }) => (
-            <Badge tone={state === "running" ? "good" : "stop"}>{humanise(state)}</Badge>
-          ),
+          cell: ({ state }) =>
+            state === "running" ? "running" : <Badge tone="stop">{humanise(state)}</Badge>,
         },
         { head: "Last seen", cell: ({ seen_at }) => <Time at={seen_at} /> },
       ]}

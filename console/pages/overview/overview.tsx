@@ -2,47 +2,64 @@ import { withQuery } from "../../api/client.ts";
 import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
+import { Figures, type FigureData } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
-import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { Facts } from "../../components/table.tsx";
-import { compact, counted, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
-import { address, replaceQuery } from "../../router.ts";
+import { Loaded } from "../../components/panel.tsx";
+import { compact, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
+import { address, link, replaceQuery } from "../../router.ts";
+import { FirstRequest } from "../connect/first-request.tsx";
+import { groupLabel } from "../group-label.ts";
 import { soonEnd } from "../keys/keys.tsx";
-import { useNow, useWindow, windowOf, WINDOWS } from "../window.ts";
+import {
+  beginningOf,
+  timesOf,
+  useNow,
+  useWindow,
+  windowOf,
+  WINDOWS,
+  type Window,
+} from "../window.ts";
 import { AttentionPanel, concernsOf } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
 import { TrafficCharts } from "./traffic-charts.tsx";
 import { TrafficTable } from "./traffic-table.tsx";
 
+const summaryPath = (query: Readonly<Record<string, string | undefined>>): string =>
+  withQuery("/v1/governance/summary", { ...query, ...inWorkspaces() });
+
 export function OverviewPage() {
   const name = address.value.query.get("window");
-  const chosen = useWindow(name);
+  const window = useWindow(name);
   const now = useNow();
   const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
   const summary = useResource<Summary>(
-    withQuery("/v1/governance/summary", { start: chosen.start, ...inWorkspaces() }),
+    summaryPath({ start: window.start, group_by: window.unit }),
     15_000,
   );
-  const spend = useResource<Spend>(
-    hasScope("spend:read")
-      ? withQuery("/v1/spend", { start: chosen.start, ...inWorkspaces() })
-      : null,
-    60_000,
+  // Only minutes can be added up to spans that do not begin with an hour.
+  const before = useResource<Summary>(
+    summary.value === null || window.before === null
+      ? null
+      : summaryPath({
+          ...window.before,
+          ...(window.unit === "minute" && { group_by: "minute" }),
+        }),
+  );
+  const spendPath = (query: object): string | null =>
+    hasScope("spend:read") ? withQuery("/v1/spend", { ...query, ...inWorkspaces() }) : null;
+  const spend = useResource<Spend>(spendPath({ start: window.start }), 60_000);
+  const spendBefore = useResource<Spend>(
+    window.before === null || window.unit === "minute" ? null : spendPath(window.before),
   );
   const keys = useResource<KeyList>(
     hasScope("operations:manage")
       ? withQuery("/v1/keys", { limit: 100, expires_before: soonEnd(now), ...inWorkspaces() })
       : null,
   );
-  // After the first summary: a workspace has four at a time, and the others are this page's, too.
   const lastHour = useResource<Summary>(
     summary.value === null
       ? null
-      : withQuery("/v1/governance/summary", {
-          start: windowOf("1h", now).start,
-          group_by: "route",
-          ...inWorkspaces(),
-        }),
+      : summaryPath({ start: windowOf("1h", now).start, group_by: "minute,route" }),
     30_000,
   );
   const status = useResource<ServerStatus>("/status", 10_000);
@@ -60,72 +77,124 @@ export function OverviewPage() {
         <h1>Overview</h1>
         <Segments
           label="Time span"
-          value={chosen.name}
+          value={window.name}
           options={WINDOWS}
           onChange={(value) => replaceQuery({ window: value })}
         />
       </div>
       <AttentionPanel
         concerns={concerns}
+        health={health.value}
         known={health.value !== null || summary.value !== null || status.value !== null}
       />
-      <Panel title="Traffic">
-        <Loaded of={summary} lines={6}>
-          {({ totals }) =>
-            totals.requests === 0 ? (
-              <Empty title="No requests in this time span">
-                Choose a longer one, or send a request with a key of this workspace.
-              </Empty>
-            ) : (
-              <>
-                <Totals totals={totals} cost={spend.value?.total.cost_usd} />
-                <TrafficCharts window={chosen} />
-              </>
-            )
-          }
-        </Loaded>
-      </Panel>
-      <TrafficTable window={chosen} />
+      <Loaded of={summary} lines={8}>
+        {(current) =>
+          current.totals.requests === 0 && (before.value?.totals.requests ?? 0) === 0 ? (
+            <FirstRequest />
+          ) : (
+            <>
+              <Totals
+                summary={current}
+                window={window}
+                before={before.value}
+                cost={spend.value?.total.cost_usd}
+                costBefore={spendBefore.value?.total.cost_usd}
+              />
+              <TrafficCharts summary={current} window={window} />
+              <TrafficTable window={window} />
+            </>
+          )
+        }
+      </Loaded>
       <HealthPanel health={health} />
       <ServerPanel status={status} replicas={health.value?.replicas ?? null} />
     </>
   );
 }
 
+const failedOf = ({ ended }: Summary["totals"]): number => ended?.terminals.failed ?? 0;
+const stoppedOf = ({ denied, refused }: Summary["totals"]): number => denied + refused;
+
 function Totals({
-  totals,
+  summary,
+  window,
+  before,
   cost,
+  costBefore,
 }: {
-  readonly totals: Summary["totals"];
+  readonly summary: Summary;
+  readonly window: Window;
+  readonly before: Summary | null;
   readonly cost: number | null | undefined;
+  readonly costBefore: number | null | undefined;
 }) {
-  const { requests, denied, refused, ended } = totals;
-  const latency = ended?.latency_ms.total;
-  const tokens = ended?.tokens;
-  return (
-    <Facts
-      rows={[
-        ["Requests", compact(requests)],
-        ["Denied", `${whole(denied)} (${share(denied, requests)})`],
-        ["Refused", `${whole(refused)} (${share(refused, requests)})`],
-        [
-          "Failed",
-          ended === null
-            ? "–"
-            : `${whole(ended.terminals.failed)} (${share(ended.terminals.failed, requests)})`,
-        ],
-        [
-          "With a fallback",
-          ended === null ? "–" : `${whole(ended.fallbacks)} (${share(ended.fallbacks, requests)})`,
-        ],
-        [
-          "Median, p95, p99",
-          `${milliseconds(latency?.p50)}, ${milliseconds(latency?.p95)}, ${milliseconds(latency?.p99)}`,
-        ],
-        ["Tokens in, out", `${compact(tokens?.input)}, ${compact(tokens?.output)}`],
-        ["Spend, estimated", cost === undefined ? "–" : dollars(cost)],
-        ["Running", totals.running === null ? "–" : counted(totals.running, "request")],
-      ]}
-    />
+  const { totals, groups } = summary;
+  const byTime = new Map(
+    groups.map((each) => [beginningOf(groupLabel(each.group, window.unit) ?? ""), each]),
   );
+  const times = timesOf(summary.window.start, summary.window.end, window.unit).slice(0, -1);
+  const trend = (pick: (each: Summary["groups"][number]) => number | null) =>
+    times.map((time) => {
+      const found = byTime.get(time);
+      return found === undefined ? 0 : pick(found);
+    });
+  const failed = failedOf(totals);
+  const latency = totals.ended?.latency_ms.total;
+  const tokens = totals.ended?.tokens;
+  const since = { "1h": "1", "24h": "24", "7d": "168", "30d": "720" }[window.name] ?? "";
+  const figures: readonly FigureData[] = [
+    {
+      title: "Requests",
+      value: compact(totals.requests),
+      now: totals.requests,
+      before: before?.totals.requests,
+      trend: trend(({ requests }) => requests),
+      note:
+        totals.running === null || totals.running === 0 ? null : `${whole(totals.running)} running`,
+      href: link(["decisions"], { since }),
+    },
+    {
+      title: "Failed",
+      value: share(failed, totals.requests),
+      now: failed / Math.max(1, totals.requests),
+      before:
+        before === null ? undefined : failedOf(before.totals) / Math.max(1, before.totals.requests),
+      bad: "more",
+      trend: trend(failedOf),
+      note: failed === 0 ? null : `${whole(failed)} of ${compact(totals.requests)}`,
+      href: link(["decisions"], { terminal: "failed", since }),
+    },
+    {
+      title: "Denied or refused",
+      value: whole(stoppedOf(totals)),
+      now: stoppedOf(totals),
+      before: before === null ? undefined : stoppedOf(before.totals),
+      bad: "more",
+      trend: trend(stoppedOf),
+      note: share(stoppedOf(totals), totals.requests),
+      href: link(["decisions"], {
+        outcome: totals.denied >= totals.refused ? "deny" : "refuse",
+        since,
+      }),
+    },
+    {
+      title: "Latency, p95",
+      value: milliseconds(latency?.p95),
+      now: latency?.p95,
+      before: before?.totals.ended?.latency_ms.total.p95,
+      bad: "more",
+      trend: trend(({ ended }) => ended?.latency_ms.total.p95 ?? null),
+      note: `median ${milliseconds(latency?.p50)}`,
+    },
+    {
+      title: cost === undefined ? "Tokens" : "Spend, estimated",
+      value:
+        cost === undefined ? compact((tokens?.input ?? 0) + (tokens?.output ?? 0)) : dollars(cost),
+      now: cost,
+      before: costBefore,
+      note: `${compact(tokens?.input)} tokens in, ${compact(tokens?.output)} out`,
+      ...(cost !== undefined && { href: link(["spend"]) }),
+    },
+  ];
+  return <Figures of={figures} />;
 }

@@ -9,6 +9,7 @@ import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { compact, milliseconds, whole } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import type { Window } from "../window.ts";
@@ -35,9 +36,17 @@ export function TrafficTable({ window }: { readonly window: Window }) {
       }
     >
       <Rows key={dimension} dimension={dimension} window={window} />
+      {window.unit === "minute" ? (
+        <p class="hint">
+          Whole hours, from <Time at={wholeHour(window.start)} minute />: minutes are counted by
+          route only.
+        </p>
+      ) : null}
     </Panel>
   );
 }
+
+const wholeHour = (start: string): number => Math.floor(Date.parse(start) / 3_600_000) * 3_600_000;
 
 function Rows({ dimension, window }: { readonly dimension: string; readonly window: Window }) {
   const path = withQuery("/v1/governance/summary", {
@@ -76,7 +85,11 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                   },
                 },
                 { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
-                { head: "Denied", number: true, cell: ({ denied }) => whole(denied) },
+                {
+                  head: "Denied",
+                  number: true,
+                  cell: ({ denied, refused }) => whole(denied + refused),
+                },
                 {
                   head: "Failed",
                   number: true,

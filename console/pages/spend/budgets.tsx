@@ -1,10 +1,15 @@
-import type { Budget } from "../../api/types.ts";
+import { withQuery } from "../../api/client.ts";
+import type { Budget, Summary } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { dollars, share } from "../../format/amounts.ts";
+import { dollars, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
+import { link } from "../../router.ts";
+import { groupLabel } from "../group-label.ts";
+import { beginningOf, STEPS } from "../window.ts";
 
 type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "window_end">;
 
@@ -25,6 +30,51 @@ export function runsOutAt(budget: Amounts, now: number): number | null {
   const left = Date.parse(window_end) - now;
   if (projected_usd === null || lasts(budget) || isSpent(budget) || left <= 0) return null;
   return now + (left * (limit_usd - spent_usd)) / (projected_usd - spent_usd);
+}
+
+/** Reasons of refusals by a budget. */
+const REASONS = ["budget_exhausted", "exceeds_remaining_budget"];
+
+/** Since when a spent budget refuses, and how many requests, of its workspace. */
+export function RefusedSince({
+  budget: { workspace, window_start },
+}: {
+  readonly budget: Pick<Budget, "workspace" | "window_start">;
+}) {
+  const month = new Date(Date.now() - 30 * 86_400_000).toISOString();
+  const start = window_start > month ? window_start : month;
+  const hours = useResource<Summary>(
+    withQuery("/v1/governance/summary", { start, group_by: "reason_code,hour" }),
+    60_000,
+    workspace,
+  );
+  const refusing = (hours.value?.groups ?? []).filter(({ group }) =>
+    REASONS.includes(groupLabel(group, "reason_code") ?? ""),
+  );
+  const count = refusing.reduce((sum, { refused }) => sum + refused, 0);
+  const first = beginningOf(groupLabel(refusing[0]?.group ?? {}, "hour") ?? "");
+  // The minute is known for three hours.
+  const isRecent = Date.now() / 1_000 - first < 3 * STEPS.hour - STEPS.minute;
+  const minutes = useResource<Summary>(
+    isRecent
+      ? withQuery("/v1/governance/summary", {
+          start: new Date(first * 1_000).toISOString(),
+          group_by: "minute",
+        })
+      : null,
+    60_000,
+    workspace,
+  );
+  const minute = minutes.value?.groups.find(({ refused }) => refused > 0);
+  const since =
+    minute === undefined ? first : beginningOf(groupLabel(minute.group, "minute") ?? "");
+  if (hours.value === null) return <>requests are refused</>;
+  if (count === 0) return <>nothing refused yet</>;
+  return (
+    <>
+      refuses since <Time at={since * 1_000} minute /> ({whole(count)})
+    </>
+  );
 }
 
 /** Budgets, those that end first at the top. @param now milliseconds since the epoch. */
@@ -77,7 +127,13 @@ export function BudgetsPanel({
     {
       head: "Stops requests",
       cell: (budget) => {
-        if (isSpent(budget)) return "now";
+        if (isSpent(budget)) {
+          return (
+            <a href={link(["decisions"], { outcome: "refuse", reason: "budget_exhausted" })}>
+              <RefusedSince budget={budget} />
+            </a>
+          );
+        }
         if (lasts(budget)) return <small>not before it is renewed</small>;
         const at = runsOutAt(budget, now);
         return at === null ? (

@@ -133,6 +133,7 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
       {isDay ? (
         <Chart
           title="Cost by day, in UTC"
+          kind="bars"
           times={groups.map(({ group }) => beginningOf(groupLabel(group, "day") ?? ""))}
           format={dollars}
           series={[{ title: "Cost", tone: "link", values: groups.map(({ cost_usd }) => cost_usd) }]}

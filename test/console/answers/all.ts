@@ -1,6 +1,6 @@
 import type { Answers } from "../fake-server.ts";
 import { decisionList, decisionOf } from "./decisions.ts";
-import { HEALTH, SHADOWS, spend, STATUS, summary } from "./figures.ts";
+import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./figures.ts";
 import { keyPage, serviceKey } from "./keys.ts";
 import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
 import { MODELS, simulation } from "./routes.ts";
@@ -34,6 +34,18 @@ export const ALL: Answers = {
   }),
 };
 
+/** A server that has just started. */
+export const EMPTY: Answers = {
+  ...ALL,
+  "GET /v1/health": { body: { ...HEALTH, endpoints: [] } },
+  "GET /v1/governance/summary": { body: NO_TRAFFIC },
+  "GET /v1/spend": { body: { ...spend("route"), groups: [], budgets: [] } },
+  "GET /v1/decisions": { body: decisionList(0) },
+  "GET /v1/policies": { body: { ...POLICIES, data: [] } },
+  "GET /v1/models": { body: { ...MODELS, data: [] } },
+  "GET /v1/keys": { body: keyPage([], null, 50) },
+};
+
 /** Addresses of the pages, and a heading or text that each has once it shows its answers. */
 export const PAGES = [
   ["overview", "#/", "Endpoints"],
@@ -54,7 +66,7 @@ const NAMES = new Set(
   ),
 );
 /** Texts that decide what is shown, and times. */
-const OWN = new Set(["day", "hour"]);
+const OWN = new Set(["day", "hour", "minute"]);
 
 /** The value with another text for each name. */
 export function renamed(value: unknown, name: string, key = "", isNamed = false): unknown {

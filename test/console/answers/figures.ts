@@ -57,6 +57,7 @@ export function measures(requests: number, changes: Partial<Measures> = {}): Mea
 
 const END = Date.UTC(2026, 10, 24, 2);
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   route: ["chat-large", "chat-small", "embed", "claude"],
@@ -67,37 +68,56 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 
 /** A summary as the API groups it. */
 export function summary(groupBy: string | null, shadows: Summary["shadows"] = []): Summary {
-  const dimension = groupBy ?? "";
-  const isTime = dimension === "hour" || dimension === "day";
-  const labels = isTime
-    ? Array.from({ length: 24 }, (_, at) => {
-        const instant = new Date(
-          END - (24 - at) * (dimension === "hour" ? HOUR : 24 * HOUR),
-        ).toISOString();
-        return dimension === "hour" ? instant.replace(".000Z", "Z") : instant.slice(0, 10);
-      })
-    : (NAMES[dimension] ?? []);
+  const dimension = groupBy?.split(",")[0] ?? "";
+  const step = { minute: MINUTE, hour: HOUR, day: 24 * HOUR }[dimension];
+  const steps = dimension === "minute" ? 60 : 24;
+  const labels =
+    step === undefined
+      ? (NAMES[dimension] ?? [])
+      : Array.from({ length: steps }, (_, at) => {
+          const instant = new Date(END - (steps - at) * step).toISOString();
+          return dimension === "day" ? instant.slice(0, 10) : instant.replace(".000Z", "Z");
+        });
+  const second = groupBy?.split(",")[1];
   return {
     object: "governance.summary",
     version: 1,
     workspace: "search",
     workspaces: ["search"],
     window: {
-      start: new Date(END - 24 * (dimension === "day" ? 24 : 1) * HOUR).toISOString(),
+      start: new Date(END - steps * (step ?? HOUR)).toISOString(),
       end: new Date(END).toISOString(),
       complete_until: new Date(END - HOUR).toISOString(),
     },
-    group_by: groupBy === null ? [] : [groupBy],
+    group_by: groupBy === null ? [] : groupBy.split(","),
     relative_error: 0.01,
     totals: measures(48_210),
     groups: labels.map((label, at) => ({
-      group: { [dimension]: label },
-      ...measures(isTime ? Math.round(1_900 + 1_500 * Math.sin(at / 3.4)) : 24_000 >> at),
+      group: {
+        [dimension]: label,
+        ...(second === "route" && { route: "chat-large" }),
+        ...(second === "hour" && { hour: "2026-11-24T01:00:00Z" }),
+      },
+      ...measures(
+        step === undefined
+          ? 24_000 >> at
+          : Math.round((1_900 + 1_500 * Math.sin(at / 3.4)) * (dimension === "minute" ? 0.02 : 1)),
+      ),
     })),
     truncated: false,
     verdicts: [],
     shadows,
-    policies: [],
+    policies: [
+      {
+        id: "tool-approval",
+        slots: [],
+        stored: {
+          enforced: null,
+          candidate: { revision: "r3", digest: "d".repeat(64), content: "rules", since: null },
+        },
+        drift: null,
+      },
+    ],
     table_revision: "42aeb633e909",
     evidence: { head: null },
   };
@@ -116,7 +136,7 @@ export const SHADOWS: Summary["shadows"] = [
   },
 ];
 
-export const NO_TRAFFIC: Summary = { ...summary(null), totals: measures(0) };
+export const NO_TRAFFIC: Summary = { ...summary(null), totals: measures(0), policies: [] };
 
 export const STATUS: ServerStatus = {
   build_id: "0.2.0+3f9c2a7b61d0",
