@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 import { text } from "node:stream/consumers";
-import { keepCompiledCode } from "./cli/terminal/code-cache.ts";
-import { endWhereHeld, listenToOutput } from "./cli/terminal/process.ts";
-import { unfitNode } from "./cli/terminal/package.ts";
+import {
+  endWhereHeld,
+  keepCompiledCode,
+  listenToOutput,
+  unfitNode,
+} from "./cli/terminal/process.ts";
 import { startSmall } from "./server/tier-up.ts";
 
 const argv = process.argv.slice(2);

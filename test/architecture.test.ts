@@ -158,8 +158,8 @@ describe("the shape of the house", () => {
       "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
       "src/cli/simulate/formats/html/script.ts",
-      "src/cli/explain/sample-json.ts",
-      "src/cli/policy/testing/watched-sources.ts",
+      "src/cli/explain/flags.ts",
+      "src/cli/policy/testing/coverage.ts",
       "src/dispatch/credentials/google-headers.ts",
       "src/policy/toolchain/toolchain.ts",
       "src/dialects/unary/one-meaning.ts",

@@ -75,7 +75,7 @@ const WORDS: readonly PrivateWord[] = [
       { path: REPORT, line: CODE, why: "member `words` of reports" },
       { path: /^src\/http\/contract\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
       {
-        path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/,
+        path: /^src\/cli\/policy\/lifecycle\/policy-server\.ts$/,
         line: /"words"/,
         why: "the same",
       },
@@ -86,8 +86,8 @@ const WORDS: readonly PrivateWord[] = [
       },
       { path: /^src\/policy\//, line: /words\.go/, why: "name of a file" },
       { path: /^src\/policy\/contract\/comparisons\.ts$/, line: CODE, why: "words between spaces" },
-      { path: /^src\/cli\/completion/, why: "words of a shell's command line" },
-      { path: /^src\/cli\/terminal\/layout\.ts$/, why: "words of a text that is wrapped" },
+      { path: /^src\/cli\/commands\.ts$/, why: "words of a shell's command line" },
+      { path: /^src\/cli\/terminal\/printing\.ts$/, why: "words of a text that is wrapped" },
       { path: /^src\/cli\/simulate\/help\.ts$/, why: "the same" },
       { path: /^src\/cli\/policy\/new\.ts$/, line: /kebab-case/, why: "words of a name" },
       {
@@ -190,7 +190,7 @@ const WORDS: readonly PrivateWord[] = [
         line: /\bstandpoint(?::|\]|`| slot)/,
         why: "the same, and the old key of assertions",
       },
-      { path: /^src\/cli\/policy\/lifecycle\/promotion-report\.ts$/, line: CODE, why: "the same" },
+      { path: /^src\/cli\/policy\/lifecycle\/policy-server\.ts$/, line: CODE, why: "the same" },
     ],
   },
   {

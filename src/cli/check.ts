@@ -14,19 +14,20 @@ import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
-import {
-  type readArguments,
-  readValue,
-  textFlags,
-  ENVIRONMENT_HELP,
-  readEnvironment,
-} from "./terminal/arguments.ts";
-import { asTyped, shownPath } from "./terminal/as-typed.ts";
-import { DEFAULT_CACHE_TEXT, openCache } from "./compile-cache.ts";
+import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
-import { runFlagCommand } from "./terminal/run.ts";
+import {
+  ENVIRONMENT_HELP,
+  asTyped,
+  readEnvironment,
+  readValue,
+  flagCommand,
+  shownPath,
+  textFlags,
+  type FlagValues,
+} from "./terminal/command-line.ts";
 
 const CHECK_HELP = `Usage: signalbox check [DIRECTORY] [options]
        signalbox check --explain CODE
@@ -53,23 +54,19 @@ const FLAGS = {
   strict: { type: "boolean", default: false },
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type Values = FlagValues<typeof FLAGS>;
 
 /** `signalbox check`. @returns the exit code; the report goes to stdout in every format. */
-export function check(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand(
-    { name: "check", help: CHECK_HELP, flags: FLAGS },
-    argv,
-    io,
-    async ({ values, positionals }) => {
-      const config = configOf(values, positionals, io);
-      const format = readValue("--format", values.format, REPORT_FORMATS);
-      const environment = readEnvironment(values.environment, io);
-      if (values.explain !== undefined) return explain(values.explain, io);
-      return await run(config, environment, format, values, io);
-    },
-  );
-}
+export const check = flagCommand(
+  { name: "check", help: CHECK_HELP, flags: FLAGS },
+  async (values, io, positionals) => {
+    const config = configOf(values, positionals, io);
+    const format = readValue("--format", values.format, REPORT_FORMATS);
+    const environment = readEnvironment(values.environment, io);
+    if (values.explain !== undefined) return explain(values.explain, io);
+    return await run(config, environment, format, values, io);
+  },
+);
 
 /** @throws {UsageError} for an unknown code, with the nearest one. */
 function explain(requested: string, io: CommandIo): number {

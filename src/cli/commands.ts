@@ -1,15 +1,18 @@
-import { EXIT, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
-import { nearestName } from "../canon/nearest-name.ts";
-import { noArguments } from "./terminal/arguments.ts";
-import { asTyped } from "./terminal/as-typed.ts";
-import { runFlagCommand } from "./terminal/run.ts";
-import { readVersion } from "./terminal/package.ts";
+import { EXIT, type Command, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
+import {
+  asTyped,
+  didYouMean,
+  flagCommand,
+  onlyArgument,
+  readValue,
+} from "./terminal/command-line.ts";
+import { readVersion } from "./terminal/process.ts";
 
-/** Commands are loaded when they are requested: `keys list` need not wait for the compiler. */
+/** Each command is loaded when it runs: `keys list` does not wait for the compiler. */
 export const COMMANDS: CommandTable = {
   init: {
     summary: "write a first routes.yaml with policies",
-    load: async () => (await import("./init/init.ts")).init,
+    load: async () => (await import("./init.ts")).init,
   },
   import: {
     summary: "write routes.yaml and policies from the configuration of another gateway",
@@ -45,11 +48,11 @@ export const COMMANDS: CommandTable = {
   },
   summary: {
     summary: "print counts, denials and latencies of requests, by route, key, policy and more",
-    load: async () => (await import("./summary/summary.ts")).summary,
+    load: async () => (await import("./summary.ts")).summary,
   },
   spend: {
     summary: "print what requests cost by list price, by route, provider, key and day",
-    load: async () => (await import("./summary/spend.ts")).spend,
+    load: async () => (await import("./summary.ts")).spend,
   },
   limits: {
     summary: "show how much of the limits of workspaces and keys is used",
@@ -57,12 +60,12 @@ export const COMMANDS: CommandTable = {
   },
   completion: {
     summary: "print a script for completion in a shell",
-    load: async () => (await import("./completion.ts")).completionOf(COMMANDS),
+    load: () => Promise.resolve(completion),
   },
   mock: { summary: "run a simulated provider", load: async () => (await import("./mock.ts")).mock },
 };
 
-/** Runs one command; gives the exit code. */
+/** Runs one command. @returns the exit code. */
 export async function runCommands(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = argv;
   const [first] = rest;
@@ -71,35 +74,146 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
     return runCommands([...rest, "--help"], io);
   if (name === "--version" || name === "version") return version(rest, io);
   if (name === undefined || isHelp) {
-    io.stdout(help());
+    io.stdout(commandList());
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) {
-    const near = nearestName(name, Object.keys(COMMANDS));
-    const meant = near === null ? "" : `; did you mean ${near}?`;
-    io.stderr(`signalbox: there is no command of that name${meant}${asTyped([name])}\n\n${help()}`);
+    const meant = didYouMean(name, Object.keys(COMMANDS));
+    io.stderr(
+      `signalbox: there is no command of that name${meant}${asTyped([name])}\n\n${commandList()}`,
+    );
     return EXIT.usage;
   }
   return (await command.load())(rest, io);
 }
 
-function version(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = {
+const version = flagCommand(
+  {
     name: "version",
     help: "Usage: signalbox version\n\nPrints the version.\n",
     flags: {},
-  };
-  return runFlagCommand(line, argv, io, ({ positionals }) => {
-    noArguments(positionals);
+    flagsOnly: "",
+  },
+  (_values, io) => {
     io.stdout(`${readVersion()}\n`);
     return Promise.resolve(EXIT.ok);
-  });
-}
+  },
+);
 
-function help(): string {
+function commandList(): string {
   const lines = Object.entries(COMMANDS).map(
     ([name, { summary }]) => `  ${name.padEnd(12)}${summary}`,
   );
   return `Usage: signalbox COMMAND [options]\n\n${lines.join("\n")}\n\nsignalbox COMMAND --help explains a command.\n`;
+}
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
+
+const HELP = `Usage: signalbox completion ${SHELLS.join("|")}
+
+Prints a script that lets a shell complete commands, subcommands and flags.
+
+  bash   source <(signalbox completion bash)
+  zsh    source <(signalbox completion zsh)
+  fish   signalbox completion fish | source
+
+Exit codes: 0 printed, 2 usage.
+`;
+
+export const completion = flagCommand(
+  { name: "completion", help: HELP, flags: {} },
+  async (_values, io, positionals) => {
+    const shell = readValue("SHELL", onlyArgument(positionals, "SHELL"), SHELLS);
+    const words = new Map<string, CommandWords>();
+    for (const [name, { summary, load }] of Object.entries(COMMANDS))
+      words.set(name, await wordsOf(summary, await load()));
+    io.stdout(SCRIPTS[shell](words));
+    return EXIT.ok;
+  },
+);
+
+/** Completions after a command. */
+interface CommandWords {
+  readonly summary: string;
+  /** With their dashes, sorted. */
+  readonly flags: readonly string[];
+  /** Name → flags; most commands have no subcommands. */
+  readonly subcommands: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Reads the output of `--help`, so that completion offers exactly the documented arguments. */
+export async function wordsOf(summary: string, command: Command): Promise<CommandWords> {
+  const help = await helpOf(command, ["--help"]);
+  const subcommands = new Map<string, readonly string[]>();
+  if (/^Usage: signalbox [a-z]+ <command>/m.test(help)) {
+    for (const [, name = ""] of help.matchAll(/^ {2}([a-z]+)(?: [A-Z]+)? {2,}\S/gm)) {
+      subcommands.set(name, flagsIn(await helpOf(command, [name, "--help"])));
+    }
+  }
+  return { summary, flags: flagsIn(help), subcommands };
+}
+
+async function helpOf(command: Command, argv: readonly string[]): Promise<string> {
+  let text = "";
+  const silent = {
+    stdout: (written: string) => void (text += written),
+    stderr: () => {},
+    environment: {},
+    cwd: ".",
+  };
+  await command(argv, silent);
+  return text;
+}
+
+function flagsIn(help: string): readonly string[] {
+  const flags = [...help.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z]/g)].map(([flag]) => flag);
+  return [...new Set([...flags, "--help"])].toSorted();
+}
+
+type Commands = ReadonlyMap<string, CommandWords>;
+
+/** The script for each shell. All strings in it are ours. */
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Commands) => string>> = {
+  bash,
+  zsh: (commands) =>
+    `#compdef signalbox\nautoload -Uz bashcompinit && bashcompinit\n${bash(commands)}`,
+  fish,
+};
+
+function bash(commands: Commands): string {
+  const cases = [...commands].flatMap(([name, { flags, subcommands }]) => [
+    ...[...subcommands].map(([sub, own]) => `    "${name} ${sub}") words="${own.join(" ")}" ;;`),
+    `    "${name} "*) words="${[...subcommands.keys(), ...flags].join(" ")}" ;;`,
+  ]);
+  return `_signalbox() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" words=""
+  if [ "$COMP_CWORD" -le 1 ]; then
+    words="${[...commands.keys(), "help", "version"].join(" ")}"
+  else
+    local second=""
+    [ "$COMP_CWORD" -gt 2 ] && second="\${COMP_WORDS[2]}"
+    case "\${COMP_WORDS[1]} $second" in
+${cases.join("\n")}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _signalbox signalbox
+`;
+}
+
+function fish(commands: Commands): string {
+  const none = "__fish_use_subcommand";
+  const lines = [...commands].flatMap(([name, { summary, flags, subcommands }]) => [
+    `complete -c signalbox -n ${none} -f -a ${name} -d '${summary.replaceAll("'", "")}'`,
+    ...[...subcommands.keys()].map(
+      (sub) => `complete -c signalbox -n '__fish_seen_subcommand_from ${name}' -f -a ${sub}`,
+    ),
+    ...[...new Set([...flags, ...[...subcommands.values()].flat()])].map(
+      (flag) =>
+        `complete -c signalbox -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)}`,
+    ),
+  ]);
+  return `${lines.join("\n")}\n`;
 }

@@ -1,31 +1,49 @@
 import { randomBytes } from "node:crypto";
-import { SCOPES } from "../canon/identity.ts";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { NewExchange } from "../canon/credentials/service-key.ts";
+import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
+import { undeclaredValue, type DeclaredValues } from "../canon/credentials/service-key.ts";
+import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import { formatTime, readTime } from "../canon/rfc3339.ts";
-import { GRANT_FLAGS, GRANT_HELP, keyUsage, readExchange, readLimits } from "./key-grant-flags.ts";
-import { databaseForNewKey, refuseUndeclaredNames } from "./new-key.ts";
+import { SCOPES } from "../canon/identity.ts";
+import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
+import { KeyOptionError, type KeyField } from "../keys/key-grants.ts";
+import { createKey, rotateKey } from "../keys/key-record.ts";
+import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
+import { parseKeyText } from "../keys/key-text.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
+  commandGroup,
   DATABASE_HELP,
-  TABLE_FORMAT_HELP,
+  didYouMean,
   listItems,
-  noArguments,
-  onlyArgument,
   readDuration,
   readValue,
   required,
   switches,
+  TABLE_FORMAT_HELP,
   textFlags,
   wantsJson,
-  type readArguments,
-} from "./terminal/arguments.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+  type FlagValues,
+} from "./terminal/command-line.ts";
+import { loadTable } from "./terminal/configuration.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 import { formatTable, jsonText } from "./terminal/printing.ts";
-import { runSubcommand, type Subcommand } from "./terminal/run.ts";
-import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
-import { KeyOptionError } from "../keys/key-grants.ts";
-import { createKey, rotateKey } from "../keys/key-record.ts";
-import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
-import { parseKeyText } from "../keys/key-text.ts";
+
+const GRANT_HELP = `
+  --exchange D              The key may be exchanged for tokens that live this long at most: 60s to 15m.
+  --exchange-operations A,B What tokens may do. Default: all that the key may.
+  --exchange-routes A,B     Routes that tokens may use. Default: all that the workspace may.
+  --exchange-origins A,B    Web origins, one of which every token must be bound to.
+
+  --requests-per-minute N   Limits of this key, beside its workspace's.
+  --tokens-per-minute N     Input and output together.
+  --concurrency N           Requests running at once.
+  --budget-usd X            Money per --budget-per.
+  --budget-tokens N         Tokens instead of money.
+  --budget-per P            hour, day or month, in UTC.
+`;
 
 const HELP = `Usage: signalbox keys <command> [flags]
 
@@ -63,59 +81,55 @@ ${DATABASE_HELP}
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
-const FLAGS = {
-  ...textFlags(
-    "format",
-    "database",
-    "workspace",
-    "scopes",
-    "owner",
-    "expires",
-    "key-environment",
-    "config",
-  ),
-  ...textFlags("environment", "workload", "labels", "overlap"),
-  ...switches("quiet", "create"),
+const GRANT_FLAGS = [
+  "exchange",
+  "exchange-operations",
+  "exchange-routes",
+  "exchange-origins",
+  "requests-per-minute",
+  "tokens-per-minute",
+  "concurrency",
+  "budget-usd",
+  "budget-tokens",
+  "budget-per",
+] as const;
+
+const CREATE_FLAGS = [
+  "workspace",
+  "scopes",
+  "owner",
+  "expires",
+  "key-environment",
+  "workload",
+  "labels",
+  "config",
+  "environment",
   ...GRANT_FLAGS,
+] as const;
+
+const FLAGS = {
+  ...textFlags("format", "database", "overlap", ...CREATE_FLAGS),
+  ...switches("quiet", "create"),
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type Values = FlagValues<typeof FLAGS>;
 
-const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
-  create: {
-    flags: Object.keys(FLAGS).filter((flag) => flag !== "overlap"),
-    run: printable(create),
+export const keys = commandGroup({
+  name: "keys",
+  help: HELP,
+  flags: FLAGS,
+  common: ["format", "database"],
+  commands: {
+    create: { flags: [...CREATE_FLAGS, "quiet", "create"], run: create },
+    list: { flags: ["workspace"], run: list },
+    revoke: { flags: ["quiet"], argument: "ID", run: revoke },
+    rotate: { flags: ["overlap", "expires", "quiet"], argument: "ID", run: rotate },
   },
-  list: { flags: ["workspace"], run: printable(list) },
-  revoke: { flags: ["quiet"], run: printable(revoke) },
-  rotate: { flags: ["overlap", "expires", "quiet"], run: printable(rotate) },
-};
+});
 
-/** Before anything is done: a key that was made and not printed is lost. */
-function printable(run: Subcommand<Values>["run"]): Subcommand<Values>["run"] {
-  return (values, positionals, io) => {
-    wantsJson(values.format);
-    return run(values, positionals, io);
-  };
-}
-
-export function keys(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = {
-    name: "keys",
-    help: HELP,
-    flags: FLAGS,
-    common: ["format", "database"],
-    commands: COMMANDS,
-  };
-  return runSubcommand(line, argv, io);
-}
-
-async function create(
-  values: Values,
-  positionals: readonly string[],
-  io: CommandIo,
-): Promise<number> {
-  noArguments(positionals);
+async function create(values: Values, io: CommandIo): Promise<number> {
+  // First of all: a key that is created and not printed is lost.
+  const json = wantsJson(values.format);
   const options = {
     workspace: required(values.workspace, "--workspace", "acme-prod"),
     scopes: listItems(required(values.scopes, "--scopes", "inference")).map((scope) =>
@@ -130,46 +144,39 @@ async function create(
     ...(values["key-environment"] !== undefined && { environment: values["key-environment"] }),
     ...(values.workload !== undefined && { workload: values.workload }),
   };
-  const { text, record } = namingFlags(() => createKey(options, Date.now, randomBytes));
+  const { text, record } = await namingFlags(() => createKey(options, Date.now, randomBytes));
   await refuseUndeclaredNames(values, options, io);
-  const database = databaseForNewKey(values, io);
-  await withStore(database, true, (store) => store.keys.create(record));
-  printSecret(text, record, values, io, "Keep the key now; it is not shown again.");
+  await withStore(databaseForNewKey(values, io), true, (store) => store.keys.create(record));
+  const note = "Keep the key now; it is not shown again.";
+  printSecret(text, record, note, { json, quiet: values.quiet }, io);
   return EXIT.ok;
 }
 
-async function list(
-  values: Values,
-  positionals: readonly string[],
-  io: CommandIo,
-): Promise<number> {
-  noArguments(positionals);
-  const filter = values.workspace === undefined ? {} : { workspace: values.workspace };
-  const records = await withStore(databasePath(values.database, io), false, (store) =>
-    store.keys.list(filter),
+async function list({ format, workspace, database }: Values, io: CommandIo): Promise<number> {
+  const json = wantsJson(format);
+  const records = await withStore(databasePath(database, io), false, (store) =>
+    store.keys.list(workspace === undefined ? {} : { workspace }),
   );
   const now = Date.now();
   io.stdout(
-    wantsJson(values.format)
-      ? jsonText(records.map((record) => describeKey(record, now)))
-      : formatKeys(records, now),
+    json ? jsonText(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
   );
   return EXIT.ok;
 }
 
 async function revoke(
-  values: Values,
-  positionals: readonly string[],
+  { format, database, quiet }: Values,
   io: CommandIo,
+  argument: string,
 ): Promise<number> {
-  const id = readKeyId(positionals);
+  const json = wantsJson(format);
   const now = Date.now();
-  const record = await withStore(databasePath(values.database, io), false, (store) =>
-    store.keys.revoke(id, now),
+  const record = await withStore(databasePath(database, io), false, (store) =>
+    store.keys.revoke(keyId(argument), now),
   );
   if (record === null) throw noSuchKey();
-  if (wantsJson(values.format)) io.stdout(jsonText(describeKey(record, now)));
-  else if (values.quiet !== true) {
+  if (json) io.stdout(jsonText(describeKey(record, now)));
+  else if (quiet !== true) {
     io.stderr(
       `Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`,
     );
@@ -177,12 +184,9 @@ async function revoke(
   return EXIT.ok;
 }
 
-async function rotate(
-  values: Values,
-  positionals: readonly string[],
-  io: CommandIo,
-): Promise<number> {
-  const id = readKeyId(positionals);
+async function rotate(values: Values, io: CommandIo, argument: string): Promise<number> {
+  const json = wantsJson(values.format);
+  const id = keyId(argument);
   const overlap = values.overlap === undefined ? undefined : readDuration(values.overlap);
   if (overlap === null) throw new UsageError("--overlap: give a duration such as 24h, 30m or 0");
   const options = {
@@ -192,48 +196,41 @@ async function rotate(
   };
   const rotated = await withStore(databasePath(values.database, io), false, async (store) => {
     try {
-      return await rotateKey(store.keys, id, options, Date.now, randomBytes);
+      return await namingFlags(() => rotateKey(store.keys, id, options, Date.now, randomBytes));
     } catch (error) {
-      if (error instanceof KeyRotatedError) throw alreadyRotated(await store.keys.get(id));
-      throw namingFlag(error);
+      throw error instanceof KeyRotatedError ? alreadyRotated(await store.keys.get(id)) : error;
     }
   });
   if (rotated === null) throw noSuchKey();
   const until = new Date(rotated.previous.expiresAt).toISOString();
-  printSecret(
-    rotated.text,
-    rotated.record,
-    values,
-    io,
-    `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`,
-  );
+  const note = `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`;
+  printSecret(rotated.text, rotated.record, note, { json, quiet: values.quiet }, io);
   return EXIT.ok;
 }
 
-/** The only function through which a key's text leaves the process. */
+/** The only function that prints the text of a key. */
 function printSecret(
   text: string,
   record: KeyRecord,
-  values: Values,
+  note: string,
+  { json, quiet }: { readonly json: boolean; readonly quiet: boolean | undefined },
   io: CommandIo,
-  remark: string,
 ): void {
-  if (wantsJson(values.format)) {
+  if (json) {
     io.stdout(jsonText({ key: text, ...describeKey(record, record.createdAt) }));
     return;
   }
   io.stdout(`${text}\n`);
-  if (values.quiet === true) return;
+  if (quiet === true) return;
   const expiry = new Date(record.expiresAt).toISOString();
   io.stderr(
-    `Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${remark}\n`,
+    `Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${note}\n`,
   );
 }
 
-/** Takes a whole key as well: who must revoke a leaked one has the key at hand, not its id. */
-function readKeyId(positionals: readonly string[]): string {
-  const given = onlyArgument(positionals, "ID");
-  return parseKeyText(given)?.publicId ?? given;
+/** Also accepts a whole key: after a leak the key is at hand, not its id. */
+function keyId(argument: string): string {
+  return parseKeyText(argument)?.publicId ?? argument;
 }
 
 function readExpiry(text: string): number {
@@ -244,26 +241,44 @@ function readExpiry(text: string): number {
   return time;
 }
 
-function namingFlags<Result>(action: () => Result): Result {
-  try {
-    return action();
-  } catch (error) {
-    throw namingFlag(error);
-  }
+const FLAG_OF = {
+  workspace: "--workspace",
+  scopes: "--scopes",
+  owner: "--owner",
+  expires_at: "--expires",
+  environment: "--key-environment",
+  workload: "--workload",
+  labels: "--labels",
+  "exchange.maximum_lifetime": "--exchange",
+  "exchange.operations": "--exchange-operations",
+  "exchange.routes": "--exchange-routes",
+  "exchange.origins": "--exchange-origins",
+  "limits.requests_per_minute": "--requests-per-minute",
+  "limits.tokens_per_minute": "--tokens-per-minute",
+  "limits.concurrency": "--concurrency",
+  "limits.budget": "--budget-usd",
+  overlap: "--overlap",
+  key: "key",
+} as const satisfies Record<KeyField, string>;
+
+/** The error about a field of a key, by the flag that sets it. */
+function flagError({ field, fix }: { readonly field: KeyField; readonly fix: string }): UsageError {
+  return new UsageError(`${FLAG_OF[field]}: ${fix}`);
 }
 
-function namingFlag(error: unknown): unknown {
-  return error instanceof KeyOptionError ? keyUsage(error) : error;
+async function namingFlags<Result>(action: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await action();
+  } catch (error) {
+    throw error instanceof KeyOptionError ? flagError(error) : error;
+  }
 }
 
 function noSuchKey(): CommandError {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
 }
 
-/**
- * The status of a key that was rotated already, with the id of the key that replaced it: that one
- * can be rotated even if its text is gone.
- */
+/** Names the replacement: it can be rotated even if its text is lost. */
 function alreadyRotated(key: KeyRecord | null): CommandError {
   if (key === null || key.replacedBy === null) return noSuchKey();
   const until = new Date(key.expiresAt).toISOString();
@@ -274,27 +289,17 @@ function alreadyRotated(key: KeyRecord | null): CommandError {
 
 function formatKeys(records: readonly KeyRecord[], now: number): string {
   if (records.length === 0) return "No keys.\n";
+  const head =
+    "ID,STATUS,WORKSPACE,ENVIRONMENT,SCOPES,LABELS,OWNER,EXPIRES,LAST USED,LIMITS,EXCHANGE";
   return formatTable([
-    [
-      "ID",
-      "STATUS",
-      "WORKSPACE",
-      "ENVIRONMENT",
-      "SCOPES",
-      "LABELS",
-      "OWNER",
-      "EXPIRES",
-      "LAST USED",
-      "LIMITS",
-      "EXCHANGE",
-    ],
+    head.split(","),
     ...records.map((record) => [
       record.id,
       statusOf(record, now),
       record.workspace,
       record.environment,
       record.scopes.join(","),
-      record.labels.length === 0 ? "-" : record.labels.join(","),
+      record.labels.join(",") || "-",
       record.owner,
       new Date(record.expiresAt).toISOString().slice(0, 16),
       formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",
@@ -307,13 +312,121 @@ function formatKeys(records: readonly KeyRecord[], now: number): string {
 function formatLimits(limits: KeyRecord["limits"]): string {
   if (limits === null) return "none";
   const { requestsPerMinute, tokensPerMinute, concurrency, budget } = limits;
-  const parts = [
+  const money =
+    budget === null ? null : "usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`;
+  return [
     requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
     tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
     concurrency === null ? "" : `${concurrency} at once`,
-    budget === null
-      ? ""
-      : `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}`,
-  ];
-  return parts.filter((part) => part !== "").join(", ");
+    money === null ? "" : `${money}/${budget?.per}`,
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
+}
+
+/** `null` without `--exchange`. @throws {UsageError} */
+function readExchange(values: Values): NewExchange | null {
+  const lists = {
+    operations: optionalList(values["exchange-operations"]),
+    routes: optionalList(values["exchange-routes"]),
+    origins: optionalList(values["exchange-origins"]),
+  };
+  if (values.exchange === undefined) {
+    const [without] = Object.entries(lists).find(([, list]) => list !== null) ?? [];
+    if (without !== undefined)
+      throw new UsageError(`--exchange-${without}: needs --exchange, such as --exchange 10m`);
+    return null;
+  }
+  const lifetime = readDuration(values.exchange);
+  if (lifetime === null) {
+    const { minimum, maximum } = TOKEN_LIFETIME;
+    throw new UsageError(`--exchange: give a duration from ${minimum}s to ${maximum / 60}m`);
+  }
+  return { maximumLifetime: lifetime / 1_000, ...lists };
+}
+
+/** All `null` without the flags. @throws {UsageError} */
+function readLimits(values: Values): KeyLimits {
+  return {
+    requestsPerMinute: readCount(values["requests-per-minute"], "--requests-per-minute"),
+    tokensPerMinute: readCount(values["tokens-per-minute"], "--tokens-per-minute"),
+    concurrency: readCount(values.concurrency, "--concurrency"),
+    budget: readBudget(values["budget-usd"], values["budget-tokens"], values["budget-per"]),
+  };
+}
+
+function readBudget(
+  usd: string | undefined,
+  tokens: string | undefined,
+  per: string | undefined,
+): KeyLimits["budget"] {
+  if (usd === undefined && tokens === undefined && per === undefined) return null;
+  if (usd !== undefined && tokens !== undefined) {
+    throw new UsageError(
+      "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
+    );
+  }
+  if (usd === undefined && tokens === undefined)
+    throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
+  const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
+  if (tokens !== undefined)
+    return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per: period };
+  if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
+    throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
+  }
+  return { usd: Number(usd), per: period };
+}
+
+function readCount(text: string | undefined, flag: string): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${flag}: give a whole number above 0`);
+  return Number(text);
+}
+
+function optionalList(text: string | undefined): readonly string[] | null {
+  return text === undefined ? null : listItems(text);
+}
+
+/** @throws {CommandError} where a new database would be created by accident: no server reads it. */
+function databaseForNewKey(flags: Values, io: CommandIo): string {
+  const path = databasePath(flags.database, io);
+  if (flags.create === true || !isDefaultDatabase(flags, io) || existsSync(path)) return path;
+  throw new CommandError(
+    `there is no database at ${path}; start "signalbox serve" in this folder first, name another database with --database, or give --create to create this one`,
+  );
+}
+
+/**
+ * Compares the key with the names that routes.yaml declares: the file of `--config`, or the one
+ * beside the default database.
+ */
+async function refuseUndeclaredNames(
+  flags: Values,
+  key: DeclaredValues & { readonly workspace: string },
+  io: CommandIo,
+): Promise<void> {
+  const config = flags.config ?? "routes.yaml";
+  const hasConfig = isDefaultDatabase(flags, io) && existsSync(resolve(io.cwd, config));
+  if (flags.config === undefined && !hasConfig) {
+    // It once set the environment of the key: ignoring it would create a key of production.
+    if (flags.environment === undefined) return;
+    throw new UsageError(
+      "--environment: has an effect only with --config; the environment of the key is set with --key-environment",
+    );
+  }
+  const { table, file } = await loadTable(io, config, flags.environment);
+  const known = Object.keys(table.workspaces);
+  if (!known.includes(key.workspace)) {
+    throw new UsageError(
+      `--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`,
+    );
+  }
+  const undeclared = undeclaredValue(key, table);
+  if (undeclared !== null) throw flagError(undeclared);
+}
+
+/** Whether no flag or variable names the database. */
+function isDefaultDatabase({ database }: Values, { environment }: CommandIo): boolean {
+  const { SIGNALBOX_DATABASE_URL: url, SIGNALBOX_DATABASE: file } = environment;
+  return [database, url, file].every((value) => value === undefined || value === "");
 }

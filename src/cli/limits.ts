@@ -1,16 +1,15 @@
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
-import {
-  noArguments,
-  TABLE_FORMAT_HELP,
-  wantsJson,
-  DATABASE_HELP,
-  textFlags,
-  type readArguments,
-} from "./terminal/arguments.ts";
-import { loadTable } from "./terminal/load-table.ts";
+import { loadTable } from "./terminal/configuration.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
-import { runFlagCommand } from "./terminal/run.ts";
+import {
+  DATABASE_HELP,
+  TABLE_FORMAT_HELP,
+  flagCommand,
+  textFlags,
+  wantsJson,
+  type FlagValues,
+} from "./terminal/command-line.ts";
 
 const HELP = `Usage: signalbox limits [flags]
 
@@ -34,34 +33,31 @@ const FLAGS = {
   config: { type: "string", default: "routes.yaml" },
 } as const;
 
-export function limits(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand(
-    { name: "limits", help: HELP, flags: FLAGS },
-    argv,
-    io,
-    async ({ values, positionals }) => {
-      noArguments(positionals);
-      const json = wantsJson(values.format);
-      const rows = await readRows(io, values);
-      if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
-      else if (rows.length === 0) io.stdout("no limits\n");
-      else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
-      return EXIT.ok;
-    },
-  );
-}
+export const limits = flagCommand(
+  { name: "limits", help: HELP, flags: FLAGS, flagsOnly: "" },
+  async (values, io) => {
+    const json = wantsJson(values.format);
+    const rows = await readRows(io, values);
+    if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
+    else if (rows.length === 0) io.stdout("no limits\n");
+    else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
+    return EXIT.ok;
+  },
+);
 
-type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type Values = FlagValues<typeof FLAGS>;
 
-async function readRows(io: CommandIo, wanted: Values): Promise<readonly LimitRow[]> {
-  const { table } = await loadTable(io, wanted.config, wanted.environment);
+async function readRows(
+  io: CommandIo,
+  { config, environment, workspace, database }: Values,
+): Promise<readonly LimitRow[]> {
+  const { table } = await loadTable(io, config, environment);
   const workspaces = Object.values(table.workspaces).filter(
-    ({ id }) => wanted.workspace === undefined || id === wanted.workspace,
+    ({ id }) => workspace === undefined || id === workspace,
   );
-  if (wanted.workspace !== undefined && workspaces.length === 0) {
+  if (workspace !== undefined && workspaces.length === 0)
     throw new CommandError("--workspace: routes.yaml has no workspace of that name");
-  }
-  return withStore(databasePath(wanted.database, io), false, async (store) => {
+  return withStore(databasePath(database, io), false, async (store) => {
     const now = Date.now();
     const keys = await store.keys.list();
     const live = keys.filter(({ status, expiresAt }) => status === "active" && expiresAt > now);
@@ -69,7 +65,6 @@ async function readRows(io: CommandIo, wanted: Values): Promise<readonly LimitRo
   });
 }
 
-/** One limit on one line. */
 function formatRow({ workspace, key, measure, window, used, limit, resetsAt }: LimitRow): string {
   const fields = [
     workspace,

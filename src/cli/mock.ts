@@ -4,10 +4,9 @@ import {
   type MockServer,
   type SimulatedProvider,
 } from "../server/simulated-provider.ts";
-import { noArguments, readPort } from "./terminal/arguments.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
-import { runFlagCommand } from "./terminal/run.ts";
+import { flagCommand, readPort } from "./terminal/command-line.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {
   return `Usage: signalbox mock [flags]
@@ -32,32 +31,27 @@ const FLAGS = {
   port: { type: "string", default: "8089" },
 } as const;
 
-/** `signalbox mock`: serves until the signal to stop (SIGINT, SIGTERM, `io.signal`). */
-export function mock(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = {
+/** Serves until SIGINT, SIGTERM or `io.signal`. */
+export const mock = flagCommand(
+  {
     name: "mock",
     help: async () => help(await loadSimulatedProvider()),
     flags: FLAGS,
-  };
-  return runFlagCommand(
-    line,
-    argv,
-    io,
-    async ({ values: { host, port: given, quiet }, positionals }) => {
-      noArguments(positionals);
-      const provider = await loadSimulatedProvider();
-      const port = readPort(given, "--port");
-      const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
-      const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
-        throw new CommandError(listenFailure(error), { cause: error });
-      });
-      announce(provider, server, io);
-      await stopRequested(io.signal);
-      await server.close();
-      return EXIT.ok;
-    },
-  );
-}
+    flagsOnly: "",
+  },
+  async ({ host, port: given, quiet }, io) => {
+    const provider = await loadSimulatedProvider();
+    const port = readPort(given, "--port");
+    const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
+    const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
+      throw new CommandError(listenFailure(error), { cause: error });
+    });
+    announce(provider, server, io);
+    await stopRequested(io.signal);
+    await server.close();
+    return EXIT.ok;
+  },
+);
 
 function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo): void {
   const served = endpoints.map(

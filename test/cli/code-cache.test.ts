@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { keepCompiledCode } from "../../src/cli/terminal/code-cache.ts";
+import { keepCompiledCode } from "../../src/cli/terminal/process.ts";
 import { ROOT } from "../support/imports.ts";
 
 let folder: string;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { COMMANDS, runCommands } from "../../src/cli/commands.ts";
-import { wordsOf } from "../../src/cli/completion.ts";
+import { COMMANDS, runCommands, wordsOf } from "../../src/cli/commands.ts";
 import { runCommand } from "../keys/command.ts";
 
 /** Every command and every command below one, as they are typed, with its help. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import { explainRequest } from "../../src/cli/explain/explain.ts";
-import { objectOf, textOf } from "../../src/cli/terminal/read-answer.ts";
+import { objectOf, textOf } from "../../src/cli/terminal/call-server.ts";
 import { simulate } from "../../src/cli/simulate/simulate.ts";
 import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
 import { runCommand, type Ran } from "../keys/command.ts";

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { CompiledPolicy } from "../../src/policy/compiled.ts";
-import { coveredConstraints } from "../../src/cli/policy/testing/coverage.ts";
 import { ranges, linePercentage, percentText } from "../../src/cli/policy/testing/test-report.ts";
-import { readSightings, type Sighting } from "../../src/cli/policy/testing/watched-sources.ts";
+import {
+  coveredConstraints,
+  readSightings,
+  type Sighting,
+} from "../../src/cli/policy/testing/coverage.ts";
 import { gatePolicy, testsOf, workplace } from "./policy-folder.ts";
 
 /**

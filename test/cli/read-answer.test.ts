@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { readAnswer, UnreadableAnswerError } from "../../src/cli/terminal/read-answer.ts";
+import { UnreadableAnswerError, readAnswer } from "../../src/cli/terminal/call-server.ts";
 
 const SCHEMA = {
   type: "object",

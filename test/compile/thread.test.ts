@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compileCacheAt } from "../../src/cli/compile-cache.ts";
+import { compileCacheAt } from "../../src/cli/terminal/configuration.ts";
 import { compileConfiguration, type CompiledConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration } from "../../src/compile/load.ts";
 import { compileOnThread } from "../../src/compile/compile-on-thread.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { unfitNode } from "../../src/cli/terminal/package.ts";
+import { unfitNode } from "../../src/cli/terminal/process.ts";
 import {
   deployedFiles,
   documents,

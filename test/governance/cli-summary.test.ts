@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { summary } from "../../src/cli/summary/summary.ts";
+import { summary } from "../../src/cli/summary.ts";
 import { chainHash, GENESIS } from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatEntry } from "../../src/cli/evidence/tail.ts";
+import { formatEntry } from "../../src/cli/evidence/evidence.ts";
 import { decisionFacts, rollUpOutcome } from "../../src/governance/roll-up.ts";
 import { Increments } from "../../src/governance/increments.ts";
 import { formatExposition } from "../../src/telemetry/exposition.ts";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { unfitNode } from "../../src/cli/terminal/package.ts";
+import { unfitNode } from "../../src/cli/terminal/process.ts";
 import { ROOT } from "./packed.ts";
 
 describe("the running Node", () => {

@@ -11,8 +11,8 @@ import {
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compileCacheAt, usableCache } from "../../src/cli/compile-cache.ts";
-import { userCacheFolder } from "../../src/cli/terminal/code-cache.ts";
+import { compileCacheAt, usableCache } from "../../src/cli/terminal/configuration.ts";
+import { userCacheFolder } from "../../src/cli/terminal/process.ts";
 import { openCompileCache } from "../../src/policy/toolchain/compile-cache.ts";
 import { ResultCache } from "../../src/policy/toolchain/result-cache.ts";
 import { check } from "../../src/cli/check.ts";

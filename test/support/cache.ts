@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { userCacheFolder } from "../../src/cli/terminal/code-cache.ts";
+import { userCacheFolder } from "../../src/cli/terminal/process.ts";
 import type { CompileCache } from "../../src/policy/toolchain/compile-cache.ts";
 
 /**

@@ -2,7 +2,7 @@
 // part of the site, so that a version's site shows the sources of that version.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { readVersion } from "../../src/cli/terminal/package.ts";
+import { readVersion } from "../../src/cli/terminal/process.ts";
 import { addressOf, anchorOf, destinationOf, OUTSIDE, ROOT, sideBar } from "./pages.ts";
 
 const version = readVersion();

@@ -1,4 +1,4 @@
-import { listText, numberText } from "../terminal/amounts.ts";
+import { listText, numberText } from "../terminal/printing.ts";
 
 /**
  * How much a reviewer should mind: requests that stop, data that goes somewhere new, fewer

@@ -1,16 +1,17 @@
-import { amountText, listText } from "../terminal/amounts.ts";
 import {
   BLANK,
+  amountText,
   columnsOf,
   commandLine,
   line,
+  listText,
   nameLine,
   padded,
   span,
   type Line,
   type Span,
   type Style,
-} from "../terminal/layout.ts";
+} from "../terminal/printing.ts";
 import {
   cutBlocks,
   cutSections,

@@ -1,26 +1,24 @@
-import { resolve } from "node:path";
 import { readTime } from "../../canon/rfc3339.ts";
-import { exportLog, writeExport } from "./export.ts";
-import { exportPolicyLog, verifyPolicyLog } from "./policies.ts";
-import { tail } from "./tail.ts";
+import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { exportLog, exportPolicyLog, writeExport } from "./export.ts";
 import { formatLink, printVerified, readAnchors, readLink, readPosition } from "./verified.ts";
-import { verifyFile } from "./verify-file.ts";
-import { verifyLog } from "./verify.ts";
+import { verifyFile, verifyLog, verifyPolicyLog } from "./verify.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
   listFlags,
-  noArguments,
   required,
+  commandGroup,
   switches,
   textFlags,
   wantsJson,
-  type readArguments,
-} from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+  type FlagValues,
+} from "../terminal/command-line.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runSubcommand, type Subcommand } from "../terminal/run.ts";
-import type { EvidenceStore } from "../../evidence/evidence-store.ts";
+import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
+import { endedAt } from "../../evidence/record.ts";
 
 const HELP = `Usage: signalbox evidence <command> [flags]
 
@@ -85,41 +83,24 @@ const FLAGS = {
   ...listFlags("expect-head", "policy-head", "anchor"),
 } as const;
 
-type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type Values = FlagValues<typeof FLAGS>;
 
-const COMMANDS: Readonly<Record<string, Subcommand<Values>>> = {
-  tail: { flags: ["limit", "workspace", "follow", "format"], run: withoutArguments(runTail) },
-  verify: {
-    flags: ["expect-head", "anchor", "policy-head", "file", "format"],
-    run: withoutArguments(runVerify),
+export const evidence = commandGroup({
+  name: "evidence",
+  help: HELP,
+  flags: FLAGS,
+  common: ["database"],
+  commands: {
+    tail: { flags: ["limit", "workspace", "follow", "format"], run: runTail },
+    verify: {
+      flags: ["expect-head", "anchor", "policy-head", "file", "format"],
+      run: runVerify,
+    },
+    export: { flags: ["after", "until", "workspace", "policies", "output"], run: runExport },
+    anchor: { flags: [], run: runAnchor },
+    prune: { flags: ["before", "yes"], run: runPrune },
   },
-  export: {
-    flags: ["after", "until", "workspace", "policies", "output"],
-    run: withoutArguments(runExport),
-  },
-  anchor: { flags: [], run: withoutArguments(runAnchor) },
-  prune: { flags: ["before", "yes"], run: withoutArguments(runPrune) },
-};
-
-function withoutArguments(
-  run: (values: Values, io: CommandIo) => Promise<number>,
-): Subcommand<Values>["run"] {
-  return (values, positionals, io) => {
-    noArguments(positionals);
-    return run(values, io);
-  };
-}
-
-export function evidence(argv: readonly string[], io: CommandIo): Promise<number> {
-  const line = {
-    name: "evidence",
-    help: HELP,
-    flags: FLAGS,
-    common: ["database"],
-    commands: COMMANDS,
-  };
-  return runSubcommand(line, argv, io);
-}
+});
 
 function withEvidence<Result>(
   values: Values,
@@ -230,4 +211,93 @@ function readLimit(text: string | undefined): number {
   if (limit < 1 || limit > 10_000)
     throw new UsageError("--limit: give a whole number from 1 to 10000");
   return limit;
+}
+
+const LARGEST_READ = 10_000;
+
+/** How often new entries are looked for, milliseconds. */
+const FOLLOW_INTERVAL = 500;
+
+/** How many running requests are waited for; of more, the oldest are printed as running. */
+const LONGEST_WAITING_LIST = 1_000;
+
+interface TailOptions {
+  /** 1 to 10,000. */
+  readonly limit: number;
+  readonly workspace: { readonly workspace?: string };
+  readonly json: boolean;
+  /** Goes on until interrupted. */
+  readonly follow: boolean;
+}
+
+/** Prints the newest entries. */
+async function tail(store: EvidenceStore, options: TailOptions, io: CommandIo): Promise<void> {
+  const print = (entry: EvidenceEntry): void =>
+    io.stdout(options.json ? `${JSON.stringify(entry)}\n` : `${formatEntry(entry)}\n`);
+  const entries = await store.read({ after: 0, limit: options.limit, ...options.workspace });
+  if (options.follow) await follow(store, entries, options.workspace, print, io);
+  else entries.forEach(print);
+}
+
+/** Prints each entry once, when it has its outcome; so a line is complete when it appears. */
+async function follow(
+  store: EvidenceStore,
+  first: readonly EvidenceEntry[],
+  workspace: { readonly workspace?: string },
+  print: (entry: EvidenceEntry) => void,
+  io: CommandIo,
+): Promise<void> {
+  const running = new Map<number, EvidenceEntry>();
+  let seen = 0;
+  const take = (entries: readonly EvidenceEntry[]): void => {
+    for (const entry of entries) {
+      if (entry.outcome === null) {
+        running.set(entry.sequence, entry);
+      } else {
+        running.delete(entry.sequence);
+        print(entry);
+      }
+    }
+    seen = Math.max(seen, entries.at(-1)?.sequence ?? 0);
+    for (const [sequence, entry] of running) {
+      if (running.size <= LONGEST_WAITING_LIST) break;
+      running.delete(sequence);
+      print(entry);
+    }
+  };
+  take(first);
+  while (io.signal?.aborted !== true) {
+    await delay(
+      FOLLOW_INTERVAL,
+      undefined,
+      io.signal === undefined ? {} : { signal: io.signal },
+    ).catch(() => undefined);
+    for (const { decision } of running.values()) {
+      take(await store.read({ after: 0, limit: 1, requestId: decision.requestId }));
+    }
+    take(await store.read({ after: seen, limit: LARGEST_READ, ...workspace }));
+  }
+}
+
+/** One request on one line; `-` for an absent value. */
+export function formatEntry({ decision, outcome }: EvidenceEntry): string {
+  const ended = outcome === null ? [] : endedAt(outcome);
+  const targets = new Set(ended.map(({ provider, region }) => `${provider}/${region}`));
+  const target = targets.size === 0 ? (decision.plan[0] ?? "-") : [...targets].join(" + ");
+  const fields = [
+    new Date(decision.at).toISOString(),
+    decision.requestId,
+    decision.workspace ?? "-",
+    decision.operation,
+    `${decision.route ?? "-"} -> ${target}`,
+    outcome?.terminal ?? (decision.outcome === "route" ? "running" : decision.outcome),
+    outcome === null || outcome.status === 0 ? "-" : `${outcome.status}`,
+    decision.reason ?? ended[0]?.failure ?? "-",
+    outcome?.inputTokens == null && outcome?.outputTokens == null
+      ? "-"
+      : `${outcome.inputTokens ?? 0}+${outcome.outputTokens ?? 0} tokens`,
+    outcome === null || outcome.terminal === "unknown" ? "-" : `${Math.round(outcome.total)} ms`,
+    ...(decision.repeated === undefined ? [] : [`${decision.repeated} requests`]),
+  ];
+  return fields.join("  ");
 }

@@ -2,8 +2,16 @@ import { type JsonObject, type JsonValue, parseJsonObject } from "../../canon/js
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-store.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { formatHeader, formatRow, type ExportHeader } from "../../evidence/export-line.ts";
-import { startOf, walkLog } from "./verify.ts";
+import {
+  formatHeader,
+  formatPolicyHeader,
+  formatPolicyRow,
+  formatRow,
+  type ExportHeader,
+} from "../../evidence/export-line.ts";
+import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import { startOf, walkLog } from "./verified.ts";
+import { walkPolicyLog } from "./verify.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
@@ -118,6 +126,31 @@ function facts(position: number, record: string): JsonObject {
 function interrupted(position: number): CommandError {
   return new CommandError(
     `the export ends before position ${position}: rows were pruned meanwhile, or the log is damaged; run "signalbox evidence verify"`,
+  );
+}
+
+/**
+ * Writes the whole policy log, a line a row, below a header line.
+ *
+ * @throws {CommandError} when it cannot be written, or is not whole
+ */
+export async function exportPolicyLog(
+  log: PolicyLogStore,
+  write: (text: string) => void,
+): Promise<void> {
+  const to = await log.head();
+  write(`${formatPolicyHeader({ to })}\n`);
+  let position = 0;
+  for await (const row of walkPolicyLog(log)) {
+    if (position === to.position) break;
+    // A line is a row only as long as no record has a second line; ours never have.
+    if (row.position !== position + 1 || row.record.includes("\n")) break;
+    write(`${formatPolicyRow(row)}\n`);
+    ({ position } = row);
+  }
+  if (position === to.position) return;
+  throw new CommandError(
+    `the export ends before position ${position + 1}: the policy log is damaged; run "signalbox evidence verify"`,
   );
 }
 

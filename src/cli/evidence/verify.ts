@@ -1,20 +1,45 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { JsonObject } from "../../canon/json.ts";
+import type { StoredContent } from "../../canon/policy.ts";
 import {
+  chainHash,
   ChainVerifier,
   type ChainCause,
   type ChainFault,
   type ChainLink,
-  GENESIS,
-  type ChainRow,
 } from "../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceLog, MissingBatches } from "../../evidence/evidence-store.ts";
-import { listText } from "../terminal/amounts.ts";
+import {
+  readHeader,
+  readPolicyHeader,
+  readPolicyRow,
+  readRow,
+  type ExportHeader,
+  type PolicyExportHeader,
+} from "../../evidence/export-line.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import {
+  describeContentFault,
+  describePolicyLogFault,
+  keptContentCause,
+  PolicyLogVerifier,
+  type PolicyLogFault,
+  type SpokenContent,
+} from "../../lifecycle/verify-log.ts";
+import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { CommandError } from "../terminal/command-io.ts";
+import { listText } from "../terminal/printing.ts";
 import {
   formatLink,
-  describeEnd,
-  endJson,
   notVerified,
-  type LogEnd,
+  refuseUncovered,
+  rowsOf,
+  startOf,
+  verified,
+  verifyRows,
+  walk,
+  walkLog,
   type Verified,
 } from "./verified.ts";
 
@@ -30,8 +55,7 @@ const CAUSES: Readonly<Record<ChainCause, string>> = {
   end: "the log ends before the position of a checkpoint",
 };
 
-/** One line for people. */
-export function describeFault({ position, cause }: ChainFault): string {
+function describeFault({ position, cause }: ChainFault): string {
   return `does not verify at position ${position}: ${CAUSES[cause]} (${cause})`;
 }
 
@@ -52,7 +76,7 @@ function describeMissing(missing: readonly MissingBatches[]): readonly string[] 
 const RESTARTS = 5;
 
 /** The message for a log that ends too early. */
-export function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
+function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
   const furthest = remembered.reduce(
     (far, link) => (link.position > far.position ? link : far),
     head,
@@ -83,7 +107,7 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
       (await verifyOpen(verifier, log));
     const missing = await log.missing();
     if (fault === null && missing.length === 0)
-      return summary(from, verifier, anchors, { noted, server });
+      return verifiedLog(from, verifier, anchors, { noted, server });
     const wasPruned = fault?.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
       const details = fault === null ? {} : { position: fault.position, cause: fault.cause };
@@ -124,24 +148,6 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
   return null;
 }
 
-/** Feeds the rows and returns the first fault. */
-export async function verifyRows<Row, Fault>(
-  verifier: {
-    readonly begin: () => Fault | null;
-    readonly add: (row: Row) => Fault | null;
-    readonly end: () => Fault | null;
-  },
-  rows: AsyncIterable<Row>,
-): Promise<Fault | null> {
-  const begun = verifier.begin();
-  if (begun !== null) return begun;
-  for await (const row of rows) {
-    const fault = verifier.add(row);
-    if (fault !== null) return fault;
-  }
-  return verifier.end();
-}
-
 /** What was noted of rows that are gone can only be compared with the anchors. */
 function checkNoted(
   from: ChainLink,
@@ -161,97 +167,238 @@ function checkNoted(
   return null;
 }
 
-function summary(
+function verifiedLog(
   from: ChainLink,
   verifier: ChainVerifier,
   anchors: readonly EvidenceAnchor[],
-  known: Pick<LogEnd, "noted" | "server">,
+  known: Pick<Parameters<typeof verified>[2], "noted" | "server">,
 ): Verified {
-  const end: LogEnd = { head: verifier.head, flag: "--anchor", ...known };
+  const { head, rows, running } = verifier;
   const begins =
     from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
-  const lines = [
-    `verified ${verifier.rows} rows ${begins}`,
-    `without an outcome yet: ${verifier.running}`,
-    ...anchors.map(
-      (anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`,
-    ),
-    `head ${formatLink(verifier.head)}`,
-    describeEnd(end),
-  ];
-  const json = {
-    verified: true,
-    rows: verifier.rows,
-    begins_after: from.position,
-    running: verifier.running,
-    anchors: anchors.map((anchor) => formatLink(anchor)),
-    head: formatLink(verifier.head),
-    end: endJson(end),
-  };
-  return { ok: true, lines, json };
-}
-
-const PAGE = 2_000;
-
-/** The log's rows after `after`, page by page. */
-export function walkLog(log: EvidenceLog, after: number): AsyncGenerator<ChainRow, void> {
-  return walk((position) => log.log({ after: position, limit: PAGE }), after);
-}
-
-/** Rows that are read page by page. @param read a page of those after a position */
-export async function* walk<Row extends { readonly position: number }>(
-  read: (after: number) => Promise<readonly Row[]>,
-  after: number,
-): AsyncGenerator<Row, void> {
-  for (let position = after; ;) {
-    const rows = await read(position);
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    ({ position } = last);
-  }
-}
-
-/**
- * Rows of an export. @param lines those after the header. @throws {CommandError} for a line that is
- * no row
- */
-export async function* rowsOf<Row>(
-  lines: AsyncIterable<string>,
-  read: (line: string) => Row | null,
-  file: string,
-): AsyncGenerator<Row, void> {
-  let number = 1;
-  for await (const line of lines) {
-    number += 1;
-    const row = read(line);
-    if (row === null) throw new CommandError(`--file: line ${number} is not a row of ${file}`);
-    yield row;
-  }
-}
-
-/** @throws {CommandError} for a noted position that an export does not reach */
-export function refuseUncovered(noted: readonly ChainLink[], from: number, to: number): void {
-  const position = noted.map((link) => link.position).find((one) => one < from || one > to);
-  if (position === undefined) return;
-  throw new CommandError(
-    `position ${position} cannot be checked: the export covers ${from} to ${to}`,
+  return verified(
+    [
+      `verified ${rows} rows ${begins}`,
+      `without an outcome yet: ${running}`,
+      ...anchors.map(
+        (anchor) => `anchor ${formatLink(anchor)} of ${new Date(anchor.at).toISOString()}`,
+      ),
+      `head ${formatLink(head)}`,
+    ],
+    { rows, begins_after: from.position, running, anchors: anchors.map(formatLink) },
+    { head, flag: "--anchor", ...known },
   );
 }
 
-interface LogStart {
-  /** Where the log begins: its very beginning, or an anchor that what was pruned ended at. */
-  readonly from: ChainLink;
-  readonly anchors: readonly EvidenceAnchor[];
+/** Positions that were noted elsewhere, in the log of requests and in that of policies. */
+interface NotedPositions {
+  readonly evidence: readonly ChainLink[];
+  readonly policies: readonly ChainLink[];
 }
 
 /**
- * Where the log begins now. Where its first rows are gone without an anchor, the newest anchor
- * before them.
+ * Verifies an export, without a database: of a whole log its chain, of a selection each row by
+ * itself.
+ *
+ * @throws {CommandError} for a file that cannot be read or is no export
  */
-export async function startOf(log: EvidenceLog): Promise<LogStart> {
-  const [first] = await log.log({ after: 0, limit: 1 });
-  const anchors = await log.anchors();
-  const before = first === undefined ? Number.POSITIVE_INFINITY : first.position;
-  return { from: anchors.findLast(({ position }) => position < before) ?? GENESIS, anchors };
+export async function verifyFile(path: string, positions: NotedPositions): Promise<Verified> {
+  const lines = readLines(path);
+  const first = await lines.next();
+  const text = first.done === true ? "" : first.value;
+  const policyHeader = readPolicyHeader(text);
+  if (policyHeader !== null) {
+    refuse(
+      positions.evidence,
+      "of policies; --expect-head and --anchor are for evidence, --policy-head is for these",
+    );
+    return verifyPolicyFile(policyHeader, lines, positions.policies);
+  }
+  const header = readHeader(text);
+  if (header === null)
+    throw new CommandError(
+      "--file: is not an export of evidence: its first line must be the header that export writes",
+    );
+  refuse(positions.policies, "of evidence; --policy-head is for exports of policies");
+  const noted = positions.evidence;
+  if (header.workspace !== null && noted.length > 0) {
+    throw new CommandError(
+      "--file: holds a selection; positions in the chain can only be checked against a whole export",
+    );
+  }
+  return header.workspace === null
+    ? await verifyChain(header, lines, noted)
+    : await verifySelection(lines);
+}
+
+function faultyExport(fault: ChainFault, sentence = describeFault(fault)): Verified {
+  return notVerified(`the export ${sentence}`, { position: fault.position, cause: fault.cause });
+}
+
+function refuse(positions: readonly ChainLink[], kind: string): void {
+  if (positions.length > 0) throw new CommandError(`--file: is an export ${kind}`);
+}
+
+async function verifyChain(
+  { from, to }: ExportHeader,
+  lines: AsyncIterable<string>,
+  noted: readonly ChainLink[],
+): Promise<Verified> {
+  refuseUncovered(noted, from.position, to.position);
+  const verifier = new ChainVerifier({ from, remembered: [to, ...noted] });
+  const fault = await verifyRows(verifier, rowsOf(lines, readRow, "an export"));
+  const { head } = verifier;
+  if (fault !== null)
+    return faultyExport(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
+  return verified(
+    [`verified ${verifier.rows} rows after ${formatLink(from)}`, `last ${formatLink(head)}`],
+    { rows: verifier.rows, begins_after: from.position },
+    { head, noted, flag: "--anchor", server: null },
+  );
+}
+
+async function verifySelection(lines: AsyncIterable<string>): Promise<Verified> {
+  let rows = 0;
+  let last = 0;
+  for await (const { position, previous, kind, record, hash } of rowsOf(
+    lines,
+    readRow,
+    "an export",
+  )) {
+    if (position <= last) return faultyExport({ position, cause: "gap" });
+    if (chainHash(previous, position, kind, record) !== hash)
+      return faultyExport({ position, cause: "hash" });
+    last = position;
+    rows += 1;
+  }
+  return {
+    ok: true,
+    lines: [
+      `verified ${rows} rows, each by itself: a selection of one workspace is not a chain`,
+      "whether rows are missing can only be checked in an export of the whole log",
+    ],
+    json: { verified: true, rows, selection: true },
+  };
+}
+
+/** @throws {CommandError} for a file that cannot be read */
+async function* readLines(path: string): AsyncGenerator<string, void> {
+  try {
+    yield* createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Infinity });
+  } catch {
+    throw new CommandError("--file: cannot be read; check the path and its access rights");
+  }
+}
+
+const POLICY_PAGE = 1_000;
+
+/**
+ * Verifies the policy log and the contents that its rows name.
+ *
+ * @param noted positions in the log that were noted elsewhere
+ */
+export async function verifyPolicyLog(
+  log: PolicyLogStore,
+  noted: readonly ChainLink[],
+): Promise<Verified> {
+  // The rows must reach the head that the store names; more may be added meanwhile.
+  const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
+  const fault = await verifyRows(verifier, walkPolicyLog(log));
+  if (fault !== null) return faultyPolicyLog("the policy log", fault);
+  for (const spoken of verifier.contents) {
+    const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) =>
+      digestOf(kept, spoken.module),
+    );
+    if (cause !== null)
+      return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
+  }
+  const { head, contents } = verifier;
+  return verified(
+    [
+      ...policyLines(verifier),
+      `contents stored: ${contents.length}`,
+      `policy head ${formatLink(head)}`,
+    ],
+    { ...policyJson(verifier), contents: contents.length },
+    { head, noted, flag: "--policy-head", server: null },
+    "policy ",
+  );
+}
+
+/**
+ * Every policy content that the log names, each once.
+ *
+ * @throws {CommandError} where the log itself does not verify.
+ */
+export async function verifiedContents(log: PolicyLogStore): Promise<readonly SpokenContent[]> {
+  const verifier = new PolicyLogVerifier([await log.head()]);
+  const fault = await verifyRows(verifier, walkPolicyLog(log));
+  if (fault !== null) throw new CommandError(`the policy log ${describePolicyLogFault(fault)}`);
+  return verifier.contents;
+}
+
+/**
+ * Verifies an export of the policy log; contents are not in it.
+ *
+ * @param lines those after the header. @throws {CommandError} for a line that is no row, and a
+ * noted position that the export does not reach
+ */
+async function verifyPolicyFile(
+  { to }: PolicyExportHeader,
+  lines: AsyncIterable<string>,
+  noted: readonly ChainLink[],
+): Promise<Verified> {
+  refuseUncovered(noted, 0, to.position);
+  const verifier = new PolicyLogVerifier([to, ...noted]);
+  const fault = await verifyRows(verifier, rowsOf(lines, readPolicyRow, "a policy log export"));
+  if (fault !== null) return faultyPolicyLog("the export", fault);
+  const { head } = verifier;
+  return verified(
+    [
+      ...policyLines(verifier),
+      "contents: not in an export; verify the database for them",
+      `last ${formatLink(head)}`,
+    ],
+    policyJson(verifier),
+    { head, noted, flag: "--policy-head", server: null },
+  );
+}
+
+export function walkPolicyLog(log: PolicyLogStore): AsyncGenerator<PolicyLogRow, void> {
+  return walk((after) => log.read({ after, limit: POLICY_PAGE }), 0);
+}
+
+/** `null` if the content cannot be read. */
+function digestOf(kept: StoredContent, module: string): string | null {
+  try {
+    return readStoredContent(kept, module).policy.digest;
+  } catch (error) {
+    if (error instanceof KeptContentError) return null;
+    throw error;
+  }
+}
+
+function policyLines(verifier: PolicyLogVerifier): readonly string[] {
+  const { verified, claimed } = verifier.reports;
+  return [
+    `verified ${verifier.head.position} rows of policies`,
+    `promotions: ${verifier.count("promoted")}`,
+    `rollbacks: ${verifier.count("rolled_back")}`,
+    `reports of approvers: ${verified} recomputed by the server, ${claimed} only claimed`,
+  ];
+}
+
+function policyJson(verifier: PolicyLogVerifier): JsonObject {
+  const { verified, claimed } = verifier.reports;
+  return {
+    rows: verifier.head.position,
+    promotions: verifier.count("promoted"),
+    rollbacks: verifier.count("rolled_back"),
+    reports: { verified, claimed },
+  };
+}
+
+function faultyPolicyLog(log: string, fault: PolicyLogFault): Verified {
+  const { position, cause } = fault;
+  return notVerified(`${log} ${describePolicyLogFault(fault)}`, { position, cause });
 }

@@ -5,11 +5,10 @@ import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
+import { DEFAULT_CACHE_TEXT } from "../terminal/configuration.ts";
 import { wantsColour, jsonText } from "../terminal/printing.ts";
-import { runCommand } from "../terminal/run.ts";
-import { explainFromFiles } from "./explain-from-files.ts";
-import { explainFromServer } from "./explain-from-server.ts";
+import { runCommand } from "../terminal/command-line.ts";
+import { explainFromFiles, explainFromServer } from "./answer.ts";
 import { readOptions, type ExplainOptions } from "./flags.ts";
 import { formatExplanation } from "./format-explanation.ts";
 

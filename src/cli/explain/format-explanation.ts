@@ -1,8 +1,7 @@
 import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { printable } from "../terminal/printing.ts";
-import { objectOf, objectsOf, textOf, stringsOf } from "../terminal/read-answer.ts";
+import { objectOf, objectsOf, stringsOf, textOf } from "../terminal/call-server.ts";
 import type { SourceLocation } from "../../simulate/report/location.ts";
-import { painter, type Paint, type Style } from "../terminal/layout.ts";
+import { painter, printable, type Paint, type Style } from "../terminal/printing.ts";
 
 /**
  * An explanation as a tree: the outcome, then every candidate with every constraint, then the other

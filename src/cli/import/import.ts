@@ -6,21 +6,21 @@ import { compileConfiguration } from "../../compile/compile.ts";
 import type { FileTree } from "../../compile/file-tree.ts";
 import { loadFromTree } from "../../compile/load.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
-import { openCache } from "../compile-cache.ts";
-import { readPreset } from "../init/plan.ts";
-import { createFiles, fileBelow } from "../policy/write-file.ts";
+import { openCache } from "../terminal/configuration.ts";
+import { readPreset } from "../init.ts";
+import { createFiles, fileBelow } from "../terminal/write-file.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { packagedText } from "../terminal/process.ts";
+import { jsonText } from "../terminal/printing.ts";
+import { printFindings } from "../terminal/report.ts";
 import {
   noSuchCommand,
   onlyArgument,
   readWorkspaceName,
+  flagCommand,
+  shownPath,
   wantsJson,
-} from "../terminal/arguments.ts";
-import { shownPath } from "../terminal/as-typed.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { packagedText } from "../terminal/package.ts";
-import { jsonText } from "../terminal/printing.ts";
-import { printFindings } from "../terminal/report.ts";
-import { runFlagCommand } from "../terminal/run.ts";
+} from "../terminal/command-line.ts";
 import {
   type ImportAnswers,
   ImportedConfiguration,
@@ -97,9 +97,9 @@ const FLAGS = {
   cache: { type: "string" },
 } as const;
 
-export function importConfiguration(argv: readonly string[], io: CommandIo): Promise<number> {
-  const command = { name: "import", help: IMPORT_HELP, flags: FLAGS };
-  return runFlagCommand(command, argv, io, async ({ values, positionals }) => {
+export const importConfiguration = flagCommand(
+  { name: "import", help: IMPORT_HELP, flags: FLAGS },
+  async (values, io, positionals) => {
     const [source, ...files] = positionals;
     if (source === undefined || !Object.hasOwn(IMPORT_SOURCES, source))
       throw noSuchCommand(source, Object.keys(IMPORT_SOURCES));
@@ -128,8 +128,8 @@ export function importConfiguration(argv: readonly string[], io: CommandIo): Pro
     await write(outcome, values.out ?? ".", io, json);
     const isOther = outcome.result.check.errors.some(({ code }) => code !== "PLACEHOLDER_LEFT");
     return isOther ? EXIT.failed : EXIT.ok;
-  });
-}
+  },
+);
 
 async function readModels(given: string, io: CommandIo): Promise<readonly string[]> {
   const path = resolve(io.cwd, given);

@@ -2,11 +2,10 @@ import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts
 import { CONTRACT_SCHEMA } from "../../policy/contract/contract-schema.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { shellArgument } from "../../simulate/explain/explain-arguments.ts";
-import { listItems, onlyArgument, readValue } from "../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { runFlagCommand } from "../terminal/run.ts";
+import { EXIT, UsageError } from "../terminal/command-io.ts";
+import { listItems, onlyArgument, readValue, flagCommand } from "../terminal/command-line.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
-import { createFiles, fileBelow } from "./write-file.ts";
+import { createFiles, fileBelow } from "../terminal/write-file.ts";
 import { stringify } from "yaml";
 
 const DEFAULT_OWNER = "group:platform";
@@ -34,36 +33,32 @@ const FLAGS = {
   effect: { type: "string", default: "gate" },
 } as const;
 
-export function newPolicy(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand(
-    { name: "policy new", help: HELP, flags: FLAGS },
-    argv,
-    io,
-    async ({ values, positionals }) => {
-      const id = readId(positionals);
-      const effect = readEffect(values.effect);
-      const owners = readOwners(values.owner);
-      const { policy, test } = policyTexts({
-        id,
-        effect,
-        owners,
-        title: readTitle(values.title, effect),
-      });
-      const folder = directoryOf(io, values.dir);
-      const { shown } = folder;
-      const files = [
-        fileBelow(folder, `${id}.rego`, policy),
-        fileBelow(folder, `${id}_test.rego`, test),
-      ];
-      await createFiles(files);
-      const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
-      io.stdout(files.map((written) => `${written.shown}\n`).join(""));
-      io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
-      io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
-      return EXIT.ok;
-    },
-  );
-}
+export const newPolicy = flagCommand(
+  { name: "policy new", help: HELP, flags: FLAGS },
+  async (values, io, positionals) => {
+    const id = readId(positionals);
+    const effect = readEffect(values.effect);
+    const owners = readOwners(values.owner);
+    const { policy, test } = policyTexts({
+      id,
+      effect,
+      owners,
+      title: readTitle(values.title, effect),
+    });
+    const folder = directoryOf(io, values.dir);
+    const { shown } = folder;
+    const files = [
+      fileBelow(folder, `${id}.rego`, policy),
+      fileBelow(folder, `${id}_test.rego`, test),
+    ];
+    await createFiles(files);
+    const elsewhere = shown === DEFAULT_DIRECTORY ? "" : ` --dir ${shellArgument(shown)}`;
+    io.stdout(files.map((written) => `${written.shown}\n`).join(""));
+    io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
+    io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
+    return EXIT.ok;
+  },
+);
 
 /** The rule for file names is the rule for ids. */
 function readId(positionals: readonly string[]): string {

@@ -4,20 +4,15 @@ import type { Source } from "../../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree } from "../../compile/file-tree.ts";
 import { ToolchainError } from "../../policy/toolchain/protocol.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { shownPath } from "../terminal/as-typed.ts";
+import { shownPath } from "../terminal/command-line.ts";
 
 export const DEFAULT_DIRECTORY = "policies";
 
-/** A folder of policies as one command sees it. */
+/** The files of a policy folder. */
 export interface PolicyFolder {
-  /**
-   * As messages print it: relative and with `/` where it lies in the working directory; `.` for
-   * that itself.
-   */
+  /** Path for messages: relative and with `/` below the working directory; `.` for that itself. */
   readonly shown: string;
-  /**
-   * Policies, tests and libraries as they stand on disk, sorted by path; paths begin with `shown`.
-   */
+  /** Policies, tests and libraries, sorted by path; paths begin with `shown`. */
   readonly sources: readonly Source[];
 }
 
@@ -35,10 +30,9 @@ export function directoryOf(
 }
 
 /**
- * Reads the files that a start reads: `*.rego` of the folder and of its `lib`.
+ * Reads the files that a server reads: `*.rego` of the folder and of its `lib`.
  *
- * @throws {CommandError} when the folder or a file cannot be read: what is left out would be
- * neither checked nor tested.
+ * @throws {CommandError} when a file cannot be read: it would be neither checked nor tested.
  */
 export async function readPolicyFolder(io: CommandIo, flag: string): Promise<PolicyFolder> {
   const { path, shown } = directoryOf(io, flag);
@@ -70,8 +64,8 @@ export async function readPolicyFolder(io: CommandIo, flag: string): Promise<Pol
 }
 
 /**
- * The folder, where it is written below the working directory, or its `lib`, if it is a link that
- * leads out.
+ * The folder or its `lib`, if it is a symbolic link that leads out of the working directory or of
+ * the folder.
  */
 async function linkOutside(io: CommandIo, path: string): Promise<string | null> {
   const here = directoryTree(io.cwd);
@@ -87,13 +81,13 @@ async function namesIn(tree: FileTree, folder: string): Promise<readonly string[
   return names?.filter((name) => name.endsWith(".rego") && !name.startsWith(".")) ?? null;
 }
 
-/** Writes to the terminal why the toolchain cannot run. */
+/** Turns a failure of the toolchain into an error for the user. */
 export async function usingToolchain<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ToolchainError)
-      throw new CommandError(`the policy toolchain: ${error.message}`);
-    throw error;
+    throw error instanceof ToolchainError
+      ? new CommandError(`the policy toolchain: ${error.message}`)
+      : error;
   }
 }

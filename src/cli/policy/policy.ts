@@ -1,6 +1,5 @@
 import type { CommandIo } from "../terminal/command-io.ts";
-import { noSuchCommand } from "../terminal/arguments.ts";
-import { runCommand } from "../terminal/run.ts";
+import { noSuchCommand, runCommand } from "../terminal/command-line.ts";
 
 interface Row {
   readonly name: string;
@@ -20,7 +19,7 @@ const OF_FILES: readonly Row[] = [
   {
     name: "check",
     summary: "Compiles the policies and reports every problem.",
-    run: async (argv, io) => (await import("./check.ts")).checkPolicies(argv, io),
+    run: async (argv, io) => (await import("./files.ts")).checkPolicies(argv, io),
   },
   {
     name: "test",
@@ -30,7 +29,7 @@ const OF_FILES: readonly Row[] = [
   {
     name: "fmt",
     summary: "Formats policies, tests and libraries.",
-    run: async (argv, io) => (await import("./format.ts")).formatPolicies(argv, io),
+    run: async (argv, io) => (await import("./files.ts")).formatPolicies(argv, io),
   },
 ];
 

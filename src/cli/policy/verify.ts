@@ -4,12 +4,16 @@ import { recompileContent, type ModuleAgreement } from "../../policy/recompile.t
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
-import { verifiedContents } from "../evidence/policies.ts";
-import { noArguments, TABLE_FORMAT_HELP, wantsJson, DATABASE_HELP } from "../terminal/arguments.ts";
-import { EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { verifiedContents } from "../evidence/verify.ts";
+import { EXIT } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
-import { runFlagCommand } from "../terminal/run.ts";
-import { formatTable, jsonText, amountOf } from "../terminal/printing.ts";
+import {
+  DATABASE_HELP,
+  TABLE_FORMAT_HELP,
+  flagCommand,
+  wantsJson,
+} from "../terminal/command-line.ts";
+import { formatTable, jsonText, amountText } from "../terminal/printing.ts";
 import { usingToolchain } from "./policy-folder.ts";
 
 const HELP = `Usage: signalbox policy verify [options]
@@ -48,27 +52,22 @@ const RESULTS: Readonly<Record<ModuleAgreement, Verified["result"]>> = {
   differs: "differs",
 };
 
-export function verifyPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand(
-    { name: "policy verify", help: HELP, flags: FLAGS },
-    argv,
-    io,
-    async ({ values, positionals }) => {
-      noArguments(positionals, "name the store with --database");
-      const json = wantsJson(values.format);
-      const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
-        verifyAll(policyLog),
-      );
-      io.stdout(json ? formatJson(verified) : formatVerified(verified));
-      const failing = new Set([
-        "differs",
-        "damaged",
-        ...(values.strict === true ? ["other_compiler"] : []),
-      ]);
-      return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
-    },
-  );
-}
+export const verifyPolicies = flagCommand(
+  { name: "policy verify", help: HELP, flags: FLAGS, flagsOnly: "name the store with --database" },
+  async (values, io) => {
+    const json = wantsJson(values.format);
+    const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
+      verifyAll(policyLog),
+    );
+    io.stdout(json ? formatJson(verified) : formatVerified(verified));
+    const failing = new Set([
+      "differs",
+      "damaged",
+      ...(values.strict === true ? ["other_compiler"] : []),
+    ]);
+    return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
+  },
+);
 
 /** @throws {CommandError} where the log does not verify, or the toolchain cannot run. */
 async function verifyAll(log: PolicyLogStore): Promise<readonly Verified[]> {
@@ -114,7 +113,7 @@ function formatVerified(verified: readonly Verified[]): string {
     return count === 0 ? [] : [`${count} ${result.replace("_", " ")}`];
   });
   const table = formatTable([["POLICY", "REVISION", "DIGEST", "RESULT"], ...rows]);
-  return `${table}\n${amountOf(verified.length, "content")}: ${counts.join(", ")}\n`;
+  return `${table}\n${amountText(verified.length, "content")}: ${counts.join(", ")}\n`;
 }
 
 /** Version 1 of this form: members are only ever added. */

@@ -1,19 +1,19 @@
 import { existsSync } from "node:fs";
 import {
   ENVIRONMENT_HELP,
-  readEnvironment,
   noArguments,
   readArguments,
+  readCount,
+  readEnvironment,
   readPort,
   readValue,
   textFlags,
-  readCount,
-} from "../terminal/arguments.ts";
+} from "../terminal/command-line.ts";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
-import { compileCacheAt, DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
+import { DEFAULT_CACHE_TEXT, compileCacheAt } from "../terminal/configuration.ts";
 import { LOG_LEVELS } from "../../telemetry/log-record.ts";
 import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
 import type { TlsFiles } from "../../server/tls.ts";

@@ -1,4 +1,4 @@
-import { DEFAULT_CACHE_TEXT } from "../compile-cache.ts";
+import { DEFAULT_CACHE_TEXT } from "../terminal/configuration.ts";
 import { FAIL_ON_VALUES } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS } from "./formats/formats.ts";
 import { DEFAULT_TIME_LIMIT, defaultWorkers } from "./options.ts";

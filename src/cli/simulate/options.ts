@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { readTime } from "../../canon/rfc3339.ts";
-import { compileCacheAt } from "../compile-cache.ts";
+import { compileCacheAt } from "../terminal/configuration.ts";
 import { FAIL_ON_VALUES, RENAMED_FAIL_ON, type FailOnValue } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 import {
@@ -11,7 +11,7 @@ import {
   readArguments,
   readDuration,
   readEnvironment,
-} from "../terminal/arguments.ts";
+} from "../terminal/command-line.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import type { Promotion } from "../../simulate/request.ts";

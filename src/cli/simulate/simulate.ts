@@ -8,11 +8,11 @@ import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";
 import type { SimulationReport, SettingChange } from "../../simulate/report/report.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { usableCache } from "../compile-cache.ts";
+import { usableCache } from "../terminal/configuration.ts";
 import { stopRequested } from "../terminal/process.ts";
 import { printable } from "../terminal/printing.ts";
 import { formatDiagnostics } from "../terminal/report.ts";
-import { runCommand } from "../terminal/run.ts";
+import { runCommand } from "../terminal/command-line.ts";
 import {
   heldAssertions,
   checkPromotions,

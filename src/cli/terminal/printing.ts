@@ -1,14 +1,12 @@
 import type { CommandIo } from "./command-io.ts";
+import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
 
-/**
- * Text from an untrusted source, safe for a terminal: it cannot move the cursor or colour what
- * follows.
- */
+/** Makes untrusted text safe for a terminal: it cannot move the cursor or set colours. */
 export function printable(text: string): string {
   return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }
 
-/** The same of several lines. */
+/** {@link printable} for text of several lines. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
@@ -18,55 +16,296 @@ export function wantsColour(io: CommandIo): boolean {
   return io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "";
 }
 
-/** A value as the JSON that commands print, with a line feed at its end. */
+/** A value as indented JSON, with a line feed at its end. */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** `1 policy`, `2 policies`. */
-export function amountOf(
-  amount: number,
-  singular: string,
-  plural: string = `${singular}s`,
-): string {
-  return `${amount} ${amount === 1 ? singular : plural}`;
-}
-
-/**
- * Rows as columns of equal width, two spaces apart, without spaces at the ends of lines. Cells may
- * hold untrusted text.
- */
+/** Rows in columns of equal width, two spaces apart. Cells may be untrusted text. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   return tableRows(rows)
     .map((row) => `${row}\n`)
     .join("");
 }
 
-/**
- * The same as lines without their ends. @param textColumns how many columns are text; the others
- * are numbers, aligned right.
- */
+/** The lines of {@link formatTable}. @param textColumns the columns after them are right-aligned. */
 export function tableRows(
   rows: readonly (readonly string[])[],
   textColumns: number = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const widths: number[] = [];
-  const shown = rows.map((row) => row.map((cell) => printable(cell)));
-  for (const row of shown) {
+  for (const row of rows) {
     for (const [column, cell] of row.entries())
-      widths[column] = Math.max(widths[column] ?? 0, lengthOf(cell));
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell));
   }
-  return shown.map((row) =>
+  return rows.map((row) =>
     row
       .map((cell, column) => {
-        const space = " ".repeat((widths[column] ?? 0) - lengthOf(cell));
-        return column < textColumns ? `${cell}${space}` : `${space}${cell}`;
+        const space = " ".repeat((widths[column] ?? 0) - columnsOf(cell));
+        return column < textColumns ? `${printable(cell)}${space}` : `${space}${printable(cell)}`;
       })
       .join("  ")
       .trimEnd(),
   );
 }
 
-function lengthOf(cell: string): number {
-  return Array.from(cell).length;
+/** `1,926,400` */
+export function numberText(amount: number | string): string {
+  return String(amount).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** Largest number of shapes that is printed in full. */
+const EXACT = "1000000000000";
+
+/** Formats decimal digits: exact up to 10^12, `1.9 × 10^18` above. */
+export function shapesText(digits: string): string {
+  const larger = digits.length > EXACT.length || (digits.length === EXACT.length && digits > EXACT);
+  if (!larger) return numberText(digits);
+  const tenths = Math.round(Number(digits.slice(0, 3)) / 10);
+  const carried = tenths >= 100;
+  return `${((carried ? tenths / 10 : tenths) / 10).toFixed(1)} × 10^${digits.length - (carried ? 0 : 1)}`;
+}
+
+/** "1 class", "3,184 classes". */
+export function amountText(
+  amount: number,
+  singular: string,
+  plural: string = `${singular}s`,
+): string {
+  return `${numberText(amount)} ${amount === 1 ? singular : plural}`;
+}
+
+export function classesText(amount: number): string {
+  return amountText(amount, "class", "classes");
+}
+
+/** "1 request shape", "1,926,400 request shapes". */
+export function requestShapesText(digits: string): string {
+  return `${shapesText(digits)} request shape${digits === "1" ? "" : "s"}`;
+}
+
+/** "12 classes, 40,200 request shapes". */
+export function scopeText({
+  classes,
+  shapes,
+}: {
+  readonly classes: number;
+  readonly shapes: string;
+}): string {
+  return `${classesText(classes)}, ${requestShapesText(shapes)}`;
+}
+
+/** "seen 3 times in evidence"; `null` without evidence. */
+export function seenText(seen: number | null, usage: SeenUsage | null = null): string | null {
+  if (seen === null) return null;
+  if (seen === 0) return "not seen in evidence";
+  return [`seen ${amountText(seen, "time")} in evidence`, ...usageTexts(usage, seen)].join(", ");
+}
+
+/**
+ * "90,000 tokens of 8 answers", "0.12 → at least 0.3 USD by list price (2 answers without a
+ * price)": nothing where no answer used anything.
+ */
+export function usageTexts(usage: SeenUsage | null, calls: number): readonly string[] {
+  const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;
+  if (usage === null || tokens === 0) return [];
+  const unpriced = Math.max(usage.unpriced_before, usage.unpriced_after);
+  const cost = (known: number, unknown: number): string => {
+    if (unknown === 0) return dollars.format(known);
+    return known > 0 ? `at least ${dollars.format(known)}` : "unknown";
+  };
+  const before = cost(usage.known_cost_before, usage.unpriced_before);
+  const after = cost(usage.known_cost_after, usage.unpriced_after);
+  const without =
+    unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
+  const of = usage.counted < calls ? ` of ${amountText(usage.counted, "answer")}` : "";
+  return [
+    `${amountText(tokens, "token")}${of}`,
+    `${before} → ${after} USD by list price${without}`,
+  ];
+}
+
+const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+/** "acme-prod, acme-dev and 411 more": a list of at most `most` + 1 items. */
+export function listText(items: readonly string[], most = 6): string {
+  if (items.length <= most + 1) return items.join(", ");
+  return `${items.slice(0, most).join(", ")} and ${numberText(items.length - most)} more`;
+}
+
+/** Per cent, rounded down to one digit: only the whole is 100 %, and more than nothing is not 0 %. */
+export function percentageText(part: number, whole: number): string {
+  const percentage = whole === 0 ? 0 : (part / whole) * 100;
+  if (part > 0 && percentage < 0.1) return "less than 0.1 %";
+  return `${(Math.floor(percentage * 10) / 10).toFixed(1)} %`;
+}
+
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const STYLES = {
+  red: "\u001b[31m",
+  green: "\u001b[32m",
+  yellow: "\u001b[33m",
+  magenta: "\u001b[35m",
+  cyan: "\u001b[36m",
+  dim: "\u001b[2m",
+  bold: "\u001b[1m",
+} as const;
+const RESET = "\u001b[0m";
+export type Style = keyof typeof STYLES;
+
+export type Paint = (style: Style, text: string) => string;
+
+/** Applies styles to text if `colour` is set. */
+export function painter(colour: boolean): Paint {
+  return (style, text) => (colour && text !== "" ? `${STYLES[style]}${text}${RESET}` : text);
+}
+
+/** A styled part of a line. Its text may be untrusted: `renderLines` makes it printable. */
+export interface Span {
+  readonly text: string;
+  readonly styles: readonly Style[];
+}
+
+export interface Line {
+  readonly spans: readonly Span[];
+  /** Columns before the first row, and before the rows after it where the line is wrapped. */
+  readonly indent: number;
+  readonly hang: number;
+  /** Never wrapped: a command to paste. */
+  readonly whole: boolean;
+}
+
+export const BLANK: Line = { spans: [], indent: 0, hang: 0, whole: false };
+
+export function span(text: string, ...styles: readonly Style[]): Span {
+  return { text, styles };
+}
+
+export function line(indent: number, ...spans: readonly Span[]): Line {
+  return { spans, indent, hang: indent + 2, whole: false };
+}
+
+/** A name and a text, which is wrapped in its own column. */
+export function nameLine(
+  indent: number,
+  name: string,
+  columns: number,
+  ...spans: readonly Span[]
+): Line {
+  return {
+    spans: [span(name, "dim"), span(`${padded(name, columns).slice(name.length)}  `), ...spans],
+    indent,
+    hang: indent + columns + 2,
+    whole: false,
+  };
+}
+
+export function commandLine(indent: number, name: string, columns: number, command: string): Line {
+  return { ...nameLine(indent, name, columns, span(command)), whole: true };
+}
+
+/** Width of a text, one column a character. */
+export function columnsOf(text: string): number {
+  return Array.from(printable(text)).length;
+}
+
+export function padded(text: string, columns: number): string {
+  return `${text}${" ".repeat(Math.max(0, columns - columnsOf(text)))}`;
+}
+
+/** Columns; narrower terminals are treated as this wide. */
+const NARROWEST = 40;
+
+/** All lines, wrapped, with a line feed after each. */
+export function renderLines(
+  lines: readonly Line[],
+  { colour, width }: { readonly colour: boolean; readonly width: number },
+): string {
+  // NaN becomes the narrowest width too.
+  const columns = width > NARROWEST ? Math.floor(width) : NARROWEST;
+  const rows = lines.flatMap((one) => wrap(one, one.whole ? Number.POSITIVE_INFINITY : columns));
+  return rows.map((row) => `${rowText(row, colour)}\n`).join("");
+}
+
+function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly Span[])[] {
+  const rows: Span[][] = [[]];
+  let used = 0;
+  const put = (text: string, styles: readonly Style[]): void => {
+    rows.at(-1)?.push({ text, styles });
+    used += columnsOf(text);
+  };
+  const turn = (): void => {
+    rows.push([]);
+    used = 0;
+    put(" ".repeat(Math.min(hang, Math.floor(width / 2))), []);
+  };
+  if (spans.length > 0) put(" ".repeat(indent), []);
+  let start = used;
+  for (const { text, styles } of spans) {
+    for (const word of printable(text).split(/( +)/)) {
+      const columns = columnsOf(word);
+      if (used + columns <= width) put(word, styles);
+      // White space at the end of a row is dropped.
+      else if (word.startsWith(" ")) turn();
+      else {
+        if (used > start) turn();
+        start = used;
+        // A word wider than a row is split: nothing may be hidden right of the window.
+        let rest = Array.from(word);
+        while (used + rest.length > width) {
+          const room = width - used;
+          put(rest.slice(0, room).join(""), styles);
+          rest = rest.slice(room);
+          turn();
+        }
+        put(rest.join(""), styles);
+      }
+    }
+  }
+  return rows;
+}
+
+function rowText(row: readonly Span[], colour: boolean): string {
+  const plain = row.map(({ text }) => text).join("");
+  let left = plain.trimEnd().length;
+  const merged: { text: string; readonly style: string }[] = [];
+  for (const { text, styles } of row) {
+    const kept = text.slice(0, left);
+    left -= kept.length;
+    if (kept === "") continue;
+    const style = styles.map((name) => STYLES[name]).join("");
+    const last = merged.at(-1);
+    if (last !== undefined && last.style === style) last.text += kept;
+    else merged.push({ text: kept, style });
+  }
+  // GitHub Actions executes log lines that begin with `::`, and a wrapped name may contain it.
+  if (plain.trimStart().startsWith("::")) {
+    const first = merged.find(({ text }) => text.includes(":"));
+    if (first !== undefined) first.text = first.text.replace(":", "\u2236");
+  }
+  return merged
+    .map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text))
+    .join("");
+}
+
+/** A heading with its lines, after a blank line; nothing without lines. */
+export function section(title: string, lines: readonly Line[]): readonly Line[] {
+  return lines.length === 0 ? [] : [BLANK, line(0, span(title, "bold")), ...lines];
+}
+
+/** A table, never wrapped. @param textColumns the columns after them are numbers. */
+export function tableLines(
+  indent: number,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  textColumns: number,
+): readonly Line[] {
+  if (rows.length === 0) return [];
+  return tableRows([head, ...rows], textColumns).map((row, index) => ({
+    ...line(indent, index === 0 ? span(row, "dim") : span(row)),
+    whole: true,
+  }));
 }

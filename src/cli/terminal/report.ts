@@ -1,13 +1,274 @@
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
+import type { CommandIo } from "./command-io.ts";
+import {
+  amountText,
+  jsonText,
+  painter,
+  printable,
+  printableLines,
+  wantsColour,
+} from "./printing.ts";
 import { redactLine } from "../../compile/authored/literal-secrets.ts";
+import { ROUTE_CODES, isRouteCode } from "../../compile/findings/codes.ts";
 import type { ResolvedPreset } from "../../compile/presets.ts";
-import { printable, jsonText, amountOf, wantsColour } from "./printing.ts";
-import { formatSarifLog } from "./sarif.ts";
-import { formatAnnotation } from "./workflow-command.ts";
-import { isRouteCode, ROUTE_CODES } from "../../compile/findings/codes.ts";
 import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/codes.ts";
-import { painter } from "./layout.ts";
-import { type CommandIo } from "./command-io.ts";
+
+/**
+ * A test case of a report. Texts are written with XML's escapes; a caller with texts that must be
+ * printable replaces them first.
+ */
+export interface JunitCase {
+  readonly name: string;
+  readonly className: string;
+  /** `null`: the case belongs to no file. */
+  readonly position: { readonly file: string; readonly line: number } | null;
+  /** `passed`, or the element of another result. */
+  readonly outcome: "passed" | "failure" | "error" | "skipped";
+  /** Why the case did not pass; `null` where there is no reason, and for one that passed. */
+  readonly message: string | null;
+  /** Below the message. */
+  readonly lines: readonly string[];
+  /** The test's output, or a note on a case that passed. */
+  readonly output: readonly string[];
+  readonly seconds: string;
+}
+
+export interface JunitSuite {
+  readonly name: string;
+  /** `null`: the suite belongs to no file. */
+  readonly file: string | null;
+  readonly cases: readonly JunitCase[];
+  readonly seconds: string;
+}
+
+/**
+ * A report as CI servers read it, with a line feed at its end. Totals are counted from the cases.
+ */
+export function formatJunitXml(
+  name: string,
+  suites: readonly JunitSuite[],
+  seconds: string,
+): string {
+  const all = suites.flatMap(({ cases }) => cases);
+  const root = formatElement(
+    "testsuites",
+    { name, ...amounts(all, seconds) },
+    suites.map(suiteElement),
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${root}\n`;
+}
+
+function suiteElement({ name, file, cases, seconds }: JunitSuite): string {
+  const attributes = { name, ...amounts(cases, seconds), ...(file === null ? {} : { file }) };
+  return formatElement("testsuite", attributes, cases.map(caseElement));
+}
+
+function amounts(cases: readonly JunitCase[], seconds: string): Readonly<Record<string, string>> {
+  const amount = (outcome: JunitCase["outcome"]): string =>
+    String(cases.filter((one) => one.outcome === outcome).length);
+  return {
+    tests: String(cases.length),
+    failures: amount("failure"),
+    errors: amount("error"),
+    skipped: amount("skipped"),
+    time: seconds,
+  };
+}
+
+function caseElement({
+  name,
+  className,
+  position,
+  outcome,
+  message,
+  lines,
+  output,
+  seconds,
+}: JunitCase): string {
+  const where = position === null ? {} : { file: position.file, line: String(position.line) };
+  return formatElement("testcase", { name, classname: className, ...where, time: seconds }, [
+    ...(outcome === "passed" ? [] : [outcomeElement(outcome, message, lines)]),
+    ...(output.length === 0 ? [] : [`<system-out>${escapeLines(output)}</system-out>`]),
+  ]);
+}
+
+function outcomeElement(name: string, message: string | null, lines: readonly string[]): string {
+  if (message === null) return formatElement(name, {}, []);
+  return `<${name} message="${escapeXml(message)}">${escapeLines(lines)}</${name}>`;
+}
+
+/**
+ * An XML element whose children are written already. Without indentation: white space that is put
+ * around an element could end up in the text of the one around it.
+ */
+function formatElement(
+  name: string,
+  attributes: Readonly<Record<string, string>>,
+  children: readonly string[],
+): string {
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`);
+  const open = `<${name}${written.join("")}`;
+  return children.length === 0 ? `${open}/>` : `${open}>\n${children.join("\n")}\n</${name}>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  // A parser turns these into spaces inside of an attribute, and the last one into a line feed
+  // everywhere.
+  "\t": "&#9;",
+  "\n": "&#10;",
+  "\r": "&#13;",
+};
+
+function escapeLines(lines: readonly string[]): string {
+  return lines.map(escapeXml).join("\n");
+}
+
+/**
+ * XML 1.0 has no way to write most control characters and halves of surrogate pairs, so they are
+ * replaced.
+ */
+function escapeXml(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")
+    .replaceAll(/[&<>"\t\n\r]/g, (character) => ENTITIES[character] ?? "");
+}
+
+/** What GitHub Actions makes of an annotation. */
+export type AnnotationLevel = "error" | "warning" | "notice";
+
+interface Annotation {
+  readonly level: AnnotationLevel;
+  /** `null`: the annotation belongs to no file. */
+  readonly location: {
+    readonly file: string;
+    readonly line: number;
+    readonly column: number;
+  } | null;
+  readonly title: string;
+  readonly message: string;
+}
+
+/**
+ * A workflow command of GitHub Actions that annotates, with its line feed. Nothing in the texts can
+ * begin another command or property.
+ */
+export function formatAnnotation({ level, location, title, message }: Annotation): string {
+  const where =
+    location === null
+      ? []
+      : [
+          `file=${escapeProperty(location.file)}`,
+          `line=${location.line}`,
+          `col=${location.column}`,
+        ];
+  return `::${level} ${[...where, `title=${escapeProperty(title)}`].join(",")}::${escapeData(message)}\n`;
+}
+
+function escapeData(text: string): string {
+  return printableLines(text).replaceAll("%", "%25").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(printable(text)).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+export type SarifLevel = "error" | "warning" | "note";
+
+export interface SarifRule {
+  readonly id: string;
+  /** What a result of this rule means. */
+  readonly meaning: string;
+  readonly fix: string;
+  readonly level: SarifLevel;
+}
+
+export interface SarifResult {
+  readonly ruleId: string;
+  readonly level: SarifLevel;
+  readonly message: string;
+  /** `null`: the result belongs to no file. */
+  readonly location: {
+    readonly file: string;
+    readonly line: number;
+    readonly column: number;
+  } | null;
+  /** What stays the same while the result stays the same, by the name of the way it is made. */
+  readonly fingerprints?: Readonly<Record<string, string>>;
+  /** Why the result is accepted. */
+  readonly suppression?: string;
+}
+
+/**
+ * A log of SARIF 2.1.0 with one run, as code scanning reads it. `rules` are all that results name,
+ * in their order.
+ */
+export function formatSarifLog(
+  rules: readonly SarifRule[],
+  results: readonly SarifResult[],
+): string {
+  const indices = new Map(rules.map(({ id }, index) => [id, index]));
+  const run = {
+    tool: { driver: { name: "signalbox", rules: rules.map(ruleObject) } },
+    columnKind: "utf16CodeUnits",
+    results: results.map((result) => resultObject(result, indices)),
+  };
+  return jsonText({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] });
+}
+
+const SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
+
+function ruleObject({ id, meaning, fix, level }: SarifRule): object {
+  return {
+    id,
+    shortDescription: { text: meaning },
+    help: { text: fix },
+    defaultConfiguration: { level },
+  };
+}
+
+function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>): object {
+  const { ruleId, level, message, location, fingerprints, suppression } = result;
+  return {
+    ruleId,
+    ruleIndex: indices.get(ruleId) ?? -1,
+    level,
+    message: { text: inertText(message) },
+    ...(location === null ? {} : { locations: [locationObject(location)] }),
+    ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
+    ...(suppression === undefined
+      ? {}
+      : {
+          suppressions: [
+            { kind: "external", status: "accepted", justification: inertText(suppression) },
+          ],
+        }),
+  };
+}
+
+/**
+ * A plain text message makes a link of `[text](target)`; brackets after a backslash are text (SARIF
+ * 2.1.0 §3.11.6). Names come from files.
+ */
+function inertText(message: string): string {
+  const text = printableLines(message);
+  return text.includes("](") ? text.replaceAll(/[\\[\]]/g, String.raw`\$&`) : text;
+}
+
+function locationObject({ file, line, column }: NonNullable<SarifResult["location"]>): object {
+  return {
+    physicalLocation: {
+      artifactLocation: {
+        uri: file.toWellFormed().split("/").map(encodeURIComponent).join("/"),
+        uriBaseId: "%SRCROOT%",
+      },
+      region: { startLine: line, startColumn: column },
+    },
+  };
+}
 
 /** How findings can be printed. */
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
@@ -77,7 +338,9 @@ function formatTerminal(
     return `${lines.join("\n")}\n`;
   });
   const { errors, warnings } = count(diagnostics);
-  return [...blocks, `${amountOf(errors, "error")}, ${amountOf(warnings, "warning")}\n`].join("\n");
+  return [...blocks, `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`].join(
+    "\n",
+  );
 }
 
 /** Columns of the source that fit beside the margin of a terminal. */

@@ -1,12 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { COMMANDS, runCommands } from "../../../src/cli/commands.ts";
-import { completionOf } from "../../../src/cli/completion.ts";
+import { COMMANDS, completion, runCommands } from "../../../src/cli/commands.ts";
 import { runCommand } from "../../keys/command.ts";
 import { missingPrograms } from "../../support/at-hand.ts";
 
 async function script(shell: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(completionOf(COMMANDS), [shell], {
+  const { code, stdout, stderr } = await runCommand(completion, [shell], {
     cwd: ".",
     environment: {},
   });
@@ -50,7 +49,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
   });
 
   test("another shell: exit 2; the command stands in the help", async () => {
-    const { code, stderr } = await runCommand(completionOf(COMMANDS), ["tcsh"], {
+    const { code, stderr } = await runCommand(completion, ["tcsh"], {
       cwd: ".",
       environment: {},
     });

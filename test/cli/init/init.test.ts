@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
-import { type Ask, init } from "../../../src/cli/init/init.ts";
-import { INIT_POLICIES } from "../../../src/cli/init/routes-text.ts";
+import { INIT_POLICIES, init } from "../../../src/cli/init.ts";
 import { policy } from "../../../src/cli/policy/policy.ts";
 import { serve } from "../../../src/cli/serve/serve.ts";
 import { startServer } from "../../../src/server/start.ts";
@@ -144,17 +143,23 @@ describe("signalbox init", () => {
 
   test("prompts on a terminal for what no flag gives, and nowhere else", async () => {
     const requested: string[] = [];
-    const ask: Ask = async (question) => {
+    const ask = async (question: string) => {
       requested.push(question);
       return ["anthropic", "", ""][requested.length - 1] ?? "";
     };
-    expect((await run((argv, io) => init(argv, io, ask), ["new"], true)).code).toBe(0);
+    expect((await run((argv, io) => init(argv, { ...io, ask }), ["new"], true)).code).toBe(0);
     expect(requested).toHaveLength(4);
     expect(readFileSync(join(folder, "new/routes.yaml"), "utf8")).toContain("  demo:\n");
     expect(
-      (await run((argv, io) => init(argv, io, ask), ["--providers", "openai", "--yes"], true)).code,
+      (
+        await run(
+          (argv, io) => init(argv, { ...io, ask }),
+          ["--providers", "openai", "--yes"],
+          true,
+        )
+      ).code,
     ).toBe(0);
-    expect((await run((argv, io) => init(argv, io, ask), ["other"])).stderr).toContain(
+    expect((await run((argv, io) => init(argv, { ...io, ask }), ["other"])).stderr).toContain(
       "--providers: is missing",
     );
     expect(requested).toHaveLength(4);
@@ -169,9 +174,9 @@ describe("signalbox init", () => {
     expect(readFileSync(join(folder, "named/routes.yaml"), "utf8")).toContain(
       "    trains_on_data: false\n",
     );
-    const unclear: Ask = async (question) => (question.includes("train") ? "perhaps" : "");
+    const unclear = async (question: string) => (question.includes("train") ? "perhaps" : "");
     const requested = await run(
-      (argv, io) => init(argv, io, unclear),
+      (argv, io) => init(argv, { ...io, ask: unclear }),
       ["x", "--providers", "openai"],
       true,
     );

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { objectOf, textOf } from "../../../src/cli/terminal/read-answer.ts";
+import { objectOf, textOf } from "../../../src/cli/terminal/call-server.ts";
 import { temporaryFolder } from "../simulate/repository.ts";
 import {
   approval,

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
-import { objectOf, textOf } from "../../../src/cli/terminal/read-answer.ts";
+import { objectOf, textOf } from "../../../src/cli/terminal/call-server.ts";
 import type { ChangeGroup } from "../../../src/simulate/report/report.ts";
 
 export function planOf({ plan }: JsonObject): readonly JsonObject[] {

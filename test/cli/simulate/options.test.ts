@@ -9,7 +9,7 @@ import {
   type SimulateOptions,
 } from "../../../src/cli/simulate/options.ts";
 import { UsageError } from "../../../src/cli/terminal/command-io.ts";
-import { compileCacheAt } from "../../../src/cli/compile-cache.ts";
+import { compileCacheAt } from "../../../src/cli/terminal/configuration.ts";
 
 /** What a value of `--fail-on` was meant to be. */
 const NEAR: ReadonlyMap<string, string> = new Map([

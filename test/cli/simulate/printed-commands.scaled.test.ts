@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
-import { textOf } from "../../../src/cli/terminal/read-answer.ts";
+import { textOf } from "../../../src/cli/terminal/call-server.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import { explainCommand } from "../../../src/simulate/explain/explain-arguments.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";

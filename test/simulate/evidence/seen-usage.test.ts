@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seenText } from "../../../src/cli/terminal/amounts.ts";
+import { seenText } from "../../../src/cli/terminal/printing.ts";
 import {
   addedUsage,
   bySeen,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 
 import { evidence } from "../../../src/cli/evidence/evidence.ts";
 import { limits } from "../../../src/cli/limits.ts";
-import { summary } from "../../../src/cli/summary/summary.ts";
+import { summary } from "../../../src/cli/summary.ts";
 import { keys } from "../../../src/cli/keys.ts";
 import { parseServeOptions } from "../../../src/cli/serve/options.ts";
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";

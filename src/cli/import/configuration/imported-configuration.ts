@@ -7,18 +7,18 @@ import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import { ImportReport, type Reading, type Spot } from "../source.ts";
-import { guardrailPolicy } from "./policies.ts";
 import {
+  NameSpace,
+  Secrets,
   asId,
   asName,
-  NameSpace,
+  guardrailPolicy,
   type PlannedEndpoint,
   type PlannedModel,
   type PlannedPolicy,
   type PlannedProvider,
   type PlannedRoute,
   type PlannedWorkspace,
-  Secrets,
 } from "./rows.ts";
 
 /** Values of the command line. */

@@ -4,14 +4,18 @@ import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { tagPolicy } from "../configuration/policies.ts";
-import { asId } from "../configuration/rows.ts";
+import { asId, tagPolicy } from "../configuration/rows.ts";
 import { Fields, type ImportedFile, parseMapping, readImportedText } from "../source.ts";
 import { reserveVariables } from "./connection.ts";
 import { type Deployment, knownKeys, readRow, type Wildcard } from "./deployments.ts";
 import { splitModel } from "./provider-table.ts";
-import { addRoutes, type RouteSettings } from "./routes.ts";
-import { applyProviderSettings, applyTenantSettings, routeSettings } from "./settings.ts";
+import {
+  addRoutes,
+  applyProviderSettings,
+  applyTenantSettings,
+  routeSettings,
+  type RouteSettings,
+} from "./routes.ts";
 import { addTenants } from "./tenants.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */

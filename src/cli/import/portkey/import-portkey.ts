@@ -1,12 +1,14 @@
 import { basename } from "node:path";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
-import { type Branch, branchPolicy, type LabelCondition } from "../configuration/policies.ts";
 import {
   asId,
   asName,
+  branchPolicy,
   canReplace,
   weightsOf,
+  type Branch,
+  type LabelCondition,
   type PlannedEndpoint,
   type PlannedFallback,
 } from "../configuration/rows.ts";

@@ -1,14 +1,13 @@
+import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import {
+  TABLE_FORMAT_HELP,
   noArguments,
   onlyArgument,
   readArguments,
-  TABLE_FORMAT_HELP,
+  runCommand,
   wantsJson,
-} from "../../terminal/arguments.ts";
-import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { wantsColour } from "../../terminal/printing.ts";
-import { runCommand } from "../../terminal/run.ts";
-import { renderLines, type Line } from "../../terminal/layout.ts";
+} from "../../terminal/command-line.ts";
+import { renderLines, wantsColour, type Line } from "../../terminal/printing.ts";
 import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
 
 /**

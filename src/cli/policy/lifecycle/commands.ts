@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
-import { line, span, type Line } from "../../terminal/layout.ts";
-import { readValue } from "../../terminal/arguments.ts";
+import { jsonText, line, span, type Line } from "../../terminal/printing.ts";
+import { readValue } from "../../terminal/command-line.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import {
   lifecycleCommand,
@@ -10,23 +10,21 @@ import {
   type Values,
   type LifecycleCommand,
 } from "./command.ts";
+import { actingText, commandText, missingTexts } from "./policy-lines.ts";
 import {
-  type Change,
-  type PolicyServer,
-  requestedContent,
+  contentText,
   NotNowError,
-  type Content,
-  type PolicyView,
-  type SlotView,
-} from "./policy-server.ts";
-import { actingText, commandText, contentText, missingTexts } from "./wording.ts";
-import { jsonText } from "../../terminal/printing.ts";
-import {
   readReportReference,
   reportDifferences,
+  requestedContent,
   type Approved,
+  type Change,
+  type Content,
+  type PolicyServer,
+  type PolicyView,
   type ServerReport,
-} from "./promotion-report.ts";
+  type SlotView,
+} from "./policy-server.ts";
 import { diffPolicy } from "./diff.ts";
 import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./readings.ts";
 

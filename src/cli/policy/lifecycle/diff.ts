@@ -1,18 +1,17 @@
 import { isJsonObject, type JsonObject, canonicalJson } from "../../../canon/json.ts";
-import { objectOf, objectsOf, textOf, stringsOf } from "../../terminal/read-answer.ts";
-import { line, span, type Line, type Style, section } from "../../terminal/layout.ts";
+import { objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
+import { jsonText, line, section, span, type Line, type Style } from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
 import {
+  contentText,
   type PolicyServer,
   findContent,
   notPolicies,
   type Content,
   type PolicyView,
 } from "./policy-server.ts";
-import { contentText } from "./wording.ts";
 import { formatPatch, structuredPatch, type StructuredPatch } from "diff";
-import { jsonText } from "../../terminal/printing.ts";
 
 /** A content as it is compared. */
 interface Side extends SourceSide {

@@ -1,21 +1,21 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import { objectsOf, textOf, numberOf, objectOf, stringsOf } from "../../terminal/read-answer.ts";
-import { formatTable, jsonText } from "../../terminal/printing.ts";
+import { numberOf, objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
 import { lifecycleCommand, printLines } from "./command.ts";
-import { notReadable, readableReport } from "./promotion-report.ts";
 import {
-  type PolicyServer,
-  requestedContent,
+  contentText,
   notPolicies,
+  notReadable,
   parseShadow,
   parseView,
+  readableReport,
+  requestedContent,
+  type PolicyServer,
   type PolicyView,
   type SlotView,
 } from "./policy-server.ts";
-import { contentText, timeText, personText, driftText, missingTexts } from "./wording.ts";
-import { policyLines } from "./policy-lines.ts";
-import { amountText, numberText } from "../../terminal/amounts.ts";
+import { driftText, missingTexts, personText, policyLines, timeText } from "./policy-lines.ts";
+import { amountText, formatTable, jsonText, numberText } from "../../terminal/printing.ts";
 
 export const listPolicies = lifecycleCommand({
   name: "list",

@@ -1,9 +1,15 @@
 import type { Diagnostic } from "../../../canon/diagnostic.ts";
 import type { ConstraintEffect, Verdict } from "../../../canon/policy.ts";
 import type { FileCoverage } from "../../../policy/toolchain/protocol.ts";
-import { printable, amountOf, jsonText } from "../../terminal/printing.ts";
-import { painter, type Paint, type Style } from "../../terminal/layout.ts";
-import { formatJunitXml, type JunitCase, type JunitSuite } from "../../terminal/junit.ts";
+import {
+  amountText,
+  jsonText,
+  painter,
+  printable,
+  type Paint,
+  type Style,
+} from "../../terminal/printing.ts";
+import { formatJunitXml, type JunitCase, type JunitSuite } from "../../terminal/report.ts";
 
 /** One rule `test_…`. */
 export interface PolicyTest {
@@ -147,7 +153,7 @@ function policyLines(
   const amounts =
     tests.length === 0
       ? "no tests"
-      : [amountOf(tests.length, "test"), ...exceptions(totals)].join(", ");
+      : [amountText(tests.length, "test"), ...exceptions(totals)].join(", ");
   const time = tests.length === 0 ? "" : `  ${paint("dim", duration(totals.milliseconds))}`;
   const shown = tests.filter(({ outcome }) => verbose || outcome === "fail" || outcome === "error");
   return [
@@ -179,13 +185,13 @@ function testLines(test: PolicyTest, paint: Paint): readonly string[] {
 function summary(totals: Totals, milliseconds: number, paint: Paint): string {
   const failed = totals.failed + totals.errors > 0;
   const parts = [`${totals.passed} passed`, ...exceptions(totals)].join(", ");
-  return `${amountOf(totals.tests, "test")}: ${paint(failed ? "red" : "green", parts)} ${paint("dim", `in ${duration(milliseconds)}`)}`;
+  return `${amountText(totals.tests, "test")}: ${paint(failed ? "red" : "green", parts)} ${paint("dim", `in ${duration(milliseconds)}`)}`;
 }
 
 function exceptions({ failed, errors, skipped }: Totals): readonly string[] {
   return [
     ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(errors > 0 ? [amountOf(errors, "error")] : []),
+    ...(errors > 0 ? [amountText(errors, "error")] : []),
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
   ];
 }

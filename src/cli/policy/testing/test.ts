@@ -8,11 +8,10 @@ import {
   type TestResult,
 } from "../../../policy/toolchain/protocol.ts";
 import { createToolchain, type Toolchain } from "../../../policy/toolchain/toolchain.ts";
-import { noArguments, readValue, type readArguments } from "../../terminal/arguments.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { DEFAULT_CACHE_TEXT, openCache } from "../../compile-cache.ts";
+import { DEFAULT_CACHE_TEXT, openCache } from "../../terminal/configuration.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
-import { runFlagCommand } from "../../terminal/run.ts";
+import { readValue, flagCommand, type FlagValues } from "../../terminal/command-line.ts";
 import {
   DEFAULT_DIRECTORY,
   readPolicyFolder,
@@ -20,7 +19,6 @@ import {
   type PolicyFolder,
 } from "../policy-folder.ts";
 import { wantsColour } from "../../terminal/printing.ts";
-import { thresholdGap, coveredConstraints, gapsOf, type GapLocations } from "./coverage.ts";
 import {
   formatJunit,
   formatTestJson,
@@ -34,7 +32,15 @@ import { randomBytes } from "node:crypto";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import { readContract } from "../../../policy/contract/contract.ts";
 import { classifySources, type PolicyFile } from "../../../policy/contract/sources.ts";
-import { readSightings, watchedSources, type WatchedPolicy } from "./watched-sources.ts";
+import {
+  coveredConstraints,
+  gapsOf,
+  readSightings,
+  thresholdGap,
+  watchedSources,
+  type GapLocations,
+  type WatchedPolicy,
+} from "./coverage.ts";
 
 const FORMATS = ["terminal", "json", "junit", "github"] as const;
 
@@ -75,19 +81,19 @@ const FLAGS = {
 type TestOptions = ReturnType<typeof readOptions>;
 
 /** `signalbox policy test`; gives the exit code. The report goes to stdout in every format. */
-export function testPolicies(argv: readonly string[], io: CommandIo): Promise<number> {
-  return runFlagCommand(
-    { name: "policy test", help: HELP, flags: FLAGS },
-    argv,
-    io,
-    async ({ values, positionals }) => {
-      noArguments(positionals, "name tests with --run, the folder with --dir");
-      return await run(readOptions(values), io);
-    },
-  );
-}
+export const testPolicies = flagCommand(
+  {
+    name: "policy test",
+    help: HELP,
+    flags: FLAGS,
+    flagsOnly: "name tests with --run, the folder with --dir",
+  },
+  async (values, io) => {
+    return await run(readOptions(values), io);
+  },
+);
 
-type Values = ReturnType<typeof readArguments<typeof FLAGS>>["values"];
+type Values = FlagValues<typeof FLAGS>;
 
 function readOptions(values: Values) {
   const format = readValue("--format", values.format, FORMATS);

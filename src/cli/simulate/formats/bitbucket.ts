@@ -1,5 +1,5 @@
 import { printable } from "../../terminal/printing.ts";
-import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
+import type { AnnotationLevel } from "../../terminal/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { identityOf, noticesOf, type Notice } from "./notices.ts";
 import { screenOf } from "./screen/screen.ts";

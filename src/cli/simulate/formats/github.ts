@@ -1,7 +1,7 @@
-import { formatAnnotation, type AnnotationLevel } from "../../terminal/workflow-command.ts";
+import { formatAnnotation, type AnnotationLevel } from "../../terminal/report.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice } from "./notices.ts";
-import { amountText } from "../../terminal/amounts.ts";
+import { amountText } from "../../terminal/printing.ts";
 
 /** GitHub shows ten annotations of each level a step; one of them counts the rest. */
 const MOST = 10;

@@ -1,4 +1,4 @@
-import { formatJunitXml, type JunitCase } from "../../terminal/junit.ts";
+import { formatJunitXml, type JunitCase } from "../../terminal/report.ts";
 import { printable } from "../../terminal/printing.ts";
 import { routePathText, settingLine } from "./wording/settings.ts";
 import type { Gate } from "../exit-code.ts";

@@ -1,5 +1,4 @@
-import { Comment } from "../../document/comment.ts";
-import { markdownOf, writeBlocks, writeSections } from "../../document/markdown.ts";
+import { Comment, markdownOf, writeBlocks, writeSections } from "../../document/markdown.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { documentOf } from "./report-document.ts";
 

@@ -11,10 +11,9 @@ import type { CauseReport } from "../../../simulate/report/cause-report.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { effectsOf, groupsOfCause } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
-import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
-import { printable, printableLines } from "../../terminal/printing.ts";
+import type { AnnotationLevel } from "../../terminal/report.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
-import { amountText, listText } from "../../terminal/amounts.ts";
+import { amountText, listText, printable, printableLines } from "../../terminal/printing.ts";
 import {
   changeWording,
   valueText,

@@ -2,7 +2,7 @@ import type { Block, Section, Text, Tone } from "../../document/document.ts";
 import { name, names, quoted, strong } from "../../document/document.ts";
 import type { View } from "../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../simulate/report/report.ts";
-import { amountText, capitalised, classesText, numberText } from "../../terminal/amounts.ts";
+import { amountText, capitalised, classesText, numberText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf, type Figure } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";

@@ -1,11 +1,11 @@
 import { CHANGE_KINDS } from "../../../simulate/change-kind.ts";
 import {
   formatSarifLog,
+  type AnnotationLevel,
   type SarifLevel,
   type SarifResult,
   type SarifRule,
-} from "../../terminal/sarif.ts";
-import type { AnnotationLevel } from "../../terminal/workflow-command.ts";
+} from "../../terminal/report.ts";
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";

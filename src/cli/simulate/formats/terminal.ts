@@ -1,5 +1,5 @@
 import { blockLines, inlineLine, sectionLines } from "../../document/terminal.ts";
-import { BLANK, line, renderLines, span } from "../../terminal/layout.ts";
+import { BLANK, line, renderLines, span } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { documentOf } from "./report-document.ts";
 import { firstScreen } from "./screen/first-screen.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { code } from "../../../../src/cli/document/comment.ts";
+import { code } from "../../../../src/cli/document/markdown.ts";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import { MARKER } from "../../../../src/cli/simulate/formats/markdown.ts";
 import type { SideReport, SimulationReport } from "../../../../src/simulate/report/report.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { renderLines } from "../../../../src/cli/terminal/layout.ts";
+import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";

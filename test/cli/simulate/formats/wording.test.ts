@@ -5,8 +5,9 @@ import {
   listText,
   numberText,
   percentageText,
+  printable,
   shapesText,
-} from "../../../../src/cli/terminal/amounts.ts";
+} from "../../../../src/cli/terminal/printing.ts";
 import {
   ACCESS_WORDING,
   changeWording,
@@ -19,7 +20,6 @@ import {
   explainCommand,
   shellArgument,
 } from "../../../../src/simulate/explain/explain-arguments.ts";
-import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { CHANGE_KINDS } from "../../../../src/simulate/change-kind.ts";
 import { programAtHand } from "../../../support/at-hand.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";

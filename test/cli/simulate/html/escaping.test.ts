@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
-import { escapeText, html, rawElement } from "../../../../src/cli/document/html/markup.ts";
+import { escapeText, html, rawElement } from "../../../../src/cli/document/html.ts";
 import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { HOSTILE, tainted } from "./hostile-report.ts";
 import { skeletonOf, textOf, tokenize } from "./page-tokens.ts";

@@ -1,5 +1,5 @@
-import { html, NOTHING, visible, type Markup } from "../../../document/html/markup.ts";
-import { numberText } from "../../../terminal/amounts.ts";
+import { NOTHING, html, visible, type Markup } from "../../../document/html.ts";
+import { numberText } from "../../../terminal/printing.ts";
 import type { Figure, FigureEnd } from "../screen/figure.ts";
 
 const ROW = 26;

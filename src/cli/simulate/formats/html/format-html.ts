@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FormatContext, ReportModel } from "../model.ts";
-import { html, rawElement } from "../../../document/html/markup.ts";
+import { html, rawElement } from "../../../document/html.ts";
 import { documentOf } from "../report-document.ts";
 import { PAGE_SCRIPT } from "./script.ts";
 import { PAGE_STYLE } from "./style.ts";

@@ -1,7 +1,13 @@
-import { blocksMarkup, markupOf, sectionMarkup } from "../../../document/html/document-markup.ts";
-import { html, NOTHING, type Markup } from "../../../document/html/markup.ts";
+import {
+  NOTHING,
+  blocksMarkup,
+  html,
+  markupOf,
+  sectionMarkup,
+  type Markup,
+} from "../../../document/html.ts";
 import { CHANGE_KINDS } from "../../../../simulate/change-kind.ts";
-import { capitalised } from "../../../terminal/amounts.ts";
+import { capitalised } from "../../../terminal/printing.ts";
 import type { ReportDocument } from "../report-document.ts";
 import { changeWording } from "../wording/change-wording.ts";
 import { figureMarkup } from "./figure-markup.ts";

@@ -2,7 +2,7 @@ import type { CauseReport, DestinationReport } from "../../../../simulate/report
 import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
-import { amountText, listText, numberText } from "../../../terminal/amounts.ts";
+import { amountText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";

@@ -1,6 +1,6 @@
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
-import { listText } from "../../../terminal/amounts.ts";
+import { listText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { preferenceValues } from "../../../../simulate/sample-request.ts";
 

@@ -2,7 +2,7 @@ import type { CauseReport, ChangedEntry } from "../../../../simulate/report/caus
 import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
 import type { SettingChange } from "../../../../simulate/report/report.ts";
 import type { SettingEffect } from "../../../../simulate/settings/setting-effect.ts";
-import { listText } from "../../../terminal/amounts.ts";
+import { listText } from "../../../terminal/printing.ts";
 import { gainsOf, movedOf, processorText } from "./effect-text.ts";
 import type { Effect, EffectTag } from "./effects.ts";
 

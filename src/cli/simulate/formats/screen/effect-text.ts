@@ -1,7 +1,7 @@
 import { CHANGES } from "../../../../simulate/change-kind.ts";
 import type { CauseReport, DestinationReport } from "../../../../simulate/report/cause-report.ts";
 import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
-import { listText } from "../../../terminal/amounts.ts";
+import { listText } from "../../../terminal/printing.ts";
 
 function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);

@@ -1,13 +1,13 @@
-import { printable } from "../../../terminal/printing.ts";
 import {
   BLANK,
   columnsOf,
   line,
   padded,
+  printable,
   renderLines,
   span,
   type Line,
-} from "../../../terminal/layout.ts";
+} from "../../../terminal/printing.ts";
 import { TONE_STYLES } from "../../../document/terminal.ts";
 import type { Screen, ScreenRow } from "./screen.ts";
 

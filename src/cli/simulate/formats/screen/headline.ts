@@ -5,7 +5,7 @@ import type {
 } from "../../../../simulate/report/cause-report.ts";
 import { RETENTIONS } from "../../../../canon/table.ts";
 import { conditionCount } from "../../../../simulate/sample-request.ts";
-import { amountText } from "../../../terminal/amounts.ts";
+import { amountText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
 import { destinationText, processorText } from "./effect-text.ts";

@@ -8,7 +8,7 @@ import {
   numberText,
   percentageText,
   usageTexts,
-} from "../../../terminal/amounts.ts";
+} from "../../../terminal/printing.ts";
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";

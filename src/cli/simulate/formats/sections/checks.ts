@@ -8,7 +8,7 @@ import {
   classesText,
   numberText,
   percentageText,
-} from "../../../terminal/amounts.ts";
+} from "../../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "../model.ts";
 import { valueText } from "../wording/change-wording.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";

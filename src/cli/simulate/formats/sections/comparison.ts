@@ -14,7 +14,7 @@ import {
   scopeText,
   seenText,
   shapesText,
-} from "../../../terminal/amounts.ts";
+} from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { effectsOf } from "../screen/effects.ts";

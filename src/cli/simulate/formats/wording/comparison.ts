@@ -14,7 +14,7 @@ import {
   classesText,
   numberText,
   requestShapesText,
-} from "../../../terminal/amounts.ts";
+} from "../../../terminal/printing.ts";
 
 /** What the second view adds to the first. */
 export interface PromotedDifference {

@@ -1,7 +1,7 @@
 import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
 import type { LatentChange, LatentReport } from "../../../../simulate/report/latent-report.ts";
 import { NOT_DECLARED } from "../../../../simulate/latent/name-classes.ts";
-import { numberText } from "../../../terminal/amounts.ts";
+import { numberText } from "../../../terminal/printing.ts";
 
 export const LATENT_TITLE = "Latent changes";
 

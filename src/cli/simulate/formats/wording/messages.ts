@@ -11,12 +11,12 @@ import {
   amountText,
   capitalised,
   classesText,
-  scopeText,
   listText,
   numberText,
   percentageText,
+  scopeText,
   seenText,
-} from "../../../terminal/amounts.ts";
+} from "../../../terminal/printing.ts";
 import { valueText, titleOf } from "./change-wording.ts";
 import { diffText, shortLines } from "../../../document/document.ts";
 import { compareResults, sampleText } from "./results.ts";

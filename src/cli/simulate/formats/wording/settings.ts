@@ -5,7 +5,7 @@ import type {
 } from "../../../../simulate/report/report.ts";
 import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import { amountText, listText } from "../../../terminal/amounts.ts";
+import { amountText, listText } from "../../../terminal/printing.ts";
 
 /**
  * Characters of one side of a change; what both sides begin and end with is left out of longer

@@ -1,8 +1,11 @@
 import { join, resolve } from "node:path";
-
-import { openCompileCache, type CompileCache } from "../policy/toolchain/compile-cache.ts";
-import { userCacheFolder } from "./terminal/code-cache.ts";
-import { UsageError, type CommandIo } from "./terminal/command-io.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { userCacheFolder } from "./process.ts";
+import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
+import { readEnvironment, shownPath } from "./command-line.ts";
+import { compileTable } from "../../compile/compile-table.ts";
+import { furtherSources, loadConfiguration } from "../../compile/load.ts";
+import { openCompileCache, type CompileCache } from "../../policy/toolchain/compile-cache.ts";
 
 /** The default of `--cache` in help texts. */
 export const DEFAULT_CACHE_TEXT = "the user's cache folder";
@@ -55,3 +58,27 @@ const NO_FOLDER = {
   reason:
     "this user has no home folder; set XDG_CACHE_HOME (LOCALAPPDATA on Windows) to a folder of its own",
 } as const;
+
+/**
+ * The routing table of a configuration, without its policies. @throws {CommandError} where it
+ * cannot be read or has errors
+ */
+export async function loadTable(
+  io: CommandIo,
+  config: string,
+  environment: string | undefined,
+): Promise<{ readonly table: RoutingTable; readonly file: string }> {
+  const path = resolve(io.cwd, config);
+  const files = await loadConfiguration(
+    path,
+    shownPath(io.cwd, path),
+    readEnvironment(environment, io),
+  );
+  const [unread] = files.unreadable ?? [];
+  if (unread !== undefined)
+    throw new CommandError(`${unread.file}: ${unread.message}; ${unread.hint}`);
+  const { table } = compileTable(files.routes, furtherSources(files));
+  if (table === null)
+    throw new CommandError(`${files.routes.path} has errors; list them with: signalbox check`);
+  return { table, file: files.routes.path };
+}

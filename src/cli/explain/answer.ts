@@ -1,11 +1,28 @@
 import { resolve } from "node:path";
-import type { JsonObject } from "../../canon/json.ts";
+import type { ServiceError } from "../../canon/error.ts";
+import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
+import type { PolicySet } from "../../canon/policy.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { preferencesJson, type ExplainOptions, type FilesSource } from "./flags.ts";
+import { formatLocation } from "./format-explanation.ts";
+import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
+import { compileSide, hasOverlay, openTree } from "../simulate/sides.ts";
+import { KEY_NOT_ACCEPTED, callServer, serverKey, serverUrl } from "../terminal/call-server.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
+import { shownPath } from "../terminal/command-line.ts";
+import { openCache } from "../terminal/configuration.ts";
+import { printable } from "../terminal/printing.ts";
+import { printFindings } from "../terminal/report.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
+import { suggest } from "../../compile/authored/literal-secrets.ts";
 import { allSources, loadConfiguration } from "../../compile/load.ts";
+import type { Question } from "../../decide/decide.ts";
 import { createDecider } from "../../decide/decider.ts";
+import { regionsNamed } from "../../decide/narrow.ts";
 import { INFERENCE_ENDPOINTS } from "../../http/contract/inference-endpoints.ts";
-import { bodyValidator } from "../../http/validate-body.ts";
+import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
 import {
   decideFrom,
   simulatedDecision,
@@ -13,33 +30,21 @@ import {
   type SimulatedOperation,
   type SimulatedQuestion,
 } from "../../http/control/simulate.ts";
+import { bodyValidator } from "../../http/validate-body.ts";
 import { initialMode, policyData } from "../../policy/policy-data.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
-import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
-import { explain } from "../../simulate/explain/explanation.ts";
-import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
-import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
-import { printFindings } from "../terminal/report.ts";
-import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
-import { openCache } from "../compile-cache.ts";
-import { compileSide, openTree, hasOverlay } from "../simulate/sides.ts";
-import { shownPath } from "../terminal/as-typed.ts";
-import type { ExplainOptions, FilesSource } from "./flags.ts";
-import { preferencesJson } from "./sample-json.ts";
+import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
+import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
+import { explain } from "../../simulate/explain/explanation.ts";
+import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
+import { perScalar } from "../../simulate/request-scalars.ts";
+import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
 import { sideViews } from "../../simulate/views.ts";
-import type { PolicySet } from "../../canon/policy.ts";
-import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
-import type { RoutingTable } from "../../canon/table.ts";
-import { suggest } from "../../compile/authored/literal-secrets.ts";
-import type { Question } from "../../decide/decide.ts";
-import { regionsNamed } from "../../decide/narrow.ts";
-import { formatLocation } from "./format-explanation.ts";
-import type { ServiceError } from "../../canon/error.ts";
 
 /** An explanation, with notes for a reader of the files. */
-export interface Answer {
+interface Answer {
   readonly explanation: JsonObject;
   readonly notes: readonly string[];
 }
@@ -141,7 +146,7 @@ function readRequest(
 }
 
 /** The part of a simulation's body that a request's own body and the flags beside it make. */
-export function simulationBody({ sample }: ExplainOptions, body: JsonObject): JsonObject {
+function simulationBody({ sample }: ExplainOptions, body: JsonObject): JsonObject {
   return {
     request: body,
     ...(sample.model === "" ? {} : { model: sample.model }),
@@ -200,7 +205,7 @@ interface Noted {
  * a request can be sent, so it is decided and not refused as a mistake of the command line.
  */
 function notesOf(noted: Noted): readonly string[] {
-  return [...routeNotes(noted), ...preferenceNotes(noted), ...keyNotes(noted)];
+  return [...routeNotes(noted), ...preferenceNotes(noted), ...vocabularyNotes(noted)];
 }
 
 function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
@@ -245,7 +250,7 @@ function preferenceNotes({ table, question }: Noted): readonly string[] {
 }
 
 /** What the vocabulary does not have, policies cannot see. */
-function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
+function vocabularyNotes({ table, options: { sample } }: Noted): readonly string[] {
   const { environments, workloads, owners = [], labels } = table.vocabulary;
   const { key } = sample;
   const label = key.labels.find((one) => !labels.includes(one));
@@ -272,7 +277,7 @@ function keyNotes({ table, options: { sample } }: Noted): readonly string[] {
 }
 
 /** The error of a request that is refused before a decision. */
-export function refusedRequest({
+function refusedRequest({
   status,
   code,
   message,
@@ -280,4 +285,135 @@ export function refusedRequest({
   return new CommandError(
     `--request: refused before any decision, with ${status} ${code}: ${message}`,
   );
+}
+
+/**
+ * Gets the explanation of a running server, with the key in the environment variable SIGNALBOX_KEY.
+ *
+ * @param body of `--request`; `null` where the sample is the whole request.
+ * @throws {UsageError}
+ * @throws {CommandError} where the server gives no explanation.
+ */
+export async function explainFromServer(
+  options: ExplainOptions,
+  server: string,
+  body: JsonObject | null,
+  io: CommandIo,
+): Promise<Answer> {
+  const url = simulateUrl(server, options.sample.operation);
+  const key = serverKey(io, "route:simulate");
+  const sent = body === null ? sampleBody(options) : wholeBody(options, body);
+  const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
+  if (status !== 200) throw refusal(status, answer);
+  if (answer?.["object"] !== "route.simulation") {
+    throw new CommandError(
+      "--server: the answer is not an explanation of Signalbox; check the address",
+    );
+  }
+  const { workspace } = options.sample;
+  if (options.isCallerGiven && answer["workspace"] !== workspace) {
+    throw new CommandError(
+      "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
+    );
+  }
+  return {
+    explanation: answer,
+    notes: options.isCallerGiven ? serverKeyNotes(answer, options.sample) : [],
+  };
+}
+
+/** A server decides for the caller's key; a sample may be of another. */
+function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly string[] {
+  // A point without an owner is of a key whose owner policies do not see.
+  const isSame =
+    !isJsonObject(key) ||
+    canonicalJson({ owner: "other", ...key }) === canonicalJson({ owner: "other", ...sample.key });
+  const isAsLeft = typeof budget !== "string" || budget === (sample.budget ?? "unlimited");
+  return [
+    ...(isSame
+      ? []
+      : [
+          "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
+        ]),
+    ...(isAsLeft
+      ? []
+      : [`the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`]),
+  ];
+}
+
+function simulateUrl(server: string, operation: string): URL {
+  const url = serverUrl(server, "/v1/route/simulate");
+  url.searchParams.set("operation", operation);
+  return url;
+}
+
+/** Only what differs from a plain request: an older server refuses unknown members. */
+function sampleBody(options: ExplainOptions): JsonObject {
+  const { sample } = options;
+  // The server adds what every request of the operation uses.
+  const features = sample.features.filter(
+    (feature) => ALWAYS_USED[sample.operation]?.includes(feature) !== true,
+  );
+  return {
+    ...(sample.model === "" ? {} : { model: sample.model }),
+    ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
+    ...(sample.needs.length === 0 ? {} : { needs: sample.needs }),
+    ...(features.length === 0 ? {} : { features }),
+    ...Object.fromEntries(
+      perScalar((member, { name, plain }) =>
+        sample[member] === plain ? [] : [[name, sample[member]]],
+      ).flat(),
+    ),
+    ...(sample.signatureFamilies.length === 0
+      ? {}
+      : { signature_families: sample.signatureFamilies }),
+    ...(sample.dimensions === null ? {} : { dimensions: sample.dimensions }),
+    ...viewBody(options),
+  };
+}
+
+function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
+  return { ...simulationBody(options, body), ...viewBody(options) };
+}
+
+function viewBody({ time, promoted }: ExplainOptions): JsonObject {
+  return {
+    ...(time === null ? {} : { time: { ...time } }),
+    ...(promoted ? { promoted: true } : {}),
+  };
+}
+
+/** What a server that answers anything but 200 means for the caller. */
+function refusal(status: number, answer: JsonObject | null): CommandError {
+  const error = isJsonObject(answer?.["error"]) ? answer["error"] : {};
+  const { code, param, message } = error;
+  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
+  if (status === 403) {
+    return new CommandError(
+      "SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate",
+    );
+  }
+  if (status === 404 || status === 405) {
+    return new CommandError(
+      `--server: has no POST /v1/route/simulate (${status}); it is not Signalbox, or its address has another path`,
+    );
+  }
+  if (code === "unknown_field" && typeof param === "string" && isOurs(param)) {
+    return new CommandError(
+      `--server: is older than this command and does not support ${param}; leave it out, or use --config with the server's files`,
+    );
+  }
+  if (status === 400 && typeof code === "string" && typeof message === "string") {
+    return refusedRequest({
+      status,
+      code: printable(code).slice(0, 64),
+      message: printable(message).slice(0, 500),
+    });
+  }
+  return new CommandError(`--server: answered with ${status}`);
+}
+
+/** Whether this command writes the member: then the server is older than the command. */
+function isOurs(param: string): boolean {
+  return param === "time" || param === "promoted" || SHAPE_MEMBERS.includes(param);
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix } from "node:path";
-
-import { CommandError } from "../terminal/command-io.ts";
+import { CommandError } from "./command-io.ts";
 
 /** A file to write; `shown` is its path as messages print it. */
 export interface FileToWrite {

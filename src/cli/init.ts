@@ -1,0 +1,458 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import {
+  asTyped,
+  listItems,
+  readWorkspaceName,
+  flagCommand,
+  shownPath,
+} from "./terminal/command-line.ts";
+import { packagedText } from "./terminal/process.ts";
+import { createFiles, fileBelow, type FileToWrite } from "./terminal/write-file.ts";
+import { suggest } from "../compile/authored/literal-secrets.ts";
+import { PRESET_NAMES, presetOf, type Preset } from "../compile/presets.ts";
+
+const DEFAULT_WORKSPACE = "demo";
+
+const INIT_HELP = `Usage: signalbox init [DIRECTORY] [options]
+
+Writes a commented routes.yaml with the providers chosen, schemas for editors, and three policies with their tests.
+On a terminal, prompts for values that no flag gives. Overwrites nothing: if one of the files exists already, none is written
+(an existing .gitignore is kept).
+
+  DIRECTORY           where to write (default: .); created if it is missing
+  --providers A,B     presets, such as openai,anthropic; docs/presets.md lists them
+  --workspace NAME    the first tenant (default: ${DEFAULT_WORKSPACE})
+  --regions A,B       regions or areas wanted, such as eu (default: each provider's global address, else its first)
+  --no-training       declares that, by your contracts, the providers do not train on requests
+  --yes               no questions; without --no-training, trains_on_data: true is written
+  --help              this text
+
+Exit codes: 0 written, 1 not written, 2 usage.
+`;
+
+const FLAGS = {
+  providers: { type: "string" },
+  workspace: { type: "string" },
+  regions: { type: "string" },
+  "no-training": { type: "boolean", default: false },
+  yes: { type: "boolean", default: false },
+} as const;
+
+export const init = flagCommand(
+  { name: "init", help: INIT_HELP, flags: FLAGS },
+  async (values, io, positionals) => {
+    const [directory = ".", ...others] = positionals;
+    if (others.length > 0)
+      throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
+    const isInteractive = io.terminal === true && !values.yes;
+    const { ask = askOnTerminal } = io;
+    const answer = async (given: string | undefined, question: string): Promise<string> =>
+      given ?? (isInteractive ? (await ask(question)).trim() : "");
+    const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
+    const plan = planInit(
+      readAnswers({
+        providers: await answer(values.providers, known),
+        workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
+        regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
+        noTraining: await answer(
+          values["no-training"] ? "yes" : undefined,
+          "Do your contracts exclude that they train on requests? yes or no (no): ",
+        ),
+      }),
+    );
+    const folder = resolve(io.cwd, directory);
+    await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
+    if (plan.trainsOnData) io.stdout(TRAINING);
+    return EXIT.ok;
+  },
+);
+
+async function askOnTerminal(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } catch {
+    // Ctrl-C and the end of the input come as errors.
+    throw new CommandError("nothing was written: the questions were not answered");
+  } finally {
+    lines.close();
+  }
+}
+
+type Given = Readonly<Record<"providers" | "workspace" | "regions" | "noTraining", string>>;
+
+function readAnswers(given: Given): InitAnswers {
+  const providers = [...new Set(listItems(given.providers))];
+  if (providers.length === 0)
+    throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
+  const workspace = readWorkspaceName(given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace);
+  const regions = listItems(given.regions);
+  if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region))) {
+    throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
+  }
+  const noTraining = given.noTraining.toLowerCase();
+  if (!["", "no", "n", "yes", "y"].includes(noTraining))
+    throw new UsageError("--no-training: answer yes or no");
+  return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
+}
+
+/**
+ * Schemas for editors (docs/editor.md). Outside of `policies`, where `opa` would take them for
+ * data.
+ */
+const EDITOR_SCHEMAS = ["routes", "routes-part", "routes-overlay", "assertions", "input"].map(
+  (name) => `${name}.schema.json`,
+);
+
+async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
+  const copies = [
+    ".regal/config.yaml",
+    "policies/lib/workspace.rego",
+    ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
+  ];
+  const fileAt = (name: string, text: string): FileToWrite =>
+    fileBelow({ path: folder, shown }, name, text);
+  const hasIgnore = existsSync(join(folder, ".gitignore"));
+  const files = [
+    fileAt("routes.yaml", routes),
+    ...(await Promise.all(
+      EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packagedText(`schemas/${name}`))),
+    )),
+    ...(await Promise.all(copies.map(async (name) => fileAt(name, await packagedText(name))))),
+    ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
+  ];
+  await createFiles(files);
+  for (const file of files) io.stdout(`wrote ${file.shown}\n`);
+  if (hasIgnore)
+    io.stdout("add .signalbox/ to .gitignore: it has the store and compiled policies\n");
+  const [at, config] = shown === "." ? ["", ""] : [` ${shown}`, ` --config ${shown}/routes.yaml`];
+  io.stdout(`
+Next:
+  signalbox check${at}
+  signalbox serve --demo${config}
+serve --demo prints a key and a first request. The simulated provider answers until the secrets of routes.yaml are set.
+`);
+}
+
+const TRAINING = `
+Until rows of routes.yaml have \`trains_on_data: false\`, as your contracts allow, only requests with
+"provider": {"data_collection": "allow"} are served.
+`;
+
+const IGNORED =
+  "# The store and compiled policies.\n.signalbox/\n# Never put secrets into routes.yaml. Keep files with secrets out of git.\n.env\n";
+
+/** The answers of the user. */
+export interface InitAnswers {
+  /** Names of presets, each once, in the order of the answer. */
+  readonly providers: readonly string[];
+  readonly workspace: string;
+  /** Regions or areas wanted; none: each provider's widest address. */
+  readonly regions: readonly string[];
+  /** Whether the providers may train on requests; `null` where no answer was given. */
+  readonly trainsOnData: boolean;
+}
+
+interface PlannedProvider {
+  readonly id: string;
+  readonly preset: string;
+  readonly title: string;
+  readonly region: string;
+  /** Written where the preset has no value. */
+  readonly baseUrl: string | null;
+  readonly auth: JsonObject | "none";
+}
+
+interface PlannedEndpoint {
+  readonly row: JsonObject;
+  readonly provider: string;
+  readonly model: string;
+  readonly region: string;
+}
+
+/** Rows of a routes.yaml. */
+interface InitPlan {
+  readonly workspace: string;
+  readonly trainsOnData: boolean;
+  /** Group → regions. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+  readonly providers: readonly PlannedProvider[];
+  readonly models: ReadonlyMap<string, JsonObject>;
+  readonly endpoints: readonly PlannedEndpoint[];
+}
+
+/** @throws {UsageError} that names the nearest one. */
+export function readPreset(flag: string, name: string): Preset {
+  const preset = presetOf(name);
+  if (preset !== undefined) return preset;
+  throw new UsageError(
+    `${flag}: there is no such preset; ${suggest(name, PRESET_NAMES)}; docs/presets.md lists all`,
+  );
+}
+
+/**
+ * @throws {UsageError} that names what there is, for a preset that is not, and for a region where a
+ * provider has no address.
+ */
+export function planInit({
+  providers: names,
+  workspace,
+  regions,
+  trainsOnData,
+}: InitAnswers): InitPlan {
+  const models = new Map<string, JsonObject>();
+  const providers: PlannedProvider[] = [];
+  const endpoints: PlannedEndpoint[] = [];
+  for (const name of names) {
+    const preset = readPreset("--providers", name);
+    for (const region of regionsFor(name, preset, regions)) {
+      const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
+      providers.push({
+        id,
+        preset: name,
+        title: preset.title,
+        region,
+        baseUrl: preset.regions === undefined ? (preset.address ?? "") : null,
+        auth: authOf(preset),
+      });
+      endpoints.push(endpointOf({ id, name, region, preset }, models));
+    }
+  }
+  const groups = new Map<string, string[]>();
+  for (const region of new Set([...providers, ...endpoints].map((row) => row.region))) {
+    const group = areaOf(region);
+    groups.set(group, [...(groups.get(group) ?? []), region]);
+  }
+  return { workspace, trainsOnData, groups, providers, models, endpoints };
+}
+
+/** The chosen regions of a preset; the widest where none was chosen. */
+function regionsFor(
+  name: string,
+  { regions, address = "", region: fixed = "global" }: Preset,
+  wanted: readonly string[],
+): readonly string[] {
+  const fits = (region: string): boolean =>
+    wanted.includes(region) || wanted.includes(areaOf(region));
+  if (regions === undefined) {
+    // Such a host has its region in its name, or none at all.
+    if (wanted.length === 0 || fits(fixed)) return [fixed];
+    if (!address.includes(fixed)) return wanted.slice(0, 1);
+    throw new UsageError(
+      `--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`,
+    );
+  }
+  const known = Object.keys(regions);
+  if (wanted.length === 0) return ["global" in regions ? "global" : (known[0] ?? "global")];
+  const found = known.filter(fits);
+  const onPremises = known.every((region) => region === "on-premises");
+  if (found.length === 0 && !onPremises) {
+    throw new UsageError(
+      `--regions: ${name} has no address there, but in ${known.join(", ")}; add one of them, or leave the provider out`,
+    );
+  }
+  // One region of an area is enough at first.
+  const byArea = new Map(found.toReversed().map((region) => [areaOf(region), region]));
+  return found.length === 0
+    ? known
+    : found.filter((region) => byArea.get(areaOf(region)) === region || wanted.includes(region));
+}
+
+/** The area that a region belongs to, as a group of routes.yaml. */
+function areaOf(region: string): string {
+  if (region === "global") return "world";
+  if (region === "on-premises" || region === "wider-europe") return "own";
+  if (region.startsWith("europe-")) return "eu";
+  return region.split("-")[0] ?? region;
+}
+
+function authOf({ provider }: Preset): PlannedProvider["auth"] {
+  const { auth } = provider;
+  if (!isJsonObject(auth)) return "none";
+  return { ...auth, on_missing_secret: "simulate" };
+}
+
+function endpointOf(
+  {
+    id,
+    name,
+    region,
+    preset,
+  }: {
+    readonly id: string;
+    readonly name: string;
+    readonly region: string;
+    readonly preset: Preset;
+  },
+  models: Map<string, JsonObject>,
+): PlannedEndpoint {
+  const { sample } = preset;
+  const known = models.get(sample.model);
+  const same = known === undefined || JSON.stringify(known) === JSON.stringify(sample.row);
+  const model = same ? sample.model : `${sample.model}-${name}`;
+  models.set(model, sample.row);
+  const area = areaOf(region);
+  const profile = sample.profiles?.[area];
+  const row = {
+    id: `${model}-${id}`,
+    model,
+    provider: id,
+    ...(profile === undefined ? {} : { region: area }),
+    upstream_model: profile ?? sample.upstream_model ?? "",
+    ...(sample.batch === undefined ? {} : { batch: sample.batch }),
+  };
+  return { row, provider: id, model, region: profile === undefined ? region : area };
+}
+
+/** The policies that a new folder begins with; texts are those of this release. */
+export const INIT_POLICIES = ["data-retention", "eu-residency", "tool-approval"] as const;
+
+/** A commented routes.yaml. */
+export function routesText(plan: InitPlan): string {
+  const routes = routesOf(plan);
+  const listed = (member: string): readonly JsonValue[] => [
+    ...new Set([...plan.models.values()].flatMap((model) => listOf(model[member]))),
+  ];
+  const dimensions = listed("dimensions");
+  const windows = [...plan.models.values()].flatMap(({ context_window: window }) =>
+    typeof window === "number" ? [window] : [],
+  );
+  const approve = {
+    routes: routes.map(({ name }) => name),
+    regions: [...new Set([...plan.providers, ...plan.endpoints].map(({ region }) => region))],
+    providers: plan.providers.map(({ id }) => id),
+    capabilities: listed("capabilities"),
+    ...(dimensions.length === 0 ? {} : { dimensions }),
+    ...(dimensions.length === 0 || windows.length === 0
+      ? {}
+      : { context_window: Math.max(...windows) }),
+  };
+  return `# yaml-language-server: $schema=./routes.schema.json
+#
+# Where requests may go, and who may send them there.
+#
+#   signalbox check                  reports every problem of this file
+#   signalbox policy test --strict   runs the tests of the policies
+#   signalbox serve --demo           serves it, with first keys; without secrets the built-in simulated provider answers
+#
+# Read it from the bottom: a workspace approves routes, a route names endpoints, an endpoint is one model at one provider.
+
+version: 1
+
+# Only the regions listed here exist. A group named after an area lets the compiler compare its regions with hosts.
+regions:
+${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
+
+# A preset gives protocol, address and flags; \`signalbox check\` prints the resolved values. Keys written here replace its keys.
+# \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests with
+# \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the longest is assumed.
+# \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
+providers:
+${plan.providers.map((provider) => providerText(provider, plan.trainsOnData)).join("\n\n")}
+
+# What a model can do wherever it is served. A request that needs a capability not listed here is refused by name.
+models:
+${[...plan.models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
+
+# One model at one provider. Add \`price: { input: …, output: … }\`, US dollars per million tokens, where budgets need it.
+endpoints:
+${plan.endpoints.map(({ row }) => `  - ${flow(row)}`).join("\n")}
+
+# The names that clients write as \`model\`. With \`on_gap: narrow\` a fallback that lacks something is left out for that request.
+routes:
+${routes.map(({ name, row }) => `  ${flow(name)}: ${flow(row)}`).join("\n")}
+
+# What each tenant may use. Whatever is not approved here is denied, before any policy is evaluated.
+workspaces:
+  ${flow(plan.workspace)}:
+    tier: standard
+    approve:
+${Object.entries(approve)
+  .map(([name, value]) => `      ${name}: ${flow(value)}`)
+  .join("\n")}
+    limits: { requests_per_minute: 600, concurrency: 50 }
+
+# Rego policies in policies/, each with its tests. In shadow a policy is evaluated and recorded, and denies nothing; a promotion enforces it.
+policies:
+  initial_mode: { eu-residency: enforce, "*": shadow }
+  managed_by: ${flow([plan.workspace])}
+
+# Labels that keys and workspaces may have and policies can read: eu-residency reads \`eu\`, tool-approval the other two.
+vocabulary:
+  labels: [eu, tools, hosted-tools]
+`;
+}
+
+function providerText(
+  { id, preset, title, region, baseUrl, auth }: PlannedProvider,
+  trainsOnData: boolean,
+): string {
+  const lines = [
+    `  # ${title}`,
+    `  ${flow(id)}:`,
+    `    preset: ${preset}`,
+    `    region: ${region}`,
+  ];
+  if (baseUrl !== null)
+    lines.push(
+      "    # Replace the parts in capitals by the names of your account.",
+      `    base_url: ${baseUrl}`,
+    );
+  lines.push(`    trains_on_data: ${trainsOnData}`);
+  if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
+  return lines.join("\n");
+}
+
+/**
+ * One route for all generating models; one for each other model, since only models of its kind can
+ * replace it.
+ */
+function routesOf({
+  endpoints,
+  models,
+}: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
+  const generates = ({ model }: PlannedEndpoint): boolean =>
+    listOf(models.get(model)?.["operations"]).includes("generate");
+  const groups = new Map<string, PlannedEndpoint[]>();
+  for (const endpoint of endpoints) {
+    const name = generates(endpoint) ? "chat" : endpoint.model;
+    groups.set(name, [...(groups.get(name) ?? []), endpoint]);
+  }
+  return [...groups].map(([name, [primary, ...fallbacks]]) => ({
+    name,
+    row: {
+      primary: primary?.row["id"] ?? "",
+      ...(fallbacks.length === 0
+        ? {}
+        : { fallbacks: fallbacks.map(({ row }) => row["id"] ?? ""), on_gap: "narrow" }),
+    },
+  }));
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value)
+    ? value.flatMap((item: JsonValue | undefined) => (item === undefined ? [] : [item]))
+    : [];
+}
+
+/** Text that needs no quotes in YAML. */
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*$/;
+const NOT_TEXT: ReadonlySet<string> = new Set(["true", "false", "null", "yes", "no", "on", "off"]);
+
+/** A value in YAML's flow style, on one line: `{ bearer: { env: NAME } }`. */
+function flow(value: JsonValue): string {
+  if (Array.isArray(value))
+    return `[${value.map((item: JsonValue | undefined) => flow(item ?? null)).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value).map(
+      ([name, member]) => `${flow(name)}: ${flow(member ?? null)}`,
+    );
+    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+  }
+  if (typeof value !== "string") return String(value);
+  return PLAIN.test(value) && !NOT_TEXT.has(value) ? value : JSON.stringify(value);
+}

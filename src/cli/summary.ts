@@ -1,0 +1,328 @@
+import type { JsonObject } from "../canon/json.ts";
+import { GROUPED, readGrouping, type Grouping } from "../governance/dimensions.ts";
+import { MAXIMUM_GROUPS } from "../governance/groups.ts";
+import type { Measures, SpendMeasures } from "../governance/measures.ts";
+import type { ShadowPolicy } from "../governance/shadow-counts.ts";
+import {
+  MAXIMUM_CSV_GROUPS,
+  spendAnswer,
+  spendCsv,
+  type SpendAnswer,
+} from "../governance/spend-answer.ts";
+import { summarise } from "../governance/summarise.ts";
+import { storedPolicies, summaryAnswer, type SummaryAnswer } from "../governance/summary-answer.ts";
+import { readWindow, windowOf, type Window } from "../governance/window.ts";
+import { PolicyLogError } from "../lifecycle/fold.ts";
+import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
+import type { Store } from "../store/port.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import {
+  DATABASE_HELP,
+  flagCommand,
+  listFlags,
+  listItems,
+  readValue,
+  TABLE_FORMAT_HELP,
+  TABLE_FORMATS,
+  textFlags,
+  wantsJson,
+  type FlagValues,
+} from "./terminal/command-line.ts";
+import { databasePath, withStore } from "./terminal/open-store.ts";
+import { printable, tableRows } from "./terminal/printing.ts";
+
+const SELECTION_HELP = `  --workspace W     Only this workspace. Default: every workspace, one after the other.
+  --start TIME      RFC 3339, such as 2026-11-21T00:00:00Z. Default: a day before the end.
+  --end TIME        Default: now. Whole hours are counted.`;
+
+const FLAGS = {
+  ...textFlags("format", "database", "workspace", "start", "end"),
+  ...listFlags("group-by"),
+} as const;
+
+type Values = FlagValues<typeof FLAGS>;
+
+/** Time window and grouping of both commands. @throws {UsageError} */
+function readSelection(
+  values: Values,
+  of: keyof typeof GROUPED,
+  now: number,
+): { readonly window: Window; readonly grouping: Grouping } {
+  const names = (values["group-by"] ?? []).flatMap(listItems);
+  const grouping = readGrouping(
+    names.map((name) => readValue("--group-by", name, GROUPED[of].dimensions)),
+    of,
+  );
+  if ("problem" in grouping) throw usage(grouping.problem);
+  const window = readWindow(values.start ?? null, values.end ?? null, now, grouping.time);
+  if ("problem" in window) throw usage(window.problem);
+  return { window, grouping };
+}
+
+/** Turns the member of a query, which the problem names, into the flag. */
+function usage(problem: string): UsageError {
+  return new UsageError(
+    problem.replace(/^(\w+) /, (_, member: string) => `--${member.replaceAll("_", "-")}: `),
+  );
+}
+
+/** Prints the text of the named workspace, or of each workspace that has counts. */
+async function printWorkspaces(
+  values: Values,
+  io: CommandIo,
+  textOf: (store: Store, workspace: string | null) => Promise<string>,
+): Promise<number> {
+  return await withStore(databasePath(values.database, io), false, async (store) => {
+    const workspaces =
+      values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
+    for (const workspace of workspaces) io.stdout(await textOf(store, workspace));
+    if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
+    return EXIT.ok;
+  });
+}
+
+interface CountedGroups<Group> {
+  readonly workspace: string | null;
+  readonly window: { readonly start: string; readonly end: string };
+  readonly group_by: readonly string[];
+  readonly groups: readonly (Group & { readonly group: JsonObject })[];
+  readonly truncated: boolean;
+}
+
+/** A heading, a row of totals, and a row for each group. @param remark follows the window. */
+function groupLines<Group>(
+  { workspace, window, group_by: names, groups, truncated }: CountedGroups<Group>,
+  total: Group,
+  head: readonly string[],
+  cellsOf: (counts: Group) => readonly string[],
+  remark: string,
+): readonly string[] {
+  const labels = names.length === 0 ? [""] : names;
+  const rows = groups.map((group) => [
+    ...names.map((name) => labelOf(group.group[name])),
+    ...cellsOf(group),
+  ]);
+  const first = ["total", ...labels.slice(1).map(() => ""), ...cellsOf(total)];
+  return [
+    `${workspace ?? "(no workspace)"}  ${window.start} to ${window.end}, ${remark}`,
+    ...tableRows([[...labels, ...head], first, ...rows], labels.length),
+    ...(truncated ? [`(the ${groups.length} groups with the most requests; there are more)`] : []),
+  ];
+}
+
+function labelOf(value: JsonObject[string]): string {
+  return typeof value === "string" ? value : "-";
+}
+
+function workspaceText(lines: readonly string[]): string {
+  return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
+}
+
+const SUMMARY_HELP = `Usage: signalbox summary [flags]
+
+Prints a summary of requests: counts, denials and refusals, what shadow policies would have done, latencies. It has no text
+of requests or answers, and no prices.
+
+Flags
+${SELECTION_HELP}
+  --group-by A,B    operation, route; provider, region, model; policy, constraint, reason_code; key. Each also with day
+                    or hour; hour for at most 31 days.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object a line, the answer of GET /v1/governance/summary, without the server's part.
+${DATABASE_HELP}
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+export const summary = flagCommand(
+  { name: "summary", help: SUMMARY_HELP, flags: FLAGS, flagsOnly: "" },
+  async (values, io) => {
+    const json = wantsJson(values.format);
+    const now = Date.now();
+    const { window, grouping } = readSelection(values, "summary", now);
+    return await printWorkspaces(values, io, async (store, workspace) => {
+      const found = await summarise(
+        (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
+        grouping,
+      );
+      const context = {
+        workspaces: workspace === null ? [] : [workspace],
+        window,
+        grouping,
+        now,
+        loaded: null,
+        stored: await readStoredPolicies(store),
+        tableRevision: null,
+        head: await store.evidence.head(),
+      };
+      const answer = summaryAnswer(context, found);
+      return json ? `${JSON.stringify(answer)}\n` : summaryTable(answer);
+    });
+  },
+);
+
+/** Policy states from the log, read only. @throws {CommandError} where the log is not valid. */
+async function readStoredPolicies({ policyLog }: Store) {
+  try {
+    return storedPolicies((await openLifecycle(policyLog, Date.now)).states);
+  } catch (error) {
+    throw error instanceof PolicyLogError ? new CommandError(error.message) : error;
+  }
+}
+
+const SUMMARY_HEAD = [
+  "requests",
+  "running",
+  "allowed",
+  "denied",
+  "refused",
+  "would deny",
+  "failed",
+  "p50 ms",
+  "p95 ms",
+  "tokens in+out",
+];
+
+/** Counts by group, the reasons of denials, and the policies in shadow. */
+function summaryTable(answer: SummaryAnswer): string {
+  const { window, totals, verdicts, shadows } = answer;
+  const remark = `complete until ${window.complete_until}`;
+  return workspaceText([
+    ...groupLines<Measures>(answer, totals, SUMMARY_HEAD, summaryCells, remark),
+    ...section(
+      ["denied or refused", "policy", "constraint", "reason"],
+      verdicts.map((line) => [
+        line.denied + line.refused,
+        line.policy,
+        line.constraint,
+        line.reason_code,
+      ]),
+    ),
+    ...section(
+      [
+        "in shadow",
+        "revision",
+        "since",
+        "judged",
+        "would deny",
+        "of them let through",
+        "would narrow",
+        "indeterminate",
+      ],
+      shadows.map((line) => [
+        line.policy,
+        line.revision,
+        candidateSince(answer, line),
+        line.judged,
+        line.would_deny,
+        line.newly_denied,
+        line.would_narrow,
+        line.indeterminate,
+      ]),
+    ),
+    ...(shadows.length === 0 ? [] : ["(by route, with requests to try: signalbox policy show ID)"]),
+  ]);
+}
+
+/** When a revision became the candidate, to the minute; `null` if it is no longer the candidate. */
+function candidateSince(
+  { policies }: SummaryAnswer,
+  { policy, revision }: ShadowPolicy,
+): string | null {
+  const candidate = policies.find(({ id }) => id === policy)?.stored?.candidate ?? null;
+  if (candidate === null || candidate.since === null || candidate.revision !== revision)
+    return null;
+  return `${candidate.since.slice(0, 16)}Z`;
+}
+
+function summaryCells(measures: Measures): readonly string[] {
+  const { ended, shadow } = measures;
+  const { p50 = null, p95 = null } = ended?.latency_ms.total ?? {};
+  return [
+    measures.requests,
+    measures.running,
+    measures.allowed,
+    measures.denied,
+    measures.refused,
+    shadow === null || shadow.judged === 0 ? null : `${shadow.would_deny} of ${shadow.judged}`,
+    ended?.terminals.failed,
+    p50 === null ? null : Math.round(p50),
+    p95 === null ? null : Math.round(p95),
+    ended === null ? null : `${ended.tokens.input}+${ended.tokens.output}`,
+  ].map(cell);
+}
+
+function cell(value: string | number | null | undefined): string {
+  return String(value ?? "-");
+}
+
+function section(
+  head: readonly string[],
+  rows: readonly (readonly (string | number | null)[])[],
+): readonly string[] {
+  return rows.length === 0 ? [] : ["", ...tableRows([head, ...rows.map((row) => row.map(cell))])];
+}
+
+const SPEND_FORMATS = [...TABLE_FORMATS, "csv"] as const;
+
+const SPEND_HELP = `Usage: signalbox spend [flags]
+
+Prints what requests cost, in US dollars. It is an estimate from the prices in routes.yaml and not a bill. The budgets are
+printed by signalbox limits.
+
+Flags
+${SELECTION_HELP}
+  --group-by A,B    key, route, model; operation, route; provider, region, model. Each also with workspace, and with day
+                    or hour; hour for at most 31 days.
+  --format FORMAT   ${SPEND_FORMATS.join(", ")} (default: terminal)
+                    json: one object a line, the answer of GET /v1/spend without budgets
+                    csv: of one workspace, which --workspace names
+${DATABASE_HELP}
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+export const spend = flagCommand(
+  { name: "spend", help: SPEND_HELP, flags: FLAGS, flagsOnly: "" },
+  async (values, io) => {
+    const format = readValue("--format", values.format ?? "terminal", SPEND_FORMATS);
+    if (format === "csv" && values.workspace === undefined)
+      throw new UsageError("--workspace: is missing; CSV is of one workspace");
+    const { window, grouping } = readSelection(values, "spend", Date.now());
+    return await printWorkspaces(values, io, async (store, workspace) => {
+      const found = await summarise(
+        (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
+        grouping,
+        format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
+      );
+      const workspaces = workspace === null ? [] : [workspace];
+      const answer = spendAnswer(workspaces, window, grouping, found, []);
+      if (format === "csv") return spendCsv(answer);
+      return format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer);
+    });
+  },
+);
+
+const SPEND_HEAD = ["requests", "tokens in+out", "cached", "usd", "unknown cost"];
+
+function spendTable(answer: SpendAnswer): string {
+  return workspaceText(
+    groupLines<SpendMeasures>(
+      answer,
+      answer.total,
+      SPEND_HEAD,
+      spendCells,
+      "estimated from list prices",
+    ),
+  );
+}
+
+function spendCells(measures: SpendMeasures): readonly string[] {
+  return [
+    measures.requests,
+    `${measures.input_tokens}+${measures.output_tokens}`,
+    measures.cache_read_tokens,
+    measures.cost_usd?.toFixed(6) ?? "unknown",
+    measures.unpriced_requests,
+  ].map(cell);
+}
