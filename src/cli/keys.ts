@@ -121,7 +121,7 @@ export const keys = commandGroup({
   common: ["format", "database"],
   commands: {
     create: { flags: [...CREATE_FLAGS, "quiet", "create"], run: create },
-    list: { flags: ["workspace"], run: list },
+    list: { flags: ["workspace"], run: listKeys },
     revoke: { flags: ["quiet"], argument: "ID", run: revoke },
     rotate: { flags: ["overlap", "expires", "quiet"], argument: "ID", run: rotate },
   },
@@ -152,7 +152,7 @@ async function create(values: Values, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-async function list({ format, workspace, database }: Values, io: CommandIo): Promise<number> {
+async function listKeys({ format, workspace, database }: Values, io: CommandIo): Promise<number> {
   const json = wantsJson(format);
   const records = await withStore(databasePath(database, io), false, (store) =>
     store.keys.list(workspace === undefined ? {} : { workspace }),

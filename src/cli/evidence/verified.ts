@@ -11,7 +11,7 @@ export type Verified =
   | { readonly ok: false; readonly sentence: string; readonly json: JsonObject };
 
 /** A log without a fault, and how far its end is proven. @param prefix of the line about the end. */
-export function verified(
+export function provenLog(
   lines: readonly string[],
   json: JsonObject,
   end: LogEnd,

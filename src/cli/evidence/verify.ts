@@ -36,7 +36,7 @@ import {
   refuseUncovered,
   rowsOf,
   startOf,
-  verified,
+  provenLog,
   verifyRows,
   walk,
   walkLog,
@@ -171,12 +171,12 @@ function verifiedLog(
   from: ChainLink,
   verifier: ChainVerifier,
   anchors: readonly EvidenceAnchor[],
-  known: Pick<Parameters<typeof verified>[2], "noted" | "server">,
+  known: Pick<Parameters<typeof provenLog>[2], "noted" | "server">,
 ): Verified {
   const { head, rows, running } = verifier;
   const begins =
     from.position === 0 ? "from the first row on" : `after the anchor ${from.position}`;
-  return verified(
+  return provenLog(
     [
       `verified ${rows} rows ${begins}`,
       `without an outcome yet: ${running}`,
@@ -250,7 +250,7 @@ async function verifyChain(
   const { head } = verifier;
   if (fault !== null)
     return faultyExport(fault, fault.cause === "end" ? describeCutEnd(head, [to]) : undefined);
-  return verified(
+  return provenLog(
     [`verified ${verifier.rows} rows after ${formatLink(from)}`, `last ${formatLink(head)}`],
     { rows: verifier.rows, begins_after: from.position },
     { head, noted, flag: "--anchor", server: null },
@@ -313,7 +313,7 @@ export async function verifyPolicyLog(
       return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
   }
   const { head, contents } = verifier;
-  return verified(
+  return provenLog(
     [
       ...policyLines(verifier),
       `contents stored: ${contents.length}`,
@@ -353,7 +353,7 @@ async function verifyPolicyFile(
   const fault = await verifyRows(verifier, rowsOf(lines, readPolicyRow, "a policy log export"));
   if (fault !== null) return faultyPolicyLog("the export", fault);
   const { head } = verifier;
-  return verified(
+  return provenLog(
     [
       ...policyLines(verifier),
       "contents: not in an export; verify the database for them",
