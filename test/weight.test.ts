@@ -9,7 +9,7 @@ import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
  */
 const CEILINGS: Readonly<Record<string, number>> = {
   canon: 24,
-  cli: 152,
+  cli: 155,
   compile: 46,
   decide: 9,
   dialects: 166,

@@ -54,6 +54,10 @@ export const COMMANDS: CommandTable = {
     summary: "print what requests cost by list price, by route, provider, key and day",
     load: async () => (await import("./summary.ts")).spend,
   },
+  report: {
+    summary: "print what policies enforced and denied in a month, for an auditor",
+    load: async () => (await import("./report.ts")).report,
+  },
   limits: {
     summary: "show how much of the limits of workspaces and keys is used",
     load: async () => (await import("./limits.ts")).limits,

@@ -79,7 +79,12 @@ const MORE = 120;
  */
 export class Comment {
   readonly #lines: string[] = [];
-  #room = LONGEST_COMMENT;
+  #room: number;
+
+  /** @param longest characters */
+  constructor(longest: number = LONGEST_COMMENT) {
+    this.#room = longest;
+  }
 
   /** Required lines; the caller keeps them short. */
   write(...lines: readonly string[]): void {

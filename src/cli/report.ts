@@ -1,0 +1,319 @@
+import { readGrouping } from "../governance/dimensions.ts";
+import { summarise } from "../governance/summarise.ts";
+import { readPolicyRecord } from "../lifecycle/fold.ts";
+import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
+import type { Actor, Approval, ContentReference, PolicyRecord } from "../lifecycle/records.ts";
+import { KeptContentError, readStoredContent } from "../policy/kept-content.ts";
+import type { Store } from "../store/port.ts";
+import {
+  name,
+  quoted,
+  type Block,
+  type Item,
+  type Section,
+  type Text,
+} from "./document/document.ts";
+import { html, rawElement, sectionMarkup } from "./document/html.ts";
+import { Comment, writeSections } from "./document/markdown.ts";
+import { walkPolicyLog } from "./evidence/verify.ts";
+import { formatLink } from "./evidence/verified.ts";
+import { PAGE_STYLE } from "./simulate/formats/html/style.ts";
+import {
+  DATABASE_HELP,
+  flagCommand,
+  readValue,
+  required,
+  textFlags,
+} from "./terminal/command-line.ts";
+import { EXIT, UsageError } from "./terminal/command-io.ts";
+import { databasePath, withStore } from "./terminal/open-store.ts";
+
+const HELP = `Usage: signalbox report --period MONTH [flags]
+
+Prints what was enforced in a month, since when and by whom; what was denied, and why; exceptions; and how to verify it. For a
+compliance officer: it reads the store alone, and holds no text of requests or answers.
+
+Flags
+  --period MONTH    Such as 2026-11, in UTC. Required.
+  --format FORMAT   markdown, html (default: markdown)
+${DATABASE_HELP}
+
+Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
+`;
+
+const HOUR = 3_600_000;
+
+/** `signalbox report`: what a month's policies enforced, from what is stored. */
+export const report = flagCommand(
+  { name: "report", help: HELP, flags: textFlags("period", "format", "database"), flagsOnly: "" },
+  async (values, io) => {
+    const period = readMonth(required(values.period, "--period", "2026-11"));
+    const format = readValue("--format", values.format ?? "markdown", ["markdown", "html"]);
+    return await withStore(databasePath(values.database, io), false, async (store) => {
+      const title = `Signalbox: what was enforced in ${period.name}`;
+      const sections = await sectionsOf(store, period);
+      io.stdout(format === "html" ? pageOf(title, sections) : markdownOf(title, sections));
+      return EXIT.ok;
+    });
+  },
+);
+
+interface Period {
+  readonly name: string;
+  /** Milliseconds since the epoch: the first one of the month, and of the next month. */
+  readonly from: number;
+  readonly until: number;
+}
+
+function readMonth(text: string): Period {
+  const from = /^\d{4}-\d{2}$/.test(text) ? Date.parse(`${text}-01T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(from)) throw new UsageError("--period: give a month, such as 2026-11");
+  const next = new Date(from);
+  return { name: text, from, until: next.setUTCMonth(next.getUTCMonth() + 1) };
+}
+
+/** One content of a policy while it was enforced. */
+interface Enforcement {
+  readonly policy: string;
+  readonly content: ContentReference;
+  readonly since: number;
+  readonly by: Actor | null;
+  readonly approvals: readonly Approval[];
+  /** `null`: still enforced. */
+  until: number | null;
+}
+
+async function sectionsOf(store: Store, period: Period): Promise<readonly Section[]> {
+  const records: PolicyRecord[] = [];
+  for await (const row of walkPolicyLog(store.policyLog)) {
+    const record = readPolicyRecord(row.record);
+    if (record !== null && record.at < period.until) records.push(record);
+  }
+  const enforced = enforcements(records).filter(
+    ({ until }) => until === null || until >= period.from,
+  );
+  const acts = records.filter(({ at }) => at >= period.from);
+  const [evidence, policies] = [await store.evidence.head(), await store.policyLog.head()];
+  return [
+    section("enforced", "Enforced policies", [
+      table(
+        [
+          "policy",
+          "title",
+          "owners",
+          "revision",
+          "digest",
+          "since",
+          "until",
+          "promoted by",
+          "approved by",
+        ],
+        await Promise.all(enforced.map((one) => enforcementCells(store.policyLog, one))),
+      ),
+    ]),
+    section("changes", "Approvals, promotions and rollbacks", [
+      table(["time", "policy", "revision", "act", "by"], acts.flatMap(actCells)),
+    ]),
+    section("denials", "Denials and refusals, by reason", [
+      table(
+        ["workspace", "policy", "constraint", "reason", "denied#", "refused#"],
+        await denialCells(store, period),
+      ),
+    ]),
+    section("exceptions", "Exceptions", [
+      table(["time", "policy", "exception", "by"], acts.flatMap(exceptionCells)),
+    ]),
+    section("verify", "How to verify this", [
+      {
+        text: ["Policy log: position ", String(policies.position), ", ", name(policies.hash), "."],
+      },
+      { text: ["Evidence: position ", String(evidence.position), ", ", name(evidence.hash), "."] },
+      {
+        command: `signalbox evidence verify --policy-head ${formatLink(policies)} --expect-head ${formatLink(evidence)}`,
+      },
+    ]),
+  ];
+}
+
+/** Which content of each policy was enforced, from when to when, oldest first. */
+function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] {
+  const all: Enforcement[] = [];
+  const current = new Map<string, Enforcement>();
+  const replace = (
+    next: Omit<Enforcement, "until" | "content"> & { content: ContentReference | null },
+  ) => {
+    const before = current.get(next.policy);
+    if (before !== undefined) before.until = next.since;
+    current.delete(next.policy);
+    // The promotion of a removal enforces nothing from then on.
+    if (next.content === null || next.content.module === null) return;
+    const enforced = { ...next, content: next.content, until: null };
+    current.set(next.policy, enforced);
+    all.push(enforced);
+  };
+  for (const record of records) {
+    const { policy, at: since } = record;
+    if (record.kind === "observed" && record.slot === "enforced")
+      replace({ policy, content: record, since, by: null, approvals: [] });
+    else if (record.kind === "promoted")
+      replace({ policy, content: record.to, since, by: record.by, approvals: record.approvals });
+    else if (record.kind === "rolled_back")
+      replace({ policy, content: record.to, since, by: record.by, approvals: [] });
+  }
+  return all;
+}
+
+async function enforcementCells(log: PolicyLogStore, one: Enforcement): Promise<readonly Text[]> {
+  const { policy, content, since, until, by, approvals } = one;
+  const { title, owners } = await describe(log, content);
+  return [
+    name(policy),
+    quoted(title),
+    owners.join(", "),
+    `r${content.revision}`,
+    name(content.digest),
+    timeText(since),
+    until === null ? "in force" : timeText(until),
+    by === null ? "first start (initial_mode)" : actorText(by),
+    approvals.flatMap((approval, index) => [index === 0 ? "" : ", ", actorText(approval.by)]),
+  ];
+}
+
+/** Title and owners, from the content as it is kept. */
+async function describe(
+  log: PolicyLogStore,
+  { digest, module }: ContentReference,
+): Promise<{ readonly title: string; readonly owners: readonly string[] }> {
+  const kept = await log.content(digest);
+  try {
+    if (kept !== null) return readStoredContent(kept, module).policy.contract;
+  } catch (error) {
+    if (!(error instanceof KeptContentError)) throw error;
+  }
+  return { title: "content missing or changed: run signalbox evidence verify", owners: [] };
+}
+
+const ACTS: Readonly<Partial<Record<PolicyRecord["kind"], string>>> = {
+  approved: "approved",
+  approval_withdrawn: "approval withdrawn",
+  candidate_withdrawn: "candidate withdrawn",
+  promoted: "promoted",
+  rolled_back: "rolled back",
+  released: "released",
+};
+
+function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
+  if (!("by" in record)) return [];
+  const revision =
+    record.kind === "promoted" ? record.to : record.kind === "rolled_back" ? record.from : record;
+  return [
+    [
+      timeText(record.at),
+      name(record.policy),
+      `r${revision.revision}`,
+      ACTS[record.kind] ?? record.kind,
+      actorText(record.by),
+    ],
+  ];
+}
+
+/** What an auditor would ask about: rollbacks, and promotions without the approvals of others. */
+function exceptionCells(record: PolicyRecord): readonly (readonly Text[])[] {
+  const row = (exception: string, by: Actor): readonly Text[] => [
+    timeText(record.at),
+    name(record.policy),
+    exception,
+    actorText(by),
+  ];
+  if (record.kind === "rolled_back") return [row(`rolled back: ${record.reason}`, record.by)];
+  if (record.kind === "approved") {
+    const { report: seen, by } = record;
+    if (seen === null) return [row("approved without a simulation's report", by)];
+    return [
+      ...(seen.assertions.waived > 0 ? [row("approved with waived assertions", by)] : []),
+      ...(seen.assertions.failed > 0 ? [row("approved with failed assertions", by)] : []),
+      ...(seen.complete ? [] : [row("approved with an incomplete simulation", by)]),
+      ...(seen.verification.result === "verified"
+        ? []
+        : [row("approved with a report that the server did not confirm", by)]),
+    ];
+  }
+  if (record.kind !== "promoted") return [];
+  const others = record.approvals.filter(({ by }) => by.origin !== record.by.origin);
+  return others.length > 0 ? [] : [row("promoted without an approval by somebody else", record.by)];
+}
+
+async function denialCells(
+  store: Store,
+  { from, until }: Period,
+): Promise<readonly (readonly Text[])[]> {
+  const grouping = readGrouping([], "summary");
+  if ("problem" in grouping) throw new Error(grouping.problem);
+  const window = { from: Math.floor(from / HOUR), until: Math.floor(until / HOUR) };
+  const rows: (readonly Text[])[] = [];
+  for (const workspace of await store.summary.workspaces()) {
+    const { verdicts } = await summarise(
+      (facet) => store.summary.read({ workspace, facet, ...window }),
+      grouping,
+    );
+    for (const { policy, constraint, reason_code: reason, denied, refused } of verdicts)
+      rows.push([
+        workspace === null ? "(no accepted key)" : name(workspace),
+        policy ?? "(router)",
+        constraint ?? "",
+        reason ?? "",
+        String(denied),
+        String(refused),
+      ]);
+  }
+  return rows;
+}
+
+/** A person by name where the identity provider gave one, else the key. */
+function actorText({ person, keyId, workspace }: Actor): ReturnType<typeof quoted> {
+  if (person === undefined) return `key ${keyId} (${workspace})`;
+  return quoted(person.name ?? person.subject);
+}
+
+const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 16)}Z`;
+
+function table(headings: readonly string[], rows: readonly (readonly Text[])[]): Block {
+  if (rows.length === 0) return { text: "None." };
+  return {
+    noun: "row",
+    headings,
+    items: rows.map((cells): Item => ({ cells, kept: true })),
+  };
+}
+
+const section = (id: string, title: string, blocks: Section["blocks"]): Section => ({
+  id,
+  title,
+  blocks,
+});
+
+function markdownOf(title: string, sections: readonly Section[]): string {
+  const page = new Comment(Number.POSITIVE_INFINITY);
+  page.write(`## ${title}`);
+  writeSections(page, sections);
+  return page.toString();
+}
+
+function pageOf(title: string, sections: readonly Section[]): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        ${rawElement("style", PAGE_STYLE)}
+      </head>
+      <body>
+        <main>
+          <h1>${title}</h1>
+          ${sections.map((one) => sectionMarkup(one, 2))}
+        </main>
+      </body>
+    </html> `.toString();
+}
