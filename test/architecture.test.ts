@@ -179,7 +179,7 @@ describe("the shape of the house", () => {
       "src/http/contract/key-schemas.ts": "`max_tokens` is a member of our own token exchange",
       "src/http/control/service-keys/exchange-handler.ts": "the same",
       "src/http/cross-origin.ts": "headers that web pages may send and read, over all protocols",
-      "src/keys/tokens/claims.ts": "`max_tokens` is a claim of our own tokens",
+      "src/keys/tokens/token-exchange.ts": "`max_tokens` is a claim of our own tokens",
       "src/compile/authored/schema-supply.ts":
         "the description of `betas`, whose values stand in that header",
       "src/simulate/space/universe.ts": "features of canon, which have names of members",

@@ -1,4 +1,4 @@
-import { DIMENSIONS, readGrouping } from "../../src/governance/dimensions.ts";
+import { DIMENSIONS, readGrouping } from "../../src/governance/increments.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import { shadowCountReport } from "../../src/governance/shadow-report.ts";

@@ -26,8 +26,7 @@ import type {
   DECISION_EXPLANATION,
   DECISION_LIST,
 } from "../../src/http/contract/decision-schemas.ts";
-import type { SPEND } from "../../src/governance/spend-answer.ts";
-import type { GOVERNANCE_SUMMARY } from "../../src/governance/summary-answer.ts";
+import type { GOVERNANCE_SUMMARY, SPEND } from "../../src/governance/summary-answer.ts";
 
 type Answer<Schema> = ValueOf<Schema, object, "open">;
 

@@ -240,7 +240,7 @@ export type FailureKind = keyof typeof ROWS;
 
 /**
  * What each failure means and leads to: a new kind is a row here, and a number in
- * `governance/counters.ts`.
+ * `governance/cell.ts`.
  */
 export const FAILURES: Readonly<Record<FailureKind, FailureRow>> = ROWS;
 

@@ -57,7 +57,7 @@ export interface RequirementFacts {
 /**
  * The settings of `policies.promotion`: their keys and defaults, and what a promotion can lack
  * because of each. The schema of routes.yaml, the answers and the errors are made of these rows, in
- * this order. `lifecycle/requirements.ts` judges what is missing,
+ * this order. `lifecycle/changes.ts` judges what is missing,
  * `http/control/policies/policy-error.ts` has the sentences.
  */
 const PROMOTION_SETTINGS = {

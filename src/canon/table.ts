@@ -496,7 +496,7 @@ export interface PolicySettings {
   readonly initialMode: Readonly<Record<string, "shadow" | "enforce">>;
   /**
    * Policy id, or `*` for all others, → all that a promotion of it requires; absent: the defaults
-   * for all. `lifecycle/requirements.ts` reads it.
+   * for all. `lifecycle/changes.ts` reads it.
    */
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
   /**

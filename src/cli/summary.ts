@@ -1,17 +1,17 @@
 import type { JsonObject } from "../canon/json.ts";
-import { GROUPED, readGrouping, type Grouping } from "../governance/dimensions.ts";
-import { MAXIMUM_GROUPS } from "../governance/groups.ts";
-import type { Measures, SpendMeasures } from "../governance/measures.ts";
-import type { ShadowPolicy } from "../governance/shadow-counts.ts";
+import { GROUPED, readGrouping, type Grouping } from "../governance/increments.ts";
+import type { Measures, ShadowPolicy, SpendMeasures } from "../governance/measures.ts";
+import { readWindow, windowOf, type Window } from "../governance/roll-up.ts";
+import { MAXIMUM_GROUPS, summarise } from "../governance/summarise.ts";
 import {
   MAXIMUM_CSV_GROUPS,
   spendAnswer,
   spendCsv,
+  storedPolicies,
+  summaryAnswer,
   type SpendAnswer,
-} from "../governance/spend-answer.ts";
-import { summarise } from "../governance/summarise.ts";
-import { storedPolicies, summaryAnswer, type SummaryAnswer } from "../governance/summary-answer.ts";
-import { readWindow, windowOf, type Window } from "../governance/window.ts";
+  type SummaryAnswer,
+} from "../governance/summary-answer.ts";
 import { PolicyLogError } from "../lifecycle/fold.ts";
 import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
 import type { Store } from "../store/port.ts";

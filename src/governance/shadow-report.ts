@@ -1,9 +1,8 @@
 import type { Identifier } from "../evidence/record.ts";
 import type { ShadowFigures } from "../lifecycle/records.ts";
 import { addTo, Cell } from "./cell.ts";
-import { shadowMeasures, type ShadowMeasures } from "./measures.ts";
 import { HOUR } from "./roll-up.ts";
-import { readLabels } from "./shadow-counts.ts";
+import { readLabels, shadowMeasures, type ShadowMeasures } from "./measures.ts";
 import type { Facet, SummaryStore } from "./increments.ts";
 
 /** Most lines of a list; the others are added up under `null`. */

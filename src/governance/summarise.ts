@@ -1,11 +1,254 @@
 import { isOperation } from "../canon/operation.ts";
-import type { Identifier } from "../evidence/record.ts";
-import { addTo, Cell, encodedCount } from "./cell.ts";
-import type { Grouping } from "./dimensions.ts";
-import { Groups, MAXIMUM_GROUPS, type Group } from "./groups.ts";
-import type { Facet, RollUpRow } from "./increments.ts";
-import { requestMeasures, type Measures, spendMeasures, type SpendMeasures } from "./measures.ts";
-import { readLabels, ShadowCounts, type ShadowPolicy } from "./shadow-counts.ts";
+import { asIdentifier, type Identifier } from "../evidence/record.ts";
+import { Cell, addTo, encodedCount } from "./cell.ts";
+import type { Dimension, Facet, Grouping, RollUpRow } from "./increments.ts";
+import {
+  ShadowCounts,
+  compare,
+  endpointMeasures,
+  readLabels,
+  requestMeasures,
+  spendMeasures,
+  verdictMeasures,
+  type Measures,
+  type ShadowPolicy,
+  type SpendMeasures,
+} from "./measures.ts";
+import { HOUR, MINUTE, formatStart } from "./roll-up.ts";
+
+/** Groups, and lines of a list, that are given at most; the largest ones. */
+export const MAXIMUM_GROUPS = 1_000;
+
+export interface Group {
+  /**
+   * Only the requested dimensions; `null`: of none, such as requests that called no provider. Days,
+   * hours and minutes are their start, RFC 3339.
+   */
+  readonly group: Readonly<Partial<Record<Dimension, Identifier | null>>>;
+  readonly measures: Measures;
+  readonly spend: SpendMeasures;
+}
+
+interface GroupCells {
+  /** With `part`, what the group is known by. */
+  readonly time: string;
+  readonly part: string;
+  readonly group: Group["group"];
+  readonly cell: Cell;
+  readonly shadow: ShadowCounts;
+}
+
+/**
+ * Adds up cells by group. What a group needs is kept for so many groups and no more: when there
+ * turn out to be others, only sizes are added up from there on, and the cells are to be given again
+ * to a `Groups` that knows the winners.
+ */
+class Groups {
+  readonly #grouping: Grouping;
+  readonly #winners: ReadonlySet<string> | null;
+  readonly #groups = new Map<string, GroupCells>();
+  #ranking: GroupRanking | null = null;
+  /** Labels repeat in every hour; so do the groups that they belong to. */
+  readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
+  #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
+  /**
+   * What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of
+   * the revisions in it.
+   */
+  readonly #judged = new Map<string, number>();
+
+  readonly #most: number;
+
+  /**
+   * @param most groups that are kept. @param winners keys of the groups to keep; `null`: not known
+   * yet.
+   */
+  constructor(grouping: Grouping, most: number, winners: ReadonlySet<string> | null = null) {
+    this.#grouping = grouping;
+    this.#most = most;
+    this.#winners = winners;
+  }
+
+  /** The largest groups, where there were too many to keep; otherwise `null`. */
+  winners(): ReadonlySet<string> | null {
+    return this.#ranking?.largest(this.#most) ?? null;
+  }
+
+  add(hour: number, labels: string, cell: Uint8Array): void {
+    this.#group(hour, labels, readLabels, () => encodedCount(cell, "requests"))?.cell.addEncoded(
+      cell,
+    );
+  }
+
+  /** The labels of a shadow's verdict have the revision in between. */
+  addShadow(hour: number, labels: string, cell: Uint8Array): void {
+    const [policy = null, revision = null, ...verdict] = readLabels(labels);
+    const time = this.#timeOf(hour) ?? "";
+    if (verdict.length === 0) {
+      const key = `${time}\n${policy ?? ""}\n${revision ?? ""}`;
+      this.#judged.set(key, (this.#judged.get(key) ?? 0) + encodedCount(cell, "judged"));
+    }
+    const perPolicy = this.#grouping.labels.every(({ dimension }) => dimension === "policy");
+    // By policy a request counts once however many constraints it fails; finer, its verdicts count.
+    if (perPolicy !== (verdict.length === 0)) return;
+    const size = (): number =>
+      encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
+    const group = this.#group(hour, labels, () => [policy, ...verdict], size);
+    if (group === null) return;
+    group.shadow.add(labels, cell);
+    group.shadow.judgedBy.add(`${time}\n${policy ?? ""}\n${revision ?? ""}`);
+  }
+
+  /** Once all cells are added, and {@link winners} gives none. */
+  finish(): readonly Group[] {
+    const largest = [...this.#groups]
+      .map(([key, cells]) => ({ key, cells, size: sizeOf(cells) }))
+      .toSorted(bySize)
+      .map(({ cells }) => cells);
+    const { time } = this.#grouping;
+    const shown =
+      time === null ? largest : largest.toSorted((left, right) => compare(left.time, right.time));
+    return shown.map((cells) => ({
+      group: cells.group,
+      measures: this.#measures(cells),
+      spend: spendMeasures(cells.cell),
+    }));
+  }
+
+  #measures({ cell, shadow }: GroupCells): Measures {
+    switch (this.#grouping.facet) {
+      case "place":
+        return endpointMeasures(cell);
+      case "verdict": {
+        let judged = 0;
+        for (const key of shadow.judgedBy) judged += this.#judged.get(key) ?? 0;
+        return verdictMeasures(cell, shadow.sum(judged));
+      }
+      case "total":
+      case "traffic":
+      case "minute":
+      case "key":
+      case "spend":
+        return requestMeasures(cell);
+    }
+  }
+
+  /** `null` where the group is not kept. */
+  #group(
+    hour: number,
+    labels: string,
+    read: (labels: string) => readonly (Identifier | null)[],
+    size: () => number,
+  ): GroupCells | null {
+    const part = this.#parts.get(labels) ?? this.#readPart(labels, read(labels));
+    const time = this.#timeOf(hour);
+    if (this.#ranking !== null) {
+      this.#ranking.add(time ?? "", part.key, size());
+      return null;
+    }
+    const key = groupKey(time ?? "", part.key);
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    if (this.#winners !== null && !this.#winners.has(key)) return null;
+    if (this.#groups.size === this.#most) {
+      this.#rank().add(time ?? "", part.key, size());
+      return null;
+    }
+    const group =
+      time === null
+        ? part.group
+        : { ...part.group, [this.#grouping.time ?? "hour"]: asIdentifier(time) };
+    const made = {
+      time: time ?? "",
+      part: part.key,
+      group: inOrder(this.#grouping.dimensions, group),
+      cell: new Cell(),
+      shadow: new ShadowCounts(),
+    };
+    this.#groups.set(key, made);
+    return made;
+  }
+
+  #rank(): GroupRanking {
+    const ranking = new GroupRanking();
+    for (const cells of this.#groups.values()) ranking.add(cells.time, cells.part, sizeOf(cells));
+    this.#groups.clear();
+    this.#ranking = ranking;
+    return ranking;
+  }
+
+  #readPart(
+    labels: string,
+    values: readonly (Identifier | null)[],
+  ): { readonly group: Group["group"]; readonly key: string } {
+    const group: Partial<Record<Dimension, Identifier | null>> = {};
+    for (const { dimension, position } of this.#grouping.labels)
+      group[dimension] = values.at(position) ?? null;
+    const part = { group, key: JSON.stringify(group) };
+    this.#parts.set(labels, part);
+    return part;
+  }
+
+  #timeOf(hour: number): string | null {
+    const { time } = this.#grouping;
+    if (time === null) return null;
+    if (this.#time.hour !== hour) {
+      const start = formatStart(hour, time === "minute" ? MINUTE : HOUR);
+      this.#time = { hour, text: time === "day" ? start.slice(0, 10) : start };
+    }
+    return this.#time.text;
+  }
+}
+
+function sizeOf({ cell, shadow }: GroupCells): number {
+  return cell.get("requests") + shadow.size;
+}
+
+function inOrder(dimensions: readonly Dimension[], group: Group["group"]): Group["group"] {
+  return Object.fromEntries(dimensions.map((dimension) => [dimension, group[dimension] ?? null]));
+}
+
+/** What a group is known by. */
+function groupKey(time: string, part: string): string {
+  return `${time}\n${part}`;
+}
+
+interface Ranked {
+  readonly key: string;
+  readonly size: number;
+}
+
+/** Sizes of any number of groups: a number each, under texts that groups share. */
+class GroupRanking {
+  readonly #sizes = new Map<string, Map<string, number>>();
+
+  add(time: string, part: string, size: number): void {
+    let parts = this.#sizes.get(time);
+    if (parts === undefined) this.#sizes.set(time, (parts = new Map()));
+    parts.set(part, (parts.get(part) ?? 0) + size);
+  }
+
+  /** Keys of the `limit` largest; of two of one size, the one with the smaller key. */
+  largest(limit: number): ReadonlySet<string> {
+    let found: Ranked[] = [];
+    for (const [time, parts] of this.#sizes) {
+      for (const [part, size] of parts) {
+        found.push({ key: groupKey(time, part), size });
+        if (found.length >= 8 * limit) found = found.toSorted(bySize).slice(0, limit);
+      }
+    }
+    return new Set(
+      found
+        .toSorted(bySize)
+        .slice(0, limit)
+        .map(({ key }) => key),
+    );
+  }
+}
+
+function bySize(left: Ranked, right: Ranked): number {
+  return right.size - left.size || compare(left.key, right.key);
+}
 
 /** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
 type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;

@@ -12,7 +12,7 @@ import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "../canon/credentials/service-key.ts";
 import type { SimulationRate } from "./control/simulation-rate.ts";
-import type { BudgetLevels } from "../limits/budget-levels.ts";
+import type { BudgetLevels } from "../limits/usage.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { ServerLimits } from "./capacity.ts";
 import type { SnapshotHolder } from "./snapshot.ts";

@@ -14,8 +14,13 @@ import {
   type KeyGrants,
 } from "./key-store.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
-import { KeyOptionError } from "./key-grants.ts";
-import { createKey, prepareRotation, type Clock, type CreatedKey } from "./key-record.ts";
+import {
+  KeyOptionError,
+  createKey,
+  prepareRotation,
+  type Clock,
+  type CreatedKey,
+} from "./key-record.ts";
 import { type RandomBytes, publicIdFor } from "./key-text.ts";
 import { canonicalJson } from "../canon/json.ts";
 

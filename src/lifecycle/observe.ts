@@ -1,5 +1,10 @@
-import { removalDigest, contentOf, type PolicyStates, type PolicyStatus } from "./policy-states.ts";
-import type { FileContent } from "./lifecycle.ts";
+import {
+  contentOf,
+  removalDigest,
+  type FileContent,
+  type PolicyStates,
+  type PolicyStatus,
+} from "./lifecycle.ts";
 import type { PolicyRecord } from "./records.ts";
 
 /** Contents of a server's files now, and when it last recorded them. */

@@ -3,20 +3,26 @@ import { setTimeout as delay } from "node:timers/promises";
 import { canonicalJson } from "../canon/json.ts";
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
-import type { PolicyLogRow, PolicyLogStore } from "./policy-log-store.ts";
-import * as changes from "./changes.ts";
 import type {
-  LifecycleFault,
-  FileContent,
-  LifecycleChange,
-  PolicyLifecycle,
-  PromotionRequest,
-} from "./lifecycle.ts";
+  ContentReference,
+  PolicyLogRow,
+  PolicyLogStore,
+  PolicyRecord,
+  ShadowFigures,
+} from "./records.ts";
+import * as changes from "./changes.ts";
 import { foldRow, PolicyLogError } from "./fold.ts";
-import { NO_POLICY_STATES, type PolicyStates } from "./policy-states.ts";
+import {
+  NO_POLICY_STATES,
+  type FileContent,
+  type LifecycleChange,
+  type LifecycleFault,
+  type PolicyLifecycle,
+  type PolicyStates,
+  type PromotionRequest,
+} from "./lifecycle.ts";
 import { observationRecords } from "./observe.ts";
-import type { ContentReference, PolicyRecord, ShadowFigures } from "./records.ts";
-import { isJudged } from "./requirements.ts";
+import { isJudged } from "./changes.ts";
 
 /** Rows read at a time. */
 const PAGE = 500;

@@ -1,16 +1,53 @@
-import { BUDGET_STEPS } from "../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import type { JsonObject } from "../canon/json.ts";
-import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../canon/table.ts";
+import { BUDGET_STEPS } from "../canon/limits.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import {
   DAY_BUCKETS,
   HOUR_BUCKETS,
   type PolicyCandidate,
+  type PolicyData,
   type PolicyInput,
   type PolicyTime,
 } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
+import { LATENCY_CLASSES, RETENTIONS, type Approvals, type RoutingTable } from "../canon/table.ts";
+
+/** What policies may read as `data`: the approvals of every workspace and the region groups. */
+export function policyData(table: RoutingTable): PolicyData {
+  return {
+    approved: {
+      regions: byWorkspace(table, "regions"),
+      providers: byWorkspace(table, "providers"),
+      routes: byWorkspace(table, "routes"),
+      capabilities: byWorkspace(table, "capabilities"),
+      dimensions: byWorkspace(table, "dimensions"),
+    },
+    regions: table.regionGroups,
+  };
+}
+
+function byWorkspace<Member extends keyof Approvals>(
+  table: RoutingTable,
+  member: Member,
+): Readonly<Record<string, Approvals[Member]>> {
+  const lists: Record<string, Approvals[Member]> = Object.create(null);
+  for (const { id, approve } of Object.values(table.workspaces)) lists[id] = approve[member];
+  return lists;
+}
+
+/**
+ * The mode that a policy starts in where no store has it (`policies.initial_mode`): its own, that
+ * of `*`, or shadow.
+ */
+export function initialMode(
+  table: Pick<RoutingTable, "policies">,
+  policy: string,
+): "shadow" | "enforce" {
+  const modes = table.policies.initialMode;
+  const own = Object.hasOwn(modes, policy) ? modes[policy] : undefined;
+  return own ?? (Object.hasOwn(modes, "*") ? modes["*"] : undefined) ?? "shadow";
+}
 
 /** One schema a member: a member that the type has and the schema lacks does not compile. */
 type SchemasOf<Value> = { readonly [Name in keyof Value]-?: JsonObject };

@@ -15,7 +15,7 @@ import type { ServerLimits } from "../http/capacity.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
-import { BudgetLevels } from "../limits/budget-levels.ts";
+import { BudgetLevels } from "../limits/usage.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";

@@ -12,7 +12,7 @@ import type { ServerLog } from "./server-log.ts";
 import { PolicyLogError } from "../lifecycle/fold.ts";
 import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
 import { ToolchainError } from "../policy/toolchain/protocol.ts";
-import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../lifecycle/records.ts";
 import { StartError } from "./start-error.ts";
 import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
 import { ServedPolicies } from "./policies/served-policies.ts";

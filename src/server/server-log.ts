@@ -8,8 +8,7 @@ import type {
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import type { RequestObserver } from "../evidence/observer.ts";
 import type { KeyChange } from "../keys/key-ring.ts";
-import type { JsonLog } from "../telemetry/json-log.ts";
-import { requestLog } from "../telemetry/request-log.ts";
+import { requestLog, type JsonLog } from "../telemetry/log-record.ts";
 import type { PolicyDrift } from "./policies/slots.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { RunningServer } from "./running-server.ts";
@@ -34,7 +33,7 @@ export class ServerLog {
 
   static async open({ format, level, shared = false }: LogOptions): Promise<ServerLog> {
     if (format === "text") return new ServerLog(null);
-    const { openJsonLog } = await import("../telemetry/json-log.ts");
+    const { openJsonLog } = await import("../telemetry/log-record.ts");
     return new ServerLog(await openJsonLog({ level, descriptor: 1, shared }));
   }
 

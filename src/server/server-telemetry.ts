@@ -10,8 +10,7 @@ import { StartError } from "./start-error.ts";
 import type { LogOptions } from "./serve-options.ts";
 import { ServerLog } from "./server-log.ts";
 import { type StatusSources, statusMetrics } from "./status-metrics.ts";
-import { formatExposition, type Exposition } from "../telemetry/exposition.ts";
-import type { Family } from "../telemetry/families.ts";
+import { formatExposition, type Exposition, type Family } from "../telemetry/families.ts";
 import { processMetrics } from "../telemetry/process-metrics.ts";
 import { RequestMetrics } from "../telemetry/request-metrics.ts";
 

@@ -19,7 +19,7 @@ import type { Snapshot } from "../http/snapshot.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import { LoadedModules } from "../policy/loaded-modules.ts";
-import { policyData } from "../policy/policy-data.ts";
+import { policyData } from "../policy/input-schema.ts";
 import type { PolicyDrift } from "./policies/slots.ts";
 
 /** What a snapshot is made with, besides the files and the policy log. */

@@ -4,7 +4,7 @@ import type { EndpointRow, RoutingTable } from "../canon/table.ts";
 import { HEALTH_STATES } from "../dispatch/health.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Runtime } from "../http/runtime.ts";
-import type { BudgetUse } from "../limits/budget-levels.ts";
+import type { BudgetUse } from "../limits/usage.ts";
 import type { Store } from "../store/port.ts";
 import { Reading, single, type Family } from "../telemetry/families.ts";
 

@@ -5,7 +5,7 @@ import type { RoutingTable } from "../canon/table.ts";
 import type { PolicyModule } from "../policy/compiled.ts";
 import { EvaluationTimeoutError, serialise } from "../policy/evaluator.ts";
 import { LoadedModules } from "../policy/loaded-modules.ts";
-import { policyData } from "../policy/policy-data.ts";
+import { policyData } from "../policy/input-schema.ts";
 import { decideSample } from "./decide-sample.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "./sample-request.ts";
 

@@ -1,9 +1,9 @@
 import type { PolicyContract, PolicySlot } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { removalDigest } from "../lifecycle/policy-states.ts";
+import { removalDigest } from "../lifecycle/lifecycle.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../policy/compiled.ts";
-import { initialMode } from "../policy/policy-data.ts";
+import { initialMode } from "../policy/input-schema.ts";
 import type { OfSides } from "./sample-request.ts";
 
 /** One tree, compiled. */

@@ -1,8 +1,13 @@
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
-import { readsPath, createSinglePolicies, type SinglePolicy } from "../policy/policy-set.ts";
-import { rememberingSet, type ReadMembers } from "../policy/remembering-set.ts";
-import { policyData } from "../policy/policy-data.ts";
+import {
+  createSinglePolicies,
+  readsPath,
+  rememberingSet,
+  type ReadMembers,
+  type SinglePolicy,
+} from "../policy/policy-set.ts";
+import { policyData } from "../policy/input-schema.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
 import type { CompiledSide, SideContent } from "./side-contents.ts";
 

@@ -1,5 +1,5 @@
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
-import type { PolicyLogRow, PolicyLogStore } from "../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../lifecycle/records.ts";
 
 /** The most rows of one reading or one append. */
 const MOST_ROWS = 10_000;

@@ -2,7 +2,7 @@ import type { EvidenceStore } from "../evidence/evidence-store.ts";
 import type { KeyStore, SessionStore, IssuerStore } from "../keys/key-store.ts";
 import type { SummaryStore } from "../governance/increments.ts";
 import type { LimitStore } from "../limits/limit-store.ts";
-import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../lifecycle/records.ts";
 
 /**
  * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one

@@ -22,10 +22,9 @@ import {
 } from "@opentelemetry/sdk-trace";
 import type { RequestObserver, BeginTrace } from "../evidence/observer.ts";
 import type { OtlpSettings, SamplerSettings } from "./otlp-settings.ts";
-import { spanTraces } from "./span-trace.ts";
 import type { Context, Attributes, Meter } from "@opentelemetry/api";
 import { endedAt, shares } from "../evidence/record.ts";
-import { genAiOperation } from "./span-attributes.ts";
+import { genAiOperation, spanTraces } from "./span-trace.ts";
 
 /** What goes out over OTLP. */
 export interface Otlp {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { checkReferences } from "../../src/policy/contract/references.ts";
+import { checkReferences } from "../../src/policy/contract/rules.ts";
 import type { ModuleFacts } from "../../src/policy/toolchain/protocol.ts";
 import { createToolchain } from "../../src/policy/toolchain/toolchain.ts";
 import { ARTEFACT_DIRECTORY, readManifest } from "../../src/policy/toolchain/artefact.ts";

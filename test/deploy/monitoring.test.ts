@@ -3,7 +3,7 @@ import { ServerMetrics } from "../../src/server/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/status-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
-import { familyName } from "../../src/telemetry/exposition.ts";
+import { familyName } from "../../src/telemetry/families.ts";
 import { documents, text, type Document } from "./deployed.ts";
 
 /** The series that /metrics has, with their labels. */

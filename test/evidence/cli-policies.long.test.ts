@@ -6,9 +6,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { POLICY_LOG_CAUSES } from "../../src/lifecycle/verify-log.ts";
-import { KEPT_CONTENT_CAUSES } from "../../src/lifecycle/verify-log.ts";
-import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
+import { KEPT_CONTENT_CAUSES, POLICY_LOG_CAUSES } from "../../src/lifecycle/fold.ts";
+import type { PolicyLogRow } from "../../src/lifecycle/records.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";

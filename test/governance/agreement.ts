@@ -1,10 +1,15 @@
 import { expect } from "vitest";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
-import { readGrouping, type GROUPED, type Grouping } from "../../src/governance/dimensions.ts";
-import type { RollUpQuery, RollUpRow } from "../../src/governance/increments.ts";
+import {
+  readGrouping,
+  type GROUPED,
+  type Grouping,
+  type RollUpQuery,
+  type RollUpRow,
+} from "../../src/governance/increments.ts";
 import type { Measures, Percentiles, SpendMeasures } from "../../src/governance/measures.ts";
-import { RELATIVE_ERROR } from "../../src/governance/quantile-sketch.ts";
+import { RELATIVE_ERROR } from "../../src/governance/cell.ts";
 import type { Summary } from "../../src/governance/summarise.ts";
 import type { Counted, Counts } from "./brute-force.ts";
 import { exactQuantile } from "./exact-quantile.ts";

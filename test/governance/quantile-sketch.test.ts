@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { QuantileSketch, RELATIVE_ERROR } from "../../src/governance/quantile-sketch.ts";
+import { QuantileSketch, RELATIVE_ERROR } from "../../src/governance/cell.ts";
 import { exactQuantile } from "./exact-quantile.ts";
 
 /** Milliseconds as records have them: to the microsecond, from nothing to days. */

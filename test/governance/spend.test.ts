@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
 import { cellOf } from "./cell-of.ts";
-import { spendCsv, type SpendAnswer } from "../../src/governance/spend-answer.ts";
+import { spendCsv, type SpendAnswer } from "../../src/governance/summary-answer.ts";
 import { spendMeasures } from "../../src/governance/measures.ts";
 import { budgetLines, type BudgetLine } from "../../src/limits/usage.ts";
 

@@ -2,15 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Cell } from "../../src/governance/cell.ts";
 import { Increments, type RollUpRow } from "../../src/governance/increments.ts";
+import { MAXIMUM_GROUPS, summarise } from "../../src/governance/summarise.ts";
 import {
-  decisionFacts,
   HOUR,
+  decisionFacts,
+  formatStart,
   rollUpDecision,
   rollUpOutcome,
 } from "../../src/governance/roll-up.ts";
-import { MAXIMUM_GROUPS } from "../../src/governance/groups.ts";
-import { summarise } from "../../src/governance/summarise.ts";
-import { formatStart } from "../../src/governance/window.ts";
 import { isOperation } from "../../src/canon/operation.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { cellsOf } from "../../src/http/control/covered-workspaces.ts";

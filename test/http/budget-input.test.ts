@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { BudgetLevels } from "../../src/limits/budget-levels.ts";
+import { BudgetLevels } from "../../src/limits/usage.ts";
 import { type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
 import {
   answerJson,

@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { SPEND, type SpendAnswer } from "../../src/governance/spend-answer.ts";
+import { SPEND, type SpendAnswer } from "../../src/governance/summary-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";

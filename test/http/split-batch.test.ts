@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { formatEntry } from "../../src/cli/evidence/evidence.ts";
 import { decisionFacts, rollUpOutcome } from "../../src/governance/roll-up.ts";
 import { Increments } from "../../src/governance/increments.ts";
-import { formatExposition } from "../../src/telemetry/exposition.ts";
+import { formatExposition } from "../../src/telemetry/families.ts";
 import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
-import { requestLine } from "../../src/telemetry/request-log.ts";
-import { requestAttributes } from "../../src/telemetry/span-attributes.ts";
+import { requestLine } from "../../src/telemetry/log-record.ts";
+import { requestAttributes } from "../../src/telemetry/span-trace.ts";
 import { answerJson, startRouter, startUpstream, type Upstream } from "../support/router.ts";
 import { endpoint, model, provider, route, table, workspace } from "../support/table.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NewExchange } from "../../src/canon/credentials/service-key.ts";
 import type { KeyLimits } from "../../src/canon/limits.ts";
-import { checkExchange, checkLimits, type KeyField } from "../../src/keys/key-grants.ts";
+import { checkExchange, checkLimits, type KeyField } from "../../src/keys/key-record.ts";
 
 const EXCHANGE: NewExchange = {
   maximumLifetime: 60,

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Rotation } from "../../src/canon/credentials/service-key.ts";
 import {
-  createKey,
   DAY,
+  KeyOptionError,
+  createKey,
   digestKeyText,
   importKey,
   rotateKey,
   type KeyOptions,
 } from "../../src/keys/key-record.ts";
-import type { Rotation } from "../../src/canon/credentials/service-key.ts";
-import { KeyOptionError } from "../../src/keys/key-grants.ts";
 import { parseKeyText } from "../../src/keys/key-text.ts";
 import { KeyNotActiveError, KeyRotatedError } from "../../src/keys/key-store.ts";
 import type { Store } from "../../src/store/port.ts";

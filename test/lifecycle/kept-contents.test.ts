@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import {
-  describeContentFault,
   KEPT_CONTENT_CAUSES,
+  describeContentFault,
   keptContentCause,
   type KeptContentCause,
-} from "../../src/lifecycle/verify-log.ts";
+} from "../../src/lifecycle/fold.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 import { sha256 } from "./policy-rows.ts";
 

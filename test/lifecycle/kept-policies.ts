@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 import type { PolicyContract, StoredContent } from "../../src/canon/policy.ts";
 import type { ContentReference } from "../../src/lifecycle/records.ts";
-import { policyDigest } from "../../src/policy/digest.ts";
+import { policyDigest } from "../../src/policy/compiled.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";
 import { POLICY } from "./policy-rows.ts";
 

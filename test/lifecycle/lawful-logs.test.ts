@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
-import { foldRow, readPolicyRecord } from "../../src/lifecycle/fold.ts";
 import { RECORD_KINDS } from "../../src/lifecycle/records.ts";
-import { NO_POLICY_STATES, removalDigest } from "../../src/lifecycle/policy-states.ts";
-import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
+import { NO_POLICY_STATES, removalDigest } from "../../src/lifecycle/lifecycle.ts";
+import { PolicyLogVerifier, foldRow, readPolicyRecord } from "../../src/lifecycle/fold.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { SlotModel } from "./model/slot-model.ts";
 import { actor, digestOf, file, LifecycleContext, TABLE } from "./lifecycle-context.ts";

@@ -1,12 +1,14 @@
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
 import { createHash } from "node:crypto";
-import { entityTag, referenceOf, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
-import type {
-  LifecycleFault,
-  Expectation,
-  FileContent,
-  LifecycleChange,
-  PolicyLifecycle,
+import {
+  entityTag,
+  referenceOf,
+  type Expectation,
+  type FileContent,
+  type LifecycleChange,
+  type LifecycleFault,
+  type PolicyLifecycle,
+  type PolicyStatus,
 } from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Actor, ShadowFigures } from "../../src/lifecycle/records.ts";

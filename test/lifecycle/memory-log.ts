@@ -1,5 +1,5 @@
 import { GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
-import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/records.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 
 /**

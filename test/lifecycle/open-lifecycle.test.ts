@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chainHash } from "../../src/evidence/chain.ts";
 import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
-import { NO_POLICY_STATES, type PolicyStates } from "../../src/lifecycle/policy-states.ts";
+import { NO_POLICY_STATES, type PolicyStates } from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import { StoreUnavailableError } from "../../src/canon/error.ts";
-import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../src/lifecycle/records.ts";
 import { MemoryPolicyLog } from "./memory-log.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
 

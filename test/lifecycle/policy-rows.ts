@@ -3,9 +3,8 @@ import { createHash } from "node:crypto";
 
 import { canonicalJson } from "../../src/canon/json.ts";
 import { chainHash, GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
-import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
-import type { Actor, ContentReference } from "../../src/lifecycle/records.ts";
-import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
+import { PolicyLogVerifier } from "../../src/lifecycle/fold.ts";
+import type { Actor, ContentReference, PolicyLogRow } from "../../src/lifecycle/records.ts";
 
 export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 

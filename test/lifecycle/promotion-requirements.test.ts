@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
-import { promotionRequirements } from "../../src/lifecycle/requirements.ts";
+import { promotionRequirements } from "../../src/lifecycle/changes.ts";
 
 const everywhere: PromotionRequirements = { ...DEFAULT_PROMOTION, approvals: 1 };
 const own: PromotionRequirements = { ...DEFAULT_PROMOTION, approvals: 2 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { removalDigest } from "../../src/lifecycle/policy-states.ts";
+import { removalDigest } from "../../src/lifecycle/lifecycle.ts";
 import { driftOf } from "../../src/lifecycle/observe.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
 

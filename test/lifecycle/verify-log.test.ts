@@ -2,14 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { canonicalJson } from "../../src/canon/json.ts";
-import { RECORD_KINDS } from "../../src/lifecycle/records.ts";
 import {
-  describePolicyLogFault,
   POLICY_LOG_CAUSES,
   PolicyLogVerifier,
+  describePolicyLogFault,
   type PolicyLogCause,
-} from "../../src/lifecycle/verify-log.ts";
-import type { PolicyLogRow } from "../../src/lifecycle/policy-log-store.ts";
+} from "../../src/lifecycle/fold.ts";
+import { RECORD_KINDS, type PolicyLogRow } from "../../src/lifecycle/records.ts";
 import {
   chainRecords,
   chainTexts,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
-import { BudgetLevels } from "../../src/limits/budget-levels.ts";
+import { BudgetLevels } from "../../src/limits/usage.ts";
 import { type LimitCounter, type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
 
 const NOW = Date.UTC(2026, 10, 24, 12, 30);

@@ -1,5 +1,5 @@
 import { Accounts, effectiveLimits } from "../../src/limits/accounts.ts";
-import { composeLease } from "../../src/limits/compose-lease.ts";
+import { composeLease } from "../../src/limits/quotas.ts";
 import { expect, it } from "vitest";
 import { forgetOld } from "../../src/server/opened.ts";
 

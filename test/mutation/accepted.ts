@@ -30,7 +30,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now()); → const decided = quotas.reserve(subjects, estimate.amounts, deadline + performance.now());":
       "the quotas bound their wait too, and the answer after it is the same",
   },
-  "src/keys/issuer-keys.ts": {
+  "src/keys/workload-tokens.ts": {
     'found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer); → found["issuer"] === issuer && isFetchable(uri, issuer);':
       "an address that is no text cannot be parsed",
   },
@@ -44,14 +44,12 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "const CLOCK_SKEW = 30; → const CLOCK_SKEW = 31;": "a second more does no harm",
     "const TIMEOUT = 10; → const TIMEOUT = 11;": "a second more does no harm",
   },
-  "src/limits/compose-lease.ts": {
-    'const isUndone = error instanceof StoreUnavailableError && error.done === "no"; → const isUndone = error.done === "no";':
-      "errors of other classes have no `done`",
-  },
   "src/limits/counter-account.ts": {
     "held = 0; → held = 1;": "no slot is free before the first lease, which sets the number",
   },
   "src/limits/quotas.ts": {
+    'const isUndone = error instanceof StoreUnavailableError && error.done === "no"; → const isUndone = error.done === "no";':
+      "errors of other classes have no `done`",
     "else if (counter.available > counter.keep) this.#returnSoon(); → else if (counter.available >= counter.keep) this.#returnSoon();":
       "the timer finds nothing to give back and calls no store",
   },

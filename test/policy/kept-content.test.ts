@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
-import { recompileContent } from "../../src/policy/recompile.ts";
 import {
   KeptContentError,
   readStoredContent,
+  recompileContent,
   storedContent,
 } from "../../src/policy/kept-content.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";

@@ -17,8 +17,7 @@ import {
   Evaluator,
   serialise,
 } from "../../src/policy/evaluator.ts";
-import { MeteringError } from "../../src/policy/wasm-bytes.ts";
-import { meterModule } from "../../src/policy/meter-module.ts";
+import { MeteringError, meterModule } from "../../src/policy/meter-module.ts";
 import { RULES } from "../cli/policies-served/fixture.ts";
 import { candidate, ordinaryInput, policySource, sampleData, toolchain } from "./samples.ts";
 

@@ -4,7 +4,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import { readEntry } from "../../src/store/stored-evidence.ts";
 import { decisionRecord } from "../store/records.ts";
 import { compilePolicies } from "../../src/policy/compile-policies.ts";
-import { policyData } from "../../src/policy/policy-data.ts";
+import { policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import {
   answerJson,

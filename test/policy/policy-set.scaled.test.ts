@@ -13,9 +13,8 @@ import type {
 } from "../../src/canon/policy.ts";
 import { RETENTIONS } from "../../src/canon/table.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
-import type { PolicyModule } from "../../src/policy/compiled.ts";
 import { PolicyModuleError } from "../../src/policy/evaluator.ts";
-import { policySetId } from "../../src/policy/digest.ts";
+import { policySetId, type PolicyModule } from "../../src/policy/compiled.ts";
 import { LoadedModules } from "../../src/policy/loaded-modules.ts";
 import { assemblePolicySet, createPolicySet } from "../../src/policy/policy-set.ts";
 import { fewOrMany } from "../support/long.ts";

@@ -11,7 +11,7 @@ import { decide, type Question } from "../../src/decide/decide.ts";
 import { buildModules } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy } from "../../src/policy/compiled.ts";
 import { LoadedModules } from "../../src/policy/loaded-modules.ts";
-import { policyData } from "../../src/policy/policy-data.ts";
+import { policyData } from "../../src/policy/input-schema.ts";
 import { assemblePolicySet } from "../../src/policy/policy-set.ts";
 import { endpoint, identity, provider, route, shape, table, workspace } from "../support/table.ts";
 import { uncached as toolchain } from "./samples.ts";

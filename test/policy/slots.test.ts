@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/j
 import { createDecider } from "../../src/decide/decider.ts";
 import { buildModules, compilePolicies } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy } from "../../src/policy/compiled.ts";
-import { policyData } from "../../src/policy/policy-data.ts";
+import { policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { explain } from "../../src/simulate/explain/explanation.ts";
 import { identity, shape, table } from "../support/table.ts";

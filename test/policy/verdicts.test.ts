@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConstraintEffect, PolicyContract } from "../../src/canon/policy.ts";
-import { deriveVerdicts } from "../../src/policy/verdicts.ts";
+import { deriveVerdicts } from "../../src/policy/loaded-modules.ts";
 
 const policy = { id: "p", revision: 1, digest: "d", slot: "enforced" } as const;
 

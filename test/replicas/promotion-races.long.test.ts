@@ -7,13 +7,14 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { openStore } from "../../src/server/open-store.ts";
-import { entityTag, type PolicyStatus } from "../../src/lifecycle/policy-states.ts";
+import {
+  entityTag,
+  type PolicyLifecycle,
+  type PolicyStatus,
+} from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
-import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
-import type { PolicyRecord } from "../../src/lifecycle/records.ts";
-import type { PolicyLogFault } from "../../src/lifecycle/verify-log.ts";
-import { PolicyLogVerifier } from "../../src/lifecycle/verify-log.ts";
-import type { PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
+import { PolicyLogVerifier, type PolicyLogFault } from "../../src/lifecycle/fold.ts";
+import type { PolicyLogStore, PolicyRecord } from "../../src/lifecycle/records.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 import { until } from "../support/router.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";

@@ -5,7 +5,7 @@ import type { EndpointRow, RoutingTable } from "../../src/canon/table.ts";
 import type { Assertion } from "../../src/simulate/assertions/assertion.ts";
 import { requestedRoute } from "../../src/decide/decide.ts";
 import { identityOf } from "../../src/simulate/decide-sample.ts";
-import { initialMode, policyData } from "../../src/policy/policy-data.ts";
+import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";

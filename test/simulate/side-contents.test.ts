@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PolicyStates } from "../../src/lifecycle/policy-states.ts";
+import type { PolicyStates } from "../../src/lifecycle/lifecycle.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
-import { initialMode } from "../../src/policy/policy-data.ts";
+import { initialMode } from "../../src/policy/input-schema.ts";
 import {
   compiledSides,
   type CompiledSide,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
-import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/records.ts";
 import type { StoredContent } from "../../src/canon/policy.ts";
 import type { Store } from "../../src/store/port.ts";
 import { appendOne, readVerifiedPolicyLog, recordText, rowsAfter } from "./policy-log-rows.ts";

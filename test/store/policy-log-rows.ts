@@ -2,7 +2,7 @@ import { deepStrictEqual } from "node:assert/strict";
 
 import { canonicalJson } from "../../src/canon/json.ts";
 import { chainHash, GENESIS, type ChainLink } from "../../src/evidence/chain.ts";
-import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/policy-log-store.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../src/lifecycle/records.ts";
 
 /** Rows with these records behind a head, as a caller of the port makes them. */
 export function rowsAfter(head: ChainLink, records: readonly string[]): readonly PolicyLogRow[] {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatExposition } from "../../src/telemetry/exposition.ts";
-import { Counter, Histogram, Reading } from "../../src/telemetry/families.ts";
+import { Counter, Histogram, Reading, formatExposition } from "../../src/telemetry/families.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";
 
 const counter = (most?: number) =>

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { openJsonLog } from "../../src/telemetry/json-log.ts";
+import { openJsonLog } from "../../src/telemetry/log-record.ts";
 import { until } from "../support/router.ts";
 import { COMPILED } from "../support/node-cache.ts";
 import { makeCertificate, NO_OPENSSL } from "../running/certificate.ts";
@@ -95,7 +95,7 @@ describe("a log of JSON lines", () => {
     execFileSync("mkfifo", [fifo]);
     const script = `
       import { constants, openSync } from "node:fs";
-      const { openJsonLog } = await import(${JSON.stringify(join(ROOT, "src/telemetry/json-log.ts"))});
+      const { openJsonLog } = await import(${JSON.stringify(join(ROOT, "src/telemetry/log-record.ts"))});
       const descriptor = openSync(${JSON.stringify(fifo)}, constants.O_RDWR | constants.O_NONBLOCK);
       const log = await openJsonLog({ level: "info", descriptor });
       for (let line = 0; line < 5000; line += 1) log.write("info", { event: "draining", in_flight: line });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/server/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/status-metrics.ts";
-import { familyName } from "../../src/telemetry/exposition.ts";
+import { familyName } from "../../src/telemetry/families.ts";
 import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
 import { failureOf } from "../../src/canon/failure.ts";
 import { startTestServer } from "../support/server.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { asIdentifier, type AttemptRecord } from "../../src/evidence/record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
-import { formatExposition } from "../../src/telemetry/exposition.ts";
+import { formatExposition } from "../../src/telemetry/families.ts";
 import { RequestMetrics } from "../../src/telemetry/request-metrics.ts";
 import {
   answerJson,

@@ -5,8 +5,7 @@ import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import type { JsonLog } from "../../src/telemetry/json-log.ts";
-import { requestLog } from "../../src/telemetry/request-log.ts";
+import { requestLog, type JsonLog } from "../../src/telemetry/log-record.ts";
 import { decisionRecord, outcomeRecord } from "../store/records.ts";
 
 afterEach(() => {

@@ -9,7 +9,7 @@ import {
   formatRow,
   type ExportHeader,
 } from "../../evidence/export-line.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import { startOf, walkLog } from "./verified.ts";
 import { walkPolicyLog } from "./verify.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";

@@ -18,15 +18,15 @@ import {
   type ExportHeader,
   type PolicyExportHeader,
 } from "../../evidence/export-line.ts";
-import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import {
+  PolicyLogVerifier,
   describeContentFault,
   describePolicyLogFault,
   keptContentCause,
-  PolicyLogVerifier,
   type PolicyLogFault,
   type SpokenContent,
-} from "../../lifecycle/verify-log.ts";
+} from "../../lifecycle/fold.ts";
+import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/records.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { listText } from "../terminal/printing.ts";

@@ -31,7 +31,7 @@ import {
   type SimulatedQuestion,
 } from "../../http/control/simulate.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
-import { initialMode, policyData } from "../../policy/policy-data.ts";
+import { initialMode, policyData } from "../../policy/input-schema.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";

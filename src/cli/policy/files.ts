@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Source } from "../../canon/diagnostic.ts";
 import { compilePolicies } from "../../policy/compile-policies.ts";
-import { diagnosticOf } from "../../policy/contract/failures.ts";
+import { diagnosticOf } from "../../policy/codes.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { createToolchain } from "../../policy/toolchain/toolchain.ts";
 import { EXIT } from "../terminal/command-io.ts";

@@ -1,5 +1,5 @@
 import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts";
-import { CONTRACT_SCHEMA } from "../../policy/contract/contract-schema.ts";
+import { CONTRACT_SCHEMA } from "../../policy/contract/contract.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { shellArgument } from "../../simulate/explain/explain-arguments.ts";
 import { EXIT, UsageError } from "../terminal/command-io.ts";

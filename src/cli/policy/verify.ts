@@ -1,9 +1,13 @@
 import { formatRevision } from "../../canon/policy.ts";
-import type { SpokenContent } from "../../lifecycle/verify-log.ts";
-import { recompileContent, type ModuleAgreement } from "../../policy/recompile.ts";
-import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
+import type { SpokenContent } from "../../lifecycle/fold.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
+import {
+  KeptContentError,
+  readStoredContent,
+  recompileContent,
+  type ModuleAgreement,
+} from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
 import { verifiedContents } from "../evidence/verify.ts";
 import { EXIT } from "../terminal/command-io.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";

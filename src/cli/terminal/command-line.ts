@@ -5,7 +5,7 @@ import { nearestName } from "../../canon/nearest-name.ts";
 import { CommandError, EXIT, UsageError, type Command, type CommandIo } from "./command-io.ts";
 import { isShowable, quote } from "../../compile/authored/literal-secrets.ts";
 import { suggest } from "../../compile/authored/literal-secrets.ts";
-import { KeyOptionError } from "../../keys/key-grants.ts";
+import { KeyOptionError } from "../../keys/key-record.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
 import { StartError } from "../../server/start-error.ts";
 

@@ -8,12 +8,11 @@ import {
 } from "./answer-schemas.ts";
 import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import { DECISION_QUERY } from "../control/decision-query.ts";
-import { SPEND } from "../../governance/spend-answer.ts";
+import { GOVERNANCE_SUMMARY, SPEND } from "../../governance/summary-answer.ts";
 import { READING_QUERY } from "../control/covered-workspaces.ts";
 import { SPEND_QUERY } from "../control/spend.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
 import { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "./decision-schemas.ts";
-import { GOVERNANCE_SUMMARY } from "../../governance/summary-answer.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { KEY_ENDPOINTS } from "./key-endpoints.ts";

@@ -1,7 +1,7 @@
 import { isOperation, OPERATIONS } from "../../canon/operation.ts";
 import type { EvidenceEntry, EvidenceSearch } from "../../evidence/evidence-store.ts";
 import { TERMINALS } from "../../evidence/record.ts";
-import { readInstant } from "../../governance/window.ts";
+import { readInstant } from "../../governance/roll-up.ts";
 import { OUTCOMES } from "../contract/decision-schemas.ts";
 import { WORKSPACES_QUERY } from "./covered-workspaces.ts";
 import { readCount } from "./query.ts";

@@ -1,7 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/error-codes.ts";
-import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
-import { GROUPED, readGrouping, type Grouping } from "../../governance/dimensions.ts";
+import {
+  GROUPED,
+  readGrouping,
+  type Grouping,
+  type RollUpQuery,
+  type RollUpRow,
+} from "../../governance/increments.ts";
 import { summarise } from "../../governance/summarise.ts";
 import {
   summaryAnswer,
@@ -14,7 +19,7 @@ import {
   readWindow,
   windowOf,
   type Window,
-} from "../../governance/window.ts";
+} from "../../governance/roll-up.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";
 import {

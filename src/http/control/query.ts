@@ -1,6 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { NO_INSTANT, readInstant } from "../../governance/window.ts";
+import { NO_INSTANT, readInstant } from "../../governance/roll-up.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 
 /**

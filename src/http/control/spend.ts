@@ -1,8 +1,7 @@
-import { GROUPED } from "../../governance/dimensions.ts";
-import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv } from "../../governance/spend-answer.ts";
-import { MAXIMUM_GROUPS } from "../../governance/groups.ts";
-import { summarise } from "../../governance/summarise.ts";
-import { MAXIMUM_HOURLY_DAYS, windowOf } from "../../governance/window.ts";
+import { GROUPED } from "../../governance/increments.ts";
+import { MAXIMUM_CSV_GROUPS, spendAnswer, spendCsv } from "../../governance/summary-answer.ts";
+import { MAXIMUM_GROUPS, summarise } from "../../governance/summarise.ts";
+import { MAXIMUM_HOURLY_DAYS, windowOf } from "../../governance/roll-up.ts";
 import { budgetLines } from "../../limits/usage.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { ControlAnswer, ControlCall } from "./control-call.ts";

@@ -7,23 +7,253 @@ import {
   type JWTPayload,
 } from "jose";
 import {
+  TOKEN_SCOPES,
   narrow,
   type ExchangeFault,
   type PreparedToken,
+  type TokenGrant,
   type TokenRequest,
   type TokenVerification,
   type Tokens,
 } from "../../canon/credentials/narrowing.ts";
-import type { Identity, SignInCheck } from "../../canon/identity.ts";
-import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
+import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
-import type { IssuerStore } from "../key-store.ts";
+import {
+  isScope,
+  type Identity,
+  type Narrowing,
+  type Scope,
+  type SignInCheck,
+  type TokenCeilings,
+} from "../../canon/identity.ts";
+import { isOperation } from "../../canon/operation.ts";
+import { WORKLOAD_SCOPES, ruleOfCaller } from "../../canon/workload-identity.ts";
 import type { Clock } from "../key-record.ts";
 import type { Holder, OpenKeyRing } from "../key-ring.ts";
-import { isCanonicalJws, isToken, TOKEN_PREFIX, type RandomBytes } from "../key-text.ts";
-import { ISSUER, TOKEN_TYPE, readClaims, tokenClaims, type Token } from "./claims.ts";
+import type { IssuerStore } from "../key-store.ts";
+import { TOKEN_PREFIX, isCanonicalJws, isToken, type RandomBytes } from "../key-text.ts";
 import { IssuerRing, SigningKeys } from "./issuer-ring.ts";
-import { TokenCounters } from "./token-counters.ts";
+
+const ISSUER = "signalbox";
+
+/**
+ * `typ` of the header: a JWT of another kind that the same key had signed would be no token (RFC
+ * 9068 §2.1, RFC 8725 §3.11).
+ */
+const TOKEN_TYPE = "at+jwt";
+
+/**
+ * How far the clocks of two replicas may be apart, seconds: from so long before its making a token
+ * is good.
+ */
+const CLOCK_SKEW = 30;
+
+/** The claims of a token. Its holder can read all of them; none is secret. */
+interface Token {
+  readonly keyId: string;
+  readonly workspace: string;
+  readonly scopes: readonly Scope[];
+  readonly narrowed: Narrowing;
+  /** Digest of the rule by which a workload has it; `null`: it is of a key. */
+  readonly rule: string | null;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/**
+ * @param rule as of {@link Token}. @param issuedAt seconds since the epoch. @param expiresAt the
+ * same; not after the key's own.
+ */
+function tokenClaims(
+  id: string,
+  key: { readonly keyId: string; readonly workspace: string },
+  grant: TokenGrant,
+  rule: string | null,
+  issuedAt: number,
+  expiresAt: number,
+): JWTPayload {
+  const { scopes, operations, routes, origin, ceilings } = grant;
+  return {
+    iss: ISSUER,
+    sub: key.keyId,
+    jti: id,
+    iat: issuedAt,
+    nbf: issuedAt - CLOCK_SKEW,
+    exp: expiresAt,
+    workspace: key.workspace,
+    scope: scopes.join(" "),
+    operations,
+    routes,
+    origin,
+    max_requests: ceilings.requests,
+    max_tokens: ceilings.tokens,
+    ...(rule !== null && { rule }),
+  };
+}
+
+/**
+ * Reads claims whose signature and times are right; `null` where a member is missing or of another
+ * kind. Nothing missing reads as "no bound".
+ */
+export function readClaims(claims: JWTPayload): Token | null {
+  const {
+    sub,
+    jti,
+    iat,
+    exp,
+    workspace,
+    scope,
+    operations,
+    routes,
+    origin,
+    max_requests,
+    max_tokens,
+    rule = null,
+  } = claims;
+  if (typeof sub !== "string" || typeof jti !== "string" || !/^[\w-]{1,64}$/.test(jti)) return null;
+  if (typeof iat !== "number" || typeof exp !== "number" || exp - iat > TOKEN_LIFETIME.maximum)
+    return null;
+  if (typeof workspace !== "string" || typeof scope !== "string") return null;
+  const scopes = scope.split(" ").filter(isScope);
+  if (rule !== null && typeof rule !== "string") return null;
+  const possible: readonly Scope[] = rule === null ? TOKEN_SCOPES : WORKLOAD_SCOPES;
+  if (scopes.length === 0 || !scopes.every((held) => possible.includes(held))) return null;
+  const kinds = readList(operations);
+  const names = readList(routes);
+  const requests = readCount(max_requests);
+  const tokens = readCount(max_tokens);
+  if (kinds === undefined || names === undefined || requests === undefined || tokens === undefined)
+    return null;
+  if (origin !== null && typeof origin !== "string") return null;
+  return {
+    keyId: sub,
+    workspace,
+    scopes,
+    narrowed: {
+      tokenId: jti,
+      operations: kinds?.filter(isOperation) ?? null,
+      routes: names,
+      origin,
+      ceilings: { requests, tokens },
+    },
+    rule,
+    expiresAt: exp * 1_000,
+  };
+}
+
+function readList(value: unknown): readonly string[] | null | undefined {
+  if (value === null) return null;
+  if (!Array.isArray(value)) return undefined;
+  const texts = value.filter((item) => typeof item === "string");
+  return texts.length === value.length ? texts : undefined;
+}
+
+function readCount(value: unknown): number | null | undefined {
+  return value === null || (typeof value === "number" && Number.isSafeInteger(value))
+    ? value
+    : undefined;
+}
+
+/**
+ * Tokens with ceilings that are counted at once for one workspace. Forgetting one would give it its
+ * ceiling again, so beyond this number its new ones are refused, and no other workspace's.
+ */
+const MAXIMUM_TOKENS = 20_000;
+
+/** A full workspace is looked through for what has expired once in so long, milliseconds. */
+const SCAN_INTERVAL = 1_000;
+
+/** A caller, as far as counting needs it. */
+type CountedCaller = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
+
+interface Account {
+  requests: number;
+  tokens: number;
+  readonly expiresAt: number;
+}
+
+interface WorkspaceAccounts {
+  readonly accounts: Map<string, Account>;
+  scannedAt: number;
+}
+
+/**
+ * What tokens with ceilings have used in this process. Every replica counts for itself: over all of
+ * them a token may use its ceiling as many times as there are replicas, within its minutes.
+ */
+export class TokenCounters {
+  readonly #accounts = new Map<string, Account>();
+  readonly #workspaces = new Map<string, WorkspaceAccounts>();
+
+  /**
+   * The ceiling that is reached already; counts nothing. `null` too where the caller has no token.
+   */
+  reached({ narrowed }: CountedCaller): "requests" | "tokens" | null {
+    if (narrowed == null) return null;
+    const account = this.#accounts.get(narrowed.tokenId);
+    return account === undefined ? null : reachedBy(account, narrowed.ceilings);
+  }
+
+  /**
+   * Counts requests; gives the ceiling that does not allow them, and then counts nothing.
+   * @param now milliseconds since the epoch. @param requests at least 1: a batch counts once for
+   * each of its calls.
+   */
+  take(caller: CountedCaller, now: number, requests = 1): "requests" | "tokens" | null {
+    const { narrowed } = caller;
+    if (
+      narrowed == null ||
+      (narrowed.ceilings.requests === null && narrowed.ceilings.tokens === null)
+    )
+      return null;
+    const account =
+      this.#accounts.get(narrowed.tokenId) ?? this.#open(narrowed.tokenId, caller, now);
+    if (account === null) return "requests";
+    const reached = reachedBy(account, narrowed.ceilings, requests);
+    if (reached === null) account.requests += requests;
+    return reached;
+  }
+
+  /** Adds what a request turned out to use; of tokens without ceilings nothing is kept. */
+  spend(tokenId: string, tokens: number): void {
+    const account = this.#accounts.get(tokenId);
+    if (account !== undefined) account.tokens += tokens;
+  }
+
+  #open(tokenId: string, { workspace, expiresAt }: CountedCaller, now: number): Account | null {
+    const own = this.#workspaces.get(workspace) ?? {
+      accounts: new Map(),
+      scannedAt: Number.NEGATIVE_INFINITY,
+    };
+    this.#workspaces.set(workspace, own);
+    if (own.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(own, now);
+    if (own.accounts.size >= MAXIMUM_TOKENS) return null;
+    const account = { requests: 0, tokens: 0, expiresAt };
+    own.accounts.set(tokenId, account);
+    this.#accounts.set(tokenId, account);
+    return account;
+  }
+
+  #forgetExpired(own: WorkspaceAccounts, now: number): void {
+    if (now - own.scannedAt < SCAN_INTERVAL) return;
+    own.scannedAt = now;
+    for (const [id, { expiresAt }] of own.accounts) {
+      if (expiresAt > now) continue;
+      own.accounts.delete(id);
+      this.#accounts.delete(id);
+    }
+  }
+}
+
+/** @param more requests that are about to start. */
+function reachedBy(
+  account: Account,
+  { requests, tokens }: TokenCeilings,
+  more = 1,
+): "requests" | "tokens" | null {
+  if (requests !== null && account.requests + more > requests) return "requests";
+  return tokens !== null && account.tokens >= tokens ? "tokens" : null;
+}
 
 /** Characters; it must fit into a header of 16 KB. */
 const LONGEST = 4_096;

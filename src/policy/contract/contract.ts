@@ -1,23 +1,189 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
+import type { Source } from "../../canon/diagnostic.ts";
 import { isJsonObject } from "../../canon/json.ts";
-import { OPERATIONS } from "../../canon/operation.ts";
+import { whole } from "../../canon/json/schema.ts";
+import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import {
-  type ConstraintContract,
-  type PolicyContract,
+  CONSTRAINT_EFFECTS,
   OBLIGATION_KINDS,
   STRIPPABLE_FIELDS,
+  type ConstraintContract,
+  type ConstraintEffect,
   type ObligationContract,
+  type PolicyContract,
 } from "../../canon/policy.ts";
 import { finding, locationOf, type Location, type PolicyDiagnostic } from "../codes.ts";
-import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
-import {
-  CONTRACT_SCHEMA,
-  type AuthoredContract,
-  type AuthoredObligation,
-} from "./contract-schema.ts";
-import { MetadataPositions, type Step } from "./metadata-positions.ts";
 import type { PolicyFile } from "./sources.ts";
+import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
+import { LineCounter, isMap, isPair, isScalar, isSeq, parseDocument, type Node } from "yaml";
+
+/** `custom.signalbox` of a METADATA block, as authors write it. */
+interface AuthoredContract {
+  readonly contract: 1;
+  readonly id: string;
+  readonly owners: readonly string[];
+  readonly applies_to?: { readonly operations?: readonly Operation[] };
+  readonly constraints?: Readonly<
+    Record<
+      string,
+      { readonly effect: ConstraintEffect; readonly reasons: readonly [string, ...string[]] }
+    >
+  >;
+  readonly obligations?: Readonly<Record<string, AuthoredObligation>>;
+}
+
+/** What a value may be depends on the kind: `obligations.ts` holds them together. */
+interface AuthoredObligation {
+  readonly kind: unknown;
+  readonly value: unknown;
+}
+
+const NAME_PATTERN = "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$";
+
+/**
+ * JSON Schema (draft 2020-12). A `pattern` has a `description` beside it, which is what a report
+ * says is expected.
+ */
+export const CONTRACT_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Contract of a Signalbox policy (custom.signalbox in its METADATA)",
+  type: "object",
+  additionalProperties: false,
+  required: ["contract", "id", "owners"],
+  properties: {
+    contract: { const: 1 },
+    id: { type: "string" },
+    owners: {
+      type: "array",
+      minItems: 1,
+      uniqueItems: true,
+      items: {
+        type: "string",
+        pattern: "^[a-z]+:[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}$",
+        description: "an owner such as group:privacy or user:ada@example.org",
+      },
+    },
+    applies_to: {
+      type: "object",
+      additionalProperties: false,
+      properties: {
+        operations: {
+          type: "array",
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: [...OPERATIONS] },
+        },
+      },
+    },
+    constraints: {
+      type: "object",
+      minProperties: 1,
+      propertyNames: {
+        pattern: NAME_PATTERN,
+        maxLength: 64,
+      },
+      additionalProperties: whole({
+        effect: { enum: [...CONSTRAINT_EFFECTS] },
+        reasons: {
+          type: "array",
+          minItems: 1,
+          uniqueItems: true,
+          items: {
+            type: "string",
+            pattern:
+              "^(?!EVALUATION_INDETERMINATE$|NO_CANDIDATE_PASSES$|POLICY_TIMEOUT$)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$",
+            maxLength: 64,
+            description: "a reason in UPPER_SNAKE case that the router does not use itself",
+          },
+        },
+      }),
+    },
+    obligations: {
+      type: "object",
+      minProperties: 1,
+      propertyNames: { pattern: NAME_PATTERN, maxLength: 64 },
+      additionalProperties: whole({ kind: {}, value: {} }),
+    },
+  },
+} as const;
+
+/** One step into a document: a member's name or an item's index. */
+type Step = string | number;
+
+/**
+ * Finds members of a METADATA block in the file. OPA reads the values but drops their positions; so
+ * the same lines are read again for their positions only.
+ */
+class MetadataPositions {
+  readonly #file: string;
+  readonly #block: Location;
+  readonly #contents: Node | null;
+  readonly #lines = new LineCounter();
+  /** For each line of the block, the number of characters before its YAML. */
+  readonly #margins: readonly number[];
+  readonly #firstLine: number;
+
+  constructor(source: Source, block: AnnotationFacts) {
+    this.#file = source.path;
+    this.#block = { file: source.path, line: block.row, column: block.col };
+    this.#firstLine = block.row + 1;
+    const lines = source.text.split("\n").slice(block.row, block.end_row);
+    this.#margins = lines.map((line) => line.indexOf("#") + 1);
+    const text = lines.map((line, index) => line.slice(this.#margins[index])).join("\n");
+    this.#contents = parseDocument(text, {
+      lineCounter: this.#lines,
+      logLevel: "silent",
+      // Rego's parser has refused them; comparing each key with all before it takes minutes for a
+      // block that fills the file.
+      uniqueKeys: false,
+    }).contents;
+  }
+
+  /**
+   * The position of the member, or of the nearest existing one around it; at worst of the block.
+   */
+  of(path: readonly Step[]): Location {
+    let node = this.#contents;
+    let offset: number | null = null;
+    for (const step of path) {
+      const next = child(node, step);
+      if (next === null) break;
+      offset = next.offset ?? offset;
+      node = next.value;
+    }
+    if (offset === null) return this.#block;
+    const { line, col } = this.#lines.linePos(offset);
+    return {
+      file: this.#file,
+      line: this.#firstLine + line - 1,
+      column: col + (this.#margins[line - 1] ?? 0),
+    };
+  }
+}
+
+interface Child {
+  readonly value: Node | null;
+  readonly offset: number | null;
+}
+
+/** A map's member begins at its key, a list's item at its value. */
+function child(node: Node | null, step: Step): Child | null {
+  if (isMap(node)) {
+    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+    if (!isPair(pair) || !isScalar(pair.key)) return null;
+    return { value: asNode(pair.value), offset: pair.key.range?.[0] ?? null };
+  }
+  if (isSeq(node) && typeof step === "number") {
+    const item = asNode(node.items[step]);
+    return item === null ? null : { value: item, offset: item.range?.[0] ?? null };
+  }
+  return null;
+}
+
+function asNode(value: unknown): Node | null {
+  return isMap(value) || isSeq(value) || isScalar(value) ? value : null;
+}
 
 /** A policy's contract with the positions that its findings point to. */
 export interface LocatedContract {

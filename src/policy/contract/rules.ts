@@ -1,4 +1,4 @@
-import type { ConstraintContract } from "../../canon/policy.ts";
+import type { ConstraintContract, PolicyData } from "../../canon/policy.ts";
 import {
   finding,
   locationOf,
@@ -7,8 +7,181 @@ import {
   type PolicyDiagnostic,
 } from "../codes.ts";
 import type { CompiledPolicy } from "../compiled.ts";
-import type { ModuleFacts, RuleFacts } from "../toolchain/protocol.ts";
 import type { LocatedContract } from "./contract.ts";
+import type { PolicyFile } from "./sources.ts";
+import type { ModuleFacts, Position, ReferenceFacts, RuleFacts } from "../toolchain/protocol.ts";
+
+/** Members of `data.approved`; a member that the type has and this list lacks does not compile. */
+const APPROVED: Readonly<Record<keyof PolicyData["approved"], true>> = {
+  regions: true,
+  providers: true,
+  routes: true,
+  capabilities: true,
+  dimensions: true,
+};
+
+const TEXT =
+  "A policy makes no text: declare reasons in METADATA, and set reason.<constraint> to one of them.";
+const TIME = "The time of the request is in input.time.hour and input.time.day.";
+const IDENTITY =
+  "The caller is verified already: read input.workspace.labels and input.key.labels.";
+const NETWORK =
+  "A policy calls nothing: put facts into labels of keys and workspaces, or into routes.yaml.";
+
+/** Replacements of refused built-ins; the first form that fits. */
+const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(?:sprintf|internal\.template_string|strings\.render_template|json\.marshal_with_options|yaml\.marshal)$/,
+    TEXT,
+  ],
+  [/^trace$/, "`signalbox explain` prints how a request is decided."],
+  [/^re_match$/, "Write regex.match(pattern, text)."],
+  [/^strings\.any_prefix_match$/, "Write `some prefix in […]` and startswith(text, prefix)."],
+  [/^strings\.any_suffix_match$/, "Write `some suffix in […]` and endswith(text, suffix)."],
+  [/^(?:any|all)$/, "Write `some x in […]` for any, and `every x in […] { … }` for all."],
+  [/^set_diff$/, "Write left - right."],
+  [/^cast_/, "Leave the cast out: types are checked when the policy is compiled."],
+  [/^numbers\.range/, "Write the numbers out: [1, 2, 3]."],
+  [/^object\.subset$/, "Compare the members that matter, or sets: count(small - large) == 0."],
+  [
+    /^(?:regex\.|glob\.quote_meta)/,
+    "Write regex.match(pattern, text) or glob.match(pattern, [], text).",
+  ],
+  [
+    /^(?:indexof_n|strings\.)/,
+    "Write indexof(text, part), contains(text, part) or split(text, separator).",
+  ],
+  [/^net\.cidr_/, "Write net.cidr_contains(range, address) or net.cidr_intersects(range, range)."],
+  [/^semver\./, 'Write split(version, ".") and to_number of its parts.'],
+  [/^rego\.metadata\./, "Write the value as a rule, such as `limit := 3`."],
+  [/^time\./, TIME],
+  [/^(?:io\.jwt\.|crypto\.)/, IDENTITY],
+  [/^(?:http\.|net\.lookup|providers\.)/, NETWORK],
+  [/^opa\.runtime$/, "Write values that differ by environment into an overlay of routes.yaml."],
+  [
+    /^(?:rand\.|uuid\.)/,
+    "Equal requests get equal decisions: shares of traffic are `weights` of a route.",
+  ],
+  [
+    /^(?:base64url|hex|urlquery)\./,
+    "Compare the encoded text itself, or write base64url.encode(text).",
+  ],
+  [/^uri\./, 'Write startswith(text, "https://host/"), or split(text, "/") and compare its parts.'],
+  [/^units\./, "Write the number in its base unit: 1048576 for 1Mi."],
+  [/^yaml\./, "Write facts as labels of keys and workspaces, or json.unmarshal(text) of JSON."],
+  [/^json\.\w+_schema$/, "Check members alone: is_string(x), count(object.keys(x) - names) == 0."],
+  [/^json\.patch$/, "Write object.union(left, right) or json.remove(object, paths)."],
+  [/^graph\./, "Write graph.reachable(graph, roots)."],
+  [
+    /^(?:graphql|rego)\./,
+    "A policy reads no source text: compare members of `input`, which docs/policies.md lists.",
+  ],
+  [
+    /^(?:internal\.test_case|test\.sleep)$/,
+    "Only test runners have it: write a rule whose name begins with test_.",
+  ],
+];
+
+/**
+ * What a module may call and read besides its input. Tests may do more: they replace data and call
+ * their policy.
+ */
+export function checkReferences(
+  file: PolicyFile,
+  facts: ModuleFacts,
+  libraries: ReadonlyMap<string, ModuleFacts>,
+): readonly PolicyDiagnostic[] {
+  const diagnostics: PolicyDiagnostic[] = [];
+  const report = (code: PolicyCode, position: Position, message: string, hint?: string): void => {
+    diagnostics.push(finding(code, locationOf(facts.path, position), message, hint));
+  };
+  for (const builtin of facts.builtins) {
+    const why = builtin.nondeterministic ? "is not deterministic" : "is not available to policies";
+    const hint = REPLACEMENTS.find(([form]) => form.test(builtin.name))?.[1];
+    report("POLICY_BUILTIN", builtin, `the built-in ${builtin.name} ${why}`, hint);
+  }
+  if (file.kind === "test") return diagnostics;
+  for (const location of facts.withs)
+    report("POLICY_WITH", location, "`with` is used outside of a test");
+  for (const reference of facts.references) {
+    if (reference.root === "input") continue;
+    const problem = dataProblem(reference.path, file, libraries);
+    if (problem !== null) report(problem.code, reference, problem.message, problem.hint);
+  }
+  return diagnostics;
+}
+
+interface Problem {
+  readonly code: PolicyCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+function dataProblem(
+  path: ReferenceFacts["path"],
+  file: PolicyFile,
+  libraries: ReadonlyMap<string, ModuleFacts>,
+): Problem | null {
+  const [root, second] = path;
+  const shown = ["data", ...path.map((step) => step ?? "[…]")].join(".");
+  if (root === "regions") return null;
+  if (root === "approved") {
+    if (typeof second !== "string" || Object.hasOwn(APPROVED, second)) return null;
+    const hint = `It has ${Object.keys(APPROVED).join(", ")}.`;
+    return { code: "POLICY_DATA_PATH", message: `data.approved has no member ${second}`, hint };
+  }
+  if (root !== "signalbox" || path.length < 3) {
+    const hint =
+      "Facts about callers are labels of keys and workspaces; data has regions and approved.";
+    return { code: "POLICY_DATA_PATH", message: `${shown} may not be read`, hint };
+  }
+  const [, , module, rule] = path;
+  if (file.package.every((step, index) => step === path[index])) return null;
+  if (second !== "lib")
+    return { code: "POLICY_DATA_PATH", message: `${shown} belongs to another policy` };
+  if (typeof module !== "string")
+    return { code: "POLICY_DATA_PATH", message: `${shown} chooses a library at run time` };
+  const library = libraries.get(module);
+  if (library === undefined)
+    return { code: "POLICY_LIBRARY_UNKNOWN", message: `${shown}: there is no such library` };
+  if (typeof rule !== "string") {
+    return {
+      code: "POLICY_DATA_PATH",
+      message: `${shown} reads a whole library`,
+      hint: "Name the rule.",
+    };
+  }
+  if (library.rules.some(({ path: head }) => head[0] === rule)) return null;
+  return { code: "POLICY_LIBRARY_UNKNOWN", message: `the library ${module} has no rule ${rule}` };
+}
+
+/** Libraries that a module names, sorted. */
+export function librariesOf(facts: ModuleFacts): readonly string[] {
+  const names = new Set<string>();
+  for (const { root, path } of facts.references) {
+    const [first, second, name] = path;
+    if (root === "data" && first === "signalbox" && second === "lib" && typeof name === "string")
+      names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+/**
+ * Paths that the modules read from input and data, without those of rules; sorted, none below
+ * another.
+ */
+export function readsOf(modules: readonly ModuleFacts[]): readonly string[] {
+  const reads = new Set<string>();
+  for (const { references } of modules) {
+    for (const { root, path } of references) {
+      if (path[0] === "signalbox") continue;
+      const known = path.findIndex((step) => step === null);
+      reads.add([root, ...(known === -1 ? path : path.slice(0, known))].join("."));
+    }
+  }
+  const sorted = [...reads].toSorted();
+  return sorted.filter((path) => !sorted.some((other) => path.startsWith(`${other}.`)));
+}
 
 /**
  * Holds the `pass` and `reason` rules of a policy to its contract: everything declared can pass,

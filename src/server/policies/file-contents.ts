@@ -1,15 +1,17 @@
 import { createHash } from "node:crypto";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { PolicyStates } from "../../lifecycle/policy-states.ts";
-import type { FileContent } from "../../lifecycle/lifecycle.ts";
-import { buildModules, type CompiledPolicies } from "../../policy/compile-policies.ts";
+import type { FileContent, PolicyStates } from "../../lifecycle/lifecycle.ts";
 import type { CompiledPolicy, PolicyModule } from "../../policy/compiled.ts";
-import { decideModule } from "../../policy/decide-module.ts";
-import { initialMode } from "../../policy/policy-data.ts";
+import {
+  buildModules,
+  decideModule,
+  type CompiledPolicies,
+} from "../../policy/compile-policies.ts";
+import { initialMode } from "../../policy/input-schema.ts";
 import { storedContent } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { buildDigest } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import { contentsToolchain } from "./kept-modules.ts";
 
 /**

@@ -1,10 +1,15 @@
 import { join } from "node:path";
-import type { PolicyStates } from "../../lifecycle/policy-states.ts";
-import { recompileContent, type RecompiledContent } from "../../policy/recompile.ts";
-import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
+import type { PolicyStates } from "../../lifecycle/lifecycle.ts";
+import {
+  KeptContentError,
+  readStoredContent,
+  recompileContent,
+  type KeptPolicy,
+  type RecompiledContent,
+} from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 
 type Contents = Pick<PolicyLogStore, "content">;
 

@@ -8,10 +8,10 @@ import type { SnapshotHolder } from "../../http/snapshot.ts";
 import type { FileContent, PolicyLifecycle } from "../../lifecycle/lifecycle.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { compileOnThread } from "../../compile/compile-on-thread.ts";
-import { policySetId } from "../../policy/digest.ts";
+import { policySetId } from "../../policy/compiled.ts";
 import { SuspendedCandidates } from "../../policy/loaded-modules.ts";
 import { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import {
   readGround,
   snapshotOf,

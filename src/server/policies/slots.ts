@@ -1,11 +1,10 @@
 import type { PolicyIdentity, PolicySet, PolicySlot } from "../../canon/policy.ts";
-import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/policy-states.ts";
+import { contentOf, type PolicyStates, type PolicyStatus } from "../../lifecycle/lifecycle.ts";
 import { PolicyModuleError } from "../../policy/evaluator.ts";
 import { KeptContentError, readStoredContent, type KeptPolicy } from "../../policy/kept-content.ts";
 import type { LoadedModules, SuspendedCandidates } from "../../policy/loaded-modules.ts";
-import { rememberingSet } from "../../policy/remembering-set.ts";
-import { assembleSinglePolicies, readsPath } from "../../policy/policy-set.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import { assembleSinglePolicies, readsPath, rememberingSet } from "../../policy/policy-set.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import type { KeptModules } from "./kept-modules.ts";
 import { driftOf, type Drift } from "../../lifecycle/observe.ts";
 

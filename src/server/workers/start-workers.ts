@@ -2,8 +2,7 @@ import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.t
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
-import { formatExposition } from "../../telemetry/exposition.ts";
-import { single, type Family } from "../../telemetry/families.ts";
+import { formatExposition, single, type Family } from "../../telemetry/families.ts";
 import { openStore } from "../open-store.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions } from "../serve-options.ts";

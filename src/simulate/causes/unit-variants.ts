@@ -15,7 +15,7 @@ import { canonicalJson } from "../../canon/json.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import { compileTree } from "../../compile/compile-table.ts";
 import { Findings } from "../../compile/findings/findings.ts";
-import { policyData } from "../../policy/policy-data.ts";
+import { policyData } from "../../policy/input-schema.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { decideSample, outcomeOf } from "../decide-sample.ts";
 import type { SampleRequest, View, OfSides } from "../sample-request.ts";

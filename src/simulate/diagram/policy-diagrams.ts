@@ -1,7 +1,11 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
-import { REMEMBERED_MEMBERS } from "../../policy/remembering-set.ts";
-import { readsAllOf, readsPath, type SinglePolicy } from "../../policy/policy-set.ts";
+import {
+  REMEMBERED_MEMBERS,
+  readsAllOf,
+  readsPath,
+  type SinglePolicy,
+} from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/levels.ts";
 import type { Sight } from "../space/readers.ts";
 import { buildDiagram, type OperationDiagrams } from "./build-diagram.ts";

@@ -1,5 +1,5 @@
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../../canon/policy.ts";
-import { policySetId } from "../../policy/digest.ts";
+import { policySetId } from "../../policy/compiled.ts";
 
 /**
  * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of

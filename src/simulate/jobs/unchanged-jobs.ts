@@ -1,7 +1,7 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { readsPath } from "../../policy/policy-set.ts";
-import { policyData } from "../../policy/policy-data.ts";
+import { policyData } from "../../policy/input-schema.ts";
 import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";

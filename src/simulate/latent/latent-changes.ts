@@ -1,7 +1,7 @@
 import { canonicalJson } from "../../canon/json.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { policyData } from "../../policy/policy-data.ts";
+import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import type { LatentChange, LatentReport } from "../report/latent-report.ts";
 import type { SideLocation } from "../report/location.ts";

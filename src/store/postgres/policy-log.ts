@@ -1,5 +1,5 @@
 import { policyLogOver } from "../policy-log.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import { readPolicyContent, readPolicyHead, readPolicyRow } from "../rows/policy-rows.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";

@@ -1,6 +1,6 @@
 import type { StoredContent } from "../../canon/policy.ts";
 import { GENESIS, type ChainLink } from "../../evidence/chain.ts";
-import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../lifecycle/records.ts";
 import { readBytes, readNumber, readText, type Row } from "./row.ts";
 
 /** The newest row of the log of policies. */

@@ -1,7 +1,7 @@
 import type { LimitStore } from "../../limits/limit-store.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
 import type { KeyRecord, KeyStore, SessionStore, IssuerStore } from "../../keys/key-store.ts";
-import type { PolicyLogStore } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import type { Store } from "../port.ts";
 import { policyLogOver } from "../policy-log.ts";

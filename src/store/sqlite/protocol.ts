@@ -9,7 +9,7 @@ import type {
   KeyRecord,
   KeyUse,
 } from "../../keys/key-store.ts";
-import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../lifecycle/records.ts";
 import type { StoredContent } from "../../canon/policy.ts";
 import type { PackedRows } from "./roll-up-pages.ts";
 import type { RollUpQuery } from "../../governance/increments.ts";

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter } from "../../governance/byte-stream.ts";
+import { ByteReader, ByteWriter } from "../../governance/cell.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import type { RowFields } from "../rows/roll-up-rows.ts";
 

@@ -14,7 +14,7 @@ import { runCommands } from "../../../src/cli/commands.ts";
 import { formatJson } from "../../../src/simulate/report/format-json.ts";
 import { simulate } from "../../../src/cli/simulate/simulate.ts";
 import type { CommandIo } from "../../../src/cli/terminal/command-io.ts";
-import { removalDigest } from "../../../src/lifecycle/policy-states.ts";
+import { removalDigest } from "../../../src/lifecycle/lifecycle.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type {
   RunSimulation,

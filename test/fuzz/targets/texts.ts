@@ -16,8 +16,8 @@ import {
   readPolicyHeader,
   readPolicyRow,
 } from "../../../src/evidence/export-line.ts";
-import { readGrouping } from "../../../src/governance/dimensions.ts";
-import { readWindow } from "../../../src/governance/window.ts";
+import { readGrouping } from "../../../src/governance/increments.ts";
+import { readWindow } from "../../../src/governance/roll-up.ts";
 import { page } from "../../../src/http/control/catalogue-page.ts";
 import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/heads.ts";

@@ -20,11 +20,14 @@ import type { Runtime } from "../../../src/http/runtime.ts";
 import { manageKeys } from "../../../src/keys/key-management.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
 import { openKeyRing } from "../../../src/keys/key-ring.ts";
-import type { PolicyStatus } from "../../../src/lifecycle/policy-states.ts";
-import type { FileContent, PolicyLifecycle } from "../../../src/lifecycle/lifecycle.ts";
+import type {
+  FileContent,
+  PolicyLifecycle,
+  PolicyStatus,
+} from "../../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../../src/lifecycle/open-lifecycle.ts";
 import { StoreUnavailableError } from "../../../src/canon/error.ts";
-import type { PolicyLogRow } from "../../../src/lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../../src/lifecycle/records.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { MemoryPolicyLog } from "../../lifecycle/memory-log.ts";

@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
 import { describe, expect, it } from "vitest";
-import { readClaims } from "../../../src/keys/tokens/claims.ts";
+import { readClaims } from "../../../src/keys/tokens/token-exchange.ts";
 
 const CLAIMS: JWTPayload = {
   sub: "k1",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 
 import type { Identity, TokenCeilings } from "../../../src/canon/identity.ts";
-import { TokenCounters } from "../../../src/keys/tokens/token-counters.ts";
+import { TokenCounters } from "../../../src/keys/tokens/token-exchange.ts";
 
 type Counted = Pick<Identity, "workspace" | "expiresAt" | "narrowed">;
 

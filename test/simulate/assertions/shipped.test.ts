@@ -9,7 +9,7 @@ import type { RoutingTable } from "../../../src/canon/table.ts";
 import { TOKEN_BUCKETS, REASONING_EFFORTS } from "../../../src/canon/request.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { compilePolicies } from "../../../src/policy/compile-policies.ts";
-import { policyData } from "../../../src/policy/policy-data.ts";
+import { policyData } from "../../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import type { Assertions } from "../../../src/simulate/assertions/assertion.ts";
 import { judgeCases, assertionResults } from "../../../src/simulate/assertions/results.ts";

@@ -3,7 +3,7 @@ import type { Source } from "../../../src/canon/diagnostic.ts";
 import type { PolicyEvaluation } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
-import { policyData } from "../../../src/policy/policy-data.ts";
+import { policyData } from "../../../src/policy/input-schema.ts";
 import type { LatentChange, LatentReport } from "../../../src/simulate/report/latent-report.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import type { SimulationRequest } from "../../../src/simulate/request.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatJson } from "../../../src/simulate/report/format-json.ts";
-import { removalDigest } from "../../../src/lifecycle/policy-states.ts";
+import { removalDigest } from "../../../src/lifecycle/lifecycle.ts";
 import type { Assertion } from "../../../src/simulate/assertions/assertion.ts";
 import { policySource } from "../../policy/samples.ts";
 import { route, table } from "../../support/table.ts";

@@ -9,7 +9,7 @@ import {
 import type { Location } from "../../../policy/codes.ts";
 import type { CompiledPolicy } from "../../../policy/compiled.ts";
 import type { FileCoverage, ModuleFacts, Position } from "../../../policy/toolchain/protocol.ts";
-import { deriveVerdicts } from "../../../policy/verdicts.ts";
+import { deriveVerdicts } from "../../../policy/loaded-modules.ts";
 
 /**
  * What one look at a constraint found, as Rego printed it. The members under `value` are those of a

@@ -1,7 +1,7 @@
 import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/error-codes.ts";
-import type { PolicyStatus } from "../../../lifecycle/policy-states.ts";
+import type { PolicyStatus } from "../../../lifecycle/lifecycle.ts";
 import type { Actor } from "../../../lifecycle/records.ts";
 import type { KeyManagement } from "../../../canon/credentials/service-key.ts";
 import { storeUnavailable } from "./policy-error.ts";

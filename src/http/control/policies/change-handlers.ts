@@ -3,14 +3,15 @@ import { codedError } from "../../../canon/error-codes.ts";
 import { canonicalJson, isJsonObject } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import * as changes from "../../../lifecycle/changes.ts";
-import { entityTag, type PolicyStates } from "../../../lifecycle/policy-states.ts";
 import {
+  entityTag,
   isFault,
   type Expectation,
   type LifecycleChange,
   type PolicyLifecycle,
+  type PolicyStates,
 } from "../../../lifecycle/lifecycle.ts";
-import { promotionRequirements, isJudged } from "../../../lifecycle/requirements.ts";
+import { isJudged, promotionRequirements } from "../../../lifecycle/changes.ts";
 import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
 import {
   bodyOf,

@@ -8,13 +8,13 @@ import {
   type PolicyStates,
   type PolicyStatus,
   type SlotState,
-} from "../../../lifecycle/policy-states.ts";
+} from "../../../lifecycle/lifecycle.ts";
 import type { Actor, ShadowFigures } from "../../../lifecycle/records.ts";
 import {
   isJudged,
   missingRequirements,
   promotionRequirements,
-} from "../../../lifecycle/requirements.ts";
+} from "../../../lifecycle/changes.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { ShadowSource } from "../policy-shadow.ts";

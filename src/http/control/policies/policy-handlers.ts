@@ -2,11 +2,11 @@ import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../
 import type { Identity } from "../../../canon/identity.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import {
-  entityTag,
-  type PolicyStatus,
   contentOf,
+  entityTag,
   type KnownContent,
-} from "../../../lifecycle/policy-states.ts";
+  type PolicyStatus,
+} from "../../../lifecycle/lifecycle.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
 import { actorOf } from "./actor.ts";

@@ -2,16 +2,15 @@ import type { ValueOf } from "../../../canon/json/schema.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
-import { rollBackTarget } from "../../../lifecycle/changes.ts";
 import {
-  entityTag,
   contentOf,
+  entityTag,
   type PolicyStatus,
   type SlotState,
-} from "../../../lifecycle/policy-states.ts";
+} from "../../../lifecycle/lifecycle.ts";
 import { driftOf } from "../../../lifecycle/observe.ts";
 import type { Approval, ReportReference } from "../../../lifecycle/records.ts";
-import { isOfThisPromotion } from "../../../lifecycle/requirements.ts";
+import { isOfThisPromotion, rollBackTarget } from "../../../lifecycle/changes.ts";
 import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
 
 type PolicyView = ValueOf<typeof POLICY_VIEW>;

@@ -1,6 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { readInstant } from "../../../governance/window.ts";
+import { readInstant } from "../../../governance/roll-up.ts";
 import { readCount } from "../query.ts";
 import { describeKey } from "./key-json.ts";
 import type {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import type { ChainLink } from "../../../evidence/chain.ts";
 import { refuseUnchained } from "../../policy-log.ts";
-import type { PolicyLogRow } from "../../../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../../lifecycle/records.ts";
 import type { StoredContent } from "../../../canon/policy.ts";
 import { readPolicyContent, readPolicyHead, readPolicyRow } from "../../rows/policy-rows.ts";
 import type { Transaction } from "./transaction.ts";
