@@ -34,11 +34,11 @@ import type {
  * that of `*`, or the defaults.
  */
 export function promotionRequirements(
-  { policies: { promotion = {} } }: Pick<RoutingTable, "policies">,
+  { policies: { promotion: rows = {} } }: Pick<RoutingTable, "policies">,
   policy: string,
 ): PromotionRequirements {
-  const own = Object.hasOwn(promotion, policy) ? promotion[policy] : undefined;
-  return own ?? (Object.hasOwn(promotion, "*") ? promotion["*"] : undefined) ?? DEFAULT_PROMOTION;
+  const own = Object.hasOwn(rows, policy) ? rows[policy] : undefined;
+  return own ?? (Object.hasOwn(rows, "*") ? rows["*"] : undefined) ?? DEFAULT_PROMOTION;
 }
 
 /** What a promotion is judged by. */
@@ -134,8 +134,8 @@ function countedApprovals(
 ): readonly Approval[] {
   if (status.candidate === null) return [];
   const approvals = status.approvals.get(status.candidate.digest) ?? [];
-  const counted = approvals.filter((approval) => revoked?.has(approval.by.keyId) !== true);
-  return selfApproval ? counted : counted.filter((approval) => approval.by.origin !== by.origin);
+  const counted = approvals.filter((given) => revoked?.has(given.by.keyId) !== true);
+  return selfApproval ? counted : counted.filter((given) => given.by.origin !== by.origin);
 }
 
 /** Whether the figures of shadow mean anything for the candidate. */
