@@ -1,39 +1,40 @@
 import { final, passing, type ErrorRow } from "./error.ts";
 
-const LACKING = { ...final(409, "precondition"), at: ["policy_change"] } as const;
+/** A change of a policy that its present state does not allow. */
+const CONFLICT = { ...final(409, "precondition"), at: ["policy_change"] } as const;
 
 /** Errors of promotions that lack something. */
 export const PROMOTION_ERRORS = {
   approvals_required: {
-    ...LACKING,
+    ...CONFLICT,
     meaning:
       "The promotion lacks approvals, or approvals by people with the required roles; `missing` of the error lists them.",
     example: '`promotion: {"*": {approvals: 2}}` and one approval.',
     fix: "`signalbox policy approve ID`, by another person.",
   },
   soak_not_met: {
-    ...LACKING,
+    ...CONFLICT,
     meaning:
       "The candidate has not been in shadow for as long as `soak` requires; `missing` has the rest.",
     example: "`soak: 24h`, an hour after the change.",
     fix: "Wait for the rest of the time.",
   },
   decisions_required: {
-    ...LACKING,
+    ...CONFLICT,
     meaning:
       "The candidate was evaluated for fewer requests in shadow than `min_decisions` requires; `missing` has the number.",
     example: "`min_decisions: 1000` on a quiet day.",
     fix: "Wait for traffic.",
   },
   indeterminate_seen: {
-    ...LACKING,
+    ...CONFLICT,
     meaning:
       "The candidate was indeterminate for some requests in shadow; the promotion allows none.",
     example: "A rule that reads a member that some requests lack.",
     fix: "Fix the policy; `signalbox policy show ID` has examples.",
   },
   report_required: {
-    ...LACKING,
+    ...CONFLICT,
     meaning:
       "The promotion requires an approval that names the simulation report of exactly this promotion, as the server computes it.",
     example:
@@ -41,7 +42,7 @@ export const PROMOTION_ERRORS = {
     fix: "`signalbox policy simulate ID --format json=report.json`, then approve with `--report report.json`.",
   },
   assertions_not_passed: {
-    ...LACKING,
+    ...CONFLICT,
     meaning: "The verified report has assertions that failed, or none at all.",
     example: "A server without `assertions.yaml` beside its policies.",
     fix: "Give the server the assertions and correct what fails, then approve again with a new report.",
@@ -124,8 +125,7 @@ export const CONTROL_ERRORS = {
     fix: "`signalbox policy history ID` shows the digests.",
   },
   content_not_kept: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
+    ...CONFLICT,
     meaning: "The bytes of the content are not stored or cannot be loaded.",
     example: "A rollback to content from before the store.",
     fix: "Bring it back by its files.",
@@ -153,29 +153,25 @@ export const CONTROL_ERRORS = {
     fix: LOOK,
   },
   held: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
+    ...CONFLICT,
     meaning: "The content was rolled back and is held.",
     example: "A promotion of content that was rolled back an hour ago.",
     fix: "Release it first (`signalbox policy release`), or change the files.",
   },
   not_held: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
+    ...CONFLICT,
     meaning: "The content is neither held nor withdrawn.",
     example: "A release of enforced content.",
     fix: LOOK,
   },
   not_approved: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
+    ...CONFLICT,
     meaning: "The caller has not approved this content.",
     example: "A withdrawal after a withdrawal.",
     fix: LOOK,
   },
   nothing_to_roll_back_to: {
-    ...final(409, "precondition"),
-    at: ["policy_change"],
+    ...CONFLICT,
     meaning: "No content was enforced before the present one.",
     example: "A rollback of content that `initial_mode` enforced when it was first seen.",
     fix: "Promote a change or the removal of the policy.",

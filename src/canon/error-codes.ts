@@ -62,13 +62,13 @@ export const LONGEST_WAIT = 60_000;
 export function codedError(
   code: AnswerCode,
   message: string,
-  more: Partial<Pick<ServiceError, "code" | "param" | "mayPass" | "retryAfter" | "facts">> = {},
+  more: Partial<Pick<ServiceError, "code" | "param" | "retryable" | "retryAfter" | "facts">> = {},
 ): ServiceError {
   const row = ERROR_ANSWERS.get(code);
   if (row === undefined) throw new Error(`no answer for the code ${code}`);
   const retryAfter = more.retryAfter ?? row.retryAfter;
-  const mayPass =
-    (more.mayPass ?? row.mayPass) && (retryAfter === null || retryAfter <= LONGEST_WAIT);
+  const retryable =
+    (more.retryable ?? row.retryable) && (retryAfter === null || retryAfter <= LONGEST_WAIT);
   return {
     status: row.status,
     kind: row.kind,
@@ -76,8 +76,8 @@ export function codedError(
     message,
     param: more.param ?? null,
     denial: null,
-    mayPass,
-    retryAfter: mayPass ? retryAfter : null,
+    retryable,
+    retryAfter: retryable ? retryAfter : null,
     ...(more.facts !== undefined && { facts: more.facts }),
   };
 }

@@ -64,7 +64,7 @@ export interface ErrorAnswer {
    * The same request may succeed when it is sent again. Where not, the answer has
    * `x-should-retry: false` and no `retry-after`.
    */
-  readonly mayPass: boolean;
+  readonly retryable: boolean;
   /**
    * Milliseconds for `retry-after` where the error does not bring its own, at most 60,000; `null`:
    * no header.
@@ -90,7 +90,7 @@ export function final<Status extends number>(
   status: Status,
   kind: ErrorKind,
 ): ErrorAnswer & { readonly status: Status } {
-  return { status, kind, mayPass: false, retryAfter: null };
+  return { status, kind, retryable: false, retryAfter: null };
 }
 
 /** @param retryAfter milliseconds. */
@@ -99,7 +99,7 @@ export function passing<Status extends number>(
   kind: ErrorKind,
   retryAfter: number | null = null,
 ): ErrorAnswer & { readonly status: Status } {
-  return { status, kind, mayPass: true, retryAfter };
+  return { status, kind, retryable: true, retryAfter };
 }
 
 /** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
@@ -140,7 +140,7 @@ export interface ServiceError {
    * The same request may succeed when it is sent again; where not, clients get
    * `x-should-retry: false`.
    */
-  readonly mayPass: boolean;
+  readonly retryable: boolean;
   /** Milliseconds after which a retry makes sense; `null` where none does or it is unknown. */
   readonly retryAfter: number | null;
   /**
@@ -175,7 +175,7 @@ export function serviceError(
     message,
     param: more.param ?? null,
     denial: more.denial ?? null,
-    mayPass: false,
+    retryable: false,
     retryAfter: null,
     ...(more.facts !== undefined && { facts: more.facts }),
   };

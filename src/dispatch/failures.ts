@@ -49,8 +49,8 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
     .join(", ");
   const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${named}.${longWait(retryAfter)}`;
   // A later try begins with the first endpoint again: one failure that may pass is enough.
-  const mayPass = attempts.some((attempt) => mayPassLater(attempt.failure));
-  const more = { mayPass, retryAfter };
+  const retryable = attempts.some((attempt) => mayPassLater(attempt.failure));
+  const more = { retryable, retryAfter };
   if (isTimeout(kind)) return codedError(`upstream_${kind}`, message, more);
   // The code is of our parsers' closed lists, and is more precise than the kind.
   const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};

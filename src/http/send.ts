@@ -15,9 +15,9 @@ const LINGER = 1_000;
  * (docs/protocols.md#retries-by-clients): `retry-after` in seconds, or `x-should-retry: false`.
  * Names and values alternate.
  */
-export function errorHeaders({ status, mayPass, retryAfter }: ServiceError): readonly string[] {
+export function errorHeaders({ status, retryable, retryAfter }: ServiceError): readonly string[] {
   const headers: string[] = [];
-  if (!mayPass) headers.push("x-should-retry", "false");
+  if (!retryable) headers.push("x-should-retry", "false");
   if (retryAfter !== null) headers.push("retry-after", String(Math.ceil(retryAfter / 1000)));
   if (status === 401) headers.push("www-authenticate", "Bearer");
   return headers;

@@ -66,19 +66,19 @@ async function attempts(client: string, error: ServiceError): Promise<number> {
 
 describe.each(Object.keys(CLIENTS))("the official client of %s", (client) => {
   it.each([...ERROR_ANSWERS].map(([code, answer]) => ({ code, ...answer })))(
-    "retries after $status $code: $mayPass",
-    async ({ code, status, kind, mayPass, retryAfter }) => {
+    "retries after $status $code: $retryable",
+    async ({ code, status, kind, retryable, retryAfter }) => {
       const error: ServiceError = {
         code,
         status,
         kind,
-        mayPass,
+        retryable,
         retryAfter,
         message: "m",
         param: null,
         denial: null,
       };
-      expect(await attempts(client, error)).toBe(mayPass ? 3 : 1);
+      expect(await attempts(client, error)).toBe(retryable ? 3 : 1);
     },
   );
 
@@ -105,8 +105,8 @@ describe("the table of answers", () => {
   });
 
   it("has no wait that is longer than clients wait, and none for what never passes", () => {
-    for (const [code, { mayPass, retryAfter }] of ERROR_ANSWERS) {
-      expect(retryAfter ?? 0, code).toBeLessThanOrEqual(mayPass ? LONGEST_WAIT : 0);
+    for (const [code, { retryable, retryAfter }] of ERROR_ANSWERS) {
+      expect(retryAfter ?? 0, code).toBeLessThanOrEqual(retryable ? LONGEST_WAIT : 0);
     }
   });
 
@@ -115,7 +115,7 @@ describe("the table of answers", () => {
       expect(codedError(code, "m")).toMatchObject({
         status: 402,
         kind: "quota",
-        mayPass: false,
+        retryable: false,
         retryAfter: null,
       });
     }
@@ -126,7 +126,7 @@ describe("the table of answers", () => {
       retryAfter: 60_000,
     });
     expect(codedError("upstream_rate_limited", "m", { retryAfter: 60_001 })).toMatchObject({
-      mayPass: false,
+      retryable: false,
       retryAfter: null,
     });
   });

@@ -358,7 +358,7 @@ describe("a conversation that is too long", () => {
     "of %s (%s, %i) has the code and the sentence that agents look for",
     (_, dialect, status, body) => {
       const { error } = errorFor(dialect, status, body, SURFACES);
-      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", mayPass: false });
+      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", retryable: false });
       expect(error.message).toContain(
         "the prompt is too long, this model's maximum context length is exceeded",
       );
@@ -433,7 +433,7 @@ describe("a provider's rate limit", () => {
     expect(failureError(both)).toMatchObject({
       status: 429,
       code: "upstream_rate_limited",
-      mayPass: false,
+      retryable: false,
       retryAfter: 90_000,
     });
   });
@@ -761,7 +761,7 @@ describe("the other meanings of refusals", () => {
     ],
   ])("%s (%s, %i)", (_, dialect, status, body, answered, code) => {
     const { error } = errorFor(dialect, status, body, { model: "r", messages: [] });
-    expect(error).toMatchObject({ status: answered, code, mayPass: false });
+    expect(error).toMatchObject({ status: answered, code, retryable: false });
     expect(error.message).not.toContain("secret");
   });
 });

@@ -293,7 +293,7 @@ const FAILURE = {
   message: "It broke.",
   param: null,
   denial: null,
-  mayPass: true,
+  retryable: true,
   retryAfter: null,
 } as const;
 

@@ -1,26 +1,18 @@
-const encoder = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Characters that are joined at once; more would overflow the stack. */
-const PIECE = 8192;
-
-/** Base64 of a text's UTF-8 bytes. */
+/**
+ * Base64 of the UTF-8 bytes of a text.
+ *
+ * @example textToBase64("hä") // "aMOk"
+ */
 export function textToBase64(text: string): string {
-  const bytes = encoder.encode(text);
-  let characters = "";
-  for (let start = 0; start < bytes.length; start += PIECE) {
-    characters += String.fromCharCode(...bytes.subarray(start, start + PIECE));
-  }
-  return btoa(characters);
+  return new TextEncoder().encode(text).toBase64();
 }
 
-/**
- * The text whose UTF-8 bytes are given; `null` where the data is not base64 or the bytes are not
- * UTF-8.
- */
+/** The reverse of {@link textToBase64}; `null` for data that is not base64 or not UTF-8. */
 export function base64ToText(data: string): string | null {
   try {
-    return strict.decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));
+    return strict.decode(Uint8Array.fromBase64(data));
   } catch {
     return null;
   }

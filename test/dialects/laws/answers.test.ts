@@ -182,7 +182,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
       message: "The answer broke off",
       param: null,
       denial: null,
-      mayPass: true,
+      retryable: true,
       retryAfter: null,
     } as const;
     fc.assert(

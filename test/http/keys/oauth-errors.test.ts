@@ -340,7 +340,7 @@ describe("every error that the contract lists for the token endpoint", () => {
         message: row.when,
         param: null,
         denial: null,
-        mayPass: answer?.mayPass ?? false,
+        retryable: answer?.retryable ?? false,
         retryAfter: answer?.retryAfter ?? null,
       };
       if (other !== undefined) expect(oauthCode(error)).toBe(other);

@@ -142,9 +142,9 @@ export const RESPONSE_HEADERS: readonly ResponseHeader[] = [
     schema: { const: "false" },
     isSent: (endpoint, status) => {
       const answers = answersOf(endpoint, status);
-      if (answers.every((answer) => answer?.mayPass !== true))
+      if (answers.every((answer) => answer?.retryable !== true))
         return answers.length === 0 ? "never" : "always";
-      return mayBringWait(status) || answers.some((answer) => answer?.mayPass !== true)
+      return mayBringWait(status) || answers.some((answer) => answer?.retryable !== true)
         ? "sometimes"
         : "never";
     },
