@@ -358,7 +358,11 @@ describe("a conversation that is too long", () => {
     "of %s (%s, %i) has the code and the sentence that agents look for",
     (_, dialect, status, body) => {
       const { error } = errorFor(dialect, status, body, SURFACES);
-      expect(error).toMatchObject({ status: 400, code: "context_length_exceeded", retryable: false });
+      expect(error).toMatchObject({
+        status: 400,
+        code: "context_length_exceeded",
+        retryable: false,
+      });
       expect(error.message).toContain(
         "the prompt is too long, this model's maximum context length is exceeded",
       );
