@@ -1,8 +1,13 @@
-import { readGrouping } from "../governance/dimensions.ts";
+import { readGrouping } from "../governance/increments.ts";
+import type {
+  Actor,
+  Approval,
+  ContentReference,
+  PolicyLogStore,
+  PolicyRecord,
+} from "../lifecycle/records.ts";
 import { summarise } from "../governance/summarise.ts";
 import { readPolicyRecord } from "../lifecycle/fold.ts";
-import type { PolicyLogStore } from "../lifecycle/policy-log-store.ts";
-import type { Actor, Approval, ContentReference, PolicyRecord } from "../lifecycle/records.ts";
 import { KeptContentError, readStoredContent } from "../policy/kept-content.ts";
 import type { Store } from "../store/port.ts";
 import {
