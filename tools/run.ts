@@ -26,6 +26,7 @@ const PROGRAMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     screenshots: "tools/console/screenshots.ts",
     readability: "tools/readability/main.ts",
     notices: "tools/notices/write.ts",
+    release: "tools/release/release.ts",
     fuzz: "test/fuzz/main.ts",
     mutation: "test/mutation/main.ts",
     conformance: "test/conformance/main.ts",
