@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { deadLinks } from "../../tools/site/check.ts";
-import { addressOf, anchorOf, destinationOf, OUTSIDE, sideBarOf } from "../../tools/site/pages.ts";
+import {
+  addressOf,
+  anchorOf,
+  destinationOf,
+  OUTSIDE,
+  sideBarOf,
+  sitePage,
+} from "../../tools/site/pages.ts";
 import { headingsOf } from "./markdown.ts";
 import { ROOT } from "./commands/blocks.ts";
 
@@ -101,4 +108,13 @@ describe("the check of a built site", () => {
   it("fails for a folder without pages", () => {
     expect(() => deadLinks(join(folder, "part/absent"))).toThrow("absent");
   });
+});
+
+it("a page of the site has tabs by language, and no sentence for those who edit the file", () => {
+  const page =
+    "# A\n\nWritten by `npm run generate` from `src/a/b.ts`; do not edit. Editors read it.\n\n" +
+    "<!-- tabs -->\n```python\nx\n```\n\n```ts\ny\n```\n<!-- end of tabs -->\n\n```sh\nz\n```\n";
+  expect(sitePage(page)).toBe(
+    "# A\n\nEditors read it.\n\n::: code-group\n```python [Python]\nx\n```\n\n```ts [TypeScript]\ny\n```\n\n:::\n\n```sh\nz\n```\n",
+  );
 });

@@ -7,7 +7,7 @@ interface ReleaseFiles {
   readonly changelog: string;
 }
 
-/** @returns one sentence for each thing that must be mended before the tag is released */
+/** @returns one sentence for each thing that must be put right before the tag is released */
 export function releaseProblems(tag: string, files: ReleaseFiles): readonly string[] {
   const version = /^v(\d+\.\d+\.\d+(?:-[\w.]+)?)$/.exec(tag)?.[1];
   if (version === undefined) return ["a tag is v and a version, such as v0.3.0"];

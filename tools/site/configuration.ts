@@ -3,12 +3,24 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readVersion } from "../../src/cli/terminal/process.ts";
-import { addressOf, anchorOf, destinationOf, OUTSIDE, ROOT, sideBar } from "./pages.ts";
+import {
+  addressOf,
+  anchorOf,
+  destinationOf,
+  HOME,
+  OUTSIDE,
+  ROOT,
+  sideBar,
+  sitePage,
+} from "./pages.ts";
 
 const version = readVersion();
 
 /** Where the site is published, as `/v0.2.0/`; begins and ends with a slash. */
 const BASE = process.env["SIGNALBOX_DOCS_BASE"] ?? "/";
+
+/** Address of the repository, such as https://github.com/OWNER/NAME; CI sets it. */
+const REPOSITORY = process.env["SIGNALBOX_REPOSITORY"] ?? "";
 
 /** What VitePress hands to a rule of markdown-it for links. */
 interface Token {
@@ -24,6 +36,7 @@ type LinkRule = (
   self: { renderToken(tokens: readonly Token[], index: number, options: unknown): string },
 ) => string;
 interface Markdown {
+  parse: (text: string, environment: unknown) => unknown;
   readonly renderer: {
     readonly rules: {
       link_open?: LinkRule;
@@ -93,7 +106,7 @@ function showUnknownTags(markdown: Markdown): void {
 export function siteConfiguration() {
   return {
     title: "Signalbox",
-    description: "A governed router for model inference",
+    description: "An AI gateway with policy as code: OpenAI- and Anthropic-compatible",
     lang: "en",
     base: BASE,
     srcDir: ROOT,
@@ -115,6 +128,8 @@ export function siteConfiguration() {
       attrs: false,
       languageAlias: { rego: "text", console: "shellsession" },
       config: (markdown: Markdown) => {
+        const parse = markdown.parse.bind(markdown);
+        markdown.parse = (text, environment) => parse(sitePage(text), environment);
         rewriteLinks(markdown);
         showUnknownTags(markdown);
       },
@@ -143,6 +158,9 @@ export function siteConfiguration() {
         },
       ],
     },
+    transformPageData(page: { readonly relativePath: string; frontmatter: object }) {
+      if (page.relativePath === "index.md") page.frontmatter = { ...page.frontmatter, ...HOME };
+    },
     buildEnd(site: { readonly outDir: string }) {
       for (const path of [...linked, ...pages()]) {
         const copy = resolve(site.outDir, "source", `${path}.txt`);
@@ -158,10 +176,17 @@ export function siteConfiguration() {
         { text: "All pages", link: "/" },
         { text: `v${version}`, link: "/changelog" },
       ],
-      editLink: {
-        pattern: `${BASE}source/:path.txt`,
-        text: `This page as Markdown, version ${version}`,
-      },
+      ...(REPOSITORY === ""
+        ? {
+            editLink: {
+              pattern: `${BASE}source/:path.txt`,
+              text: `This page as Markdown, version ${version}`,
+            },
+          }
+        : {
+            editLink: { pattern: `${REPOSITORY}/edit/main/:path`, text: "Edit this page" },
+            socialLinks: [{ icon: "github", link: REPOSITORY }],
+          }),
       docFooter: { prev: false, next: false },
     },
   };

@@ -74,6 +74,60 @@ export function destinationOf(
   return statSync(resolve(ROOT, path)).isFile() ? { kind: "source", path, anchor: "" } : null;
 }
 
+const LANGUAGES: Readonly<Record<string, string>> = {
+  python: "Python",
+  ts: "TypeScript",
+  sh: "curl",
+};
+
+/**
+ * A page as the site shows it: blocks of code between `<!-- tabs -->` and `<!-- end of tabs -->` as
+ * tabs by language, and without the sentence for those who edit a generated file.
+ */
+export function sitePage(text: string): string {
+  return text
+    .replaceAll(/^(?:Written by `npm run generate`[^.]*(?:\.\w[^.]*)*; do not edit\.[ \n]?)/gm, "")
+    .replaceAll(/<!-- tabs -->\n([^]*?)<!-- end of tabs -->/g, (_, blocks: string) => {
+      const named = blocks.replaceAll(
+        /^```(\w+)$/gm,
+        (fence, language: string) => `${fence} [${LANGUAGES[language] ?? language}]`,
+      );
+      return `::: code-group\n${named}\n:::`;
+    });
+}
+
+/** What stands above the index of the documents on the site's first page. */
+export const HOME = {
+  layout: "home",
+  hero: {
+    name: "Signalbox",
+    text: "An AI gateway with policy as code",
+    tagline:
+      "OpenAI- and Anthropic-compatible. Rego decides each request before a provider is called; reviewers see whose requests a pull request would send elsewhere.",
+    actions: [
+      { theme: "brand", text: "Quick start", link: "/quick-start" },
+      { theme: "alt", text: "Limitations", link: "/limitations" },
+    ],
+  },
+  features: [
+    {
+      title: "I call models",
+      details: "Keep your SDK; change its base URL, key and model name.",
+      link: "/calling",
+    },
+    {
+      title: "I run the platform",
+      details: "Providers, fallbacks and budgets in one file; one process or replicas.",
+      link: "/first-configuration",
+    },
+    {
+      title: "I review changes",
+      details: "Every class of requests is decided before and after a pull request.",
+      link: "/simulate",
+    },
+  ],
+} as const;
+
 /** An anchor as GitHub makes it, which the links of the pages expect. */
 export function anchorOf(heading: string): string {
   return heading
