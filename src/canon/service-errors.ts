@@ -376,9 +376,16 @@ export const LIMIT_ERRORS = {
     ...final(402, "quota"),
     at: ["inference"],
     meaning:
-      "The budget left in the period is less than the request may use; or an exchanged token has used up its own limit.",
+      "The budget of the period is used up; or an exchanged token has used up its own limit.",
     example: "`budget: {usd: 1, per: day}` in the afternoon.",
     fix: "Wait until the budget renews (the message says when), or have it raised. A token does not renew: exchange the key for a new one.",
+  },
+  exceeds_remaining_budget: {
+    ...final(402, "quota"),
+    at: ["inference"],
+    meaning: "The rest of the budget is less than this request may use, but not spent.",
+    example: "`budget: {usd: 1, per: day}` in the afternoon, and a request with a long output.",
+    fix: "Lower `max_tokens` or send less input; or wait until the budget renews.",
   },
   budget_reserved: {
     ...passing(429, "rate_limit", 1000),

@@ -341,8 +341,9 @@ const SENTENCES: Readonly<
   budget_reserved: () =>
     `the rest of the budget is reserved by requests under way, which may not need all of it. ${WAIT}`,
   concurrency: () => `the maximum number of requests is under way. ${WAIT}`,
-  budget_exhausted: (renewal) =>
-    `the budget left in this period is less than the request may use. It renews at ${renewal}.`,
+  budget_exhausted: (renewal) => `the budget of this period is used up. It renews at ${renewal}.`,
+  exceeds_remaining_budget: (renewal) =>
+    `this request may use more than the rest of the budget, which renews at ${renewal}. ${LESS}`,
 };
 
 /**
@@ -375,7 +376,8 @@ function limitError(
   const message = `${beginning}: ${SENTENCES[refused](timestamp(now + (retryAfter ?? 0)))}`;
   // A budget has the time of its renewal in its message: agents wait in silence for the end of a
   // `retry-after` of hours.
-  return codedError(refused, message, refused === "budget_exhausted" ? {} : { retryAfter });
+  const isFinal = refused === "budget_exhausted" || refused === "exceeds_remaining_budget";
+  return codedError(refused, message, isFinal ? {} : { retryAfter });
 }
 
 /** RFC 3339, whole seconds, rounded up. @param at milliseconds since the epoch. */

@@ -260,6 +260,7 @@ export const LIMIT_CODES = [
   "requests_per_minute",
   "tokens_per_minute",
   "budget_exhausted",
+  "exceeds_remaining_budget",
   "budget_reserved",
   "exceeds_limit",
   "concurrency",
@@ -310,7 +311,7 @@ export function refusalBy(
       const retryAfter = never ? null : isReserved ? Math.min(RETRY, untilEnd) : untilEnd;
       // The longest wait is the one that helps.
       if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;
-      const refused = never ? "exceeds_limit" : codeOf(counter, isReserved);
+      const refused = never ? "exceeds_limit" : codeOf(counter, isReserved, amount);
       found = { refused, limit: counter, subject: kindOf(counter.subject), retryAfter, meters };
     }
     if (found === null && slots !== null && slots.free(now) < 1 && slots.isKnownFull(now)) {
@@ -330,9 +331,19 @@ function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">): number {
   return retryAfter ?? Number.POSITIVE_INFINITY;
 }
 
+/** A smaller request is worth a try where this share of the amount is left. */
+const WORTH_A_TRY = 0.1;
+
 /** @param isReserved requests under way hold what is missing, and may give it back. */
-function codeOf({ measure, window }: CounterAccount, isReserved: boolean): LimitCode {
-  if (window !== "minute") return isReserved ? "budget_reserved" : "budget_exhausted";
+function codeOf(
+  { measure, window, remaining }: CounterAccount,
+  isReserved: boolean,
+  amount: number,
+): LimitCode {
+  if (window !== "minute") {
+    if (isReserved) return "budget_reserved";
+    return remaining >= WORTH_A_TRY * amount ? "exceeds_remaining_budget" : "budget_exhausted";
+  }
   return measure === "requests" ? "requests_per_minute" : "tokens_per_minute";
 }
 

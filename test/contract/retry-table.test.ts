@@ -111,7 +111,7 @@ describe("the table of answers", () => {
   });
 
   it("answers 402 without retry-after where a budget is spent or a request never fits", () => {
-    for (const code of ["budget_exhausted", "exceeds_limit"] as const) {
+    for (const code of ["budget_exhausted", "exceeds_remaining_budget", "exceeds_limit"] as const) {
       expect(codedError(code, "m")).toMatchObject({
         status: 402,
         kind: "quota",

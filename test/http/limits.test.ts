@@ -302,7 +302,7 @@ describe("money", () => {
     expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([402, "false"]);
     expect(refused.headers.get("retry-after")).toBeNull();
     const error = await errorOf(refused);
-    expect(error).toMatchObject({ type: "insufficient_quota", code: "budget_exhausted" });
+    expect(error).toMatchObject({ type: "insufficient_quota", code: "exceeds_remaining_budget" });
     expect(error.message).toContain("It renews at 2026-12-01T00:00:00Z.");
   });
 });

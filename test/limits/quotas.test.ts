@@ -122,7 +122,7 @@ describe("counting", () => {
     expect((await refused(quotas, beta)).retryAfter).toBe(60_000);
     void quotas.settle(first, tokens(600));
     expect(await refused(quotas, acme, tokens(600))).toMatchObject({
-      refused: "budget_exhausted",
+      refused: "exceeds_remaining_budget",
       retryAfter: Date.UTC(2026, 11, 1) - TEN,
     });
     // What is under way could not make room for that, whatever came back.
