@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Failure } from "./api/client.ts";
-import { loadSession } from "./api/session.ts";
+import { followWorkspace, loadSession } from "./api/session.ts";
 import { session } from "./api/session-state.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { printable } from "./format/printable.ts";
 import { Masthead } from "./masthead.tsx";
 import { pageOf } from "./pages/pages.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
-import { address } from "./router.ts";
+import { address, WORKSPACE } from "./router.ts";
 
 export function App() {
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -25,6 +25,10 @@ export function App() {
   useEffect(() => {
     if (unasked) void load();
   }, [unasked]);
+  const workspace = address.value.query.get(WORKSPACE);
+  useEffect(() => {
+    void followWorkspace();
+  }, [workspace, current?.signed_in]);
   if (failure !== null && current === null) {
     return (
       <main class="alone">

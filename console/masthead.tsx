@@ -1,15 +1,19 @@
 import { useState } from "preact/hooks";
 import type { Failure } from "./api/client.ts";
-import { chooseAllWorkspaces, chooseWorkspace, signOut } from "./api/session.ts";
+import { signOut } from "./api/session.ts";
 import { session, showsAll } from "./api/session-state.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { Code, Name } from "./components/text.tsx";
 import { printable } from "./format/printable.ts";
 import { SECTIONS } from "./pages/pages.tsx";
-import { link } from "./router.ts";
+import { address, go, link, WORKSPACE } from "./router.ts";
 
-/** No workspace is called this: ids have no asterisk. */
-const ALL = "*";
+/** Another workspace, on the page that is shown; `null`: all. */
+export function linkToWorkspace(workspace: string | null): string {
+  const { path, query } = address.value;
+  // Filters name things of the workspace before; the time span does not.
+  return link(path.slice(0, 1), { window: query.get("window"), [WORKSPACE]: workspace });
+}
 
 /** The pages that the session may see, whose it is, and the way out. */
 export function Masthead({ active }: { readonly active: string }) {
@@ -17,14 +21,6 @@ export function Masthead({ active }: { readonly active: string }) {
   const current = session.value;
   if (current?.signed_in !== true) return null;
   const { person, workspaces, workspace, roles, build_id } = current;
-  const canShowAll = SECTIONS.some(
-    (section) => section.path === active && section.showsAll === true,
-  );
-  const choose = async (chosen: string): Promise<void> => {
-    if (chosen === ALL) return chooseAllWorkspaces();
-    const result = await chooseWorkspace(chosen);
-    setFailure(result === null || result.ok ? null : result.failure);
-  };
   const endSession = async (): Promise<void> => {
     const result = await signOut();
     if (!result.ok) setFailure(result.failure);
@@ -58,10 +54,10 @@ export function Masthead({ active }: { readonly active: string }) {
             <Name of={workspace} />
           ) : (
             <select
-              value={canShowAll && showsAll.value ? ALL : workspace}
-              onChange={(event) => void choose(event.currentTarget.value)}
+              value={showsAll.value ? "" : (address.value.query.get(WORKSPACE) ?? workspace)}
+              onChange={(event) => go(linkToWorkspace(event.currentTarget.value))}
             >
-              {canShowAll ? <option value={ALL}>all workspaces</option> : null}
+              <option value="">all workspaces</option>
               {workspaces.map((name) => (
                 <option key={name} value={name}>
                   {printable(name)}

@@ -22,12 +22,16 @@ export function readAddress(hash: string): Address {
   return { path: parts.map(decoded), query: new URLSearchParams(query) };
 }
 
-/** The address of a page of ours, for `href`. */
+/** The parameter that every address keeps: the workspace that is shown; without it, all. */
+export const WORKSPACE = "workspace";
+
+/** The address of a page of ours, for `href`; of the workspace that is shown. */
 export function link(
   path: readonly string[],
   query: Readonly<Record<string, string | null>> = {},
 ): string {
-  const entries = Object.entries(query).flatMap(([name, value]) =>
+  const shown = { [WORKSPACE]: address.value.query.get(WORKSPACE), ...query };
+  const entries = Object.entries(shown).flatMap(([name, value]) =>
     value === null || value === "" ? [] : [[name, value]],
   );
   const search = entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`;

@@ -28,8 +28,8 @@ export interface SignedIn {
    * manages them.
    */
   readonly policies: { readonly workspace: string; readonly scopes: readonly string[] } | null;
-  /** `null`: the origin of this page, or not known. */
-  readonly inference_url?: string | null;
+  /** Of this host, where clients send requests; `null`: the origin of this page. */
+  readonly inference: { readonly port: number; readonly tls: boolean } | null;
   readonly csrf: string;
   readonly ends_at: string;
   readonly idle_ends_at: string;

@@ -1,4 +1,5 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
+import { address, WORKSPACE } from "../router.ts";
 import type { Session } from "./session-answer.ts";
 
 /** `null`: not loaded yet. */
@@ -7,13 +8,27 @@ export const session = signal<Session | null>(null);
 /** Why the sign-in is shown: the server's sentence; `null` where nothing happened. */
 export const signInNotice = signal<string | null>(null);
 
-/** Whether the pages that can show all workspaces of the session together. */
-export const showsAll = signal(false);
+/**
+ * Whether all workspaces of the session are shown together: unless the address names one of
+ * several.
+ */
+export const showsAll = computed(() => {
+  const current = session.value;
+  if (current?.signed_in !== true || current.workspaces.length < 2) return false;
+  return !current.workspaces.includes(address.value.query.get(WORKSPACE) ?? "");
+});
 
 /** Loads them from the API; nothing where one workspace is shown. */
 export const inWorkspaces = (): { readonly workspaces: "all" | null } => ({
   workspaces: showsAll.value ? "all" : null,
 });
+
+/** Looks something up by its id, which is good in whatever workspace it is. */
+export function inEveryWorkspace(): { readonly workspaces: "all" | null } {
+  const current = session.value;
+  const several = current?.signed_in === true && current.workspaces.length > 1;
+  return { workspaces: several ? "all" : null };
+}
 
 /** Names what is shown, for keys of components; no workspace is called `*`. */
 export function workspaceShown(): string {
@@ -23,8 +38,9 @@ export function workspaceShown(): string {
 
 /** Where clients send requests to: this page may be on another listener. */
 export function inferenceUrl(): string {
-  const current = session.value;
-  return (current?.signed_in === true ? current.inference_url : null) ?? location.origin;
+  const inference = session.value?.signed_in === true ? session.value.inference : null;
+  if (inference === null) return location.origin;
+  return `${inference.tls ? "https" : "http"}://${location.hostname}:${inference.port}`;
 }
 
 /** A call was answered 401: shows the sign-in. */

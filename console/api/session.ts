@@ -1,6 +1,7 @@
 import { call, type Result } from "./client.ts";
 import type { Session } from "./session-answer.ts";
-import { session, showsAll, signInNotice } from "./session-state.ts";
+import { address, WORKSPACE } from "../router.ts";
+import { session, signInNotice } from "./session-state.ts";
 
 /** Loads from the server who is signed in. */
 export async function loadSession(): Promise<Result<Session>> {
@@ -24,18 +25,18 @@ export async function signOut(): Promise<Result<Session>> {
   return result;
 }
 
-/** Shows another workspace of the session, where the person may have another role. */
-export async function chooseWorkspace(workspace: string): Promise<Result<Session> | null> {
+/**
+ * Takes up the workspace that the address names, where the person may have another role than in the
+ * one before.
+ */
+export async function followWorkspace(): Promise<Result<Session> | null> {
   const current = session.value;
-  showsAll.value = false;
-  if (current?.signed_in !== true || current.workspace === workspace) return null;
+  const workspace = address.value.query.get(WORKSPACE);
+  if (current?.signed_in !== true || workspace === null || workspace === current.workspace)
+    return null;
+  if (!current.workspaces.includes(workspace)) return null;
   session.value = { ...current, workspace };
   return loadSession();
-}
-
-/** Shows all of them, on the pages that can. */
-export function chooseAllWorkspaces(): void {
-  showsAll.value = true;
 }
 
 function accepted(result: Result<Session>): Result<Session> {

@@ -1,3 +1,4 @@
+import { printable } from "../format/printable.ts";
 import type { ComponentChildren } from "preact";
 
 export interface Column<Row> {
@@ -26,7 +27,7 @@ export function Table<Row>(props: {
                 scope="col"
                 class={column.number === true ? "number" : undefined}
               >
-                {column.head}
+                {printable(column.head)}
               </th>
             ))}
           </tr>

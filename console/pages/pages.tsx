@@ -19,18 +19,16 @@ interface Section {
   readonly title: string;
   /** The entry is shown where the session has one of them. */
   readonly scopes: readonly string[];
-  /** It can show all workspaces of the session together. */
-  readonly showsAll?: true;
 }
 
 export const SECTIONS: readonly Section[] = [
-  { path: "", title: "Overview", scopes: ["governance:read"], showsAll: true },
-  { path: "decisions", title: "Decisions", scopes: ["governance:read"], showsAll: true },
+  { path: "", title: "Overview", scopes: ["governance:read"] },
+  { path: "decisions", title: "Decisions", scopes: ["governance:read"] },
   { path: "policies", title: "Policies", scopes: ["governance:read", "operations:manage"] },
-  { path: "spend", title: "Spend", scopes: ["spend:read"], showsAll: true },
-  { path: "routes", title: "Routes", scopes: ["catalogue:read"], showsAll: true },
+  { path: "spend", title: "Spend", scopes: ["spend:read"] },
+  { path: "routes", title: "Routes", scopes: ["catalogue:read"] },
   { path: "report", title: "Simulation report", scopes: [] },
-  { path: "keys", title: "Keys", scopes: ["operations:manage"], showsAll: true },
+  { path: "keys", title: "Keys", scopes: ["operations:manage"] },
 ];
 
 /** What an address shows. */

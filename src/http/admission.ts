@@ -343,7 +343,7 @@ const SENTENCES: Readonly<
   concurrency: () => `the maximum number of requests is under way. ${WAIT}`,
   budget_exhausted: (renewal) => `the budget of this period is used up. It renews at ${renewal}.`,
   exceeds_remaining_budget: (renewal) =>
-    `this request may use more than the rest of the budget, which renews at ${renewal}. ${LESS}`,
+    `this request may use more than the rest of the budget. ${LESS} It renews at ${renewal}.`,
 };
 
 /**

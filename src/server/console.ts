@@ -31,7 +31,8 @@ export function openConsole(
     tls,
     exposure,
     config,
-  }: Pick<ServeOptions, "console" | "tls" | "exposure" | "config">,
+    port,
+  }: Pick<ServeOptions, "console" | "tls" | "exposure" | "config" | "port">,
   environment: Readonly<Record<string, string | undefined>>,
   store: Pick<Store, "sessions">,
   keys: Pick<OpenKeyRing, "holder" | "lookUpId">,
@@ -56,6 +57,7 @@ export function openConsole(
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
     isSecure: listener === "public" && (tls !== undefined || exposure === "behind_proxy"),
+    inference: listener === "public" || port === 0 ? null : { port, tls: tls !== undefined },
     bundle,
     sessions: new Sessions(store.sessions, randomBytes),
     holderOf: async (keyId, now) => {

@@ -25,7 +25,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
   afterAll(() => stage.close(), 120_000);
 
   test("draws workspace, routes and endpoints, and lists them with prices and health", async () => {
-    const page = await stage.open("#/routes", READS);
+    const page = await stage.open("#/routes?workspace=search", READS);
     await expect.poll(() => page.locator(".drawing .node").count()).toBe(1 + 3 + 4);
     expect(await page.locator(".drawing path.shut").count()).toBe(2);
     const rows = page.getByRole("region", { name: "Endpoints of the routes" }).locator("tbody tr");
@@ -42,7 +42,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
   });
 
   test("answers who may reach a region, in the address too", async () => {
-    const page = await stage.open("#/routes", READS);
+    const page = await stage.open("#/routes?workspace=search", READS);
     await expect.poll(() => page.locator(".drawing .node").count()).toBe(8);
     await page.getByRole("combobox", { name: "Region", exact: true }).selectOption("us");
     await page.getByText("1 route of 3 can lead to us: chat-large.").waitFor();
@@ -50,7 +50,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
   });
 
   test("all workspaces together show who reaches which region", async () => {
-    const page = await stage.open("#/routes", {
+    const page = await stage.open("#/routes?workspace=search", {
       ...READS,
       "GET /console/session": ({ headers }) => ({
         body: { ...SIGNED_IN, workspace: headers["x-signalbox-workspace"] ?? "search" },
@@ -62,7 +62,9 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
             : MODELS,
       }),
     });
-    await page.getByLabel("Workspace").selectOption({ label: "all workspaces" });
+    await page
+      .getByRole("combobox", { name: "Workspace" })
+      .selectOption({ label: "all workspaces" });
     const table = page.getByRole("region", { name: "Regions by workspace" });
     await expect
       .poll(() => table.locator("th").allTextContents())
@@ -70,14 +72,14 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     await expect
       .poll(() => table.locator("tbody tr").allTextContents())
       .toEqual(["search3221", "support111–"]);
-    await table.getByRole("button", { name: "support" }).click();
+    await table.getByRole("link", { name: "support" }).click();
     await page.getByRole("heading", { name: "Who may reach what" }).waitFor();
-    expect(await page.getByLabel("Workspace").inputValue()).toBe("support");
+    expect(await page.getByRole("combobox", { name: "Workspace" }).inputValue()).toBe("support");
     expect(stage.complaints).toEqual([]);
   });
 
   test("a form simulates a request, and shows what denies it", async () => {
-    const page = await stage.open("#/routes", READS);
+    const page = await stage.open("#/routes?workspace=search", READS);
     await page.getByLabel("Model").selectOption("claude");
     await page.getByRole("checkbox", { name: "tools" }).check();
     await page.getByRole("button", { name: "Simulate" }).click();
@@ -93,7 +95,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
 
   test("without route:simulate the page lists the routes and requests nothing more", async () => {
     const session = { ...SIGNED_IN, scopes: ["catalogue:read"] };
-    const page = await stage.open("#/routes", {
+    const page = await stage.open("#/routes?workspace=search", {
       ...READS,
       "GET /console/session": { body: session },
     });
@@ -103,7 +105,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
   });
 
   test("a workspace without routes says what to do", async () => {
-    const page = await stage.open("#/routes", {
+    const page = await stage.open("#/routes?workspace=search", {
       "GET /v1/models": { body: { object: "list", data: [] } },
     });
     await expect.poll(() => page.getByText("This workspace may use no route").count()).toBe(1);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { withQuery } from "../../api/client.ts";
-import { inWorkspaces } from "../../api/session-state.ts";
+import { inEveryWorkspace } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -20,7 +20,7 @@ import { costOf, resultOf, toneOf } from "./wording.ts";
 const RUNNING = 5_000;
 
 export function DecisionPage({ id }: { readonly id: string }) {
-  const path = withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inWorkspaces());
+  const path = withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inEveryWorkspace());
   const [isRunning, setRunning] = useState(false);
   const resource = useResource<Decision>(path, isRunning ? RUNNING : undefined);
   const { failure, value } = resource;
@@ -59,7 +59,10 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
   const explanation = useResource<DecisionExplanation>(
     isDecided
-      ? withQuery(`/v1/decisions/${encodeURIComponent(decision.id)}/explanation`, inWorkspaces())
+      ? withQuery(
+          `/v1/decisions/${encodeURIComponent(decision.id)}/explanation`,
+          inEveryWorkspace(),
+        )
       : null,
   );
   return (

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { Summary } from "../../api/types.ts";
-import { chooseWorkspace } from "../../api/session.ts";
 import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
@@ -74,9 +73,15 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                   cell: ({ group }) => {
                     const name = groupLabel(group, dimension);
                     if (name === null) return <small>none</small>;
-                    if (dimension === "workspace") return <WorkspaceButton name={name} />;
+
                     return canFilter ? (
-                      <a href={link(["decisions"], { [dimension]: name })}>
+                      <a
+                        href={
+                          dimension === "workspace"
+                            ? link([], { workspace: name })
+                            : link(["decisions"], { [dimension]: name })
+                        }
+                      >
                         <Name of={name} />
                       </a>
                     ) : (
@@ -128,14 +133,5 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
         )
       }
     </Loaded>
-  );
-}
-
-/** Shows the one workspace. */
-function WorkspaceButton({ name }: { readonly name: string }) {
-  return (
-    <button type="button" class="link" onClick={() => void chooseWorkspace(name)}>
-      <Name of={name} />
-    </button>
   );
 }

@@ -1,12 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, type Failure } from "../../api/client.ts";
-import { chooseWorkspace } from "../../api/session.ts";
 import { session } from "../../api/session-state.ts";
 import type { Model, ModelList } from "../../api/types.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { whole } from "../../format/amounts.ts";
+import { link } from "../../router.ts";
 
 interface Line {
   readonly workspace: string;
@@ -28,9 +28,9 @@ export function ReachPanel() {
     {
       head: "Workspace",
       cell: ({ workspace }) => (
-        <button type="button" class="link" onClick={() => void chooseWorkspace(workspace)}>
+        <a href={link(["routes"], { workspace })}>
           <Name of={workspace} />
-        </button>
+        </a>
       ),
     },
     {

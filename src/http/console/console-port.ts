@@ -59,6 +59,8 @@ export interface Console {
    * say; the configuration's `url` counts more.
    */
   readonly isSecure: boolean;
+  /** Where clients send requests, where that is not the console's own origin; `null`: it is. */
+  readonly inference: { readonly port: number; readonly tls: boolean } | null;
   /** The page and its parts; `null` where they have not been built. */
   readonly bundle: () => Promise<Bundle | null>;
   readonly sessions: Sessions;

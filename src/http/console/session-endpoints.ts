@@ -48,17 +48,13 @@ type SessionAnswer =
 const BODY = 4 * 1024;
 
 /** `GET /console/session`: who is signed in, and how one signs in. */
-export async function showSession({
-  runtime,
-  console,
-  snapshot,
-  incoming,
-}: SessionCall): Promise<SessionAnswer> {
+export async function showSession(call: SessionCall): Promise<SessionAnswer> {
+  const { console, snapshot, incoming } = call;
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null || found === "ended") return { json: signedOut(snapshot) };
   if ("code" in found) return found;
   const seat = chosenSeat(found.seats, incoming.headers);
-  return "code" in seat ? seat : { json: describe(runtime, snapshot, found, seat) };
+  return "code" in seat ? seat : { json: describe(call, found, seat) };
 }
 
 /**
@@ -90,7 +86,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const started = await beginSession(call, { key: identity.keyId }, now, identity.expiresAt);
   if ("code" in started) return started;
   const { value, record, cookie } = started;
-  return { json: describe(runtime, snapshot, { value, session: record, seats }, seats[0]), cookie };
+  return { json: describe(call, { value, session: record, seats }, seats[0]), cookie };
 }
 
 /**
@@ -186,8 +182,7 @@ function signedOut({ decider }: Snapshot): JsonObject {
 }
 
 function describe(
-  runtime: Runtime,
-  snapshot: Snapshot,
+  { runtime, snapshot, console }: SessionCall,
   { value, session, seats }: SignedIn,
   { identity, roles }: Seat,
 ): JsonObject {
@@ -200,6 +195,7 @@ function describe(
     roles,
     scopes: [...identity.scopes].toSorted(),
     policies: policySeat(snapshot, seats),
+    inference: console.inference === null ? null : { ...console.inference },
     csrf: csrfToken(value),
     ends_at: new Date(session.endsAt).toISOString(),
     idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + idle)).toISOString(),

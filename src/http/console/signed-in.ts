@@ -112,7 +112,18 @@ export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Ident
     : scopes.has("policies:approve")
       ? "approver"
       : "viewer";
-  return [{ identity: { ...identity, scopes }, roles: [role] }];
+  // Such a key can make itself a key of any workspace: it reads all, and changes its own.
+  const reads = new Set(VIEWER.filter((scope) => scopes.has(scope)).concat(PLATFORM_SCOPE));
+  const others = scopes.has(PLATFORM_SCOPE) ? Object.keys(decider.table.workspaces) : [];
+  return [
+    { identity: { ...identity, scopes }, roles: [role] },
+    ...others
+      .filter((workspace) => workspace !== identity.workspace)
+      .map((workspace): Seat => ({
+        identity: { ...identity, workspace, scopes: reads },
+        roles: ["viewer"],
+      })),
+  ];
 }
 
 /**

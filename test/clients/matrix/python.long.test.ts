@@ -22,7 +22,7 @@ interface Result {
 /** Case, statuses of all attempts, and what the client's error says. */
 const CASES: readonly (readonly [string, readonly number[], RegExp])[] = [
   ["denied", [403], /Denied by policy data-retention@r1.*DATA_RETAINED/],
-  ["spent", [402], /budget_exhausted.*It renews at \d{4}-/],
+  ["spent", [402], /(?:budget_exhausted|exceeds_remaining_budget).*It renews at \d{4}-/],
   ["limited", [429, 429, 429], /concurrency/],
   ["unavailable", [503, 503, 503], /the provider is overloaded/],
   ["overflow", [400], /context_length_exceeded/],

@@ -92,7 +92,9 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     const { error, statuses } = await failed(caller, mode, "spent", "spent", "plain");
     expect(statuses).toEqual([402]);
     expect(statusOf(error)).toBe(402);
-    expect(everythingSaid(error)).toMatch(/budget_exhausted.*It renews at \d{4}-/s);
+    expect(everythingSaid(error)).toMatch(
+      /(?:budget_exhausted|exceeds_remaining_budget).*It renews at \d{4}-/s,
+    );
   });
 
   it.each(MODES)("waits for the end of a rate limit and is answered (%s)", async (mode) => {

@@ -54,7 +54,7 @@ export const PAGES = [
   ["policies", "#/policies", "Shadow figures"],
   ["policy", "#/policies/tool-approval", "Example requests"],
   ["spend", "#/spend?by=day", "Budgets"],
-  ["routes", "#/routes", "How would a request be decided?"],
+  ["routes", "#/routes?workspace=search", "How would a request be decided?"],
   ["report", "#/report", "Open a report"],
   ["keys", "#/keys", "16 keys, page 1"],
 ] as const;

@@ -20,6 +20,7 @@ export const SIGNED_IN: SignedIn = {
     workspace: "search",
     scopes: ["governance:read", "operations:manage", "policies:approve"],
   },
+  inference: null,
   csrf: "csrf-of-the-session",
   ends_at: "2026-11-24T14:00:00Z",
   idle_ends_at: "2026-11-24T02:30:00Z",

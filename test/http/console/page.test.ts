@@ -33,6 +33,7 @@ async function startPage(bundle: () => Promise<Bundle | null>): Promise<string> 
   const console = {
     listener: "public",
     isSecure: false,
+    inference: null,
     bundle,
     sessions,
     holderOf: unused,

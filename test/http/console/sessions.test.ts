@@ -31,6 +31,23 @@ describe("signing in with a key", () => {
     expect(answer.text).not.toContain(text);
   });
 
+  it("of a key with platform:manage reads all workspaces, and changes only keys elsewhere", async () => {
+    const { server, origin } = await startConsole();
+    const own = await addKey(server.store, "large", [...READING, "operations:manage"]);
+    expect((await signIn(origin, own.text)).answer.json.workspaces).toEqual(["large"]);
+    const scopes = [...READING, "operations:manage", "platform:manage"] as const;
+    const { text } = await addKey(server.store, "large", scopes);
+    const { answer, get } = await signIn(origin, text);
+    expect(answer.json).toMatchObject({
+      workspace: "large",
+      workspaces: ["large", "metered", "small"],
+    });
+    const summary = (await get(`${SUMMARY}?workspaces=all`)).json;
+    expect(summary.workspaces).toEqual(["large", "metered", "small"]);
+    const elsewhere = (await get("/console/session", { "x-signalbox-workspace": "small" })).json;
+    expect(elsewhere.scopes).toEqual(["catalogue:read", "governance:read", "platform:manage"]);
+  });
+
   it("is on record as a request of the key, refused ones too", async () => {
     const { server, origin } = await startConsole();
     const { id, text } = await addKey(server.store, "large", READING);

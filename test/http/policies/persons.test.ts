@@ -52,6 +52,7 @@ const unused = (): never => {
 const CONSOLE: Console = {
   listener: "public",
   isSecure: false,
+  inference: null,
   bundle: unused,
   sessions: {
     start: unused,

@@ -148,7 +148,11 @@ for (const agent of AGENTS) {
 
       it.each<[string, WorkspaceName, RegExp]>([
         ["a policy's denial", "regulated", /Denied by policy\s+data-retention@r1/],
-        ["a spent budget", "spent", /budget_exhausted[\s\S]*It renews at/],
+        [
+          "a spent budget",
+          "spent",
+          /(?:budget_exhausted|exceeds_remaining_budget)[\s\S]*It renews at/,
+        ],
       ])("shows %s, and ends", async (name, workspace, sentence) => {
         const { exit, proof, seen, statuses } = await run({ agent, name, workspace });
         expect(exit, seen).not.toBeNull();
