@@ -12,7 +12,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   cli: 155,
   compile: 46,
   decide: 9,
-  dialects: 166,
+  dialects: 162,
   dispatch: 35,
   evidence: 5,
   governance: 16,

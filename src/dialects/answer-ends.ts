@@ -1,6 +1,7 @@
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
 import type { JsonValue } from "../canon/json.ts";
+import { ownValue } from "./json.ts";
 
 /** A failure that showed in the answer itself. `code` is one of ours. */
 export function answerFailure(kind: FailureKind, code: string | null = null): UpstreamFailure {
@@ -142,13 +143,13 @@ const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> 
 export function finishReason(value: JsonValue | undefined): FinishReason | null {
   if (typeof value !== "string" || value === "" || value === "null") return null;
   const known = value.toLowerCase();
-  return (Object.hasOwn(ENDS, known) ? ENDS[known] : undefined) ?? "other";
+  return ownValue(ENDS, known) ?? "other";
 }
 
 /** The failure that a value stands for; `null` for every other value. */
 export function finishFailure(value: JsonValue | undefined): UpstreamFailure | null {
   if (typeof value !== "string") return null;
   const known = value.toLowerCase();
-  const failure = Object.hasOwn(FAILURES, known) ? FAILURES[known] : undefined;
+  const failure = ownValue(FAILURES, known);
   return failure === undefined ? null : answerFailure(...failure);
 }

@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from "../canon/failure.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
 import type {
   Answer,
@@ -39,10 +39,10 @@ export abstract class AnswerEvents {
   }
 
   /** Ends the answer as failed; without effect where it is over. */
-  fail(failure: UpstreamFailure): void {
+  fail(failure: UpstreamFailure | FailureKind, code?: string | null): void {
     if (this.#over) return;
     this.flush();
-    this.#events.push({ type: "failure", failure });
+    for (const event of failedAnswer(failure, code)) this.#events.push(event);
     this.#over = true;
   }
 
@@ -55,11 +55,10 @@ export abstract class AnswerEvents {
     if (this.#over) return;
     const isUnknown = reason === "other" || reason === "pause";
     const { blocks } = this;
-    if (blocks.torn) return this.fail(answerFailure("malformed", "torn_tool_call"));
-    if (blocks.empty && isUnknown)
-      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (blocks.torn) return this.fail("malformed", "torn_tool_call");
+    if (blocks.empty && isUnknown) return this.fail("malformed", "unknown_finish_reason");
     if (blocks.empty && this.#dropped.has("unknown_content_dropped"))
-      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return this.fail("malformed", "unexpected_output_item");
     blocks.closeAll();
     this.flush();
     if (isUnknown) this.drop("finish_reason_unknown");
@@ -105,8 +104,16 @@ export abstract class AnswerEvents {
 const NONE: readonly InferenceEvent[] = Object.freeze([]);
 
 /** An answer that failed before anything of it was read. */
-export function failedAnswer(failure: UpstreamFailure): readonly InferenceEvent[] {
-  return [{ type: "failure", failure }];
+export function failedAnswer(
+  failure: UpstreamFailure | FailureKind,
+  code?: string | null,
+): readonly InferenceEvent[] {
+  return [
+    {
+      type: "failure",
+      failure: typeof failure === "string" ? answerFailure(failure, code) : failure,
+    },
+  ];
 }
 
 /**
@@ -117,7 +124,7 @@ export function countedTokens(
   input: number | null,
   cacheRead: number | null = null,
 ): readonly InferenceEvent[] {
-  if (input === null) return failedAnswer(answerFailure("malformed"));
+  if (input === null) return failedAnswer("malformed");
   return [
     { type: "start", model: null },
     { type: "usage", usage: { input, output: null, cacheRead, cacheWrite: null, reasoning: null } },

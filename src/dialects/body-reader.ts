@@ -84,7 +84,7 @@ const LONGEST_SUMMARY = 65_536;
 const DEEPEST = 32;
 
 /** Members that clients move or add from turn to turn while the turn stays the same. */
-const UNSTABLE_MEMBERS: ReadonlySet<string> = new Set(["cache_control", "id", "status"]);
+const UNSTABLE_MEMBERS = ["cache_control", "id", "status"];
 
 function endsOf(text: string): string {
   return text.length <= WHOLE_TEXT ? text : text.slice(0, TEXT_END) + text.slice(-TEXT_END);
@@ -107,7 +107,7 @@ class Summary {
     } else if (isJsonObject(value)) {
       this.#text += "{";
       for (const [name, member] of Object.entries(value)) {
-        if (UNSTABLE_MEMBERS.has(name)) continue;
+        if (UNSTABLE_MEMBERS.includes(name)) continue;
         this.add(name, depth + 1);
         this.add(member, depth + 1);
       }
@@ -167,16 +167,8 @@ function bringsMedia(needs: readonly Capability[]): boolean {
  * Types of parts, over all protocols of products, whose number of tokens does not follow from their
  * bytes.
  */
-const PICTURES: ReadonlySet<string> = new Set(["image", "image_url", "input_image"]);
-const DOCUMENTS: ReadonlySet<string> = new Set([
-  "document",
-  "file",
-  "input_file",
-  "input_audio",
-  "audio",
-  "video",
-  "video_url",
-]);
+const PICTURES = ["image", "image_url", "input_image"];
+const DOCUMENTS = ["document", "file", "input_file", "input_audio", "audio", "video", "video_url"];
 
 const MEDIA: ReadonlySet<Capability> = new Set([
   "image_input",
@@ -194,8 +186,8 @@ function mediaAllowance(value: JsonValue | undefined): number {
 
 function allowanceOf(type: JsonValue | undefined): number {
   if (typeof type !== "string") return 0;
-  if (PICTURES.has(type)) return PICTURE;
-  return DOCUMENTS.has(type) ? DOCUMENT : 0;
+  if (PICTURES.includes(type)) return PICTURE;
+  return DOCUMENTS.includes(type) ? DOCUMENT : 0;
 }
 
 const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens", "max_output_tokens"] as const;

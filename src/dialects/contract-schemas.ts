@@ -89,6 +89,9 @@ export const TOKEN = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as 
 export const nullableInteger = (minimum: number, maximum: number = LARGEST_COUNT) =>
   ({ type: ["integer", "null"], minimum, maximum }) as const;
 
+export const nullableList = <Items extends JsonObject>(items: Items) =>
+  ({ anyOf: [{ type: "null" }, { type: "array", items }] }) as const;
+
 export const nullable = <Schema extends JsonObject>(schema: Schema) =>
   ({ anyOf: [schema, { type: "null" }] }) as const;
 
@@ -212,24 +215,28 @@ export interface EventStream {
   readonly ends: string;
 }
 
-/** What an event of one type has; `type` is added. */
-export interface EventFacts {
-  /** Name of its component. */
-  readonly title: string;
-  readonly description: string;
-  /** All of them are required. */
-  readonly members: Readonly<Record<string, JsonObject>>;
-}
+/** Events by type: a description, the members beside `type` (all required), and a title. */
+export type EventTable = Readonly<
+  Record<
+    string,
+    readonly [description: string, members: Readonly<Record<string, JsonObject>>, title?: string]
+  >
+>;
 
-/** The schema of one type of event. */
-export function eventSchema(type: string, { title, description, members }: EventFacts): JsonObject {
-  return {
-    title,
-    description,
-    type: "object",
-    required: ["type", ...Object.keys(members)],
-    properties: { type: { const: type }, ...members },
-  };
+/** The schema of each event; its title is made of its type, such as `PingEvent` of `ping`. */
+export function eventSchemas(table: EventTable): Readonly<Record<string, JsonObject>> {
+  const schemas = Object.entries(table).map(([type, [description, members, title]]) => {
+    const parts = type.split(/[._]/).map((part) => part.charAt(0).toUpperCase() + part.slice(1));
+    const schema = {
+      title: title ?? `${parts.join("")}Event`,
+      description,
+      type: "object",
+      required: ["type", ...Object.keys(members)],
+      properties: { type: { const: type }, ...members },
+    };
+    return [type, schema] as const;
+  });
+  return Object.fromEntries(schemas);
 }
 
 /**

@@ -18,6 +18,7 @@ import type {
   WholeAnswer,
 } from "./dialect.ts";
 import { CallersNames } from "./fit-request.ts";
+import { failedWhole } from "./relay.ts";
 import { DIALECTS } from "./table.ts";
 import type { PreparedTranslation } from "./translate-request.ts";
 import {
@@ -176,7 +177,7 @@ function relayed(
     streamOfAnswer: (bytes) =>
       streamOf(surface, context, () => {
         const canonical = translation.toCanon(request, route.unknownFields, edits);
-        if ("code" in canonical) return failedAnswer(failureOf("malformed"));
+        if ("code" in canonical) return failedAnswer("malformed");
         return upstream.parseAnswer(bytes, canonical.request, target, context.answerId);
       }),
   };
@@ -234,13 +235,8 @@ function wholeAnswer(
   const answer = collectAnswer(events);
   const dropped = events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
   if (answer.finish === null) {
-    const failure = answer.failure ?? {
-      kind: "malformed",
-      status: null,
-      retryAfter: null,
-      code: null,
-    };
-    return { ending: { failure, finish: null, usage: answer.usage, dropped }, bytes: EMPTY };
+    const failed = failedWhole(answer.failure ?? "malformed", answer.usage);
+    return { ...failed, ending: { ...failed.ending, dropped } };
   }
   const rendered = surface.translation.renderAnswer(answer, context);
   return {
@@ -263,7 +259,6 @@ const ANSWER_REWRITTEN: EditSet = editSet("answer_rewritten");
  * the time.
  */
 const NONE: readonly DroppedField[] = [];
-const EMPTY = new Uint8Array(0);
 const encoder = new TextEncoder();
 
 /**
@@ -274,8 +269,7 @@ export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): 
   try {
     return exchangePlan.answer(received);
   } catch {
-    const ending = { failure: failureOf("malformed"), finish: null, usage: null, dropped: [] };
-    return { ending, bytes: new Uint8Array(0) };
+    return failedWhole("malformed");
   }
 }
 
@@ -297,13 +291,7 @@ export function judgedEnd(
       ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] }
       : { ending, events };
   } catch {
-    const ending = {
-      failure: failureOf("malformed"),
-      finish: null,
-      usage: stream.usage,
-      dropped: [],
-    };
-    return { ending, events: [] };
+    return { ending: failedWhole("malformed", stream.usage).ending, events: [] };
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { listOf } from "./json.ts";
 
 /** What a protocol requires of schemas that answers or arguments are held to. */
 export interface SchemaRules {
@@ -18,12 +19,7 @@ export interface SchemaRules {
 const NESTED: ReadonlySet<string> = new Set(
   "items additionalProperties anyOf oneOf allOf prefixItems".split(" "),
 );
-const NAMED: ReadonlySet<string> = new Set([
-  "properties",
-  "$defs",
-  "definitions",
-  "patternProperties",
-]);
+const NAMED = ["properties", "$defs", "definitions", "patternProperties"];
 
 /** The schema of a function without arguments, for protocols that demand one. */
 export const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
@@ -35,7 +31,7 @@ function changed(schema: JsonObject, change: Change): JsonObject {
   let copy: Record<string, JsonValue | undefined> | null = null;
   for (const name in schema) {
     const value = schema[name];
-    const fitted = NAMED.has(name)
+    const fitted = NAMED.includes(name)
       ? changedMembers(value, change)
       : NESTED.has(name)
         ? changedValue(value, change)
@@ -110,7 +106,7 @@ export function closedSchema(
     const names = isJsonObject(properties) ? Object.keys(properties) : [];
     isClosable &&=
       more === false || (isJsonObject(properties) && (more === undefined || more === true));
-    const all: readonly JsonValue[] = Array.isArray(required) ? required : [];
+    const all: readonly JsonValue[] = listOf(required);
     isClosable &&= !requiresAll || names.every((name) => all.includes(name));
     if (more === false) return described;
     dropped.add("schema_closed");

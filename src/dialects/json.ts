@@ -182,7 +182,50 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
  * or the value is no object.
  */
 export function memberIn(value: JsonValue | undefined, name: string): JsonValue | undefined {
-  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isJsonObject(value) ? ownValue(value, name) : undefined;
+}
+
+/** The row of a table under a name from outside, never one of its prototype. */
+export function ownValue<Value>(
+  table: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** The items of a list; none where the value is no list. */
+export function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A list with its objects changed; the value itself where nothing changes or it is no list. */
+export function mapObjects(
+  list: JsonValue | undefined,
+  change: (object: JsonObject) => JsonValue,
+): JsonValue | undefined {
+  if (!Array.isArray(list)) return list;
+  const changed = list.map((item: JsonValue) => (isJsonObject(item) ? change(item) : item));
+  return changed.every((item, index) => item === list[index]) ? list : changed;
+}
+
+/** An object with one member changed; the object itself where nothing changes. */
+export function withMember(
+  object: JsonObject,
+  name: string,
+  change: (value: JsonValue | undefined) => JsonValue | undefined,
+): JsonObject {
+  const value = object[name];
+  const changed = change(value);
+  return changed === value ? object : { ...object, [name]: changed };
+}
+
+/** The same for a member that is an object. */
+export function withObject(
+  object: JsonObject,
+  name: string,
+  change: (value: JsonObject) => JsonObject,
+): JsonObject {
+  return withMember(object, name, (value) => (isJsonObject(value) ? change(value) : value));
 }
 
 /** A list of an answer; `null` where it is none. */

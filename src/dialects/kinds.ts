@@ -1,6 +1,7 @@
-import type { Capability, Feature } from "../canon/capability.ts";
+import type { Capability } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { ownValue } from "./json.ts";
 import {
   saysNothing,
   shownName,
@@ -17,11 +18,6 @@ export type TypeNeeds = Readonly<Record<string, Capability | null>>;
  */
 export interface Kinds {
   /**
-   * The feature of what only this protocol has: a body without it holds nothing that canon does
-   * not, and is not read again. `null`: every body is read.
-   */
-  readonly native: Feature | null;
-  /**
    * Capability of a type of tools, empty where a definition has none; `null` for an unknown one.
    */
   readonly toolNeeds: (type: string) => Capability | null;
@@ -32,10 +28,10 @@ export interface Kinds {
 }
 
 /** Members that hold definitions of tools. */
-const DEFINITIONS: ReadonlySet<string> = new Set(["tools", "definition"]);
+const DEFINITIONS = ["tools", "definition"];
 
 /** Members whose content is the caller's own JSON, or a record of an earlier answer. */
-const OPAQUE: ReadonlySet<string> = new Set([
+const OPAQUE = [
   "annotations",
   "arguments",
   "attributes",
@@ -55,13 +51,13 @@ const OPAQUE: ReadonlySet<string> = new Set([
   "provider",
   "reasoning_details",
   "schema",
-]);
+];
 
 /**
  * Objects that record what an earlier answer did: the names in them make no provider fetch or call
  * anything.
  */
-const RECORDS: ReadonlySet<string> = new Set([
+const RECORDS = [
   "bash_code_execution_output",
   "code_execution_output",
   "code_interpreter_call",
@@ -70,7 +66,7 @@ const RECORDS: ReadonlySet<string> = new Set([
   "image_generation_call",
   "mcp_list_tools",
   "mcp_tool_listing",
-]);
+];
 
 /**
  * Members that need a capability wherever they have a value that does not turn them off. Those of
@@ -103,7 +99,7 @@ const NAME_NEEDS: Readonly<Record<string, Capability>> = {
  * Members that let the provider choose among models: its own, OpenRouter's (`models`, `preset`) and
  * LiteLLM's.
  */
-const OTHER_MODELS: ReadonlySet<string> = new Set([
+const OTHER_MODELS = [
   "model",
   "models",
   "preset",
@@ -112,7 +108,7 @@ const OTHER_MODELS: ReadonlySet<string> = new Set([
   "fallback_models",
   "context_window_fallbacks",
   "content_policy_fallbacks",
-]);
+];
 
 const KEPT_ANSWER = "would make the provider keep the answer; leave it out";
 
@@ -152,8 +148,8 @@ export function readKinds(
   registry: FieldRegistry,
   kinds: Kinds,
   reading: RequestReading,
+  isNative = reading.has(reading.native),
 ): void {
-  const isNative = kinds.native === null || reading.has(kinds.native);
   for (const name in body) {
     const isKnown = Object.hasOwn(registry, name);
     if (isNative || !isKnown) new KindsWalk(kinds, reading, isKnown).member(body, name, "");
@@ -180,14 +176,14 @@ class KindsWalk {
    */
   member(object: JsonObject, name: string, owner: string): void {
     const value = object[name];
-    if (value === null || value === undefined || OPAQUE.has(name)) return;
+    if (value == null || OPAQUE.includes(name)) return;
     const isNested = this.#path.length > 0;
     // A call's own input; at the top it is the conversation.
     if (name === "input" && isNested) return;
     this.#path.push(name);
-    if (typeof value === "object") this.#value(value, owner, DEFINITIONS.has(name));
+    if (typeof value === "object") this.#value(value, owner, DEFINITIONS.includes(name));
     else if (name === "tools") this.#refuse(this.#kinds.unknownTool("?", this.#print()));
-    if ((isNested || !this.#isKnown) && !RECORDS.has(owner)) this.#name(name, value);
+    if ((isNested || !this.#isKnown) && !RECORDS.includes(owner)) this.#name(name, value);
     this.#path.pop();
   }
 
@@ -203,7 +199,7 @@ class KindsWalk {
     } else if (isJsonObject(value)) {
       const { type = null } = value;
       if (typeof type === "string") this.#type(type, isDefinition);
-      else if (isDefinition && !RECORDS.has(owner))
+      else if (isDefinition && !RECORDS.includes(owner))
         this.#type(type === null ? "" : "?", isDefinition);
       for (const name in value) this.member(value, name, typeof type === "string" ? type : owner);
     }
@@ -222,13 +218,13 @@ class KindsWalk {
 
   /** A member that means the same in every object. */
   #name(name: string, value: JsonValue): void {
-    const needs = Object.hasOwn(NAME_NEEDS, name) ? NAME_NEEDS[name] : undefined;
+    const needs = ownValue(NAME_NEEDS, name);
     if (needs !== undefined && !isOff(value) && !this.#isContent(name, value))
       this.#reading.need(needs, this.#print());
     const parent = this.#path.at(-2);
     if (parent === "reasoning" && name === "mode" && value !== "standard")
       this.#reading.need("reasoning", this.#print());
-    if (OTHER_MODELS.has(name) && !saysNothing(value) && !this.#isOwnModeration(value)) {
+    if (OTHER_MODELS.includes(name) && !saysNothing(value) && !this.#isOwnModeration(value)) {
       this.#refuse(otherModel(this.#print()));
     }
     const stored = name === "id" ? `${parent}.id` : name;

@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { kindOfStatus, namedMember } from "./answer-ends.ts";
+import { memberIn } from "./json.ts";
 
 /** The meaning of a provider's refusal: a code of ours, and the member that it is about. */
 interface Refusal {
@@ -395,7 +396,7 @@ function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> 
     return ofValidator(error) ?? (depth > 3 ? null : readRefusal(error[0], depth + 1));
   if (!isJsonObject(error) || depth > 3) return null;
   const { metadata, param } = error;
-  const inner = isJsonObject(metadata) ? metadata["raw"] : undefined;
+  const inner = memberIn(metadata, "raw");
   let named = namedMember(param);
   for (const each of [error["message"], error["error"], error["detail"], inner]) {
     const read = readRefusal(each, depth + 1);
@@ -471,4 +472,4 @@ export function synonymsOf(name: string): readonly string[] {
 }
 
 /** Members that the router adds where no flag leaves them out. */
-export const ADDED_MEMBERS: ReadonlySet<string> = new Set(["store", "include", "stream_options"]);
+export const ADDED_MEMBERS = ["store", "include", "stream_options"];

@@ -7,7 +7,8 @@ import { isJsonObject, type JsonValue } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
-import type { AnswerStream, Ending } from "./dialect.ts";
+import type { AnswerStream, Ending, WholeAnswer } from "./dialect.ts";
+import { ownValue } from "./json.ts";
 import { saysNothing, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
 
@@ -79,8 +80,19 @@ export abstract class RelayedStream implements AnswerStream {
 
 const NONE: readonly Uint8Array[] = Object.freeze([]);
 
+/** A whole answer that failed: nothing of it goes to the client. */
+export function failedWhole(
+  failure: UpstreamFailure | FailureKind,
+  usage: TokenUsage | null = null,
+): WholeAnswer {
+  const known = typeof failure === "string" ? answerFailure(failure) : failure;
+  return { ending: { failure: known, finish: null, usage, dropped: [] }, bytes: EMPTY };
+}
+
+const EMPTY = new Uint8Array(0);
+
 /** Names beneath a member that say what it is and which one it is, and hold none of its content. */
-const LABELS: ReadonlySet<string> = new Set([
+const LABELS = [
   "type",
   "id",
   "call_id",
@@ -90,7 +102,7 @@ const LABELS: ReadonlySet<string> = new Set([
   "role",
   "status",
   "format",
-]);
+];
 
 /**
  * The number of UTF-16 code units of text in the given members of an object, and beneath them.
@@ -111,7 +123,7 @@ export function charactersIn(value: JsonValue | undefined): number {
   if (Array.isArray(value)) {
     for (const item of value) sum += charactersIn(item);
   } else if (isJsonObject(value)) {
-    for (const name in value) if (!LABELS.has(name)) sum += charactersIn(value[name]);
+    for (const name in value) if (!LABELS.includes(name)) sum += charactersIn(value[name]);
   }
   return sum;
 }
@@ -145,7 +157,7 @@ export function editedBody(
   const stripped: string[] = [];
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
-    const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
+    const facts = ownValue(registry, name);
     if (facts === undefined ? isLeftOut(request.body[name], mode) : facts.class === "identity") {
       stripped.push(facts === undefined ? "unknown_field" : name);
     } else if (

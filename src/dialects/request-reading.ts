@@ -7,7 +7,7 @@ import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/
 import type { RouteRow } from "../canon/table.ts";
 import { parsePreferences } from "./body-reader.ts";
 import type { RequestReader } from "./dialect.ts";
-import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, textOf } from "./json.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, ownValue, parseExactJsonText, textOf } from "./json.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members). `core`: shapes
@@ -82,7 +82,7 @@ function nearestField(registry: FieldRegistry, name: string): string | null {
  * they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
  */
 export function saysNothing(value: JsonValue | undefined): boolean {
-  if (value === null || value === undefined) return true;
+  if (value == null) return true;
   if (!isJsonObject(value)) return Array.isArray(value) && value.length === 0;
   let isEmpty = true;
   for (const name in value) {
@@ -111,7 +111,7 @@ const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
 function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
   const value = object[name];
   if (name === "role") return value === role;
-  const sources = Object.hasOwn(PARSED_COPIES, name) ? PARSED_COPIES[name] : undefined;
+  const sources = ownValue(PARSED_COPIES, name);
   return sources?.some((source) => isParsedFrom(object[source], value)) === true;
 }
 
@@ -152,8 +152,8 @@ function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObje
 }
 
 /** Whether an object holds a member that says something and is not among `known`. */
-export function hasUnknownMember(object: JsonObject, known: ReadonlySet<string>): boolean {
-  for (const name in object) if (!known.has(name) && !saysNothing(object[name])) return true;
+export function hasUnknownMember(object: JsonObject, known: readonly string[]): boolean {
+  for (const name in object) if (!known.includes(name) && !saysNothing(object[name])) return true;
   return false;
 }
 
@@ -226,10 +226,15 @@ export class RequestReading {
    * leaves.
    */
   unforwardable: ServiceError | null = null;
+  /** The feature of what only the surface's protocol has. */
+  readonly native: Feature;
   /** The body is going to an endpoint of another protocol. */
   readonly forTranslation: boolean;
+  /** Version of the protocol that the caller speaks; `null` where it has none. */
+  version: string | null = null;
 
-  constructor(forTranslation = false) {
+  constructor(native: Feature, forTranslation = false) {
+    this.native = native;
     this.forTranslation = forTranslation;
   }
 
@@ -243,6 +248,11 @@ export class RequestReading {
     if (this.#features.includes(feature)) return;
     this.#features.push(feature);
     this.paths.set(feature, path);
+  }
+
+  /** Notes what only the surface's own protocol has. */
+  useNative(path: string): void {
+    this.use(this.native, path);
   }
 
   /** The history holds reasoning that only this family can read. */
@@ -275,12 +285,12 @@ export class RequestReading {
   }
 
   /** The first member that says something and is not among `known`; `null` where there is none. */
-  unknownIn(object: JsonObject, known: ReadonlySet<string>, role?: JsonValue): string | null {
+  unknownIn(object: JsonObject, known: readonly string[], role?: JsonValue): string | null {
     let unknown: string | null = null;
     for (const name in object) {
-      if (known.has(name)) continue;
+      if (known.includes(name)) continue;
       const value = object[name];
-      if (value === null || value === undefined) continue;
+      if (value == null) continue;
       const isEmpty = saysNothing(value);
       if (!isEmpty && (role === undefined || !repeats(object, name, role))) {
         unknown ??= name;
@@ -299,8 +309,7 @@ export class RequestReading {
   }
 
   /**
-   * Notes `feature`, the protocol itself, where the object holds a member that is not among
-   * `known`.
+   * Notes the protocol itself where the object holds a member that is not among `known`.
    *
    * @param role of the message that holds the object, for objects of the history: members that say
    *   nothing or repeat another one are left out there, for providers of the same protocol too,
@@ -309,13 +318,12 @@ export class RequestReading {
    */
   useUnknown(
     object: JsonObject,
-    known: ReadonlySet<string>,
+    known: readonly string[],
     path: string,
-    feature: Feature,
     role?: JsonValue,
   ): boolean {
     const name = this.unknownIn(object, known, role);
-    if (name !== null) this.use(feature, `${path}.${shownName(name)}`);
+    if (name !== null) this.useNative(`${path}.${shownName(name)}`);
     return name === null;
   }
 
@@ -353,8 +361,8 @@ export class RequestReading {
   noteFields(body: JsonObject, registry: FieldRegistry): void {
     for (const name in body) {
       const value = body[name];
-      if (value === null || value === undefined || value === false) continue;
-      const facts = Object.hasOwn(registry, name) ? registry[name] : undefined;
+      if (value == null || value === false) continue;
+      const facts = ownValue(registry, name);
       if (facts === undefined) continue;
       if (typeof value === "object" && JSON.isRawJSON(value)) {
         this.refuse(
@@ -456,6 +464,6 @@ export function refusedKind(
   route: RouteRow | undefined,
 ): ServiceError | null {
   const refused = route?.unknownFields === "forward" ? request.unforwardable : request.unknownKind;
-  if (refused === null || refused === undefined || route === undefined) return null;
+  if (refused == null || route === undefined) return null;
   return invalidRequest(refused.code, refused.message, refused.param ?? undefined);
 }

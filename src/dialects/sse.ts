@@ -1,7 +1,6 @@
-import type { UpstreamFailure } from "../canon/failure.ts";
+import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
-import { answerFailure } from "./answer-ends.ts";
 
 /**
  * The longest single event that is waited for; an upstream that sends more without an event's end
@@ -227,7 +226,7 @@ interface AnswerReader {
   /** The terminal event has been made; nothing more is read. */
   readonly over: boolean;
   /** Ends the answer as failed; without effect where it is over. */
-  fail(failure: UpstreamFailure): void;
+  fail(failure: UpstreamFailure | FailureKind): void;
   /** The events made since the last call. */
   drain(): readonly InferenceEvent[];
 }
@@ -247,8 +246,7 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
   push(chunk: Uint8Array): readonly InferenceEvent[] {
     if (this.reader.over) return NONE;
     for (const event of this.#framer.push(chunk)) this.#read(event);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES)
-      this.reader.fail(answerFailure("too_large"));
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.reader.fail("too_large");
     return this.reader.drain();
   }
 
@@ -265,7 +263,7 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
 
   /** The bytes have ended. */
   protected close(): void {
-    this.reader.fail(answerFailure("truncated"));
+    this.reader.fail("truncated");
   }
 
   #read(bytes: Uint8Array): void {

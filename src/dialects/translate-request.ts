@@ -32,7 +32,7 @@ export function canonicalRequest(
 ): CanonicalRequest | ServiceError {
   const refused = nativeMember(request, native);
   if (refused !== null) return refused;
-  const reading = new RequestReading(true);
+  const reading = new RequestReading(native, true);
   for (const field of request.dropped ?? []) reading.dropped.add(field);
   const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
   const made = read(body, reading);
@@ -81,7 +81,7 @@ function keptMembers(
 }
 
 function isAbsent(body: JsonObject, name: string): boolean {
-  return !Object.hasOwn(body, name) || body[name] === null || body[name] === undefined;
+  return !Object.hasOwn(body, name) || body[name] == null;
 }
 
 /**

@@ -228,7 +228,8 @@ export function refusedRequest(
   const isSent = name !== "model" && (known !== undefined || isMemberOf(body, name));
   const flag =
     isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
-  const isAdded = isSent && known === undefined && (flag !== undefined || ADDED_MEMBERS.has(name));
+  const isAdded =
+    isSent && known === undefined && (flag !== undefined || ADDED_MEMBERS.includes(name));
   const reported = known ?? (isAdded ? name : undefined);
   const named = {
     ...(isSent && reported !== undefined && { param: reported }),

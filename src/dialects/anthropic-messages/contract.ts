@@ -12,13 +12,14 @@ import {
   NULLABLE_OBJECT,
   ONLY_NULL,
   PREFERENCES,
-  eventSchema,
+  eventSchemas,
   eventUnion,
   nullable,
   nullableInteger,
+  nullableList,
   nullableNumber,
-  type EventFacts,
   type EventStream,
+  type EventTable,
 } from "../contract-schemas.ts";
 import type { IncomingHeaders, SurfaceHeaders } from "../dialect.ts";
 import { textOrNull } from "../json.ts";
@@ -41,7 +42,7 @@ const demands = (type: string, ...required: readonly string[]) =>
   }) as const;
 
 const cacheControl = {
-  type: ["object", "null"],
+  ...NULLABLE_OBJECT,
   required: ["type"],
   properties: { type: TEXT, ttl: NULLABLE_TEXT },
 } as const;
@@ -141,14 +142,14 @@ const tool = {
 } as const;
 
 const outputFormat = {
-  type: ["object", "null"],
+  ...NULLABLE_OBJECT,
   required: ["type"],
   properties: { type: TEXT, schema: { type: "object" } },
   ...demands("json_schema", "schema"),
 } as const;
 
 const thinking = {
-  type: ["object", "null"],
+  ...NULLABLE_OBJECT,
   required: ["type"],
   properties: { type: TEXT, budget_tokens: nullableInteger(1024), display: NULLABLE_TEXT },
   ...demands("enabled", "budget_tokens"),
@@ -159,7 +160,7 @@ const shared = {
   model: MODEL,
   messages: { type: "array", minItems: 1, items: message },
   system: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] },
-  tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+  tools: nullableList(tool),
   tool_choice: nullable({
     type: "object",
     required: ["type"],
@@ -168,13 +169,13 @@ const shared = {
   }),
   thinking,
   output_config: {
-    type: ["object", "null"],
+    ...NULLABLE_OBJECT,
     properties: { effort: NULLABLE_TEXT, format: outputFormat, task_budget: NULLABLE_OBJECT },
   },
   output_format: outputFormat,
   cache_control: cacheControl,
   context_management: {
-    type: ["object", "null"],
+    ...NULLABLE_OBJECT,
     properties: {
       edits: nullable({
         type: "array",
@@ -207,10 +208,10 @@ export const MESSAGES_SCHEMA = {
     top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_k: { ...nullableInteger(0), description: "Not under anthropic-version 2026-10-21." },
     service_tier: NULLABLE_TEXT,
-    metadata: { type: ["object", "null"], properties: { user_id: NULLABLE_TEXT } },
+    metadata: { ...NULLABLE_OBJECT, properties: { user_id: NULLABLE_TEXT } },
     user_profile_id: NULLABLE_TEXT,
     diagnostics: {
-      type: ["object", "null"],
+      ...NULLABLE_OBJECT,
       properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } },
     },
     container: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
@@ -293,42 +294,24 @@ export const COUNT_EXAMPLES = {
 const index = { type: "integer", minimum: 0, description: "Index of the content block." } as const;
 const typed = complete({ type: TEXT });
 
-const EVENTS: Readonly<Record<string, EventFacts>> = {
-  message_start: {
-    title: "MessageStartEvent",
-    description: "The message, with empty content.",
-    members: { message: { type: "object", required: ["id", "role", "content"] } },
-  },
-  content_block_start: {
-    title: "ContentBlockStartEvent",
-    description: "A content block begins.",
-    members: { index, content_block: typed },
-  },
-  content_block_delta: {
-    title: "ContentBlockDeltaEvent",
-    description: "More of a content block.",
-    members: { index, delta: typed },
-  },
-  content_block_stop: {
-    title: "ContentBlockStopEvent",
-    description: "A content block is whole.",
-    members: { index },
-  },
-  message_delta: {
-    title: "MessageDeltaEvent",
-    description: "Why the message ended, and its usage.",
-    members: {
-      delta: complete({ stop_reason: { type: ["string", "null"] } }),
-    },
-  },
-  message_stop: { title: "MessageStopEvent", description: "The answer is whole.", members: {} },
-  ping: { title: "PingEvent", description: "Keeps the connection open.", members: {} },
+const EVENTS: EventTable = {
+  message_start: [
+    "The message, with empty content.",
+    { message: { type: "object", required: ["id", "role", "content"] } },
+  ],
+  content_block_start: ["A content block begins.", { index, content_block: typed }],
+  content_block_delta: ["More of a content block.", { index, delta: typed }],
+  content_block_stop: ["A content block is whole.", { index }],
+  message_delta: [
+    "Why the message ended, and its usage.",
+    { delta: complete({ stop_reason: NULLABLE_TEXT }) },
+  ],
+  message_stop: ["The answer is whole.", {}],
+  ping: ["Keeps the connection open.", {}],
 };
 
 const BY_TYPE: Readonly<Record<string, JsonObject>> = {
-  ...Object.fromEntries(
-    Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)]),
-  ),
+  ...eventSchemas(EVENTS),
   error: ANTHROPIC_ERROR,
 };
 

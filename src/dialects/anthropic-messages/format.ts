@@ -20,7 +20,7 @@ import { BUDGET_ABOVE_LIMIT, EFFORTS, LEAST_BUDGET, redactedData } from "./reaso
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { parseExactJsonText } from "../json.ts";
+import { ownValue, parseExactJsonText } from "../json.ts";
 import { budgetOfEffort, continuesUnthought } from "../reasoning-effort.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
@@ -99,7 +99,7 @@ function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Dra
     dropped.add("cache_hint_dropped");
   const { serviceTier } = hints;
   if (serviceTier === null || purpose === "count") return;
-  const tier = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
+  const tier = ownValue(TIERS, serviceTier);
   if (tier !== undefined) body["service_tier"] = tier;
   if (tier !== serviceTier) dropped.add("service_tier_changed");
 }
@@ -210,9 +210,9 @@ function formatTools(
 function formatTool({ name, description, parameters, strict, cache }: Tool): JsonObject {
   return {
     name,
-    ...(description === null ? {} : { description }),
+    description: description ?? undefined,
     input_schema: parameters ?? NO_PARAMETERS,
-    ...(strict === null ? {} : { strict }),
+    strict: strict ?? undefined,
     ...formatMark(cache),
   };
 }
@@ -349,8 +349,8 @@ class MessageList {
     return {
       type: "tool_result",
       tool_use_id: callId,
-      ...(blocks.length === 0 ? {} : { content: plain ? only["text"] : blocks }),
-      ...(isError === null ? {} : { is_error: isError }),
+      content: blocks.length === 0 ? undefined : plain ? only["text"] : blocks,
+      is_error: isError ?? undefined,
       ...formatMark(cache),
     };
   }
@@ -438,7 +438,7 @@ function formatImage({ source, detail, cache }: ImagePart, { dropped }: Draft): 
 }
 
 function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | Refused {
-  const more = { ...(name === null ? {} : { title: name }), ...formatMark(cache) };
+  const more = { title: name ?? undefined, ...formatMark(cache) };
   if (source.kind === "url")
     return [{ type: "document", source: { type: "url", url: source.url }, ...more }];
   const [essence = ""] = source.mediaType.toLowerCase().split(";", 1);
@@ -461,6 +461,6 @@ function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | 
 function formatMark(cache: CacheMark | null): JsonObject {
   if (cache === null) return {};
   return {
-    cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) },
+    cache_control: { type: "ephemeral", ttl: cache.ttl ?? undefined },
   };
 }

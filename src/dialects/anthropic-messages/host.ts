@@ -11,7 +11,7 @@ import { FrameReader, type Frame } from "../bedrock-converse/event-stream-frames
 import { readConverseError, readException } from "../bedrock-converse/read-error.ts";
 import type { AnswerStream, Ending, HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
 import { readGeminiError } from "../gemini/read-error.ts";
-import { parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
+import { memberIn, parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
 /**
@@ -90,7 +90,7 @@ const encoder = new TextEncoder();
  */
 function plainCount(bytes: Uint8Array): Uint8Array {
   const answer = parseAnswerBytes(bytes);
-  const count = isJsonObject(answer) ? answer["inputTokens"] : undefined;
+  const count = memberIn(answer, "inputTokens");
   return typeof count === "number"
     ? encoder.encode(JSON.stringify({ input_tokens: count }))
     : bytes;
@@ -134,13 +134,13 @@ function readVertexError(status: number, bytes: Uint8Array): UpstreamFailure {
 }
 
 /** Hints that only the protocol's own provider takes; clouds refuse requests that have them. */
-const DIRECT_HINTS: ReadonlySet<string> = new Set(["service_tier", "speed", "diagnostics"]);
+const DIRECT_HINTS = ["service_tier", "speed", "diagnostics"];
 
 /**
  * Members that are the router's to set. A route that forwards unknown members would else let
  * callers turn on beta features that the provider's row does not list.
  */
-const OURS: ReadonlySet<string> = new Set(["anthropic_version", "anthropic_beta"]);
+const OURS = ["anthropic_version", "anthropic_beta"];
 
 /** A body for a cloud, and the registered names of what was taken out of it. */
 interface HostedBody {
@@ -159,8 +159,8 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
   const kept: Record<string, JsonValue | undefined> = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {
-    if (DIRECT_HINTS.has(name)) stripped.push(name);
-    else if (OURS.has(name)) stripped.push("unknown_field");
+    if (DIRECT_HINTS.includes(name)) stripped.push(name);
+    else if (OURS.includes(name)) stripped.push("unknown_field");
     else if (!elsewhere.includes(name)) kept[name] = body[name];
   }
   kept["anthropic_version"] = version;
@@ -310,7 +310,7 @@ class InvokeStream implements AnswerStream {
     if (kind !== "event") return this.#fail(answerFailure("malformed"), events);
     // Events of other names say nothing of the answer.
     if (headers.get(":event-type") !== "chunk") return;
-    const bytes = isJsonObject(body) ? body["bytes"] : undefined;
+    const bytes = memberIn(body, "bytes");
     const text = typeof bytes === "string" ? base64ToText(bytes) : null;
     if (text === null) return this.#fail(answerFailure("malformed"), events);
     this.#pass(text, events);

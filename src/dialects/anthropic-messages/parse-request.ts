@@ -16,16 +16,14 @@ import { cacheMark, isPlainMark, readConversation } from "./read-messages.ts";
 import { budgetUnder, readReasoning } from "./reasoning.ts";
 import {
   MESSAGES_KINDS,
-  VERSIONS,
   fieldsOf,
   readVersion,
   refusedMember,
   removedMember,
-  type Version,
 } from "./request-facts.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { Translation } from "../dialect.ts";
-import { flagOrNull, numberOrNull, textOf, textOrNull } from "../json.ts";
+import { flagOrNull, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { RequestReading, inferenceRequest, saysNothing, shownName } from "../request-reading.ts";
 import {
@@ -52,10 +50,11 @@ export function parseMessagesRequest(
 ): InferenceRequest | ServiceError {
   const version = readVersion(headers);
   if (typeof version !== "string") return version;
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_messages");
+  reading.version = version;
   const refused = refusedMember(body) ?? removedMember(body, version);
   if (refused !== null) return refused;
-  const { read, effort } = readMessagesBody(operation, body, reading, version);
+  const { read, effort } = readMessagesBody(operation, body, reading);
   readKinds(body, fieldsOf(operation), MESSAGES_KINDS, reading);
   const { stream } = read;
   const limit = body["max_tokens"];
@@ -97,14 +96,13 @@ function readMessagesBody(
   operation: MessagesOperation,
   body: JsonObject,
   reading: RequestReading,
-  version: Version,
 ): MessagesBody {
   const counts = operation === "messages.count_tokens";
   if (counts) reading.use("count_tokens", "messages");
   reading.noteFields(body, fieldsOf(operation));
   noteValues(body, reading);
   const format = readFormat(body, reading);
-  const turns = readConversation(body, reading, version);
+  const turns = readConversation(body, reading);
   const { tools: all, max_tokens: limit, stream, tool_choice: choice } = body;
   const tools = readTools(all, reading);
   const { effort, reasoning } = readReasoning(body, reading);
@@ -136,14 +134,13 @@ function readMessagesBody(
 
 function noteValues(body: JsonObject, reading: RequestReading): void {
   // Reads the prompt into the provider's cache and answers nothing: no other protocol has that.
-  if (body["max_tokens"] === 0) reading.use("native_messages", "max_tokens");
-  if (!isPlainMark(body["cache_control"])) reading.use("native_messages", "cache_control");
+  if (body["max_tokens"] === 0) reading.useNative("max_tokens");
+  if (!isPlainMark(body["cache_control"])) reading.useNative("cache_control");
   const tier = body["service_tier"];
   if (typeof tier === "string" && tier !== "auto" && tier !== "standard_only") {
-    reading.use("native_messages", "service_tier");
+    reading.useNative("service_tier");
   }
-  if (!editsNothing(body["context_management"]))
-    reading.use("native_messages", "context_management");
+  if (!editsNothing(body["context_management"])) reading.useNative("context_management");
 }
 
 /** Agents always send an edit that keeps all thinking; it takes nothing out of any conversation. */
@@ -171,16 +168,16 @@ function readStop(stops: JsonValue | undefined, reading: RequestReading): readon
   return stops.filter((text) => typeof text === "string");
 }
 
-const CONFIG_MEMBERS: ReadonlySet<string> = new Set(["effort", "format"]);
+const CONFIG_MEMBERS = ["effort", "format"];
 
 /** `output_config` but for the effort, and the older `output_format`. */
 function readFormat(
   { output_config, output_format }: JsonObject,
   reading: RequestReading,
 ): OutputFormat | null {
-  const format = isJsonObject(output_config) ? output_config["format"] : undefined;
+  const format = memberIn(output_config, "format");
   if (isJsonObject(output_config)) {
-    reading.useUnknown(output_config, CONFIG_MEMBERS, "output_config", "native_messages");
+    reading.useUnknown(output_config, CONFIG_MEMBERS, "output_config");
   }
   if (
     isJsonObject(format) &&
@@ -206,7 +203,7 @@ function readSchema(
   const isPlain =
     type === "json_schema" &&
     Object.keys(format).every((name) => name === "type" || name === "schema");
-  if (!isPlain) reading.use("native_messages", path);
+  if (!isPlain) reading.useNative(path);
   return isJsonObject(schema)
     ? { kind: "json_schema", name: null, description: null, schema, strict: null }
     : null;
@@ -234,21 +231,10 @@ function noteCombinations(
 export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const counts = request.shape.operation === "messages.count_tokens";
   const operation = counts ? "messages.count_tokens" : "messages";
-  const version = readVersion(request.headers);
-  let requested: number | null = null;
   const reader: CanonReader = {
     native: "native_messages",
     registry: fieldsOf(operation),
-    read: (body, reading) => {
-      const made = readMessagesBody(
-        operation,
-        body,
-        reading,
-        typeof version === "string" ? version : VERSIONS[0],
-      );
-      requested = made.read.maxOutputTokens;
-      return made.read;
-    },
+    read: (body, reading) => readMessagesBody(operation, body, reading).read,
     hints: (body, reading) => {
       noteHints(body, reading);
       const serviceTier = readServiceTier(counts, body, reading);
@@ -261,17 +247,15 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
   if (made.request.turns.every(({ role }) => role === "system")) {
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
-  return {
-    ...made,
-    request: { ...made.request, reasoning: fittingReasoning(made.request, requested) },
-  };
+  const reasoning = fittingReasoning(made.request, numberOrNull(request.body["max_tokens"]));
+  return { ...made, request: { ...made.request, reasoning } };
 };
 
 /** Members that may help, and that no other protocol has. */
 function noteHints(body: JsonObject, reading: RequestReading): void {
-  if ((body["cache_control"] ?? null) !== null) reading.dropped.add("cache_mark_dropped");
+  if (body["cache_control"] != null) reading.dropped.add("cache_mark_dropped");
   for (const name of ["diagnostics", "context_management"]) {
-    if ((body[name] ?? null) !== null) reading.dropped.add("hint_dropped");
+    if (body[name] != null) reading.dropped.add("hint_dropped");
   }
   if ((body["speed"] ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
 }
@@ -298,24 +282,13 @@ function readServiceTier(
 }
 
 /** Members of a client's own tool that canon can take in, or may leave out. */
-const TOOL_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "input_schema",
-  "strict",
-  "cache_control",
-]);
+const TOOL_MEMBERS = ["type", "name", "description", "input_schema", "strict", "cache_control"];
 
 /**
  * Members that help the model or the transport: how arguments are cut into pieces, when a tool is
  * loaded, examples.
  */
-const HINTS: ReadonlySet<string> = new Set([
-  "eager_input_streaming",
-  "defer_loading",
-  "input_examples",
-]);
+const HINTS = ["eager_input_streaming", "defer_loading", "input_examples"];
 
 /** The tools that the caller runs. */
 function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
@@ -333,21 +306,21 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
   const type = textOf(tool["type"]) || "custom";
   if (type !== "custom") {
     // Which capability it needs is read by kind (`request-facts.ts`).
-    reading.use("native_messages", `${path}.type`);
+    reading.useNative(`${path}.type`);
     return null;
   }
   reading.need("tools", path);
   for (const name in tool) {
     const value = tool[name];
-    if (TOOL_MEMBERS.has(name) || value === null || value === undefined) continue;
-    if (HINTS.has(name)) {
+    if (TOOL_MEMBERS.includes(name) || value == null) continue;
+    if (HINTS.includes(name)) {
       if (!isDefault(value)) reading.dropped.add("hint_dropped");
     } else if (name === "allowed_callers" && isDirect(value)) continue;
     else if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
-    else reading.use("native_messages", `${path}.${shownName(name)}`);
+    else reading.useNative(`${path}.${shownName(name)}`);
   }
   const { cache_control: mark, strict, name, description, input_schema: parameters } = tool;
-  if (!isPlainMark(mark)) reading.use("native_messages", `${path}.cache_control`);
+  if (!isPlainMark(mark)) reading.useNative(`${path}.cache_control`);
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
   return {
     name: textOf(name),
@@ -368,7 +341,7 @@ function isDirect(value: JsonValue): boolean {
   return Array.isArray(value) && value.every((caller: JsonValue) => caller === "direct");
 }
 
-const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "disable_parallel_tool_use"]);
+const CHOICE_MEMBERS = ["type", "name", "disable_parallel_tool_use"];
 
 /**
  * `tool_choice`, and whether several calls may be made at once.
@@ -384,15 +357,14 @@ function readToolChoice(
 ): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {
   if (!isJsonObject(choice)) return { toolChoice: null, parallelToolCalls: null };
   const type = textOf(choice["type"]);
-  reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice", "native_messages");
+  reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice");
   const { name, disable_parallel_tool_use: single } = choice;
   if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");
   const isKnown = type === "any" ? tools.length > 0 : tools.some((tool) => tool.name === name);
-  if (type === "any")
-    reading.use(isKnown ? "tool_choice_required" : "native_messages", "tool_choice");
+  if (type === "any") reading.use(isKnown ? "tool_choice_required" : reading.native, "tool_choice");
   else if (type === "tool")
-    reading.use(isKnown ? namedToolFeature(all) : "native_messages", "tool_choice");
-  else if (type !== "auto" && type !== "none") reading.use("native_messages", "tool_choice.type");
+    reading.use(isKnown ? namedToolFeature(all) : reading.native, "tool_choice");
+  else if (type !== "auto" && type !== "none") reading.useNative("tool_choice.type");
   const toolChoice = toolChoiceOf(type, textOf(name));
   return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };
 }

@@ -8,11 +8,19 @@ import type {
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import { answerFailure, finishReason } from "../answer-ends.ts";
+import { finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import { isUnsigned, redactedSignature } from "./reasoning.ts";
 import type { EventParser, Target } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonText, readCount, textOf, textOrNull } from "../json.ts";
+import {
+  listOf,
+  memberIn,
+  parseAnswerBytes,
+  parseJsonText,
+  readCount,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
@@ -58,7 +66,7 @@ class MessageReader extends AnswerEvents {
   start(message: JsonObject, begins: boolean): void {
     const { model, content } = message;
     this.emit({ type: "start", model: textOrNull(model) });
-    for (const block of Array.isArray(content) ? content : []) {
+    for (const block of listOf(content)) {
       if (this.over) break;
       this.openBlock(block);
       this.closeBlock();
@@ -73,7 +81,7 @@ class MessageReader extends AnswerEvents {
     this.closeBlock();
     const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
     if (!isJsonObject(block) || kind === undefined)
-      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return this.fail("malformed", "unexpected_output_item");
     const { input } = block;
     const key = String(this.#count);
     this.#count += 1;
@@ -108,28 +116,28 @@ class MessageReader extends AnswerEvents {
    * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
    */
   addDelta(delta: JsonValue | undefined): void {
-    if (!isJsonObject(delta)) return this.fail(answerFailure("malformed"));
+    if (!isJsonObject(delta)) return this.fail("malformed");
     const type = textOf(delta["type"]);
     // Some speakers of the protocol begin no block before its first piece.
     if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
       this.openBlock({ type: type.slice(0, -"_delta".length) });
     const block = this.#open;
-    if (block === null) return this.fail(answerFailure("malformed"));
+    if (block === null) return this.fail("malformed");
     switch (type) {
       case "text_delta":
-        if (block.kind !== "text") return this.fail(answerFailure("malformed"));
+        if (block.kind !== "text") return this.fail("malformed");
         this.blocks.text(textOf(delta["text"]), [], block.key);
         break;
       case "thinking_delta":
-        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        if (block.kind !== "thinking") return this.fail("malformed");
         this.blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
         break;
       case "signature_delta":
-        if (block.kind !== "thinking") return this.fail(answerFailure("malformed"));
+        if (block.kind !== "thinking") return this.fail("malformed");
         block.signature += textOf(delta["signature"]);
         break;
       case "input_json_delta":
-        if (block.kind !== "tool_use") return this.fail(answerFailure("malformed"));
+        if (block.kind !== "tool_use") return this.fail("malformed");
         block.pieces ||= textOf(delta["partial_json"]) !== "";
         this.blocks.arguments(block.key, textOf(delta["partial_json"]));
         break;
@@ -175,8 +183,7 @@ class MessageReader extends AnswerEvents {
   stop(): void {
     if (this.over) return;
     this.closeBlock();
-    if (this.#finish === null)
-      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (this.#finish === null) return this.fail("malformed", "unknown_finish_reason");
     this.finish(this.#finish, this.#stopSequence);
   }
 
@@ -211,7 +218,7 @@ class MessagesParser extends SseEventParser<MessageReader> {
 
   protected override take(data: string, name: string | null): void {
     const event = parseJsonText(data);
-    if (!isJsonObject(event)) return this.reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(event)) return this.reader.fail("malformed");
     const type = event["type"] ?? name;
     if (type === "error" || name === "error")
       return this.reader.fail(readErrorFrame(event["error"]));
@@ -222,8 +229,7 @@ class MessagesParser extends SseEventParser<MessageReader> {
   }
 
   #begin({ message }: JsonObject): void {
-    if (this.#continued || !isJsonObject(message))
-      return this.reader.fail(answerFailure("malformed"));
+    if (this.#continued || !isJsonObject(message)) return this.reader.fail("malformed");
     // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
     // another answer.
     if (this.#begun) return;
@@ -253,7 +259,7 @@ class MessagesParser extends SseEventParser<MessageReader> {
   }
 
   #isPlaced(): boolean {
-    if (!this.#begun) this.reader.fail(answerFailure("malformed"));
+    if (!this.#begun) this.reader.fail("malformed");
     this.#continued = true;
     return this.#begun;
   }
@@ -270,11 +276,11 @@ export function parseMessagesAnswer(
   target: Target,
 ): readonly InferenceEvent[] {
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (!isJsonObject(answer)) return failedAnswer("malformed");
   const broken = messageFailure(answer);
   if (broken !== null) return failedAnswer(broken);
   if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
-  if (!Array.isArray(answer["content"])) return failedAnswer(answerFailure("malformed"));
+  if (!Array.isArray(answer["content"])) return failedAnswer("malformed");
   const reader = new MessageReader(request, target);
   reader.start(answer, false);
   reader.stop();
@@ -395,7 +401,7 @@ function uncountedRounds(
 /**
  * Machine codes that say something to a caller and nothing of its content. All others are dropped.
  */
-const SAFE_CODES: ReadonlySet<string> = new Set([
+const SAFE_CODES = [
   "request_too_large",
   "rate_limit_error",
   "overloaded_error",
@@ -413,12 +419,12 @@ const SAFE_CODES: ReadonlySet<string> = new Set([
   "compaction_incomplete_turn",
   "compaction_nothing_to_summarize",
   "compaction_signature_invalid",
-]);
+];
 
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
 export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
-  const error = isJsonObject(body) ? body["error"] : undefined;
+  const error = memberIn(body, "error");
   return refusedAnswer(status, error, safeCode(error));
 }
 
@@ -435,7 +441,7 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
 function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
   if (!isJsonObject(part)) return null;
   const { type, error } = part;
-  return type === "error" || (error !== undefined && error !== null) ? readErrorFrame(error) : null;
+  return type === "error" || error != null ? readErrorFrame(error) : null;
 }
 
 /**
@@ -461,8 +467,8 @@ export function eventFailure({
 function safeCode(error: JsonValue | undefined): string | null {
   if (!isJsonObject(error)) return null;
   const { details, type } = error;
-  for (const code of [isJsonObject(details) ? details["error_code"] : undefined, type]) {
-    if (typeof code === "string" && SAFE_CODES.has(code)) return code;
+  for (const code of [memberIn(details, "error_code"), type]) {
+    if (typeof code === "string" && SAFE_CODES.includes(code)) return code;
   }
   return null;
 }

@@ -21,22 +21,18 @@ import {
   serverToolNeeds,
   storedFile,
   type BlockContext,
-  type Version,
+  VERSIONS,
 } from "./request-facts.ts";
 import { flagOrNull, textOf, textOrNull } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 
-const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(["role", "content"]);
+const MESSAGE_MEMBERS = ["role", "content"];
 
 /** The system text and the messages, in their order. Tool results become turns of their own. */
-export function readConversation(
-  body: JsonObject,
-  reading: RequestReading,
-  version: Version,
-): readonly Turn[] {
+export function readConversation(body: JsonObject, reading: RequestReading): readonly Turn[] {
   const { system, messages } = body;
   const turns: Turn[] = [];
-  const instructions = readTexts(system, "system", reading, version);
+  const instructions = readTexts(system, "system", reading);
   if (instructions.length > 0)
     turns.push({ role: "system", authority: "system", content: instructions });
   if (!Array.isArray(messages)) return turns;
@@ -46,7 +42,7 @@ export function readConversation(
     const message = messages[index];
     if (!isJsonObject(message)) continue;
     const path = `messages[${index}]`;
-    readMessage(message, path, turns, reading, version);
+    readMessage(message, path, turns, reading);
     if (message["role"] !== "system") begun = true;
     else if (begun) reading.use("mid_conversation_system", path);
   }
@@ -61,24 +57,23 @@ function readMessage(
   path: string,
   turns: Turn[],
   reading: RequestReading,
-  version: Version,
 ): void {
   const { role, content } = message;
-  reading.useUnknown(message, MESSAGE_MEMBERS, path, "native_messages", role ?? null);
+  reading.useUnknown(message, MESSAGE_MEMBERS, path, role ?? null);
   if (role === "user" && typeof content === "string") {
     turns.push({ role, name: null, content: [plainText(content)] });
   } else if (role === "user") {
-    readUser(content, `${path}.content`, turns, reading, version);
+    readUser(content, `${path}.content`, turns, reading);
   } else if (role === "assistant") {
-    turns.push({ role, name: null, content: readSaid(content, path, reading, version) });
+    turns.push({ role, name: null, content: readSaid(content, path, reading) });
   } else if (role === "system") {
     turns.push({
       role,
       authority: role,
-      content: readTexts(content, `${path}.content`, reading, version),
+      content: readTexts(content, `${path}.content`, reading),
     });
   } else {
-    reading.use("native_messages", `${path}.role`);
+    reading.useNative(`${path}.role`);
   }
 }
 
@@ -86,10 +81,9 @@ function readSaid(
   content: JsonValue | undefined,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): readonly AssistantPart[] {
   if (typeof content === "string") return [plainText(content)];
-  return readBlocks(content, "assistant", `${path}.content`, reading, version).filter(isSaid);
+  return readBlocks(content, "assistant", `${path}.content`, reading).filter(isSaid);
 }
 
 /** A text or a list of text blocks; none where it is empty. */
@@ -97,10 +91,9 @@ function readTexts(
   value: JsonValue | undefined,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): readonly TextPart[] {
   if (typeof value === "string") return value === "" ? [] : [plainText(value)];
-  return readBlocks(value, "system", path, reading, version).filter(isText);
+  return readBlocks(value, "system", path, reading).filter(isText);
 }
 
 function readUser(
@@ -108,9 +101,8 @@ function readUser(
   path: string,
   turns: Turn[],
   reading: RequestReading,
-  version: Version,
 ): void {
-  const blocks = readBlocks(content, "user", path, reading, version);
+  const blocks = readBlocks(content, "user", path, reading);
   if (blocks.length === 0) reading.dropped.add("empty_text_dropped");
   let parts: InputPart[] = [];
   let results: ToolResult[] = [];
@@ -189,14 +181,13 @@ function readBlocks(
   context: BlockContext,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): readonly Block[] {
   const read: Block[] = [];
   if (!Array.isArray(blocks)) return read;
   for (let index = 0; index < blocks.length; index += 1) {
     const value = blocks[index];
     const block = isJsonObject(value)
-      ? readBlock(value, context, `${path}[${index}]`, reading, version)
+      ? readBlock(value, context, `${path}[${index}]`, reading)
       : null;
     if (block !== null) read.push(block);
   }
@@ -212,7 +203,6 @@ function readBlock(
   context: BlockContext,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): Block | null {
   const type = textOf(block["type"]);
   if (type === "container_upload") {
@@ -230,20 +220,20 @@ function readBlock(
     // own.
     const needs = serverToolNeeds(block["name"]);
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
-    reading.use("native_messages", path);
-    if (type === "document" && context === "assistant" && version !== "2023-06-01") {
-      reading.refuse(goneUnder(version, path, "must not be a document in an assistant message"));
+    reading.useNative(path);
+    if (type === "document" && context === "assistant" && reading.version === VERSIONS[1]) {
+      reading.refuse(goneUnder(path, "must not be a document in an assistant message"));
     }
     return null;
   }
-  reading.useUnknown(block, facts.members, path, "native_messages", context);
-  if (!isPlainMark(block["cache_control"])) reading.use("native_messages", `${path}.cache_control`);
-  return readKind(type, block, context, path, reading, version);
+  reading.useUnknown(block, facts.members, path, context);
+  if (!isPlainMark(block["cache_control"])) reading.useNative(`${path}.cache_control`);
+  return readKind(type, block, context, path, reading);
 }
 
 /** It cannot be approved: only a route that forwards what is unknown takes it. */
 function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
-  reading.use("native_messages", path);
+  reading.useNative(path);
   const sentence = `${path}.type must be one of ${blocksOf(context)}`;
   reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
 }
@@ -254,13 +244,12 @@ function readKind(
   context: BlockContext,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): Block {
   switch (type) {
     case "image":
     case "document":
       if (context === "tool_result") reading.use("tool_result_files", path);
-      if (isOn(block["citations"])) reading.use("native_messages", `${path}.citations`);
+      if (isOn(block["citations"])) reading.useNative(`${path}.citations`);
       return type === "image"
         ? readImage(block, path, reading)
         : readDocument(block, path, reading);
@@ -271,7 +260,7 @@ function readKind(
       const { caller, id, name, input } = block;
       const direct =
         !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
-      if (!direct) reading.use("native_messages", `${path}.caller`);
+      if (!direct) reading.useNative(`${path}.caller`);
       reading.called(textOf(id));
       // Printed only for an endpoint that wants it as text.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
@@ -284,9 +273,9 @@ function readKind(
       };
     }
     case "tool_result":
-      return { kind: "tool_result", result: readResult(block, path, reading, version) };
+      return { kind: "tool_result", result: readResult(block, path, reading) };
     default:
-      return readText(block, context, path, reading, version);
+      return readText(block, context, path, reading);
   }
 }
 
@@ -295,13 +284,12 @@ function readText(
   context: BlockContext,
   path: string,
   reading: RequestReading,
-  version: Version,
 ): TextPart {
   const { citations, text } = block;
   if (Array.isArray(citations) && citations.length > 0) {
     reading.dropped.add("citations_dropped");
-    if (context === "user" && version !== "2023-06-01") {
-      reading.refuse(goneUnder(version, `${path}.citations`, "must be empty on a user's text"));
+    if (context === "user" && reading.version === VERSIONS[1]) {
+      reading.refuse(goneUnder(`${path}.citations`, "must be empty on a user's text"));
     }
   }
   return { kind: "text", text: textOf(text), cache: cacheMark(block) };
@@ -327,12 +315,7 @@ function readThinking(
   };
 }
 
-function readResult(
-  block: JsonObject,
-  path: string,
-  reading: RequestReading,
-  version: Version,
-): ToolResult {
+function readResult(block: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { content, tool_use_id: callId, is_error: isError } = block;
   reading.answered(textOf(callId), `${path}.tool_use_id`);
   return {
@@ -340,7 +323,7 @@ function readResult(
     content:
       typeof content === "string"
         ? [plainText(content)]
-        : readBlocks(content, "tool_result", `${path}.content`, reading, version).filter(isInput),
+        : readBlocks(content, "tool_result", `${path}.content`, reading).filter(isInput),
     isError: flagOrNull(isError),
     cache: cacheMark(block),
   };
@@ -398,7 +381,7 @@ function readSource(
   if (isFile(source)) reading.refuse(storedFile(`${path}.file_id`));
   const { type, url, media_type: mediaType, data } = source;
   if (type === "url") reading.use(URL_FEATURES[kind], path);
-  if (!isPlainSource(source, kind)) reading.use("native_messages", path);
+  if (!isPlainSource(source, kind)) reading.useNative(path);
   return {
     type,
     url: textOrNull(url),
@@ -411,7 +394,7 @@ function readSource(
 function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean {
   const { type } = source;
   const members = type === "url" ? URL_MEMBERS : VALUE_MEMBERS;
-  for (const name in source) if (!members.has(name) && source[name] !== null) return false;
+  for (const name in source) if (!members.includes(name) && source[name] !== null) return false;
   if (type === "url") return true;
   if (kind === "image") return type === "base64";
   return type === "base64"
@@ -419,13 +402,11 @@ function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean 
     : type === "text" && (source["media_type"] ?? "text/plain") === "text/plain";
 }
 
-const URL_MEMBERS: ReadonlySet<string> = new Set(["type", "url"]);
-const VALUE_MEMBERS: ReadonlySet<string> = new Set(["type", "media_type", "data"]);
+const URL_MEMBERS = ["type", "url"];
+const VALUE_MEMBERS = ["type", "media_type", "data"];
 
 function isFile(source: JsonObject): boolean {
-  return (
-    source["type"] === "file" || (source["file_id"] !== undefined && source["file_id"] !== null)
-  );
+  return source["type"] === "file" || source["file_id"] != null;
 }
 
 function isOn(citations: JsonValue | undefined): boolean {
@@ -445,7 +426,7 @@ export function isPlainMark(mark: JsonValue | undefined): boolean {
   for (const name in mark) {
     const value = mark[name];
     if (name === "type" && value === "ephemeral") continue;
-    if (name === "ttl" && (value === null || value === "5m" || value === "1h")) continue;
+    if (name === "ttl" && (value == null || value === "5m" || value === "1h")) continue;
     return false;
   }
   return true;

@@ -1,9 +1,9 @@
-import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 import type { ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
+import { memberIn, numberOrNull, ownValue, textOf } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
-import { textOf, numberOrNull } from "../json.ts";
 
 /** Whose signatures travel without a tag: those of the protocol's own provider. */
 export const NATIVE_FAMILY = "anthropic";
@@ -131,12 +131,12 @@ export function readReasoning(
   { thinking, output_config }: JsonObject,
   reading: RequestReading,
 ): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
-  const requested = isJsonObject(output_config) ? output_config["effort"] : undefined;
+  const requested = memberIn(output_config, "effort");
   const effort = EFFORTS.find((known) => known === requested) ?? "unspecified";
-  if (requested !== undefined && requested !== null) {
+  if (requested != null) {
     reading.need("reasoning", "output_config.effort");
     reading.use(
-      effort === "unspecified" ? "native_messages" : `effort_${effort}`,
+      effort === "unspecified" ? reading.native : `effort_${effort}`,
       "output_config.effort",
     );
   }
@@ -148,16 +148,14 @@ export function readReasoning(
     };
   }
   const type = textOf(thinking["type"]);
-  const members =
-    (Object.hasOwn(THINKING_MEMBERS, type) ? THINKING_MEMBERS[type] : undefined) ?? [];
+  const members = ownValue(THINKING_MEMBERS, type) ?? [];
   for (const name in thinking) {
-    if (!members.includes(name) && thinking[name] !== null)
-      reading.use("native_messages", "thinking");
+    if (!members.includes(name) && thinking[name] !== null) reading.useNative("thinking");
   }
   const display = readDisplay(thinking["display"], reading);
   if (type === "disabled") {
     // How hard to try without thinking is a question that only this protocol has.
-    if (reading.has("reasoning")) reading.use("native_messages", "thinking");
+    if (reading.has("reasoning")) reading.useNative("thinking");
     else reading.use("effort_none", "thinking");
     const none = { effort: "none", budget: null, adaptive: false, display: null } as const;
     return { effort: effort === "unspecified" ? "none" : effort, reasoning: none };
@@ -174,6 +172,6 @@ function readDisplay(
   reading: RequestReading,
 ): "summarized" | "omitted" | null {
   if (display === "summarized" || display === "omitted") return display;
-  if (display !== undefined && display !== null) reading.use("native_messages", "thinking.display");
+  if (display != null) reading.useNative("thinking.display");
   return null;
 }

@@ -1,12 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
+import type { FailureKind } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
-import { answerFailure, finishReason } from "../answer-ends.ts";
+import { finishReason } from "../answer-ends.ts";
 import {
   UsageTally,
   asksNothing,
@@ -23,16 +23,20 @@ import {
 } from "./reasoning.ts";
 import { renderAnthropicError } from "./render.ts";
 import { VERSIONS, fieldsOf } from "./request-facts.ts";
-import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
+import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
 import {
+  mapObjects,
   numberOrNull,
+  ownValue,
   parseAnswerBytes,
   parseJsonBytes,
   parseJsonText,
   readCount,
   textOf,
+  withMember,
+  withObject,
 } from "../json.ts";
-import { RelayedStream, editedBody, outputCharacters } from "../relay.ts";
+import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
 
 type Body = Record<string, JsonValue | undefined>;
@@ -173,7 +177,7 @@ function bareContent(
 /** The block itself where it stays as it is; `null` where it is left out. */
 function bareBlock(block: JsonObject): JsonObject | null {
   const type = textOf(block["type"]);
-  const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
+  const member = ownValue(SIGNATURE_MEMBERS, type);
   if (member === undefined) return block;
   const written = block[member];
   if (isUnsigned(written)) return null;
@@ -358,32 +362,22 @@ export function observeMessagesStream(context: AnswerContext): AnswerStream {
   return new MessagesObserver(context);
 }
 
-/**
- * A whole message with its signatures tagged for the client; the message itself where nothing
- * changes.
- */
+/** A whole message with its signatures tagged for the client. */
 function tagMessage(message: JsonObject, family: string | null): JsonObject {
-  const { content } = message;
-  if (!Array.isArray(content)) return message;
-  const tagged = content.map((block: JsonValue) =>
-    isJsonObject(block) ? tagBlock(block, family) : block,
+  return withMember(message, "content", (content) =>
+    mapObjects(content, (block) => tagBlock(block, family)),
   );
-  return tagged.every((block, index) => block === content[index])
-    ? message
-    : { ...message, content: tagged };
 }
 
 function tagBlock(block: JsonObject, family: string | null): JsonObject {
-  const type = textOf(block["type"]);
-  const member = Object.hasOwn(SIGNATURE_MEMBERS, type) ? SIGNATURE_MEMBERS[type] : undefined;
+  const member = ownValue(SIGNATURE_MEMBERS, textOf(block["type"]));
   return member === undefined ? block : tagMember(block, member, family);
 }
 
 function tagMember(object: JsonObject, member: string, family: string | null): JsonObject {
-  const signature = object[member];
-  if (typeof signature !== "string") return object;
-  const tagged = relayedSignature(signature, family, NATIVE_FAMILY);
-  return tagged === signature ? object : { ...object, [member]: tagged };
+  return withMember(object, member, (signature) =>
+    typeof signature === "string" ? relayedSignature(signature, family, NATIVE_FAMILY) : signature,
+  );
 }
 
 /** Tags the signatures of a stream's events. */
@@ -405,14 +399,14 @@ class EventTagger {
    */
   tag(type: JsonValue | undefined, event: JsonObject): JsonObject {
     if (type === "message_start")
-      return withMember(event, "message", (message) => tagMessage(message, this.#family));
+      return withObject(event, "message", (message) => tagMessage(message, this.#family));
     let tagged = event;
     if (type === "content_block_start") {
-      tagged = withMember(event, "content_block", (block) => tagBlock(block, this.#family));
+      tagged = withObject(event, "content_block", (block) => tagBlock(block, this.#family));
     } else if (type !== "content_block_delta" || this.#isTagged) {
       return event;
     } else {
-      tagged = withMember(event, "delta", (delta) => this.#tagDelta(delta));
+      tagged = withObject(event, "delta", (delta) => this.#tagDelta(delta));
     }
     this.#isTagged = tagged !== event;
     return tagged;
@@ -425,17 +419,6 @@ class EventTagger {
   }
 }
 
-function withMember(
-  event: JsonObject,
-  name: string,
-  change: (value: JsonObject) => JsonObject,
-): JsonObject {
-  const value = event[name];
-  if (!isJsonObject(value)) return event;
-  const changed = change(value);
-  return changed === value ? event : { ...event, [name]: changed };
-}
-
 /**
  * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the
  * caller's to read.
@@ -445,16 +428,15 @@ export function readMessagesAnswer(
   { request, signatureFamily }: AnswerContext,
 ): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
+  if (!isJsonObject(answer)) return failedWhole("malformed");
   const broken = messageFailure(answer);
-  if (broken !== null) return failed(broken);
+  if (broken !== null) return failedWhole(broken);
   const finish = finishReason(answer["stop_reason"]);
   const tally = new UsageTally();
   tally.add(answer["usage"]);
   const { usage } = tally;
   const isEnded = finish !== null || asksNothing(request);
-  if (!isEnded || !Array.isArray(answer["content"]))
-    return failed(answerFailure("malformed"), usage);
+  if (!isEnded || !Array.isArray(answer["content"])) return failedWhole("malformed", usage);
   const tagged = withTags(bytes, answer, signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
   return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
@@ -475,16 +457,10 @@ function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null):
 /** Judges the answer to a count: it is one only with a count. */
 export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"));
-  if (answer["type"] === "error") return failed(readErrorFrame(answer["error"]));
+  if (!isJsonObject(answer)) return failedWhole("malformed");
+  if (answer["type"] === "error") return failedWhole(readErrorFrame(answer["error"]));
   const input = readCount(answer["input_tokens"]);
-  if (input === null) return failed(answerFailure("malformed"));
+  if (input === null) return failedWhole("malformed");
   const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
   return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };
-}
-
-const NOTHING = new Uint8Array(0);
-
-function failed(failure: UpstreamFailure, usage: Ending["usage"] = null): WholeAnswer {
-  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: NOTHING };
 }

@@ -447,7 +447,7 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
 export function renderAnthropicError(error: ServiceError, requestId: string): string {
   const details = {
     error_code: error.code,
-    ...(error.param === null ? {} : { param: error.param }),
+    param: error.param ?? undefined,
     ...denialMembers(error, requestId),
   };
   return JSON.stringify({

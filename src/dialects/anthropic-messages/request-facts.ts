@@ -1,8 +1,9 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
+import { ownValue } from "../json.ts";
 import { otherModel, storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
 import { saysNothing, type FieldRegistry } from "../request-reading.ts";
 
@@ -69,10 +70,9 @@ export function fieldsOf(operation: Operation): FieldRegistry {
  * Versions of the protocol that we speak, the older one first. A caller that names none speaks it.
  */
 export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
-export type Version = (typeof VERSIONS)[number];
 
 /** The version that a caller speaks, or the 400 for one that we do not. */
-export function readVersion({ version }: ProtocolHeaders): Version | ServiceError {
+export function readVersion({ version }: ProtocolHeaders): string | ServiceError {
   const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
   if (known !== undefined) return known;
   return invalidRequest(
@@ -88,23 +88,19 @@ const REMOVED = ["temperature", "top_p", "top_k"] as const;
  * The 400 for a member that the version does not have, default values included
  * (docs/protocols.md#versions-of-messages).
  */
-export function removedMember(body: JsonObject, version: Version): ServiceError | null {
-  if (version === "2023-06-01") return null;
-  const name = REMOVED.find((member) => isGiven(body[member]));
-  return name === undefined ? null : goneUnder(version, name, "does not exist");
+export function removedMember(body: JsonObject, version: string): ServiceError | null {
+  if (version === VERSIONS[0]) return null;
+  const name = REMOVED.find((member) => body[member] != null);
+  return name === undefined ? null : goneUnder(name, "does not exist");
 }
 
 /** The 400 for what the newer version no longer takes. */
-export function goneUnder(version: Version, path: string, why: string): ServiceError {
+export function goneUnder(path: string, why: string): ServiceError {
   return invalidRequest(
     "removed_in_version",
-    `${path} ${why} under anthropic-version ${version}`,
+    `${path} ${why} under anthropic-version ${VERSIONS[1]}`,
     path,
   );
-}
-
-function isGiven(value: JsonValue | undefined): boolean {
-  return value !== undefined && value !== null;
 }
 
 /** Where a block stands. */
@@ -114,12 +110,11 @@ interface BlockFacts {
   /** Positions where canon can take the block in; elsewhere only the protocol itself has it. */
   readonly contexts: readonly BlockContext[];
   /** Members that canon can take in, or may leave out. */
-  readonly members: ReadonlySet<string>;
+  readonly members: readonly string[];
   readonly needs: Capability | null;
 }
 
 const NOWHERE: readonly BlockContext[] = [];
-const NOTHING: ReadonlySet<string> = new Set();
 
 /**
  * A block that only the protocol itself has: what it lets the model do, or `null` where it only
@@ -127,7 +122,7 @@ const NOTHING: ReadonlySet<string> = new Set();
  */
 const native = (needs: Capability | null): BlockFacts => ({
   contexts: NOWHERE,
-  members: NOTHING,
+  members: [],
   needs,
 });
 
@@ -135,33 +130,33 @@ const native = (needs: Capability | null): BlockFacts => ({
 const BLOCKS: Readonly<Record<string, BlockFacts>> = {
   text: {
     contexts: ["user", "assistant", "system", "tool_result"],
-    members: new Set(["type", "text", "cache_control", "citations"]),
+    members: ["type", "text", "cache_control", "citations"],
     needs: null,
   },
   image: {
     contexts: ["user", "tool_result"],
-    members: new Set(["type", "source", "cache_control"]),
+    members: ["type", "source", "cache_control"],
     needs: "image_input",
   },
   document: {
     contexts: ["user", "tool_result"],
-    members: new Set(["type", "source", "cache_control", "title", "citations"]),
+    members: ["type", "source", "cache_control", "title", "citations"],
     needs: "file_input",
   },
   thinking: {
     contexts: ["assistant"],
-    members: new Set(["type", "thinking", "signature"]),
+    members: ["type", "thinking", "signature"],
     needs: null,
   },
-  redacted_thinking: { contexts: ["assistant"], members: new Set(["type", "data"]), needs: null },
+  redacted_thinking: { contexts: ["assistant"], members: ["type", "data"], needs: null },
   tool_use: {
     contexts: ["assistant"],
-    members: new Set(["type", "id", "name", "input", "cache_control", "caller"]),
+    members: ["type", "id", "name", "input", "cache_control", "caller"],
     needs: "tools",
   },
   tool_result: {
     contexts: ["user"],
-    members: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
+    members: ["type", "tool_use_id", "content", "is_error", "cache_control"],
     needs: "tools",
   },
   search_result: native(null),
@@ -186,7 +181,7 @@ const BLOCKS: Readonly<Record<string, BlockFacts>> = {
 
 /** `null` for an unknown kind. */
 export function blockFacts(type: string): BlockFacts | null {
-  return (Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined) ?? null;
+  return ownValue(BLOCKS, type) ?? null;
 }
 
 /** What a call of a server's own tool was, by the tool's name. */
@@ -255,7 +250,6 @@ const TYPES: TypeNeeds = {
 };
 
 export const MESSAGES_KINDS: Kinds = {
-  native: "native_messages",
   toolNeeds,
   types: TYPES,
   unknownTool: (type, path) =>
@@ -315,8 +309,7 @@ export function refusedMember(body: JsonObject): ServiceError | null {
     if (!saysNothing(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
   const { diagnostics } = body;
-  if (!isJsonObject(diagnostics) || (diagnostics["previous_message_id"] ?? null) === null)
-    return null;
+  if (!isJsonObject(diagnostics) || diagnostics["previous_message_id"] == null) return null;
   const sentence = "names an answer that the provider has kept something of; leave it out";
   return storedState("diagnostics.previous_message_id", sentence);
 }

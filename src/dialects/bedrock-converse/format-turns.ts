@@ -108,7 +108,7 @@ class MessageList {
     const toolResult = {
       toolUseId: callId,
       content: this.#parts.result(content),
-      ...(isError === null ? {} : { status: isError ? "error" : "success" }),
+      status: isError === null ? undefined : isError ? "error" : "success",
     };
     return [{ toolResult }, ...cachePoint(cache)];
   }
@@ -271,7 +271,7 @@ function markOf(part: InputPart): CacheMark | null {
 /** The block that marks the end of what a provider may keep. */
 export function cachePoint(cache: CacheMark | null): readonly JsonObject[] {
   if (cache === null) return [];
-  return [{ cachePoint: { type: "default", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } }];
+  return [{ cachePoint: { type: "default", ttl: cache.ttl ?? undefined } }];
 }
 
 /** A media type without its parameters. */

@@ -87,8 +87,8 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): vo
   const jsonSchema = {
     // A text by the protocol, so that it need not be able to say every number.
     schema: JSON.stringify(schema),
-    ...(name === null ? {} : { name }),
-    ...(description === null ? {} : { description }),
+    name: name ?? undefined,
+    description: description ?? undefined,
   };
   const effort = body["outputConfig"];
   body["outputConfig"] = {
@@ -140,7 +140,7 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
   const choice = formatChoice(toolChoice);
   draft.body["toolConfig"] = {
     tools: offered.flatMap((tool) => [formatTool(tool), ...cachePoint(tool.cache)]),
-    ...(choice === null ? {} : { toolChoice: choice }),
+    toolChoice: choice ?? undefined,
   };
   if (parallelToolCalls === false)
     draft.additional["tool_choice"] = {

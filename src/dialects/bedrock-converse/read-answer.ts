@@ -14,7 +14,15 @@ import { FrameReader, type Frame } from "./event-stream-frames.ts";
 import { offeredTools } from "./format-turns.ts";
 import { readException } from "./read-error.ts";
 import type { EventParser, Target } from "../dialect.ts";
-import { parseAnswerBytes, parseJsonBytes, readCount, textOf, textOrNull } from "../json.ts";
+import {
+  listOf,
+  memberIn,
+  parseAnswerBytes,
+  parseJsonBytes,
+  readCount,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
@@ -25,12 +33,12 @@ export function parseConverseAnswer(
 ): readonly InferenceEvent[] {
   // Arguments of tools go on to the caller, with the numbers that they came with.
   const answer = parseJsonBytes(bytes);
-  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (!isJsonObject(answer)) return failedAnswer("malformed");
   if (request.purpose === "count") return countedTokens(readCount(answer["inputTokens"]));
   const { output, usage, stopReason } = answer;
-  const message = isJsonObject(output) ? output["message"] : undefined;
-  const content = isJsonObject(message) ? message["content"] : undefined;
-  if (!Array.isArray(content)) return failedAnswer(answerFailure("malformed"));
+  const message = memberIn(output, "message");
+  const content = memberIn(message, "content");
+  if (!Array.isArray(content)) return failedAnswer("malformed");
   const reader = new MessageReader(request, target);
   reader.start();
   for (const [index, block] of content.entries()) {
@@ -46,7 +54,7 @@ export function parseConverseAnswer(
 
 /** Emits the events of a whole block, as a stream would. */
 function readBlock(index: number, block: JsonValue, reader: MessageReader): void {
-  if (!isJsonObject(block)) return reader.fail(answerFailure("malformed"));
+  if (!isJsonObject(block)) return reader.fail("malformed");
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === "string") {
     reader.addDelta(index, { text });
@@ -61,16 +69,15 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
   } else if (isJsonObject(citationsContent)) {
     readCited(index, citationsContent, reader);
   } else {
-    return reader.fail(answerFailure("malformed", "unexpected_output_item"));
+    return reader.fail("malformed", "unexpected_output_item");
   }
   reader.closeBlock();
 }
 
 function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader): void {
-  for (const piece of Array.isArray(content) ? content : [])
+  for (const piece of listOf(content))
     if (isJsonObject(piece)) reader.addDelta(index, { text: piece["text"] });
-  for (const citation of Array.isArray(citations) ? citations : [])
-    reader.addDelta(index, { citation });
+  for (const citation of listOf(citations)) reader.addDelta(index, { citation });
 }
 
 /**
@@ -91,7 +98,7 @@ class ConverseParser implements EventParser {
     const reader = this.#reader;
     if (reader.over) return [];
     for (const frame of this.#frames.push(chunk)) if (!reader.over) this.#take(frame);
-    if (this.#frames.fault !== null) reader.fail(answerFailure(this.#frames.fault));
+    if (this.#frames.fault !== null) reader.fail(this.#frames.fault);
     return reader.drain();
   }
 
@@ -110,7 +117,7 @@ class ConverseParser implements EventParser {
     if (kind === "error") return this.#reader.fail(readException(headers.get(":error-code"), body));
     const type = headers.get(":event-type");
     if (kind !== "event" || type === undefined || !isJsonObject(body))
-      return this.#reader.fail(answerFailure("malformed"));
+      return this.#reader.fail("malformed");
     this.#reader.start();
     this.#read(type, body);
   }
@@ -125,10 +132,10 @@ class ConverseParser implements EventParser {
       case "contentBlockStart":
       case "contentBlockDelta":
         // Events after the end belong to another answer.
-        if (reader.stopped) return reader.fail(answerFailure("malformed"));
+        if (reader.stopped) return reader.fail("malformed");
         return this.#readBlock(type, event);
       case "messageStop":
-        if (reader.stopped) return reader.fail(answerFailure("malformed"));
+        if (reader.stopped) return reader.fail("malformed");
         reader.stop(event["stopReason"]);
         break;
       case "metadata":
@@ -142,7 +149,7 @@ class ConverseParser implements EventParser {
 
   #readBlock(type: string, event: JsonObject): void {
     const { contentBlockIndex: index, start, delta } = event;
-    if (typeof index !== "number") return this.#reader.fail(answerFailure("malformed"));
+    if (typeof index !== "number") return this.#reader.fail("malformed");
     if (type === "contentBlockStop") return this.#reader.closeBlock();
     if (type === "contentBlockStart") {
       // Only calls need a beginning; models may say that a text begins.
@@ -150,7 +157,7 @@ class ConverseParser implements EventParser {
         this.#reader.openBlock(index, start);
       return;
     }
-    if (!isJsonObject(delta)) return this.#reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(delta)) return this.#reader.fail("malformed");
     this.#reader.addDelta(index, delta);
   }
 }
@@ -236,8 +243,7 @@ class MessageReader extends AnswerEvents {
       this.blocks.text(text, [], block.key);
     } else if (isJsonObject(toolUse)) {
       const block = this.#open;
-      if (block?.index !== index || block.kind !== "tool")
-        return this.fail(answerFailure("malformed"));
+      if (block?.index !== index || block.kind !== "tool") return this.fail("malformed");
       this.blocks.arguments(block.key, textOf(toolUse["input"]));
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
@@ -286,13 +292,13 @@ class MessageReader extends AnswerEvents {
   conclude(): void {
     if (this.over) return;
     const ending = this.#ending;
-    if (ending === null) return this.fail(answerFailure("truncated"));
+    if (ending === null) return this.fail("truncated");
     if (typeof ending === "object") return this.fail(ending);
     this.finish(ending, this.#stopSequence);
   }
 
   #failUnexpected(): void {
-    this.fail(answerFailure("malformed", "unexpected_output_item"));
+    this.fail("malformed", "unexpected_output_item");
   }
 
   #begin(index: number, kind: Kind): Block {
@@ -318,7 +324,7 @@ class MessageReader extends AnswerEvents {
 
   #sign({ key, signature, redacted }: Block): void {
     const data = joinBase64(redacted);
-    if (data === null) return this.fail(answerFailure("malformed"));
+    if (data === null) return this.fail("malformed");
     const signed = data === "" ? signature : redactedSignature(data);
     if (signed === "") return;
     if (this.#family === null) this.drop("signature_dropped");
@@ -331,8 +337,8 @@ class MessageReader extends AnswerEvents {
  * documents. Its positions are those of the source.
  */
 function readCitation({ title, location }: JsonObject): Citation | null {
-  const web = isJsonObject(location) ? location["web"] : undefined;
-  const url = isJsonObject(web) ? web["url"] : undefined;
+  const web = memberIn(location, "web");
+  const url = memberIn(web, "url");
   return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
 }
 

@@ -1,8 +1,8 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { isJsonObject, type JsonValue, type JsonObject } from "../../canon/json.ts";
-import { parseAnswerBytes, memberIn } from "../json.ts";
-import { refusedAnswer, refusedFrame } from "../refusals.ts";
+import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import type { Target } from "../dialect.ts";
+import { memberIn, parseAnswerBytes } from "../json.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
 /**
  * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a
@@ -29,7 +29,7 @@ const MODEL_ERROR = 424;
 /** Makes a failure of an answer with an error status. */
 export function readConverseError(status: number, bytes: Uint8Array): UpstreamFailure {
   const body = parseAnswerBytes(bytes);
-  const type = isJsonObject(body) ? body["__type"] : undefined;
+  const type = memberIn(body, "__type");
   const refused = refusedAnswer(status, body, codeOf(type));
   return status === MODEL_ERROR ? { ...refused, kind: "server_error" } : refused;
 }

@@ -37,7 +37,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const { purpose, dimensions, mayTruncate } = request;
   const singleEmbeddingParams = {
     embeddingPurpose: PURPOSES[purpose ?? "document"],
-    ...(dimensions === null ? {} : { embeddingDimension: dimensions }),
+    embeddingDimension: dimensions ?? undefined,
     text: { value: text, truncationMode: mayTruncate === true ? "END" : "NONE" },
   };
   return {

@@ -60,6 +60,6 @@ function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   const error = results === undefined ? bedrockErrorIn(answer) : null;
   if (error !== null) return error;
   // There is a next page, and better results may stand on it.
-  if (nextToken !== undefined && nextToken !== null) return faultyAnswer("result_count");
+  if (nextToken != null) return faultyAnswer("result_count");
   return { results, inputTokens: null, searchUnits: null, model: null };
 }

@@ -34,6 +34,6 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const { purpose, dimensions } = request;
   const inputType = purpose === null ? null : formatPurpose(purpose, {});
   if (inputType !== null && typeof inputType !== "string") return inputType;
-  const body = { inputText: text, ...(dimensions === null ? {} : { dimensions }) };
+  const body = { inputText: text, dimensions: dimensions ?? undefined };
   return { path: invokePath(target), body, headers: [], dropped: droppedTruncation(request) };
 }

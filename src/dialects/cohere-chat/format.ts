@@ -230,7 +230,7 @@ function formatTool({ name, description, parameters }: Tool): JsonObject {
     type: "function",
     function: {
       name,
-      ...(description === null ? {} : { description }),
+      description: description ?? undefined,
       parameters: parameters ?? NO_PARAMETERS,
     },
   };
@@ -328,7 +328,7 @@ class TurnFormatter {
   #image({ source, detail, cache }: ImagePart): JsonObject {
     this.#dropMark(cache);
     const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-    return { type: "image_url", image_url: { url, ...(detail === null ? {} : { detail }) } };
+    return { type: "image_url", image_url: { url, detail: detail ?? undefined } };
   }
 
   /**
@@ -350,7 +350,7 @@ class TurnFormatter {
     this.messages.push({
       role: "assistant",
       ...spoken(said, calls.length > 0),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      tool_calls: calls.length === 0 ? undefined : calls,
     });
   }
 
@@ -421,7 +421,7 @@ function spoken(said: readonly JsonObject[], called: boolean): JsonObject {
   const plan = called && last?.["type"] === "text" ? last["text"] : undefined;
   const content = plan === undefined ? said : said.slice(0, -1);
   return {
-    ...(content.length === 0 ? {} : { content: plain(content) }),
+    content: content.length === 0 ? undefined : plain(content),
     ...(plan === undefined ? {} : { tool_plan: plan }),
   };
 }

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
-import { countIn, parseAnswerBytes, parseJsonText } from "../json.ts";
+import { countIn, listOf, parseAnswerBytes, parseJsonText } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
@@ -21,9 +21,9 @@ import { SseEventParser } from "../sse.ts";
 class CohereParser extends SseEventParser<MessageReader> {
   protected override take(data: string, event: string | null): void {
     // The end of a stream whose answer never ended.
-    if (data === "[DONE]") return this.reader.fail(answerFailure("truncated"));
+    if (data === "[DONE]") return this.reader.fail("truncated");
     const object = parseJsonText(data);
-    if (!isJsonObject(object)) return this.reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(object)) return this.reader.fail("malformed");
     const { type } = object;
     // An error has a message and no type.
     if (event === "error" || typeof type !== "string") return this.reader.fail(failureOf(object));
@@ -77,7 +77,7 @@ export function parseCohereAnswer(
   const reader = new MessageReader(request);
   const answer = parseAnswerBytes(bytes);
   const message = isJsonObject(answer) ? answer["message"] : null;
-  if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
+  if (!isJsonObject(answer)) reader.fail("malformed");
   else if (!isJsonObject(message)) reader.fail(failureOf(answer));
   else {
     reader.start();
@@ -129,8 +129,8 @@ class MessageReader extends AnswerEvents {
   /** A whole message. */
   takeMessage(message: JsonObject, logprobs: JsonValue | undefined): void {
     const { content, tool_calls: calls, citations } = message;
-    const parts: readonly JsonValue[] = Array.isArray(content) ? content : [];
-    const cited: readonly JsonValue[] = Array.isArray(citations) ? citations : [];
+    const parts: readonly JsonValue[] = listOf(content);
+    const cited: readonly JsonValue[] = listOf(citations);
     const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING;
     const first = parts.findIndex((part) => isJsonObject(part) && part["type"] === "text");
     for (const [index, part] of parts.entries()) {
@@ -140,7 +140,7 @@ class MessageReader extends AnswerEvents {
     }
     if (first === -1 && cited.length > 0) this.drop("citations_dropped");
     this.addPlan(message["tool_plan"]);
-    for (const [index, call] of (Array.isArray(calls) ? calls : []).entries()) {
+    for (const [index, call] of listOf(calls).entries()) {
       this.openCall(index, call);
       this.closeCall(index);
     }
@@ -169,7 +169,7 @@ class MessageReader extends AnswerEvents {
 
   addArguments(index: number, json: JsonValue | undefined): void {
     if (typeof json !== "string" || !this.#goesOn()) return;
-    if (!this.#calls.add(index, json)) this.fail(answerFailure("malformed"));
+    if (!this.#calls.add(index, json)) this.fail("malformed");
   }
 
   closeCall(index: number): void {
@@ -195,7 +195,7 @@ class MessageReader extends AnswerEvents {
     const usage = readUsage(counts);
     if (usage !== null) this.emit({ type: "usage", usage });
     if (failure !== null) return this.fail({ ...failure, code: errorCode(type) ?? failure.code });
-    if (reason === null) return this.fail(answerFailure("truncated"));
+    if (reason === null) return this.fail("truncated");
     this.finish(reason);
   }
 
@@ -207,7 +207,7 @@ class MessageReader extends AnswerEvents {
   #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
     const { type, text } = part;
     if (type !== "text" && type !== "thinking") {
-      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return this.fail("malformed", "unexpected_output_item");
     }
     this.#addContent(
       index,
@@ -404,7 +404,7 @@ function readCitation(value: JsonValue | undefined): ReadCitation {
   const cited = isJsonObject(value) ? value : {};
   const { start, end, sources, type, content_index: content } = cited;
   const isText = type === undefined || type === "TEXT_CONTENT";
-  const listed: readonly JsonValue[] = isText && Array.isArray(sources) ? sources : [];
+  const listed: readonly JsonValue[] = isText ? listOf(sources) : [];
   const addressed = listed.flatMap((source) => addressOf(source) ?? []);
   return {
     content: positionOf(content),

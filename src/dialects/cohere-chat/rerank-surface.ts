@@ -2,12 +2,20 @@ import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { COUNT, TEXT } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { BodyReader, InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
-import { MODEL, NO_UNKNOWN, ONLY_NULL, PREFERENCES, nullableInteger } from "../contract-schemas.ts";
+import {
+  MODEL,
+  NO_UNKNOWN,
+  NULLABLE_FLAG,
+  NULLABLE_OBJECT,
+  ONLY_NULL,
+  PREFERENCES,
+  nullableInteger,
+} from "../contract-schemas.ts";
 import type { AnswerContext, RequestReader } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { memberIn } from "../json.ts";
@@ -73,7 +81,7 @@ export const RERANK_SCHEMA = {
     top_n: { ...limit, description: "Maximum number of results; all by default." },
     top_k: { ...limit, description: "The same, as Voyage's clients write it." },
     return_documents: {
-      type: ["boolean", "null"],
+      ...NULLABLE_FLAG,
       description:
         "Whether results include the caller's documents; `false` by default. They never come from a provider.",
     },
@@ -82,7 +90,7 @@ export const RERANK_SCHEMA = {
       description: "Longer documents are cut to this; refused where a protocol does not have it.",
     },
     truncation: {
-      type: ["boolean", "null"],
+      ...NULLABLE_FLAG,
       description:
         "Whether a query or documents that are too long for the model may be cut; `false` by default. Few protocols support it; where one does not, the evidence records it.",
     },
@@ -97,7 +105,7 @@ export const RERANK_SCHEMA = {
       description: "Refused: send `max_tokens_per_doc` instead.",
     },
     relevant_spans: {
-      type: ["object", "null"],
+      ...NULLABLE_OBJECT,
       parserRules: { required: ["mode"], properties: { mode: { const: "disabled" } } },
       description:
         "Refused unless its `mode` is `disabled`: only one protocol returns the passages that counted.",
@@ -107,7 +115,7 @@ export const RERANK_SCHEMA = {
       description:
         "How early a provider handles the request; left out where a protocol does not have it.",
     },
-    user: { type: ["string", "null"] },
+    user: NULLABLE_TEXT,
     provider: PREFERENCES,
   },
 } as const;
@@ -156,7 +164,7 @@ const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripField
 const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const read = readRerankRequest(body, "strip", NO_EDITS);
   if ("code" in read) return read;
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_chat");
   if (read.request.maxTokensPerDocument !== null)
     reading.use("document_limit", "max_tokens_per_doc");
   readKinds(body, RERANK_FIELDS, CHAT_KINDS, reading);
@@ -278,7 +286,7 @@ function refuseSpans(members: Members): void {
  */
 const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 
-const SENT: ReadonlySet<string> = new Set(["text"]);
+const SENT = ["text"];
 
 /**
  * The text of each document, in their order. A document without one is refused with its position: a
@@ -429,10 +437,10 @@ function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerCon
   const totalTokens = isVoyage ? (inputTokens ?? 0) : inputTokens;
   const body: JsonObject = {
     id: `rerank_${context.answerId}`,
-    ...(mayBeVoyage ? { object: "list" } : {}),
+    object: mayBeVoyage ? "list" : undefined,
     model: result.model ?? context.model,
     results: results.map((ranked) => entryOf(ranked, documents, asObject)),
-    ...(mayBeVoyage ? { data: results.map((ranked) => entryOf(ranked, documents, asText)) } : {}),
+    data: mayBeVoyage ? results.map((ranked) => entryOf(ranked, documents, asText)) : undefined,
     meta: {
       api_version: { version: API_VERSION },
       ...(searchUnits === null ? {} : { billed_units: { search_units: searchUnits } }),

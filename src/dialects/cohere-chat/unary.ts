@@ -51,7 +51,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     embedding_types: ["float"],
     // Cohere itself cuts what is too long unless the request says not to.
     truncate: mayTruncate === true ? "END" : "NONE",
-    ...(dimensions === null ? {} : { output_dimension: dimensions }),
+    output_dimension: dimensions ?? undefined,
   };
   return {
     path: isInvoked ? invokePath(target) : EMBED_PATH,
@@ -98,9 +98,9 @@ function formatOwn(request: RerankRequest, { endpoint }: Target): FormattedReque
     model: endpoint.upstreamModel,
     query,
     documents,
-    ...(topN === null ? {} : { top_n: wantedResults(request) }),
-    ...(maxTokensPerDocument === null ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
-    ...(priority === null ? {} : { priority }),
+    top_n: topN === null ? undefined : wantedResults(request),
+    max_tokens_per_doc: maxTokensPerDocument ?? undefined,
+    priority: priority ?? undefined,
   };
   return { path: RERANK_PATH, body, headers: [], dropped: droppedTruncation(request) };
 }
@@ -113,7 +113,7 @@ function formatInvoke(request: RerankRequest, target: Target): FormattedRequest 
     ...extras,
     query,
     documents,
-    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    top_n: topN === null ? undefined : wantedResults(request),
     api_version: INVOKE_VERSION,
   };
   const dropped = [...droppedPriority(request), ...droppedTruncation(request)];

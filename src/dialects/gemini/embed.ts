@@ -68,8 +68,8 @@ function batchBody(
     requests: texts.map((text) => ({
       model,
       content: { parts: [{ text }] },
-      ...(taskType === null ? {} : { taskType }),
-      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+      taskType: taskType ?? undefined,
+      outputDimensionality: dimensions ?? undefined,
     })),
   };
 }
@@ -81,11 +81,11 @@ function predictBody(
   { dimensions, mayTruncate }: EmbedRequest,
 ): JsonObject {
   return {
-    instances: texts.map((content) => ({ content, ...(task === null ? {} : { task_type: task }) })),
+    instances: texts.map((content) => ({ content, task_type: task ?? undefined })),
     parameters: {
       // The provider cuts what is too long unless the request says not to.
       autoTruncate: mayTruncate ?? false,
-      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+      outputDimensionality: dimensions ?? undefined,
     },
   };
 }
@@ -101,8 +101,8 @@ function contentBody(
     content: { parts: texts.map((text) => ({ text })) },
     embedContentConfig: {
       autoTruncate: mayTruncate ?? false,
-      ...(taskType === null ? {} : { taskType }),
-      ...(dimensions === null ? {} : { outputDimensionality: dimensions }),
+      taskType: taskType ?? undefined,
+      outputDimensionality: dimensions ?? undefined,
     },
   };
 }

@@ -189,7 +189,7 @@ class SaidParts {
       this.#parts.push({
         text,
         thought: true,
-        ...(isOnThought ? { thoughtSignature: placed.signature } : {}),
+        thoughtSignature: isOnThought ? placed.signature : undefined,
       });
     }
     if (placed === null || isOnThought) return;
@@ -204,18 +204,18 @@ class SaidParts {
     const args = parseExactJsonText(text);
     if (!isJsonObject(args))
       throw new Error("SaidParts: arguments that no parser at the door let in");
-    const functionCall = { ...(this.#style.withIds ? { id } : {}), name, args };
+    const functionCall = { id: this.#style.withIds ? id : undefined, name, args };
     const signature = this.#take(this.#forCalls) ?? this.#placeholder();
     this.#hasCall = true;
     this.#parts.push({
       functionCall,
-      ...(signature === null ? {} : { thoughtSignature: signature }),
+      thoughtSignature: signature ?? undefined,
     });
   }
 
   #addText(part: JsonObject): void {
     const signature = this.#take(this.#forTexts);
-    this.#parts.push({ ...part, ...(signature === null ? {} : { thoughtSignature: signature }) });
+    this.#parts.push({ ...part, thoughtSignature: signature ?? undefined });
   }
 
   #take(waiting: string[]): string | null {
@@ -333,7 +333,7 @@ function formatResults(
     }
     parts.push({
       functionResponse: {
-        ...(withIds ? { id: result.callId } : {}),
+        id: withIds ? result.callId : undefined,
         name,
         ...formatResult(result, draft),
       },
@@ -360,7 +360,7 @@ function formatResult({ content, isError, cache }: ToolResult, draft: Draft): Js
   const member = isError === true ? "error" : "output";
   return {
     response: texts.length === 0 && isError !== true ? {} : { [member]: said },
-    ...(files.length === 0 ? {} : { parts: files }),
+    parts: files.length === 0 ? undefined : files,
   };
 }
 

@@ -12,6 +12,7 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { dropMark, formatTurns, type Draft } from "./format-turns.ts";
 import { methodPath, resourceName } from "./read-error.ts";
+import { ownValue } from "../json.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(
@@ -93,7 +94,7 @@ function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Dra
   const { serviceTier } = hints;
   // `auto` means the provider's default, as does an absent member.
   if (serviceTier === null || serviceTier === "auto" || purpose === "count") return;
-  const tier = Object.hasOwn(TIERS, serviceTier) ? TIERS[serviceTier] : undefined;
+  const tier = ownValue(TIERS, serviceTier);
   if (tier !== undefined) body["serviceTier"] = tier;
   if (tier !== serviceTier) dropped.add("service_tier_changed");
 }
@@ -205,8 +206,8 @@ function formatTool({ name, description, parameters, cache }: Tool, draft: Draft
   dropMark(cache, draft);
   return {
     name,
-    ...(description === null ? {} : { description }),
-    ...(parameters === null ? {} : { parametersJsonSchema: parameters }),
+    description: description ?? undefined,
+    parametersJsonSchema: parameters ?? undefined,
   };
 }
 

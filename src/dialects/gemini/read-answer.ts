@@ -8,12 +8,19 @@ import type {
 } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { answerFailure, finishFailure, finishReason as readFinish } from "../answer-ends.ts";
+import { finishFailure, finishReason as readFinish } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import { markSignature, type SignedPart } from "./format-turns.ts";
 import { errorOf, readErrorFrame } from "./read-error.ts";
-import { parseExactJsonText, parseJsonBytes, readCount, textOf, textOrNull } from "../json.ts";
+import {
+  memberIn,
+  parseExactJsonText,
+  parseJsonBytes,
+  readCount,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { SseEventParser } from "../sse.ts";
 
 /** A whole answer, or the answer to a count, as the events of a stream of it. */
@@ -26,7 +33,7 @@ export function parseGeminiAnswer(
   const answer = parseJsonBytes(bytes);
   const error = errorOf(answer);
   if (error !== null) return failedAnswer(readErrorFrame(error));
-  if (!isJsonObject(answer)) return failedAnswer(answerFailure("malformed"));
+  if (!isJsonObject(answer)) return failedAnswer("malformed");
   if (request.purpose === "count") {
     return countedTokens(
       readCount(answer["totalTokens"]),
@@ -36,8 +43,7 @@ export function parseGeminiAnswer(
   const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
   const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
-  if (!reader.conclude())
-    reader.fail(answerFailure("malformed", hasCandidates ? "unknown_finish_reason" : null));
+  if (!reader.conclude()) reader.fail("malformed", hasCandidates ? "unknown_finish_reason" : null);
   return reader.drain();
 }
 
@@ -53,7 +59,7 @@ class GeminiParser extends SseEventParser<AnswerReader> {
     if (error !== null) this.reader.fail(readErrorFrame(error));
     else if (isJsonObject(piece)) this.reader.take(piece);
     // What follows a proper end and is no piece of an answer does not undo it.
-    else if (!this.reader.conclude()) this.reader.fail(answerFailure("malformed"));
+    else if (!this.reader.conclude()) this.reader.fail("malformed");
   }
 
   protected override close(): void {
@@ -114,7 +120,7 @@ class AnswerReader extends AnswerEvents {
     // Several answers are never requested; which of them would be the caller's?
     const isOnly =
       candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
-    if (!isOnly) return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    if (!isOnly) return this.fail("malformed", "unexpected_output_item");
     this.#takeCandidate(candidate, piece["responseId"]);
   }
 
@@ -137,9 +143,9 @@ class AnswerReader extends AnswerEvents {
 
   #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
     const { content, finishReason } = candidate;
-    const parts = isJsonObject(content) ? content["parts"] : undefined;
+    const parts = memberIn(content, "parts");
     let logprobs = this.#wantsLogprobs ? readLogprobs(candidate["logprobsResult"]) : NO_LOGPROBS;
-    for (const part of Array.isArray(parts) ? parts : []) {
+    for (const part of listOf(parts)) {
       if (this.#takePart(part, answerId, logprobs)) logprobs = NO_LOGPROBS;
       if (this.over) return;
     }
@@ -147,13 +153,7 @@ class AnswerReader extends AnswerEvents {
     this.flush();
     // The reason is 0 or absent in pieces that others follow, and servers give one before the last
     // piece too.
-    if (
-      finishReason === undefined ||
-      finishReason === null ||
-      finishReason === "" ||
-      finishReason === 0
-    )
-      return;
+    if (finishReason == null || finishReason === "" || finishReason === 0) return;
     this.#ending = finishFailure(finishReason) ?? readFinish(finishReason) ?? "other";
   }
 
@@ -176,7 +176,7 @@ class AnswerReader extends AnswerEvents {
     logprobs: readonly TokenLogprob[],
   ): boolean {
     if (!isJsonObject(part)) {
-      this.fail(answerFailure("malformed"));
+      this.fail("malformed");
       return false;
     }
     const { text, functionCall, thoughtSignature } = part;
@@ -192,7 +192,7 @@ class AnswerReader extends AnswerEvents {
     } else {
       // Images, code and calls of the provider's own tools: no caller of another protocol can have
       // requested them.
-      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      this.fail("malformed", "unexpected_output_item");
     }
     return false;
   }
@@ -224,14 +224,10 @@ class AnswerReader extends AnswerEvents {
   ): void {
     // Calls in pieces come only to those who request them.
     if (partialArgs !== undefined || willContinue === true) {
-      return this.fail(answerFailure("malformed", "unexpected_output_item"));
+      return this.fail("malformed", "unexpected_output_item");
     }
-    if (
-      typeof name !== "string" ||
-      name === "" ||
-      (args !== undefined && args !== null && !isJsonObject(args))
-    ) {
-      return this.fail(answerFailure("malformed"));
+    if (typeof name !== "string" || name === "" || (args != null && !isJsonObject(args))) {
+      return this.fail("malformed");
     }
     const key = String(this.#calls);
     this.#calls += 1;

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { parseAnswerBytes } from "../json.ts";
 import { namedMember } from "../answer-ends.ts";
+import { listOf, memberIn, parseAnswerBytes } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 
 /** The protocol's error codes (google.rpc.Code), and our codes for them. */
@@ -25,11 +25,7 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /** Reasons of a 400 that is about the router's key and not about the request. */
-const KEY_REASONS: ReadonlySet<string> = new Set([
-  "API_KEY_INVALID",
-  "API_KEY_EXPIRED",
-  "API_KEY_SERVICE_BLOCKED",
-]);
+const KEY_REASONS = ["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"];
 
 /**
  * Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). The
@@ -40,7 +36,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
   const details = error === null ? [] : detailsOf(error);
   const isAboutKey =
     status === 400 &&
-    details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.has(reason));
+    details.some(({ reason }) => typeof reason === "string" && KEY_REASONS.includes(reason));
   const refused = refusedAnswer(status, error ?? undefined, safeCode(error));
   const retryAfter = retryDelay(details);
   if (isAboutKey) return { ...refused, retryAfter, kind: "auth", code: "api_key_invalid" };
@@ -58,7 +54,7 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
  */
 export function errorOf(body: JsonValue | undefined): JsonObject | null {
   const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
-  const error = isJsonObject(holder) ? holder["error"] : undefined;
+  const error = memberIn(holder, "error");
   return isJsonObject(error) ? error : null;
 }
 
@@ -73,7 +69,7 @@ function safeCode(error: JsonObject | null): string | null {
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */
 function violated(details: readonly JsonObject[]): { readonly param: string } | null {
   for (const { fieldViolations } of details) {
-    const [first] = Array.isArray(fieldViolations) ? fieldViolations : [];
+    const [first] = listOf(fieldViolations);
     if (isJsonObject(first)) return namedMember(first["field"]);
   }
   return null;

@@ -1,8 +1,8 @@
-import { textOf, numberOrNull, textOrNull, memberIn, textIn } from "../json.ts";
+import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
-import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
 import { markSignature, type SignedPart } from "../gemini/format-turns.ts";
+import { memberIn, numberOrNull, textIn, textOf, textOrNull } from "../json.ts";
 import { codePoints } from "./family.ts";
 import { THOUGHT_SIGNATURE } from "./reasoning.ts";
 
@@ -108,7 +108,7 @@ export class ToolFragments {
     // One number for all calls: another name and id begin another call.
     const isOther =
       index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
-    const call = known === undefined || known === null || isOther ? this.#begin(id) : known;
+    const call = known == null || isOther ? this.#begin(id) : known;
     if (call !== this.#last) this.settle();
     if (index !== null) this.#byIndex.set(index, call);
     if (call.id !== "") this.#byId.set(call.id, call);

@@ -11,6 +11,7 @@ import {
   STREAMING_RULES,
   nullable,
   nullableInteger,
+  nullableList,
   type EventStream,
 } from "../contract-schemas.ts";
 import { OPENAI_ERROR } from "./family.ts";
@@ -63,7 +64,7 @@ const message = {
     content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
     name: NULLABLE_TEXT,
     refusal: NULLABLE_TEXT,
-    tool_calls: { anyOf: [{ type: "null" }, { type: "array", items: toolCall }] },
+    tool_calls: nullableList(toolCall),
     tool_call_id: NULLABLE_TEXT,
   },
 } as const;
@@ -129,9 +130,9 @@ export const CHAT_COMPLETIONS_SCHEMA = {
     model: MODEL,
     messages: { type: "array", minItems: 1, items: message },
     ...COMPLETION_MEMBERS,
-    tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+    tools: nullableList(tool),
     tool_choice: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
-    functions: { anyOf: [{ type: "null" }, { type: "array", items: functionDefinition }] },
+    functions: nullableList(functionDefinition),
     function_call: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
     response_format: responseFormat,
     logprobs: NULLABLE_FLAG,
@@ -140,7 +141,7 @@ export const CHAT_COMPLETIONS_SCHEMA = {
       enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max", "default"],
     },
     verbosity: NULLABLE_TEXT,
-    modalities: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
+    modalities: nullableList(TEXT),
     audio: NULLABLE_OBJECT,
     prediction: NULLABLE_OBJECT,
     moderation: NULLABLE_OBJECT,

@@ -96,7 +96,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
     model: target.endpoint.upstreamModel,
     query,
     documents,
-    ...(topN === null ? {} : { top_n: wantedResults(request) }),
+    top_n: topN === null ? undefined : wantedResults(request),
     // Documents come back unless the request says otherwise.
     ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
   };

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { COUNT, TEXT } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import {
@@ -17,7 +17,7 @@ import {
 } from "../../canon/unary.ts";
 import { faultyAnswer } from "../answer-ends.ts";
 import { INPUT_BODY } from "../body-reader.ts";
-import { MODEL, NO_UNKNOWN, PREFERENCES, TOKEN } from "../contract-schemas.ts";
+import { MODEL, NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, TOKEN } from "../contract-schemas.ts";
 import type { AnswerContext, RequestReader, Target } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { numberOrNull } from "../json.ts";
@@ -67,7 +67,7 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
  * much.
  */
 const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_chat");
   const problem = emptyInput(body["input"]) ?? contradictedLength(body);
   if (problem !== null) return problem;
   const { input, dimensions, output_dimension: outputDimension } = body;
@@ -205,7 +205,7 @@ export const EMBEDDINGS_SCHEMA = {
       description: "Purpose of the vectors; refused where a model or its protocol has none.",
     },
     truncation: {
-      type: ["boolean", "null"],
+      ...NULLABLE_FLAG,
       description:
         "Whether inputs that are too long for the model may be cut; `false` by default. Where a protocol does not support it, the evidence records it.",
     },
@@ -218,7 +218,7 @@ export const EMBEDDINGS_SCHEMA = {
       description:
         "`fail`: all vectors or an error. `report`: those that there are, and the others listed in `errors`; every index is that of the request.",
     },
-    user: { type: ["string", "null"] },
+    user: NULLABLE_TEXT,
     provider: PREFERENCES,
   },
 } as const;
@@ -496,7 +496,7 @@ function renderEmbeddings(
   const tail = {
     model: known?.model ?? context.model,
     usage: { prompt_tokens: inputTokens ?? 0, total_tokens: inputTokens ?? 0 },
-    ...(takesGaps ? { errors } : {}),
+    errors: takesGaps ? errors : undefined,
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
   return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, gaps: errors.length };

@@ -51,7 +51,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     ...(dimensions === null
       ? {}
       : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
-    ...(encoding === null ? {} : { encoding_format: encoding }),
+    encoding_format: encoding ?? undefined,
     ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
   return {

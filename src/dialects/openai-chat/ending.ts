@@ -2,7 +2,7 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { answerFailure, finishFailure } from "../answer-ends.ts";
-import { countIn, memberIn, parseAnswerBytes, textOf, wholeOutput } from "../json.ts";
+import { countIn, listOf, memberIn, parseAnswerBytes, textOf, wholeOutput } from "../json.ts";
 import { REFUSAL_CODES, refusedAnswer, refusedFrame } from "../refusals.ts";
 import { outputCharacters } from "../relay.ts";
 
@@ -44,7 +44,7 @@ export function holdsAnswer(choice: JsonObject): boolean {
  * (https://platform.moonshot.ai/docs/api/chat).
  */
 function usageIn({ usage, x_groq: extension, choices }: JsonObject): JsonObject | null {
-  const [choice] = Array.isArray(choices) ? choices : [];
+  const [choice] = listOf(choices);
   return (
     [usage, memberIn(extension, "usage"), memberIn(choice, "usage")].find(isJsonObject) ?? null
   );
@@ -95,7 +95,7 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
  */
 export function failureIn(object: JsonObject, event: string | null = null): UpstreamFailure | null {
   const { error } = object;
-  if (error !== undefined && error !== null) return readErrorFrame(error);
+  if (error != null) return readErrorFrame(error);
   return event === "error" || object["object"] === "error" ? readErrorFrame(object) : null;
 }
 
@@ -106,9 +106,7 @@ export function failureIn(object: JsonObject, event: string | null = null): Upst
  */
 export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
   const { error, finish_reason: reason, native_finish_reason: native } = choice;
-  return error === undefined || error === null
-    ? (finishFailure(reason) ?? finishFailure(native))
-    : readErrorFrame(error);
+  return error == null ? (finishFailure(reason) ?? finishFailure(native)) : readErrorFrame(error);
 }
 
 /** The code or the type of an error, at the top of a body or below `error`. */

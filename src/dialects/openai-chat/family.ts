@@ -1,9 +1,9 @@
 import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
-import { numberOrNull, textOrNull } from "../json.ts";
+import { memberIn, numberOrNull, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
 import {
   DENIAL,
@@ -94,7 +94,7 @@ function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
           message: ERROR_MESSAGE,
           type: { ...TEXT, description: "The kind of error, as this protocol names it." },
           param: {
-            type: ["string", "null"],
+            ...NULLABLE_TEXT,
             description: "Path of the member, parameter or header concerned.",
           },
           code: { ...TEXT, description: "For programs; docs/api.md says what each means." },
@@ -178,7 +178,7 @@ export function readLogitBias(
  * ones, and not all protocols take blank ones.
  */
 export function readStop({ stop }: JsonObject, reading: RequestReading): readonly string[] {
-  if (stop === undefined || stop === null) return [];
+  if (stop == null) return [];
   const texts = (Array.isArray(stop) ? stop : [stop]).filter(
     (one: JsonValue) => typeof one === "string",
   );
@@ -189,7 +189,7 @@ export function readStop({ stop }: JsonObject, reading: RequestReading): readonl
 
 /** Members that may help, and that canon holds. */
 export function readHints(body: JsonObject, reading: RequestReading): Hints {
-  if ((body["prompt_cache_options"] ?? null) !== null) reading.dropped.add("cache_hint_dropped");
+  if (body["prompt_cache_options"] != null) reading.dropped.add("cache_hint_dropped");
   return {
     serviceTier: textOrNull(body["service_tier"]),
     promptCacheKey: textOrNull(body["prompt_cache_key"]),
@@ -216,7 +216,7 @@ export function partType<Known extends object>(
   path: string,
   reading: RequestReading,
 ): (keyof Known & string) | null {
-  const type = isJsonObject(part) ? part["type"] : undefined;
+  const type = memberIn(part, "type");
   if (typeof type === "string" && isKeyOf(known, type)) return type;
   const sentence = `${path}.type must be one of ${Object.keys(known).join(", ")}`;
   reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
@@ -241,12 +241,12 @@ export function statefulMember(
   for (const name in sentences) {
     if (!Object.hasOwn(body, name)) continue;
     const value = body[name];
-    if (value === undefined || value === null || value === false) continue;
+    if (value == null || value === false) continue;
     if (Array.isArray(value) && value.length === 0) continue;
     return storedState(name, sentences[name] ?? "");
   }
   const cache = body["prompt_cache_options"];
-  return isJsonObject(cache) && isNamed(cache, "comparison_response_id")
+  return isJsonObject(cache) && cache["comparison_response_id"] != null
     ? storedState(
         "prompt_cache_options.comparison_response_id",
         "names an answer kept at a provider; leave it out",
@@ -256,27 +256,15 @@ export function statefulMember(
 
 /** The 400 for a part, or a member of one, that names a file kept at a provider. */
 export function storedFile(part: JsonObject, path: string): ServiceError | null {
-  if (!isNamed(part, "file_id")) return null;
+  if (part["file_id"] == null) return null;
   return storedState(`${path}.file_id`, "names a file kept at a provider; send the file itself");
-}
-
-export function isNamed(object: JsonObject, name: string): boolean {
-  const value = object[name];
-  return value !== undefined && value !== null;
 }
 
 /**
  * Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same
  * values.
  */
-export const SERVICE_TIERS: ReadonlySet<string> = new Set([
-  "auto",
-  "default",
-  "flex",
-  "scale",
-  "priority",
-  "fast",
-]);
+export const SERVICE_TIERS = ["auto", "default", "flex", "scale", "priority", "fast"];
 
 /** Characters as protocols count them: a surrogate pair is one. */
 export function codePoints(text: string): number {

@@ -48,7 +48,7 @@ function withoutName(message: JsonObject, changes: Changes): JsonObject {
  */
 const BETWEEN_PARTS = "\n";
 
-const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text", "cache_control"]);
+const TEXT_MEMBERS = ["type", "text", "cache_control"];
 
 /**
  * A list of nothing but text as one text. A list with other parts stays, for the provider to judge.
@@ -61,7 +61,7 @@ function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
   for (const part of content) {
     if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
       return message;
-    if (!Object.keys(part).every((name) => TEXT_MEMBERS.has(name))) return message;
+    if (!Object.keys(part).every((name) => TEXT_MEMBERS.includes(name))) return message;
     texts.push(part["text"]);
     marked ||= isJsonObject(part["cache_control"]);
   }
@@ -260,7 +260,7 @@ function dropStrictness(body: EditableBody, changes: Changes): void {
 /** A choice among some of the tools, as a request that has no others. */
 function filterAllowed(body: EditableBody, changes: Changes): void {
   const { tools, tool_choice: choice } = body;
-  const allowed = choice === undefined || choice === null ? null : readToolChoice(choice);
+  const allowed = choice == null ? null : readToolChoice(choice);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
   const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
   // A choice of tools that are not there is for the provider to judge.

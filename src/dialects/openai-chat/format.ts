@@ -89,9 +89,9 @@ function writeTools(
 function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
   return {
     name,
-    ...(description === null ? {} : { description }),
-    ...(parameters === null ? {} : { parameters }),
-    ...(strict === null ? {} : { strict }),
+    description: description ?? undefined,
+    parameters: parameters ?? undefined,
+    strict: strict ?? undefined,
   };
 }
 
@@ -139,9 +139,9 @@ function formatSchema(format: OutputFormat, dropped: Set<DroppedField>): JsonObj
     type: "json_schema",
     json_schema: {
       name: name ?? SCHEMA_NAME,
-      ...(description === null ? {} : { description }),
+      description: description ?? undefined,
       schema,
-      ...(strict === null ? {} : { strict }),
+      strict: strict ?? undefined,
     },
   };
 }
@@ -191,7 +191,7 @@ function writeHints(
 ): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
   if (serviceTier !== null) {
-    const tier = SERVICE_TIERS.has(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
+    const tier = SERVICE_TIERS.includes(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
     if (tier !== serviceTier) dropped.add("service_tier_changed");
     if (tier !== undefined) body["service_tier"] = tier;
   }
@@ -267,7 +267,7 @@ class TurnFormatter {
   #image({ source, detail, cache }: ImagePart): JsonObject {
     this.#dropMark(cache);
     const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-    return { url, ...(detail === null ? {} : { detail }) };
+    return { url, detail: detail ?? undefined };
   }
 
   #file({ source, name, cache }: FilePart): JsonObject {
@@ -313,9 +313,9 @@ class TurnFormatter {
       role: "assistant",
       ...named(name),
       ...this.#said(said, calls.length > 0),
-      ...(unsigned === "" ? {} : { reasoning_content: unsigned }),
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      reasoning_content: unsigned === "" ? undefined : unsigned,
+      reasoning_details: details.length === 0 ? undefined : details,
+      tool_calls: calls.length === 0 ? undefined : calls,
       ...extra,
     };
   }

@@ -1,7 +1,7 @@
 import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { TEXT } from "../../canon/json/schema.ts";
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type {
@@ -13,11 +13,12 @@ import type {
   ModerationVerdict,
 } from "../../canon/unary.ts";
 import { INPUT_BODY } from "../body-reader.ts";
-import { NO_UNKNOWN, PREFERENCES } from "../contract-schemas.ts";
+import { NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES } from "../contract-schemas.ts";
 import { isWebUrl } from "../data-url.ts";
 import type { AnswerContext, RequestReader } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
-import { readKinds, type Kinds } from "../kinds.ts";
+import { listOf, memberIn } from "../json.ts";
+import { readKinds } from "../kinds.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
 import { CHAT_KINDS } from "./read-tools.ts";
@@ -48,14 +49,12 @@ const MODERATIONS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-const MODERATIONS_KINDS: Kinds = { ...CHAT_KINDS, native: null };
-
 /**
  * Reads a validated moderations body as far as the decision needs it. Without a model, the
  * workspace's default route is meant.
  */
 const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_chat");
   const problem = askImages(body["input"], reading);
   if (problem !== null) return problem;
   const parsed = {
@@ -66,7 +65,7 @@ const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) =
     headers,
     reader: INPUT_BODY,
   } as const;
-  readKinds(body, MODERATIONS_FIELDS, MODERATIONS_KINDS, reading);
+  readKinds(body, MODERATIONS_FIELDS, CHAT_KINDS, reading, true);
   return inferenceRequest(reading, parsed);
 };
 
@@ -124,7 +123,7 @@ function readModerationsRequest(
 function readInput(members: Members, forwards: boolean): ModerationInput {
   const input = members.take("input");
   if (typeof input === "string") return { kind: "text", text: input, isScalar: true };
-  const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
+  const items: readonly JsonValue[] = listOf(input);
   const texts = items.filter((item) => typeof item === "string");
   const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
   // The schema has seen to it that a list is of texts or of parts; one that is neither must not be
@@ -141,15 +140,15 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   const forwarded = forwards && strangeMemberOfPart(item, "") !== null ? item : null;
   const { type, text, image_url: image } = item;
   if (type === "text") return typeof text === "string" ? { type, text, forwarded } : null;
-  const url = type === "image_url" && isJsonObject(image) ? image["url"] : undefined;
+  const url = type === "image_url" ? memberIn(image, "url") : undefined;
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }
 
 /** Members that canon can hold, by the object that they are in. */
 const MEMBERS = {
-  text: new Set(["type", "text"]),
-  image_url: new Set(["type", "image_url"]),
-  image: new Set(["url"]),
+  text: ["type", "text"],
+  image_url: ["type", "image_url"],
+  image: ["url"],
 } as const;
 
 /**
@@ -178,13 +177,9 @@ function strangeMemberOfPart(part: JsonObject, path: string): string | null {
   );
 }
 
-function strangeMember(
-  object: JsonObject,
-  known: ReadonlySet<string>,
-  path: string,
-): string | null {
+function strangeMember(object: JsonObject, known: readonly string[], path: string): string | null {
   for (const name in object) {
-    if (known.has(name) || object[name] === null || object[name] === undefined) continue;
+    if (known.includes(name) || object[name] == null) continue;
     return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? `${path}.${name}` : `${path}.*`;
   }
   return null;
@@ -268,12 +263,12 @@ export const MODERATIONS_SCHEMA = {
       ]),
     },
     model: {
-      type: ["string", "null"],
+      ...NULLABLE_TEXT,
       minLength: 1,
       maxLength: 256,
       description: "The workspace's default moderation route unless set.",
     },
-    user: { type: ["string", "null"] },
+    user: NULLABLE_TEXT,
     provider: PREFERENCES,
   },
 } as const;
@@ -294,7 +289,7 @@ const MODERATION = {
         required: ["flagged", "categories", "category_scores"],
         properties: {
           flagged: { type: "boolean" },
-          categories: { type: "object", additionalProperties: { type: ["boolean", "null"] } },
+          categories: { type: "object", additionalProperties: NULLABLE_FLAG },
           category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
           category_applied_input_types: {
             type: "object",

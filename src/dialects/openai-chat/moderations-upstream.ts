@@ -176,7 +176,7 @@ function readMappedVerdict(
   for (const [name, counted] of Object.entries(mapping)) {
     const flagged = memberIn(categories, name);
     const score = scoreOf(memberIn(scores, name));
-    if (flagged === undefined || flagged === null) return "category_missing";
+    if (flagged == null) return "category_missing";
     if (typeof flagged !== "boolean") return "verdict_invalid";
     if (score === null) return "score_invalid";
     for (const category of counted) {
@@ -295,9 +295,8 @@ class CategoryReader {
     // Clients demand a number, and the member, where the verdict may be null.
     if (known && (flagged === undefined || typeof score !== "number")) this.isWhole = false;
     if (flagged === true) this.anyFlagged = true;
-    if ((NULLABLE.has(name) || !known) && (flagged ?? null) === null)
-      return this.#unjudged(score, appliedTo);
-    if (flagged === undefined || flagged === null) return this.#fail("category_missing");
+    if ((NULLABLE.has(name) || !known) && flagged == null) return this.#unjudged(score, appliedTo);
+    if (flagged == null) return this.#fail("category_missing");
     const number = scoreOf(score);
     if (typeof flagged !== "boolean") return this.#fail("verdict_invalid");
     if (number === null) return this.#fail("score_invalid");
@@ -310,13 +309,13 @@ class CategoryReader {
     appliedTo: CategoryVerdict["appliedTo"],
   ): CategoryVerdict {
     const number = scoreOf(score);
-    if (number === null && (score ?? null) !== null) return this.#fail("score_invalid");
+    if (number === null && score != null) return this.#fail("score_invalid");
     return { flagged: null, score: number, appliedTo };
   }
 
   #appliedTo(name: string, flagged: JsonValue | undefined): CategoryVerdict["appliedTo"] {
     const types = this.#applied === null ? undefined : memberIn(this.#applied, name);
-    if (types === undefined || types === null) {
+    if (types == null) {
       if (KNOWN.has(name)) this.isWhole = false;
       // Older models leave it out. They judge text; whether an image was judged has to be said.
       return typeof flagged === "boolean" && !this.#withImages ? TEXT : NONE;

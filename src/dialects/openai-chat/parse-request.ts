@@ -42,7 +42,7 @@ export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
 export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_chat");
   reading.noteFields(body, CHAT_FIELDS);
   const { stream, maxOutputTokens } = readChatBody(body, reading);
   readKinds(body, CHAT_FIELDS, CHAT_KINDS, reading);
@@ -88,14 +88,14 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
   const logitBias = readLogitBias(body, reading);
   if ((numberOrNull(body["n"]) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
-    reading.use("native_chat", "n");
+    reading.useNative("n");
   }
   const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
   const presencePenalty = readPenalty(body, "presence_penalty", reading);
   const logprobs = readLogprobs(body, reading);
   const maxOutputTokens = readLimit(body, reading);
   const stop = readStop(body, reading);
-  if (stop.length > MAXIMUM_STOPS) reading.use("native_chat", "stop");
+  if (stop.length > MAXIMUM_STOPS) reading.useNative("stop");
   const reasoning = readReasoning(body, reading);
   noteModalities(body["modalities"], reading);
   noteStreamOptions(body["stream_options"], reading);
@@ -133,7 +133,7 @@ function readLogprobs(
   const alternatives = numberOrNull(top_logprobs);
   if (logprobs === true) return alternatives ?? 0;
   // Providers disagree on alternatives for probabilities that were not requested.
-  if (alternatives !== null) reading.use("native_chat", "top_logprobs");
+  if (alternatives !== null) reading.useNative("top_logprobs");
   return null;
 }
 
@@ -145,8 +145,8 @@ function readLimit(
   const [limit, older] = [numberOrNull(max_completion_tokens), numberOrNull(max_tokens)];
   // In messages a limit of 0 fills the cache and answers nothing, so it is not translated
   // (docs/protocols.md#chat-completions).
-  if (limit === 0) reading.use("native_chat", "max_completion_tokens");
-  if (older === 0 || (older !== null && limit !== null)) reading.use("native_chat", "max_tokens");
+  if (limit === 0) reading.useNative("max_completion_tokens");
+  if (older === 0 || (older !== null && limit !== null)) reading.useNative("max_tokens");
   return limit ?? older;
 }
 
@@ -163,7 +163,7 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
       reading.replace(body, "reasoning_effort", effort, "effort_member_renamed");
     }
     if (effort !== "none") reading.need("reasoning", path);
-    reading.use(known === "unspecified" ? "native_chat" : `effort_${known}`, path);
+    reading.use(known === "unspecified" ? reading.native : `effort_${known}`, path);
   }
   if (isJsonObject(thinking) && thinking["type"] !== "disabled")
     reading.need("reasoning", "thinking");
@@ -182,23 +182,19 @@ function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
   readonly effort: string | null;
   readonly path: string;
 } {
-  if (
-    (own ?? null) === null &&
-    isJsonObject(reasoning) &&
-    !hasUnknownMember(reasoning, EFFORT_MEMBER)
-  ) {
+  if (own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)) {
     return { effort: textOrNull(reasoning["effort"]), path: "reasoning.effort" };
   }
   return { effort: textOrNull(own), path: "reasoning_effort" };
 }
 
-const EFFORT_MEMBER: ReadonlySet<string> = new Set(["effort"]);
+const EFFORT_MEMBER = ["effort"];
 
 function noteModalities(modalities: JsonValue | undefined, reading: RequestReading): void {
   if (!Array.isArray(modalities)) return;
   if (modalities.includes("audio")) reading.need("audio_output", "modalities");
   if (modalities.includes("image")) reading.need("image_output", "modalities");
-  if (modalities.some((modality) => modality !== "text")) reading.use("native_chat", "modalities");
+  if (modalities.some((modality) => modality !== "text")) reading.useNative("modalities");
 }
 
 /**
@@ -207,12 +203,12 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
  */
 function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
-  reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_chat");
+  reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
   if (options["include_obfuscation"] === true) reading.dropped.add("hint_dropped");
 }
 
-const FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type", "json_schema"]);
-const SCHEMA_MEMBERS: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
+const FORMAT_MEMBERS = ["type", "json_schema"];
+const SCHEMA_MEMBERS = ["name", "description", "schema", "strict"];
 
 function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | null {
   const { response_format: format, tools } = body;
@@ -227,14 +223,11 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
       reading.use("constrained_schema", "response_format");
     }
   }
-  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, "response_format", "native_chat");
+  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, "response_format");
   if (isKnown && isSchema && isJsonObject(definition)) {
     const { name, description, schema, strict } = definition;
     const path = "response_format.json_schema";
-    if (
-      reading.useUnknown(definition, SCHEMA_MEMBERS, path, "native_chat") &&
-      isJsonObject(schema)
-    ) {
+    if (reading.useUnknown(definition, SCHEMA_MEMBERS, path) && isJsonObject(schema)) {
       return {
         kind: "json_schema",
         name: textOrNull(name),
@@ -244,8 +237,8 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
       };
     }
   }
-  if (!isKnown || (type !== "text" && type !== "json_object") || (definition ?? null) !== null) {
-    reading.use("native_chat", "response_format");
+  if (!isKnown || (type !== "text" && type !== "json_object") || definition != null) {
+    reading.useNative("response_format");
   }
   return type === "json_object" ? { kind: "json_object" } : null;
 }

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, readTokenLogprobs } from "../answer-events.ts";
 import type { AnswerReading, EventParser, Relay, Target } from "../dialect.ts";
-import { memberIn, parseAnswerBytes, parseJsonText, textOf } from "../json.ts";
+import { listOf, memberIn, parseAnswerBytes, parseJsonText, textOf } from "../json.ts";
 import {
   CitationPositions,
   ReasoningReader,
@@ -27,7 +27,7 @@ class ChatEventParser extends SseEventParser<ChatAnswerReader> {
   protected override take(data: string, event: string | null): void {
     if (data === "[DONE]") return this.reader.conclude(true);
     const object = parseJsonText(data);
-    if (!isJsonObject(object)) this.reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(object)) this.reader.fail("malformed");
     else this.reader.take(object, event, false);
   }
 
@@ -49,12 +49,12 @@ export function parseChatAnswer(
 ): readonly InferenceEvent[] {
   const reader = new ChatAnswerReader(request, target, answerId);
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) reader.fail(answerFailure("malformed"));
+  if (!isJsonObject(answer)) reader.fail("malformed");
   else {
     reader.take(answer, null, true);
     const choice = Array.isArray(answer["choices"]) ? answer["choices"][0] : null;
     if (isJsonObject(choice) && isJsonObject(choice["message"])) reader.conclude(true);
-    else reader.fail(answerFailure("malformed"));
+    else reader.fail("malformed");
   }
   return reader.drain();
 }
@@ -82,7 +82,7 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
   if (!target.provider.flags.includes("rewritten_answers")) return null;
   if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body["functions"] !== undefined)
     return null;
-  const tools = Array.isArray(body["tools"]) ? body["tools"] : [];
+  const tools = listOf(body["tools"]);
   const question: ChatQuestion = {
     logprobs: body["logprobs"] === true ? 0 : null,
     tools: tools.map((tool: JsonValue) => ({ name: toolName(tool) })),
@@ -112,9 +112,9 @@ interface ChatQuestion {
 
 /** Members that events carry, or that say nothing about the answer. */
 const CARRIED = {
-  answer: new Set(["id", "object", "created", "model", "choices", "usage"]),
-  choice: new Set(["index", "delta", "message", "logprobs", "finish_reason", "stop_reason"]),
-  message: new Set([
+  answer: ["id", "object", "created", "model", "choices", "usage"],
+  choice: ["index", "delta", "message", "logprobs", "finish_reason", "stop_reason"],
+  message: [
     "role",
     "content",
     "refusal",
@@ -124,8 +124,8 @@ const CARRIED = {
     "reasoning_content",
     "reasoning",
     "reasoning_details",
-  ]),
-} as const satisfies Record<string, ReadonlySet<string>>;
+  ],
+} as const satisfies Record<string, readonly string[]>;
 
 class ChatAnswerReader extends AnswerEvents {
   readonly #reasoning: ReasoningReader;
@@ -193,7 +193,7 @@ class ChatAnswerReader extends AnswerEvents {
     const reason = this.#finish;
     if (reason === null || (this.#resumed && !closed))
       return this.fail(closed && this.#begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
-    if (this.#tools.isIncomplete) return this.fail(answerFailure("malformed"));
+    if (this.#tools.isIncomplete) return this.fail("malformed");
     if (this.#refused && (reason === "stop" || reason === "content_filter"))
       return this.finish("refusal");
     this.finish(
@@ -219,7 +219,7 @@ class ChatAnswerReader extends AnswerEvents {
     const { index, delta, message, finish_reason: finishValue, stop_reason: stopped } = choice;
     // A second answer was not requested.
     if (typeof index === "number" && index !== 0) {
-      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      this.fail("malformed", "unexpected_output_item");
       return;
     }
     this.#resumed ||= this.#finish !== null && holdsAnswer(choice);
@@ -256,7 +256,7 @@ class ChatAnswerReader extends AnswerEvents {
       isSaid(delta["audio"], "data") ||
       (Array.isArray(delta["images"]) && delta["images"].length > 0)
     ) {
-      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      this.fail("malformed", "unexpected_output_item");
     }
   }
 
@@ -269,7 +269,7 @@ class ChatAnswerReader extends AnswerEvents {
   #readCalls(calls: readonly JsonValue[], whole: boolean): void {
     for (const [position, call] of calls.entries()) {
       if (this.#tools.add(call, whole ? position : null)) continue;
-      this.fail(answerFailure("malformed", "unexpected_output_item"));
+      this.fail("malformed", "unexpected_output_item");
       return;
     }
   }
@@ -302,7 +302,7 @@ class ChatAnswerReader extends AnswerEvents {
       case "reference":
         return this.drop("citations_dropped");
     }
-    if (MEDIA.test(type)) return this.fail(answerFailure("malformed", "unexpected_output_item"));
+    if (MEDIA.test(type)) return this.fail("malformed", "unexpected_output_item");
     this.drop("unknown_content_dropped");
   }
 

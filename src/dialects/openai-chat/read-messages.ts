@@ -60,7 +60,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
   const last = `messages[${messages.length - 1}]`;
   // An answer begun by the caller is not continued here as it is elsewhere, and other protocols do
   // not answer system text alone.
-  if (role === "assistant" || !begun) reading.use("native_chat", last);
+  if (role === "assistant" || !begun) reading.useNative(last);
   if (messages.length > 1) reading.use("conversation", "messages[1]");
   else if (!isPlainPrompt(messages[0])) reading.use("conversation", "messages[0]");
   return turns;
@@ -110,7 +110,7 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
       noteMembers(message, MESSAGE_MEMBERS.assistant, path, reading);
       return { role, name: textOrNull(name), content: readAssistant(message, path, reading) };
     default:
-      reading.use("native_chat", path);
+      reading.useNative(path);
       noteMembers(message, null, path, reading);
       readContent(message, isNothing, path, reading);
       return null;
@@ -122,7 +122,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   noteMembers(message, MESSAGE_MEMBERS.tool, path, reading);
   reading.need("tools", path);
   if (typeof callId === "string") reading.answered(callId, `${path}.tool_call_id`);
-  else reading.use("native_chat", `${path}.tool_call_id`);
+  else reading.useNative(`${path}.tool_call_id`);
   if (typeof name === "string") reading.dropped.add("participant_name_dropped");
   const content = readContent(message, isResult, path, reading);
   const file = content.findIndex((part) => part.kind !== "text");
@@ -136,18 +136,18 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
  */
 function noteMembers(
   message: JsonObject,
-  known: ReadonlySet<string> | null,
+  known: readonly string[] | null,
   path: string,
   reading: RequestReading,
 ): void {
   const { role, tool_calls: calls, function_call: called, audio } = message;
-  if (known !== null) reading.useUnknown(message, known, path, "native_chat", role ?? null);
+  if (known !== null) reading.useUnknown(message, known, path, role ?? null);
   if (role === "function" || isJsonObject(called)) reading.need("tools", path);
   if (isJsonObject(audio)) reading.need("audio_output", `${path}.audio`);
   if (Array.isArray(calls) && calls.length === 0) {
     // OpenAI refuses the empty list, which its own libraries send back.
     reading.replace(message, "tool_calls", undefined, "empty_member_dropped");
-  } else if (calls !== undefined && calls !== null) {
+  } else if (calls != null) {
     reading.need("tools", `${path}.tool_calls`);
   }
   noteSignatures(message, path, reading);
@@ -163,7 +163,7 @@ function readContent<Part extends ContentPart>(
   const { role, content } = message;
   if (typeof content === "string") return [textPart(content)];
   if (!Array.isArray(content)) {
-    if (role !== "assistant") reading.use("native_chat", path);
+    if (role !== "assistant") reading.useNative(path);
     return [];
   }
   // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's, which stands
@@ -174,7 +174,7 @@ function readContent<Part extends ContentPart>(
   for (const [index, value] of content.entries()) {
     const part = readPart(value, role ?? null, `${path}.content[${index}]`, reading);
     if (part !== null && isTaken(part)) parts.push(part);
-    else reading.use("native_chat", `${path}.content[${index}]`);
+    else reading.useNative(`${path}.content[${index}]`);
   }
   return parts;
 }
@@ -203,14 +203,14 @@ function isNamed(detail: JsonValue): boolean {
   if (!isJsonObject(detail)) return false;
   const { index, id } = detail;
   // The router's own names keep the pieces apart; others say nothing here.
-  return (index ?? null) !== null || ((id ?? null) !== null && !isPieceName(id));
+  return index != null || (id != null && !isPieceName(id));
 }
 
 /** A content part that canon can hold, in whatever turn. */
 type ContentPart = InputPart | RefusalPart;
 
 /** Media types of files that every protocol with files takes. */
-const COMMON_FILES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
+const COMMON_FILES = ["application/pdf", "text/plain"];
 
 /** Members of a content part that may name a file instead of holding it. */
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
@@ -225,12 +225,11 @@ function readPart(
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
   noteStoredFile(part, path, reading);
-  if (!isPlainMark(part["cache_control"])) reading.use("native_chat", `${path}.cache_control`);
+  if (!isPlainMark(part["cache_control"])) reading.useNative(`${path}.cache_control`);
   const capability = PART_NEEDS[type];
-  if (capability !== null && capability !== undefined) reading.need(capability, path);
+  if (capability != null) reading.need(capability, path);
   const known = PART_MEMBERS[type];
-  if (known === undefined || !reading.useUnknown(part, known, path, "native_chat", role))
-    return null;
+  if (known === undefined || !reading.useUnknown(part, known, path, role)) return null;
   const { text, refusal } = part;
   switch (type) {
     case "text":
@@ -275,8 +274,7 @@ function readImage(
   path: string,
   reading: RequestReading,
 ): ImagePart | null {
-  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path, "native_chat"))
-    return null;
+  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path)) return null;
   const { url, detail = null } = image;
   if (typeof url !== "string") return null;
   if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
@@ -294,8 +292,7 @@ function readAudio(
   path: string,
   reading: RequestReading,
 ): AudioPart | null {
-  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path, "native_chat"))
-    return null;
+  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path)) return null;
   const { data, format } = audio;
   return typeof data === "string" && typeof format === "string"
     ? { kind: "audio", format, data }
@@ -307,12 +304,12 @@ function readFile(
   path: string,
   reading: RequestReading,
 ): FilePart | null {
-  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path, "native_chat"))
-    return null;
+  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path)) return null;
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;
-  if (!COMMON_FILES.has(source.mediaType)) reading.use("file_of_other_type", `${path}.file_data`);
+  if (!COMMON_FILES.includes(source.mediaType))
+    reading.use("file_of_other_type", `${path}.file_data`);
   const name = textOrNull(filename);
   return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
 }

@@ -12,6 +12,8 @@ import {
   MAXIMUM_DEPTH,
   flagOrNull,
   isDeeperThan,
+  memberIn,
+  ownValue,
   parseExactJsonText,
   textOf,
   textOrNull,
@@ -45,14 +47,14 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
 };
 
 function toolNeeds(type: string): Capability | null {
-  return (Object.hasOwn(TOOL_NEEDS, type) ? TOOL_NEEDS[type] : undefined) ?? null;
+  return ownValue(TOOL_NEEDS, type) ?? null;
 }
 
 /** Tools whose settings name the model that the provider calls. */
-const MODEL_TOOLS: ReadonlySet<string> = new Set(["openrouter:advisor"]);
+const MODEL_TOOLS = ["openrouter:advisor"];
 
 function unknownTool(type: string, path: string): ServiceError {
-  if (MODEL_TOOLS.has(type)) return otherModel(path);
+  if (MODEL_TOOLS.includes(type)) return otherModel(path);
   return invalidRequest(
     "unknown_tool_type",
     `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`,
@@ -61,7 +63,6 @@ function unknownTool(type: string, path: string): ServiceError {
 }
 
 export const CHAT_KINDS: Kinds = {
-  native: "native_chat",
   toolNeeds,
   types: {
     ...PART_NEEDS,
@@ -102,7 +103,7 @@ export function readTools(
 
 /** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
-  const definition = isJsonObject(tool) ? tool["function"] : undefined;
+  const definition = memberIn(tool, "function");
   const type = isJsonObject(tool)
     ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined))
     : undefined;
@@ -113,16 +114,16 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   }
   reading.need(capability, path);
   if (type !== "function" || !isJsonObject(definition)) {
-    reading.use("native_chat", `${path}.type`);
+    reading.useNative(`${path}.type`);
     return null;
   }
   const { name, description, parameters, strict } = definition;
   if (strict === true) reading.use("tool_strict", `${path}.function.strict`);
   if (isJsonObject(tool)) {
-    reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path, "native_chat");
-    if (!isPlainMark(tool["cache_control"])) reading.use("native_chat", `${path}.cache_control`);
+    reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path);
+    if (!isPlainMark(tool["cache_control"])) reading.useNative(`${path}.cache_control`);
   }
-  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`, "native_chat");
+  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`);
   return {
     name: textOf(name),
     description: textOrNull(description),
@@ -138,7 +139,7 @@ function readChoice(
   reading: RequestReading,
 ): ToolChoice | null {
   const { tool_choice: choice } = body;
-  if (choice === undefined || choice === null) return null;
+  if (choice == null) return null;
   if (choice === "auto" || choice === "none") {
     if (tools.length > 0) return { mode: choice };
     // Without tools there is nothing to choose, and most protocols refuse the member.
@@ -153,7 +154,7 @@ function readChoice(
     tools.length > 0 &&
     parsed?.names.every((name) => tools.some((tool) => tool.name === name)) === true;
   if (!isKnown) {
-    reading.use("native_chat", "tool_choice");
+    reading.useNative("tool_choice");
     return null;
   }
   reading.use(
@@ -209,9 +210,9 @@ export function readToolChoice(choice: JsonValue): NamedTools | null {
   return { mode: "allowed", names, required: mode === "required" };
 }
 
-const ALLOWED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "allowed_tools"]);
-const ALLOWED_MEMBERS: ReadonlySet<string> = new Set(["mode", "tools"]);
-const NAME_MEMBER: ReadonlySet<string> = new Set(["name"]);
+const ALLOWED_CHOICE_MEMBERS = ["type", "allowed_tools"];
+const ALLOWED_MEMBERS = ["mode", "tools"];
+const NAME_MEMBER = ["name"];
 
 function functionName(tool: JsonObject): string | null {
   const definition = tool["function"];
@@ -236,11 +237,11 @@ export function readCalls(
   path: string,
   reading: RequestReading,
 ): readonly ToolCallPart[] {
-  if (calls === undefined || calls === null) return [];
+  if (calls == null) return [];
   const parts: ToolCallPart[] = [];
   for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
     const part = readCall(call, `${path}[${index}]`, reading);
-    if (part === null) reading.use("native_chat", `${path}[${index}]`);
+    if (part === null) reading.useNative(`${path}[${index}]`);
     else parts.push(part);
   }
   return parts;
@@ -250,12 +251,11 @@ export function readCalls(
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
   if (!isJsonObject(call) || (call["type"] ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
-  const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "native_chat", "assistant");
+  const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "assistant");
   if (!isKnown || !isJsonObject(called)) return null;
   const member = `${path}.function`;
-  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "native_chat", "assistant"))
-    return null;
-  if (index !== undefined && index !== null) reading.dropped.add("item_id_dropped");
+  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "assistant")) return null;
+  if (index != null) reading.dropped.add("item_id_dropped");
   reading.called(textOf(id));
   return {
     kind: "tool_call",

@@ -2,7 +2,7 @@ import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { UNSIGNED_CALL } from "../gemini/format-turns.ts";
-import { textOf } from "../json.ts";
+import { listOf, mapObjects, textOf, withMember, withObject } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /**
@@ -19,11 +19,11 @@ const NATIVE_FAMILY = NO_FAMILY;
  * What a provider documents for calls that no model of its own has made, as text and in base64:
  * clients write it where they have no signature, so it belongs to no family.
  */
-const UNSIGNED: ReadonlySet<string> = new Set([
+const UNSIGNED = [
   "skip_thought_signature_validator",
   "context_engineering_is_the_way_to_go",
   UNSIGNED_CALL,
-]);
+];
 
 type Change = (signature: string) => string;
 
@@ -33,14 +33,15 @@ type Change = (signature: string) => string;
  */
 export function tagAnswer(answer: JsonObject, family: string | null): JsonObject {
   const tag: Change = (signature) =>
-    UNSIGNED.has(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
+    UNSIGNED.includes(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
   const { choices } = answer;
   if (!Array.isArray(choices) || !choices.some(mayBeSigned)) return answer;
-  const tagged = mapped(choices, (choice) => {
-    const delta = withMember(choice, "delta", (message) => withSignatures(message, tag));
-    return withMember(delta, "message", (message) => withSignatures(message, tag));
-  });
-  return tagged === choices ? answer : { ...answer, choices: tagged };
+  return withMember(answer, "choices", (list) =>
+    mapObjects(list, (choice) => {
+      const delta = withObject(choice, "delta", (message) => withSignatures(message, tag));
+      return withObject(delta, "message", (message) => withSignatures(message, tag));
+    }),
+  );
 }
 
 /**
@@ -78,25 +79,25 @@ export function noteSignatures(message: JsonObject, path: string, reading: Reque
     noteSignature(text, `${path}.reasoning_details`, reading),
   );
   withSignatures(others, (text) =>
-    UNSIGNED.has(text) ? text : noteSignature(text, path, reading),
+    UNSIGNED.includes(text) ? text : noteSignature(text, path, reading),
   );
 }
 
 function noteSignature(text: string, path: string, reading: RequestReading): string {
   const { family, signature } = readSignature(text, NATIVE_FAMILY);
   reading.signed(family, path);
-  if (signature === text) reading.use("native_chat", path);
+  if (signature === text) reading.useNative(path);
   return text;
 }
 
 /** The message with other signatures; the message itself where none is another. */
 function withSignatures(message: JsonObject, change: Change): JsonObject {
-  const { reasoning_details: details, tool_calls: calls } = message;
-  let changed = withExtra(message, change);
-  const otherDetails = mapped(details, (detail) => withDetail(detail, change));
-  if (otherDetails !== details) changed = { ...changed, reasoning_details: otherDetails };
-  const otherCalls = mapped(calls, (call) => withExtra(call, change));
-  return otherCalls === calls ? changed : { ...changed, tool_calls: otherCalls };
+  const details = withMember(withExtra(message, change), "reasoning_details", (list) =>
+    mapObjects(list, (detail) => withDetail(detail, change)),
+  );
+  return withMember(details, "tool_calls", (list) =>
+    mapObjects(list, (call) => withExtra(call, change)),
+  );
 }
 
 /** A detail of any kind may have a signature beside its text; only the encrypted kind is one. */
@@ -105,44 +106,19 @@ function withDetail(detail: JsonObject, change: Change): JsonObject {
 }
 
 function withExtra(holder: JsonObject, change: Change): JsonObject {
-  return withMember(holder, "extra_content", (extra) => {
+  return withObject(holder, "extra_content", (extra) => {
     let changed = extra;
     for (const name of Object.keys(extra)) {
-      changed = withMember(changed, name, (own) => withText(own, THOUGHT_SIGNATURE, change));
+      changed = withObject(changed, name, (own) => withText(own, THOUGHT_SIGNATURE, change));
     }
     return changed;
   });
 }
 
 function withText(object: JsonObject, name: string, change: Change): JsonObject {
-  const text = object[name];
-  if (typeof text !== "string" || text === "") return object;
-  const other = change(text);
-  return other === text ? object : { ...object, [name]: other };
-}
-
-function withMember(
-  object: JsonObject,
-  name: string,
-  change: (value: JsonObject) => JsonObject,
-): JsonObject {
-  const value = object[name];
-  if (!isJsonObject(value)) return object;
-  const other = change(value);
-  return other === value ? object : { ...object, [name]: other };
-}
-
-/**
- * The list with its objects changed; the list itself where none is another, and what is no list as
- * it is.
- */
-function mapped(
-  list: JsonValue | undefined,
-  change: (object: JsonObject) => JsonObject,
-): JsonValue | undefined {
-  if (!Array.isArray(list)) return list;
-  const others = list.map((item: JsonValue) => (isJsonObject(item) ? change(item) : item));
-  return others.every((item, index) => item === list[index]) ? list : others;
+  return withMember(object, name, (text) =>
+    typeof text === "string" && text !== "" ? change(text) : text,
+  );
 }
 
 /**
@@ -188,10 +164,10 @@ export function isPieceName(value: JsonValue | undefined): boolean {
 const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
 type Kind = (typeof KINDS)[number];
 
-const DETAIL_MEMBERS: Readonly<Record<Kind, ReadonlySet<string>>> = {
-  "reasoning.text": new Set(["type", "text", "signature", "index", "id"]),
-  "reasoning.encrypted": new Set(["type", "data", "index", "id"]),
-  "reasoning.summary": new Set(["type", "summary", "index", "id"]),
+const DETAIL_MEMBERS: Readonly<Record<Kind, readonly string[]>> = {
+  "reasoning.text": ["type", "text", "signature", "index", "id"],
+  "reasoning.encrypted": ["type", "data", "index", "id"],
+  "reasoning.summary": ["type", "summary", "index", "id"],
 };
 
 /** The members that hold a signature, and the empty string where neither does. */
@@ -207,22 +183,20 @@ export function noteReasoningHistory(
 ): void {
   for (const name of ["reasoning_content", "reasoning"]) {
     const text = message[name];
-    if (text !== undefined && text !== null && typeof text !== "string")
-      reading.use("native_chat", `${path}.${name}`);
+    if (text != null && typeof text !== "string") reading.useNative(`${path}.${name}`);
   }
   const details = message["reasoning_details"];
-  if (details === undefined || details === null) return;
+  if (details == null) return;
   const member = `${path}.reasoning_details`;
   if (!Array.isArray(details)) {
-    reading.use("native_chat", member);
+    reading.useNative(member);
     return;
   }
   for (const [index, detail] of details.entries()) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     const at = `${member}[${index}]`;
-    if (!isJsonObject(detail) || kind === null || !isText(detail, kind))
-      reading.use("native_chat", at);
-    else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "native_chat", "assistant");
+    if (!isJsonObject(detail) || kind === null || !isText(detail, kind)) reading.useNative(at);
+    else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "assistant");
   }
 }
 
@@ -259,7 +233,7 @@ export function readReasoningHistory(message: JsonObject): {
   const texts = [reasoning_content, reasoning].filter(
     (text) => typeof text === "string" && text !== "",
   );
-  const details = Array.isArray(reasoning_details) ? reasoning_details : [];
+  const details = listOf(reasoning_details);
   const parts = partsOf(details);
   if (parts.length === 0) {
     const [text] = texts;

@@ -139,14 +139,7 @@ const DONE = formatSseEvent("[DONE]");
 /**
  * Members of a delta in which providers say something. Others describe the model or the transport.
  */
-const SAID: ReadonlySet<string> = new Set([
-  "content",
-  "refusal",
-  "tool_calls",
-  "function_call",
-  "executed_tools",
-  "annotations",
-]);
+const SAID = ["content", "refusal", "tool_calls", "function_call", "executed_tools", "annotations"];
 
 /**
  * Members with sound or pictures in base64. They are output, but their characters say nothing about
@@ -155,11 +148,7 @@ const SAID: ReadonlySet<string> = new Set([
 const MEDIA = ["audio", "images"] as const;
 
 /** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
-const REASONING: ReadonlySet<string> = new Set([
-  "reasoning_content",
-  "reasoning",
-  "reasoning_details",
-]);
+const REASONING = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /** Where legacy completions have their text. */
 const COMPLETION = ["text"] as const;
@@ -356,8 +345,8 @@ function charactersOf(message: JsonValue | undefined): number {
   let reasoning = 0;
   // A delta has one or two members, and there are nine that could be looked for.
   for (const name in message) {
-    if (SAID.has(name)) said += charactersIn(message[name]);
-    else if (REASONING.has(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
+    if (SAID.includes(name)) said += charactersIn(message[name]);
+    else if (REASONING.includes(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
   }
   return said + reasoning;
 }

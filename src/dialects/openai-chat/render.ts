@@ -207,15 +207,15 @@ export function printUsage(usage: TokenUsage | null): JsonObject | null {
   const { input, output, cacheRead, cacheWrite, reasoning } = usage;
   const total = totalTokens(usage);
   return {
-    ...(input === null ? {} : { prompt_tokens: input }),
-    ...(output === null ? {} : { completion_tokens: output }),
-    ...(total === null ? {} : { total_tokens: total }),
+    prompt_tokens: input ?? undefined,
+    completion_tokens: output ?? undefined,
+    total_tokens: total ?? undefined,
     ...(cacheRead === null && cacheWrite === null
       ? {}
       : {
           prompt_tokens_details: {
-            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
-            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
+            cached_tokens: cacheRead ?? undefined,
+            cache_write_tokens: cacheWrite ?? undefined,
           },
         }),
     ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
@@ -286,7 +286,7 @@ export function renderChatAnswer(
         finish_reason: answer.finish === null ? null : formatFinishReason(answer.finish.reason),
       },
     ],
-    ...(usage === null ? {} : { usage }),
+    usage: usage ?? undefined,
   };
   return { body, dropped: [...message.dropped] };
 }
@@ -346,10 +346,10 @@ class MessagePrinter {
       role: "assistant",
       content: this.#content ?? (isEmpty ? "" : null),
       refusal: this.#refusal,
-      ...(this.#reasoning === "" ? {} : { reasoning_content: this.#reasoning }),
-      ...(this.#isSigned ? { reasoning_details: this.#details } : {}),
-      ...(this.#annotations.length === 0 ? {} : { annotations: this.#annotations }),
-      ...(this.#calls.length === 0 ? {} : { tool_calls: this.#calls }),
+      reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
+      reasoning_details: this.#isSigned ? this.#details : undefined,
+      annotations: this.#annotations.length === 0 ? undefined : this.#annotations,
+      tool_calls: this.#calls.length === 0 ? undefined : this.#calls,
     };
   }
 

@@ -51,9 +51,9 @@ export const CHAT_FIELDS: FieldRegistry = {
  * vendor's.
  */
 export const MESSAGE_MEMBERS = {
-  system: new Set(["role", "content", "name"]),
-  user: new Set(["role", "content", "name"]),
-  assistant: new Set([
+  system: ["role", "content", "name"],
+  user: ["role", "content", "name"],
+  assistant: [
     "role",
     "content",
     "name",
@@ -63,17 +63,17 @@ export const MESSAGE_MEMBERS = {
     "reasoning_content",
     "reasoning",
     "reasoning_details",
-  ]),
-  tool: new Set(["role", "content", "name", "tool_call_id"]),
-} as const satisfies Record<string, ReadonlySet<string>>;
+  ],
+  tool: ["role", "content", "name", "tool_call_id"],
+} as const satisfies Record<string, readonly string[]>;
 
 /** `cache_control` is the messages protocol's: OpenRouter and LiteLLM take it in this one too. */
-export const PART_MEMBERS: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
-  text: new Set(["type", "text", "cache_control"]),
-  refusal: new Set(["type", "refusal"]),
-  image_url: new Set(["type", "image_url", "cache_control"]),
-  input_audio: new Set(["type", "input_audio"]),
-  file: new Set(["type", "file", "cache_control"]),
+export const PART_MEMBERS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  text: ["type", "text", "cache_control"],
+  refusal: ["type", "refusal"],
+  image_url: ["type", "image_url", "cache_control"],
+  input_audio: ["type", "input_audio"],
+  file: ["type", "file", "cache_control"],
 };
 
 /**
@@ -91,25 +91,13 @@ export const PART_NEEDS: TypeNeeds = {
   thinking: "reasoning",
 };
 
-export const IMAGE_MEMBERS: ReadonlySet<string> = new Set(["url", "detail"]);
-export const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
-export const FILE_MEMBERS: ReadonlySet<string> = new Set(["file_data", "filename"]);
+export const IMAGE_MEMBERS = ["url", "detail"];
+export const AUDIO_MEMBERS = ["data", "format"];
+export const FILE_MEMBERS = ["file_data", "filename"];
 /** Answers number their tool calls and clients send them back so. */
-export const TOOL_CALL_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
-export const CALLED_FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["name", "arguments"]);
-export const TOOL_MEMBERS: ReadonlySet<string> = new Set(["type", "function"]);
-export const OFFERED_TOOL_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "function",
-  "cache_control",
-]);
-export const FUNCTION_MEMBERS: ReadonlySet<string> = new Set([
-  "name",
-  "description",
-  "parameters",
-  "strict",
-]);
-export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set([
-  "include_usage",
-  "include_obfuscation",
-]);
+export const TOOL_CALL_MEMBERS = ["id", "type", "function", "index"];
+export const CALLED_FUNCTION_MEMBERS = ["name", "arguments"];
+export const TOOL_MEMBERS = ["type", "function"];
+export const OFFERED_TOOL_MEMBERS = ["type", "function", "cache_control"];
+export const FUNCTION_MEMBERS = ["name", "description", "parameters", "strict"];
+export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents } from "../answer-events.ts";
 import type { AnswerContext, EventParser, EventRenderer } from "../dialect.ts";
-import { mergeUsage, parseAnswerBytes, parseJsonText } from "../json.ts";
+import { listOf, mergeUsage, parseAnswerBytes, parseJsonText } from "../json.ts";
 import {
   MISSING_FINISH_REASON,
   choiceFailure,
@@ -47,9 +47,8 @@ class CompletionReader extends AnswerEvents {
       this.emit({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
     }
     const choices = completion["choices"];
-    for (const choice of Array.isArray(choices) ? choices : []) {
-      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0)
-        return this.fail(answerFailure("malformed"));
+    for (const choice of listOf(choices)) {
+      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0) return this.fail("malformed");
       this.#takeChoice(choice);
       if (this.over) return;
     }
@@ -71,8 +70,7 @@ class CompletionReader extends AnswerEvents {
     // What has neither text nor an end is no chunk of this protocol; chat chunks on this path are
     // such.
     if (typeof text === "string") this.blocks.text(text);
-    else if (typeof finishValue !== "string" || this.#whole)
-      return this.fail(answerFailure("malformed"));
+    else if (typeof finishValue !== "string" || this.#whole) return this.fail("malformed");
     this.flush();
     const broken = choiceFailure(choice);
     if (broken !== null) return this.fail(broken);
@@ -80,8 +78,7 @@ class CompletionReader extends AnswerEvents {
     if (reason === null) return;
     // A text cannot end in tool calls: an answer that does is of another protocol, and its meaning
     // is unknown.
-    if (reason === "tool_calls")
-      return this.fail(answerFailure("malformed", "unknown_finish_reason"));
+    if (reason === "tool_calls") return this.fail("malformed", "unknown_finish_reason");
     this.#finish = reason;
     this.#resumed = false;
   }
@@ -92,7 +89,7 @@ class CompletionsStreamParser extends SseEventParser<CompletionReader> {
     if (data === "[DONE]") return this.reader.conclude(true);
     const chunk = parseJsonText(data);
     if (isJsonObject(chunk)) this.reader.take(chunk, event);
-    else this.reader.fail(answerFailure("malformed"));
+    else this.reader.fail("malformed");
   }
 
   protected override close(): void {
@@ -117,7 +114,7 @@ export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEve
   const answer: JsonValue | undefined = parseAnswerBytes(bytes);
   if (isJsonObject(answer)) reader.take(answer, null);
   if (!reader.over && reader.begun) reader.conclude(true);
-  if (!reader.over) reader.fail(answerFailure("malformed"));
+  if (!reader.over) reader.fail("malformed");
   return reader.drain();
 }
 

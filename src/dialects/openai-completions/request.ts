@@ -17,7 +17,7 @@ import {
 } from "../contract-schemas.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
 import { numberOrNull, textOrNull } from "../json.ts";
-import { readKinds, type Kinds } from "../kinds.ts";
+import { readKinds } from "../kinds.ts";
 import { CHAT_STREAM, chunkSchema } from "../openai-chat/contract.ts";
 import {
   OPENAI_ERROR,
@@ -77,8 +77,6 @@ export const COMPLETIONS_BODY: BodyReader = {
   conversationOpening: ({ prompt }) => promptOpening(prompt),
 };
 
-const COMPLETIONS_KINDS: Kinds = { ...CHAT_KINDS, native: "native_completions" };
-
 /** Stop sequences that every speaker of the protocol takes. */
 const COMMON_STOP_SEQUENCES = 4;
 
@@ -88,9 +86,9 @@ const COMMON_STOP_SEQUENCES = 4;
 export const parseCompletionsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, CHAT_STATEFUL);
   if (refused !== null) return refused;
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_completions");
   const { stream, maxOutputTokens } = readCompletionsBody(body, reading);
-  readKinds(body, COMPLETIONS_FIELDS, COMPLETIONS_KINDS, reading);
+  readKinds(body, COMPLETIONS_FIELDS, CHAT_KINDS, reading);
   const includeUsage = readIncludeUsage(body, stream);
   if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
   return inferenceRequest(reading, {
@@ -115,7 +113,10 @@ export const completionsToCanon: Translation["toCanon"] = (request, mode, edits)
   const made = canonicalRequest(READER, request, mode, edits);
   const { stream_options: options } = request.body;
   if ("code" in made || !isJsonObject(options)) return made;
-  const unknown = new RequestReading().unknownIn(options, STREAM_OPTION_MEMBERS);
+  const unknown = new RequestReading("native_completions").unknownIn(
+    options,
+    STREAM_OPTION_MEMBERS,
+  );
   if (unknown === null) return made;
   if (mode !== "strip") return untranslatable(`stream_options.${shownName(unknown)}`, mode);
   return { ...made, stripped: [...made.stripped, "unknown_field"] };
@@ -147,14 +148,14 @@ function readCompletionsBody(
   const text = onlyPrompt(body["prompt"]) ?? "";
   // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several
   // texts at once.
-  if (text === "") reading.use("native_completions", "prompt");
+  if (text === "") reading.useNative("prompt");
   const maxOutputTokens = numberOrNull(body["max_tokens"]);
   // A limit of zero reads the prompt's own probabilities.
-  if (maxOutputTokens === 0) reading.use("native_completions", "max_tokens");
+  if (maxOutputTokens === 0) reading.useNative("max_tokens");
   for (const name of ["n", "best_of"]) {
     if ((numberOrNull(body[name]) ?? 1) <= 1) continue;
     reading.need("multiple_choices", name);
-    reading.use("native_completions", name);
+    reading.useNative(name);
   }
   const temperature = numberOrNull(body["temperature"]);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");

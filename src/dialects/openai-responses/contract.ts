@@ -9,11 +9,12 @@ import {
   NULLABLE_OBJECT,
   ONLY_NULL,
   PREFERENCES,
-  eventSchema,
+  eventSchemas,
   eventUnion,
   nullableInteger,
-  type EventFacts,
+  nullableList,
   type EventStream,
+  type EventTable,
 } from "../contract-schemas.ts";
 import { WEATHER } from "../protocol-family.ts";
 
@@ -51,7 +52,7 @@ const item = {
     role: NULLABLE_TEXT,
     phase: NULLABLE_TEXT,
     content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
-    summary: { anyOf: [{ type: "null" }, { type: "array", items: summaryPart }] },
+    summary: nullableList(summaryPart),
     encrypted_content: NULLABLE_TEXT,
     call_id: NULLABLE_TEXT,
     name: NULLABLE_TEXT,
@@ -104,7 +105,7 @@ const responseFormat = {
       properties: {
         type: formatType,
         ...schemaMembers,
-        json_schema: { type: ["object", "null"], properties: schemaMembers },
+        json_schema: { ...NULLABLE_OBJECT, properties: schemaMembers },
       },
     },
   ],
@@ -127,10 +128,10 @@ export const RESPONSES_SCHEMA = {
     instructions: NULLABLE_TEXT,
     stream: NULLABLE_FLAG,
     stream_options: {
-      type: ["object", "null"],
+      ...NULLABLE_OBJECT,
       properties: { include_obfuscation: NULLABLE_FLAG },
     },
-    tools: { anyOf: [{ type: "null" }, { type: "array", items: tool }] },
+    tools: nullableList(tool),
     tool_choice: {
       anyOf: [
         TEXT,
@@ -141,7 +142,7 @@ export const RESPONSES_SCHEMA = {
     max_tool_calls: nullableInteger(0),
     max_output_tokens: nullableInteger(16),
     reasoning: {
-      type: ["object", "null"],
+      ...NULLABLE_OBJECT,
       properties: {
         effort: { enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max"] },
         summary: { enum: [null, "auto", "concise", "detailed"] },
@@ -151,11 +152,11 @@ export const RESPONSES_SCHEMA = {
       },
     },
     text: {
-      type: ["object", "null"],
+      ...NULLABLE_OBJECT,
       properties: { format: textFormat, verbosity: NULLABLE_TEXT },
     },
     response_format: responseFormat,
-    include: { anyOf: [{ type: "null" }, { type: "array", items: TEXT }] },
+    include: nullableList(TEXT),
     truncation: { enum: [null, "auto", "disabled"] },
     store: { ...NULLABLE_FLAG, ...NEVER_SET },
     background: { ...NULLABLE_FLAG, ...NEVER_SET },
@@ -196,11 +197,11 @@ export const RESPONSE = {
     object: { const: "response" },
     created_at: { type: "integer" },
     status: { enum: ["completed", "incomplete", "failed"] },
-    error: { type: ["object", "null"] },
-    incomplete_details: { type: ["object", "null"] },
+    error: NULLABLE_OBJECT,
+    incomplete_details: NULLABLE_OBJECT,
     model: TEXT,
     output: { type: "array", items: { type: "object" } },
-    usage: { type: ["object", "null"] },
+    usage: NULLABLE_OBJECT,
     store: { const: false },
     request_id: {
       type: "string",
@@ -237,130 +238,58 @@ const itemMembers = { item: object, output_index: index } as const;
 const partMembers = { part: object, output_index: index } as const;
 const delta = { delta: TEXT, item_id: TEXT, output_index: index } as const;
 
-const EVENTS: Readonly<Record<string, EventFacts>> = {
-  "response.created": {
-    title: "ResponseCreatedEvent",
-    description: "The resource, without output.",
-    members: { response: object },
-  },
-  "response.in_progress": {
-    title: "ResponseInProgressEvent",
-    description: "The provider works on it.",
-    members: { response: object },
-  },
-  "response.output_item.added": {
-    title: "ResponseOutputItemAddedEvent",
-    description: "An output item begins.",
-    members: itemMembers,
-  },
-  "response.output_item.done": {
-    title: "ResponseOutputItemDoneEvent",
-    description: "An output item is whole.",
-    members: itemMembers,
-  },
-  "response.content_part.added": {
-    title: "ResponseContentPartAddedEvent",
-    description: "A content part begins.",
-    members: partMembers,
-  },
-  "response.content_part.done": {
-    title: "ResponseContentPartDoneEvent",
-    description: "A content part is whole.",
-    members: partMembers,
-  },
-  "response.output_text.delta": {
-    title: "ResponseOutputTextDeltaEvent",
-    description: "More text.",
-    members: delta,
-  },
-  "response.output_text.done": {
-    title: "ResponseOutputTextDoneEvent",
-    description: "The text is whole.",
-    members: { text: TEXT },
-  },
-  "response.output_text.annotation.added": {
-    title: "ResponseOutputTextAnnotationAddedEvent",
-    description: "A citation of the text.",
-    members: { annotation: object },
-  },
-  "response.refusal.delta": {
-    title: "ResponseRefusalDeltaEvent",
-    description: "More of the model's refusal.",
-    members: delta,
-  },
-  "response.refusal.done": {
-    title: "ResponseRefusalDoneEvent",
-    description: "The model's refusal is whole.",
-    members: { refusal: TEXT },
-  },
-  "response.function_call_arguments.delta": {
-    title: "ResponseFunctionCallArgumentsDeltaEvent",
-    description: "More arguments of a function call.",
-    members: delta,
-  },
-  "response.function_call_arguments.done": {
-    title: "ResponseFunctionCallArgumentsDoneEvent",
-    description: "The arguments of a function call are whole.",
-    members: { arguments: TEXT },
-  },
-  "response.custom_tool_call_input.delta": {
-    title: "ResponseCustomToolCallInputDeltaEvent",
-    description: "More input of a custom tool call.",
-    members: delta,
-  },
-  "response.custom_tool_call_input.done": {
-    title: "ResponseCustomToolCallInputDoneEvent",
-    description: "The input of a custom tool call is whole.",
-    members: { input: TEXT },
-  },
-  "response.reasoning_summary_part.added": {
-    title: "ResponseReasoningSummaryPartAddedEvent",
-    description: "A part of the summary of the reasoning begins.",
-    members: partMembers,
-  },
-  "response.reasoning_summary_part.done": {
-    title: "ResponseReasoningSummaryPartDoneEvent",
-    description: "A part of the summary of the reasoning is whole.",
-    members: partMembers,
-  },
-  "response.reasoning_summary_text.delta": {
-    title: "ResponseReasoningSummaryTextDeltaEvent",
-    description: "More of the summary of the reasoning.",
-    members: delta,
-  },
-  "response.reasoning_summary_text.done": {
-    title: "ResponseReasoningSummaryTextDoneEvent",
-    description: "The summary of the reasoning is whole.",
-    members: { text: TEXT },
-  },
-  "response.completed": {
-    title: "ResponseCompletedEvent",
-    description: "The answer is whole: the resource with the status `completed`.",
-    members: ended("completed"),
-  },
-  "response.incomplete": {
-    title: "ResponseIncompleteEvent",
-    description: "The answer ended early, for the reason in `incomplete_details`.",
-    members: ended("incomplete"),
-  },
-  "response.failed": {
-    title: "ResponseFailedEvent",
-    description: "The answer failed, for the reason in `error`.",
-    members: ended("failed"),
-  },
-  error: {
-    title: "ResponseErrorEvent",
-    description: "What went wrong before anything of the answer was sent.",
-    members: { code: { type: ["string", "null"] }, message: TEXT },
-  },
+const EVENTS: EventTable = {
+  "response.created": ["The resource, without output.", { response: object }],
+  "response.in_progress": ["The provider works on it.", { response: object }],
+  "response.output_item.added": ["An output item begins.", itemMembers],
+  "response.output_item.done": ["An output item is whole.", itemMembers],
+  "response.content_part.added": ["A content part begins.", partMembers],
+  "response.content_part.done": ["A content part is whole.", partMembers],
+  "response.output_text.delta": ["More text.", delta],
+  "response.output_text.done": ["The text is whole.", { text: TEXT }],
+  "response.output_text.annotation.added": ["A citation of the text.", { annotation: object }],
+  "response.refusal.delta": ["More of the model's refusal.", delta],
+  "response.refusal.done": ["The model's refusal is whole.", { refusal: TEXT }],
+  "response.function_call_arguments.delta": ["More arguments of a function call.", delta],
+  "response.function_call_arguments.done": [
+    "The arguments of a function call are whole.",
+    { arguments: TEXT },
+  ],
+  "response.custom_tool_call_input.delta": ["More input of a custom tool call.", delta],
+  "response.custom_tool_call_input.done": [
+    "The input of a custom tool call is whole.",
+    { input: TEXT },
+  ],
+  "response.reasoning_summary_part.added": [
+    "A part of the summary of the reasoning begins.",
+    partMembers,
+  ],
+  "response.reasoning_summary_part.done": [
+    "A part of the summary of the reasoning is whole.",
+    partMembers,
+  ],
+  "response.reasoning_summary_text.delta": ["More of the summary of the reasoning.", delta],
+  "response.reasoning_summary_text.done": [
+    "The summary of the reasoning is whole.",
+    { text: TEXT },
+  ],
+  "response.completed": [
+    "The answer is whole: the resource with the status `completed`.",
+    ended("completed"),
+  ],
+  "response.incomplete": [
+    "The answer ended early, for the reason in `incomplete_details`.",
+    ended("incomplete"),
+  ],
+  "response.failed": ["The answer failed, for the reason in `error`.", ended("failed")],
+  error: [
+    "What went wrong before anything of the answer was sent.",
+    { code: NULLABLE_TEXT, message: TEXT },
+    "ResponseErrorEvent",
+  ],
 };
 
-const RESPONSE_EVENT = eventUnion(
-  "ResponseEvent",
-  Object.fromEntries(
-    Object.entries(EVENTS).map(([type, facts]) => [type, eventSchema(type, facts)]),
-  ),
-);
+const RESPONSE_EVENT = eventUnion("ResponseEvent", eventSchemas(EVENTS));
 
 /** How an answer streams. */
 export const RESPONSE_STREAM: EventStream = {

@@ -123,8 +123,8 @@ function formatText(
 ): JsonObject | null {
   if (format === null && verbosity === null) return null;
   return {
-    ...(format === null ? {} : { format: formatFormat(format, dropped) }),
-    ...(verbosity === null ? {} : { verbosity }),
+    format: format === null ? undefined : formatFormat(format, dropped),
+    verbosity: verbosity ?? undefined,
   };
 }
 
@@ -135,9 +135,9 @@ function formatFormat(format: OutputFormat, dropped: Set<DroppedField>): JsonObj
   return {
     type: "json_schema",
     name: name ?? "response",
-    ...(description === null ? {} : { description }),
+    description: description ?? undefined,
     schema,
-    ...(strict === null ? {} : { strict }),
+    strict: strict ?? undefined,
   };
 }
 
@@ -163,7 +163,7 @@ function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<Dr
   if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;
   if (promptCacheRetention !== null) body["prompt_cache_retention"] = promptCacheRetention;
   if (serviceTier === null) return;
-  if (SERVICE_TIERS.has(serviceTier)) {
+  if (SERVICE_TIERS.includes(serviceTier)) {
     body["service_tier"] = serviceTier;
     return;
   }
@@ -182,7 +182,7 @@ function formatReasoning(
   const effort = formatEffort(reasoning, model, dropped);
   const summary = formatSummary(reasoning.display);
   if (effort === null && summary === null) return null;
-  return { ...(effort === null ? {} : { effort }), ...(summary === null ? {} : { summary }) };
+  return { effort: effort ?? undefined, summary: summary ?? undefined };
 }
 
 function formatEffort(
@@ -351,7 +351,7 @@ function reasoningItem(text: string, summary: boolean, signature: string | null)
 
 function image({ source, detail }: ImagePart): JsonObject {
   const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-  return { type: "input_image", image_url: url, ...(detail === null ? {} : { detail }) };
+  return { type: "input_image", image_url: url, detail: detail ?? undefined };
 }
 
 /** Providers refuse file data without a name, and read the kind of the file off its end. */

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { REASONING_EFFORTS, type BodyReader, type ReasoningEffort } from "../../canon/request.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { RequestReader, Translation } from "../dialect.ts";
-import { flagOrNull, numberOrNull, textOf, textOrNull } from "../json.ts";
+import { flagOrNull, listOf, numberOrNull, textOf, textOrNull } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { readHints, readPenalty, statefulMember } from "../openai-chat/family.ts";
 import { readConversation } from "./read-input.ts";
@@ -62,7 +62,7 @@ const STATEFUL: Readonly<Record<string, string>> = {
 export const parseResponsesRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const refused = statefulMember(body, STATEFUL);
   if (refused !== null) return refused;
-  const reading = new RequestReading();
+  const reading = new RequestReading("native_responses");
   const { read, effort } = readResponsesBody(body, reading);
   readKinds(body, RESPONSES_FIELDS, RESPONSES_KINDS, reading);
   const { stream, maxOutputTokens } = read;
@@ -99,14 +99,8 @@ export const responsesToCanon: Translation["toCanon"] = (request, mode, edits) =
   return invalidRequest("missing_field", "input must hold something to answer", "input");
 };
 
-const FORMAT_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "schema",
-  "strict",
-]);
-const PLAIN_FORMAT_MEMBERS: ReadonlySet<string> = new Set(["type"]);
+const FORMAT_MEMBERS = ["type", "name", "description", "schema", "strict"];
+const PLAIN_FORMAT_MEMBERS = ["type"];
 
 /**
  * What the walk finds; hints are added where a request is translated, because edits change them.
@@ -158,10 +152,9 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
 }
 
 function noteOptions(body: JsonObject, reading: RequestReading): void {
-  if (body["truncation"] === "auto") reading.use("native_responses", "truncation");
+  if (body["truncation"] === "auto") reading.useNative("truncation");
   const options = body["stream_options"];
-  if (isJsonObject(options))
-    reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options", "native_responses");
+  if (isJsonObject(options)) reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
 }
 
 /** How many alternatives for each token; `null` where no log probabilities are requested. */
@@ -171,9 +164,9 @@ function readLogprobs(
 ): number | null {
   const alternatives = numberOrNull(top_logprobs) ?? 0;
   let path = alternatives > 0 ? "top_logprobs" : null;
-  for (const [index, value] of (Array.isArray(include) ? include : []).entries()) {
+  for (const [index, value] of listOf(include).entries()) {
     if (value === OUTPUT_LOGPROBS) path ??= `include[${index}]`;
-    else if (value !== ENCRYPTED_REASONING) reading.use("native_responses", `include[${index}]`);
+    else if (value !== ENCRYPTED_REASONING) reading.useNative(`include[${index}]`);
   }
   if (path === null) return null;
   reading.need("logprobs", path);
@@ -192,22 +185,22 @@ function readReasoning(
   const requested = summary ?? older;
   const display =
     requested === "auto" || requested === "concise" || requested === "detailed" ? requested : null;
-  if (isSet(requested) && display === null) reading.use("native_responses", "reasoning.summary");
+  if (requested != null && display === null) reading.useNative("reasoning.summary");
   // Summaries are requested only from models that reason; where reasoning is switched off there is
   // nothing to sum up.
   if (effort !== "none" && (effort !== "unspecified" || display !== null)) {
     reading.need("reasoning", effort === "unspecified" ? "reasoning.summary" : "reasoning.effort");
     if (forcesTool(choice)) reading.use("forced_tool_with_reasoning", "tool_choice");
   }
-  if (isSet(summary) && isSet(older) && summary !== older) {
-    reading.use("native_responses", "reasoning.generate_summary");
+  if (summary != null && older != null && summary !== older) {
+    reading.useNative("reasoning.generate_summary");
   }
-  if (isSet(context) && context !== "auto") reading.use("native_responses", "reasoning.context");
-  if (isSet(mode) && mode !== "standard") {
+  if (context != null && context !== "auto") reading.useNative("reasoning.context");
+  if (mode != null && mode !== "standard") {
     reading.need("reasoning", "reasoning.mode");
-    reading.use("native_responses", "reasoning.mode");
+    reading.useNative("reasoning.mode");
   }
-  reading.useUnknown(reasoning, REASONING_MEMBERS, "reasoning", "native_responses");
+  reading.useUnknown(reasoning, REASONING_MEMBERS, "reasoning");
   const isPlain = effort === "unspecified" && display === null;
   return { effort, reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display } };
 }
@@ -215,7 +208,7 @@ function readReasoning(
 /** The protocol's default requests nothing. */
 function readVerbosity(text: JsonValue | undefined, reading: RequestReading): string | null {
   if (!isJsonObject(text)) return null;
-  reading.useUnknown(text, TEXT_MEMBERS, "text", "native_responses");
+  reading.useUnknown(text, TEXT_MEMBERS, "text");
   const { verbosity } = text;
   if (typeof verbosity !== "string" || verbosity === "medium") return null;
   reading.use("verbosity", "text.verbosity");
@@ -232,9 +225,9 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   const { format, path } = found;
   const { type, name, description, schema, strict } = format;
   const members = type === "json_schema" ? FORMAT_MEMBERS : PLAIN_FORMAT_MEMBERS;
-  reading.useUnknown(format, members, path, "native_responses");
+  reading.useUnknown(format, members, path);
   if (type !== "json_object" && type !== "json_schema") {
-    if (type !== "text") reading.use("native_responses", path);
+    if (type !== "text") reading.useNative(path);
     return null;
   }
   reading.need(type, path);
@@ -257,21 +250,11 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
   };
 }
 
-function isSet(value: JsonValue | undefined): value is JsonValue {
-  return value !== undefined && value !== null;
-}
-
-const FUNCTION_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "name",
-  "description",
-  "parameters",
-  "strict",
-]);
+const FUNCTION_MEMBERS = ["type", "name", "description", "parameters", "strict"];
 /** Of a tool that is not deferred, which is what leaving the member out means. */
-const PRESENT_MEMBERS: ReadonlySet<string> = new Set([...FUNCTION_MEMBERS, "defer_loading"]);
-const NAMED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "name"]);
-const ALLOWED_CHOICE_MEMBERS: ReadonlySet<string> = new Set(["type", "mode", "tools"]);
+const PRESENT_MEMBERS = [...FUNCTION_MEMBERS, "defer_loading"];
+const NAMED_CHOICE_MEMBERS = ["type", "name"];
+const ALLOWED_CHOICE_MEMBERS = ["type", "mode", "tools"];
 
 /** The tools, the choice among them and their parallel use. */
 function readTools(
@@ -279,7 +262,7 @@ function readTools(
   reading: RequestReading,
 ): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
   const tools: Tool[] = [];
-  for (const [index, value] of (Array.isArray(all) ? all : []).entries()) {
+  for (const [index, value] of listOf(all).entries()) {
     const tool = readTool(value, `tools[${index}]`, reading);
     if (tool !== null) tools.push(tool);
   }
@@ -294,18 +277,13 @@ function readTool(tool: JsonValue | undefined, path: string, reading: RequestRea
   if (!isJsonObject(tool)) return null;
   if (tool["type"] !== "function") {
     // Which capability it needs is read by kind (`request-facts.ts`).
-    reading.use("native_responses", `${path}.type`);
+    reading.useNative(`${path}.type`);
     return null;
   }
   reading.need("tools", `${path}.type`);
   const { name, description, parameters, strict, defer_loading: isDeferred } = tool;
   if (strict === true) reading.use("tool_strict", `${path}.strict`);
-  reading.useUnknown(
-    tool,
-    isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS,
-    path,
-    "native_responses",
-  );
+  reading.useUnknown(tool, isDeferred === false ? PRESENT_MEMBERS : FUNCTION_MEMBERS, path);
   return {
     name: textOf(name),
     description: textOrNull(description),
@@ -325,7 +303,7 @@ function readChoice(
   tools: readonly Tool[],
   reading: RequestReading,
 ): ToolChoice | null {
-  if (choice === undefined || choice === null || choice === "auto") return null;
+  if (choice == null || choice === "auto") return null;
   if (choice === "none") return { mode: choice };
   const isOffered = (name: string): boolean => tools.some((tool) => tool.name === name);
   if (choice === "required" && tools.length > 0) {
@@ -341,7 +319,7 @@ function readChoice(
     reading.use("tool_choice_allowed", "tool_choice");
     return allowed;
   }
-  reading.use("native_responses", "tool_choice");
+  reading.useNative("tool_choice");
   return null;
 }
 

@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { FailureKind, UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   Citation,
@@ -18,6 +18,7 @@ import {
 import type { EventParser } from "../dialect.ts";
 import {
   countIn,
+  listOf,
   memberIn,
   numberOrNull,
   parseAnswerBytes,
@@ -51,9 +52,9 @@ class ResponseReader extends AnswerEvents {
     this.emit({ type: "start", model: textOrNull(memberIn(response, "model")) });
   }
 
-  override fail(failure: UpstreamFailure): void {
+  override fail(failure: UpstreamFailure | FailureKind, code?: string): void {
     this.start(null);
-    super.fail(failure);
+    super.fail(failure, code);
   }
 
   takeItemEvent(type: string, event: JsonObject): void {
@@ -112,7 +113,7 @@ class ResponseReader extends AnswerEvents {
   settle(): void {
     this.flush();
     const { unexpected } = this.#emitter;
-    if (unexpected !== null) this.fail(answerFailure("malformed", unexpected));
+    if (unexpected !== null) this.fail("malformed", unexpected);
   }
 
   /**
@@ -121,7 +122,7 @@ class ResponseReader extends AnswerEvents {
    * change ids.
    */
   conclude({ output, usage: counts }: JsonObject, judge: (said: Said) => Terminal): void {
-    for (const [index, item] of (Array.isArray(output) ? output : []).entries()) {
+    for (const [index, item] of listOf(output).entries()) {
       if (isJsonObject(item) && !this.#emitter.has(index, item)) this.#emitter.done(index, item);
     }
     this.flush();
@@ -140,16 +141,16 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
   protected override take(data: string, event: string | null): void {
     const { reader } = this;
     // The end of the transport before the end of the answer.
-    if (data === "[DONE]") return reader.fail(answerFailure("truncated"));
+    if (data === "[DONE]") return reader.fail("truncated");
     const value = parseJsonText(data);
-    if (!isJsonObject(value)) return reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(value)) return reader.fail("malformed");
     const type = typeof value["type"] === "string" ? value["type"] : event;
     if (type === "error" || (type === null && isJsonObject(value["error"]))) {
       return reader.fail(readErrorFrame(value["error"] ?? value));
     }
     switch (type) {
       case null:
-        return reader.fail(answerFailure("malformed"));
+        return reader.fail("malformed");
       case "response.created":
       case "response.queued":
       case "response.in_progress":
@@ -166,7 +167,7 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
 
   #terminal(type: string, response: JsonValue | undefined): void {
     this.reader.start(response);
-    if (!isJsonObject(response)) return this.reader.fail(answerFailure("malformed"));
+    if (!isJsonObject(response)) return this.reader.fail("malformed");
     this.reader.conclude(response, (said) =>
       terminalOf(terminalStatus(type, response), response, said),
     );
@@ -189,7 +190,7 @@ export function parseResponsesAnswer(
 ): readonly InferenceEvent[] {
   const reader = new ResponseReader(family);
   const response = parseAnswerBytes(bytes);
-  if (!isJsonObject(response)) reader.fail(answerFailure("malformed"));
+  if (!isJsonObject(response)) reader.fail("malformed");
   else {
     const { error, status } = response;
     reader.start(response);
@@ -467,8 +468,7 @@ export function terminalOf(
   said: Said,
 ): Terminal {
   const { error } = response;
-  if (error !== undefined && error !== null)
-    return { kind: "failure", failure: readErrorFrame(error) };
+  if (error != null) return { kind: "failure", failure: readErrorFrame(error) };
   switch (textOf(status)) {
     case "completed":
       return {

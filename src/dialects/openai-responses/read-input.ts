@@ -18,40 +18,19 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { isWebUrl, readDataUrl } from "../data-url.ts";
 import { parseJsonText, textOf, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
-import { isNamed, partType, storedFile } from "../openai-chat/family.ts";
+import { partType, storedFile } from "../openai-chat/family.ts";
 import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
 import { readSealedReasoning } from "./sealed-reasoning.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /** Members of the items that canon can say. */
-const MESSAGE_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "id",
-  "status",
-  "role",
-  "phase",
-  "content",
-]);
-const REASONING_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "id",
-  "status",
-  "summary",
-  "content",
-  "encrypted_content",
-]);
-const CALL_MEMBERS: ReadonlySet<string> = new Set([
-  "type",
-  "id",
-  "status",
-  "call_id",
-  "name",
-  "arguments",
-]);
-const OUTPUT_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status", "call_id", "output"]);
+const MESSAGE_MEMBERS = ["type", "id", "status", "role", "phase", "content"];
+const REASONING_MEMBERS = ["type", "id", "status", "summary", "content", "encrypted_content"];
+const CALL_MEMBERS = ["type", "id", "status", "call_id", "name", "arguments"];
+const OUTPUT_MEMBERS = ["type", "id", "status", "call_id", "output"];
 /** `caller: {"type": "direct"}` is what a call without one is. */
-const DIRECT_CALL_MEMBERS: ReadonlySet<string> = new Set([...CALL_MEMBERS, "caller"]);
-const DIRECT_OUTPUT_MEMBERS: ReadonlySet<string> = new Set([...OUTPUT_MEMBERS, "caller"]);
+const DIRECT_CALL_MEMBERS = [...CALL_MEMBERS, "caller"];
+const DIRECT_OUTPUT_MEMBERS = [...OUTPUT_MEMBERS, "caller"];
 
 const ROLES = ["user", "assistant", "system", "developer"];
 
@@ -86,8 +65,7 @@ export function readConversation(
   builder.end();
   // Elsewhere an answer that stands last is one to go on with, which this protocol does not say.
   const last = input.at(-1);
-  if (isJsonObject(last) && isOfAssistant(last))
-    reading.use("native_responses", `input[${input.length - 1}]`);
+  if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
   return turns;
 }
 
@@ -110,7 +88,7 @@ function isOfAssistant(item: JsonObject): boolean {
 /** The 400 for an item that stands for one kept at a provider. Its `type` may be left out. */
 function storedItem(item: JsonObject, path: string): ServiceError | null {
   const type = item["type"] ?? null;
-  const isBareId = type === null && isNamed(item, "id") && !isNamed(item, "role");
+  const isBareId = type === null && item["id"] != null && item["role"] == null;
   if (type !== "item_reference" && !isBareId) return null;
   return storedState(
     path,
@@ -126,7 +104,7 @@ function readItem(
 ): void {
   const stored = storedItem(item, path);
   if (stored !== null) reading.refuse(stored);
-  if (isGiven(item["id"]) || isGiven(item["status"])) reading.dropped.add("item_id_dropped");
+  if (item["id"] != null || item["status"] != null) reading.dropped.add("item_id_dropped");
   const type = typeof item["type"] === "string" ? item["type"] : "message";
   switch (type) {
     case "message":
@@ -149,8 +127,8 @@ function readMessage(
   reading: RequestReading,
 ): void {
   const { role, content, phase } = item;
-  reading.useUnknown(item, MESSAGE_MEMBERS, path, "native_responses", role ?? null);
-  if (isGiven(phase)) reading.dropped.add("message_phase_dropped");
+  reading.useUnknown(item, MESSAGE_MEMBERS, path, role ?? null);
+  if (phase != null) reading.dropped.add("message_phase_dropped");
   const member = `${path}.content`;
   if (role === "user") {
     builder.turn({
@@ -185,8 +163,8 @@ function readReasoning(
     !areTexts(content, ["reasoning_text"], reading) ||
     !areTexts(summary, SUMMARY_TYPES, reading)
   ) {
-    reading.use("native_responses", path);
-  } else reading.useUnknown(item, REASONING_MEMBERS, path, "native_responses", "assistant");
+    reading.useNative(path);
+  } else reading.useUnknown(item, REASONING_MEMBERS, path, "assistant");
   // Opening what is sealed costs more than all else here.
   if (!reading.forTranslation) return [];
   const { text: sealed, ...signed } = isSigned ? readSealedReasoning(encrypted) : UNSIGNED;
@@ -207,7 +185,7 @@ function readReasoning(
  * such.
  */
 const SUMMARY_TYPES = [undefined, null, "summary_text", "reasoning_text", "text"] as const;
-const TEXT_MEMBERS: ReadonlySet<string> = new Set(["type", "text"]);
+const TEXT_MEMBERS = ["type", "text"];
 
 /** Whether a list, which may be absent, holds texts of these types alone. */
 function areTexts(
@@ -215,7 +193,7 @@ function areTexts(
   types: readonly (JsonValue | undefined)[],
   reading: RequestReading,
 ): boolean {
-  if (!isGiven(parts)) return true;
+  if (parts == null) return true;
   return (
     Array.isArray(parts) &&
     parts.every(
@@ -236,13 +214,7 @@ function joinedTexts(parts: JsonValue | undefined): string {
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
   reading.need("tools", path);
-  reading.useUnknown(
-    item,
-    isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS,
-    path,
-    "native_responses",
-    "assistant",
-  );
+  reading.useUnknown(item, isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS, path, "assistant");
   const id = requireText(item["call_id"], `${path}.call_id`, reading);
   const name = requireText(item["name"], `${path}.name`, reading);
   const text = requireText(item["arguments"], `${path}.arguments`, reading);
@@ -259,15 +231,9 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
 function readOutput(item: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { call_id: callId, output } = item;
   reading.need("tools", path);
-  reading.useUnknown(
-    item,
-    isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS,
-    path,
-    "native_responses",
-    "tool",
-  );
+  reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "tool");
   // The protocol's newest form names the function instead of the call.
-  if (typeof callId !== "string") reading.use("native_responses", path);
+  if (typeof callId !== "string") reading.useNative(path);
   else reading.answered(callId, `${path}.call_id`);
   return {
     callId: textOf(callId),
@@ -288,7 +254,7 @@ function noteNativeItem(
     const sentence = `${path}.type is not an item type that this router supports`;
     reading.unknownKind ??= invalidRequest("unknown_item_type", sentence, `${path}.type`);
   }
-  reading.use("native_responses", `${path}.type`);
+  reading.useNative(`${path}.type`);
   const { encrypted_content: sealed } = item;
   if (typeof sealed === "string" && sealed !== "") {
     reading.signed(readSignature(sealed, NATIVE_FAMILY).family, `${path}.encrypted_content`);
@@ -297,10 +263,6 @@ function noteNativeItem(
 
 function isDirect({ caller }: JsonObject): boolean {
   return isJsonObject(caller) && caller["type"] === "direct";
-}
-
-function isGiven(value: JsonValue | undefined): boolean {
-  return value !== undefined && value !== null;
 }
 
 /** A content part that canon can hold, in whatever turn. */
@@ -318,30 +280,23 @@ const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
  * cannot be approved, so it is refused.
  */
 const PARTS = {
-  input_text: new Set(["type", "text", "prompt_cache_breakpoint"]),
-  output_text: new Set(["type", "text", "annotations", "logprobs", "prompt_cache_breakpoint"]),
-  text: new Set(["type", "text", "prompt_cache_breakpoint"]),
-  refusal: new Set(["type", "refusal"]),
-  input_image: new Set(["type", "image_url", "detail", "prompt_cache_breakpoint"]),
-  input_file: new Set([
-    "type",
-    "file_data",
-    "file_url",
-    "filename",
-    "detail",
-    "prompt_cache_breakpoint",
-  ]),
-  input_audio: new Set(["type", "input_audio"]),
-  input_video: new Set(["type"]),
-} as const satisfies Readonly<Record<string, ReadonlySet<string>>>;
+  input_text: ["type", "text", "prompt_cache_breakpoint"],
+  output_text: ["type", "text", "annotations", "logprobs", "prompt_cache_breakpoint"],
+  text: ["type", "text", "prompt_cache_breakpoint"],
+  refusal: ["type", "refusal"],
+  input_image: ["type", "image_url", "detail", "prompt_cache_breakpoint"],
+  input_file: ["type", "file_data", "file_url", "filename", "detail", "prompt_cache_breakpoint"],
+  input_audio: ["type", "input_audio"],
+  input_video: ["type"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
 
-const AUDIO_MEMBERS: ReadonlySet<string> = new Set(["data", "format"]);
+const AUDIO_MEMBERS = ["data", "format"];
 
 /** Where a content part stands: whose it is decides what it may be. */
 type PartContext = "user" | "assistant" | "system" | "tool_result";
 
 /** Media types that every protocol with files takes. */
-const COMMON_FILE_TYPES: ReadonlySet<string> = new Set(["application/pdf", "text/plain"]);
+const COMMON_FILE_TYPES = ["application/pdf", "text/plain"];
 
 /**
  * A text, or a list of parts. Nothing at all is the empty text.
@@ -382,14 +337,14 @@ function readPart(
 ): ContentPart | null {
   const type = partType(part, PARTS, path, reading);
   if (type === null || !isJsonObject(part)) {
-    reading.use("native_responses", path);
+    reading.useNative(path);
     return null;
   }
   const stored = storedFile(part, path);
   if (stored !== null) reading.refuse(stored);
-  reading.useUnknown(part, PARTS[type], path, "native_responses", context);
+  reading.useUnknown(part, PARTS[type], path, context);
   if (!isPlainMark(part["prompt_cache_breakpoint"])) {
-    reading.use("native_responses", `${path}.prompt_cache_breakpoint`);
+    reading.useNative(`${path}.prompt_cache_breakpoint`);
   }
   switch (type) {
     case "input_image":
@@ -400,10 +355,10 @@ function readPart(
       return readAudio(part, context, path, reading);
     case "input_video":
       reading.need("video_input", path);
-      reading.use("native_responses", path);
+      reading.useNative(path);
       return null;
     case "refusal":
-      if (context !== "assistant") reading.use("native_responses", path);
+      if (context !== "assistant") reading.useNative(path);
       return { kind: "refusal", text: requireText(part["refusal"], `${path}.refusal`, reading) };
     case "input_text":
     case "output_text":
@@ -414,12 +369,12 @@ function readPart(
 
 /** A breakpoint says nothing but that it is one. */
 function isPlainMark(mark: JsonValue | undefined): boolean {
-  if (mark === undefined || mark === null) return true;
+  if (mark == null) return true;
   return isJsonObject(mark) && mark["mode"] === "explicit" && Object.keys(mark).length === 1;
 }
 
 function cacheMark({ prompt_cache_breakpoint: mark }: JsonObject): CacheMark | null {
-  return mark === undefined || mark === null ? null : { ttl: null };
+  return mark == null ? null : { ttl: null };
 }
 
 function readText(part: JsonObject, path: string, reading: RequestReading): TextPart {
@@ -432,7 +387,7 @@ function readText(part: JsonObject, path: string, reading: RequestReading): Text
 
 function noteFileContext(context: PartContext, path: string, reading: RequestReading): void {
   if (context === "tool_result") reading.use("tool_result_files", path);
-  else if (context !== "user") reading.use("native_responses", path);
+  else if (context !== "user") reading.useNative(path);
 }
 
 function readImage(
@@ -446,11 +401,10 @@ function readImage(
   noteFileContext(context, path, reading);
   const known = detail === "auto" || detail === "low" || detail === "high" ? detail : null;
   if (known === "low" || known === "high") reading.use("image_detail", `${path}.detail`);
-  else if (known !== detail) reading.use("native_responses", `${path}.detail`);
+  else if (known !== detail) reading.useNative(`${path}.detail`);
   const url = requireText(image_url, `${path}.image_url`, reading);
   const data = readDataUrl(url);
-  if (data === null)
-    reading.use(isWebUrl(url) ? "image_url" : "native_responses", `${path}.image_url`);
+  if (data === null) reading.use(isWebUrl(url) ? "image_url" : reading.native, `${path}.image_url`);
   const source =
     data === null ? ({ kind: "url", url } as const) : ({ kind: "base64", ...data } as const);
   return { kind: "image", source, detail: known, cache: cacheMark(part) };
@@ -466,24 +420,24 @@ function readFile(
   const { file_data: data, file_url: url, filename, detail = null } = part;
   reading.need("file_input", path);
   noteFileContext(context, path, reading);
-  if (detail !== null && detail !== "auto") reading.use("native_responses", `${path}.detail`);
+  if (detail !== null && detail !== "auto") reading.useNative(`${path}.detail`);
   const rest = { name: textOrNull(filename), cache: cacheMark(part) };
   // A file in two members: which of them counts is for the provider to decide.
-  if (typeof url === "string" && typeof data === "string") reading.use("native_responses", path);
+  if (typeof url === "string" && typeof data === "string") reading.useNative(path);
   const member = typeof url === "string" ? "file_url" : "file_data";
   const text = typeof url === "string" ? url : requireText(data, `${path}.file_data`, reading);
   const held = readDataUrl(text);
   if (held !== null) {
-    if (!COMMON_FILE_TYPES.has(held.mediaType))
+    if (!COMMON_FILE_TYPES.includes(held.mediaType))
       reading.use("file_of_other_type", `${path}.${member}`);
     return { kind: "file", source: { kind: "base64", ...held }, ...rest };
   }
   if (typeof url !== "string") {
-    reading.use("native_responses", `${path}.file_data`);
+    reading.useNative(`${path}.file_data`);
     return null;
   }
   reading.use("file_url", `${path}.file_url`);
-  if (!isWebUrl(url)) reading.use("native_responses", path);
+  if (!isWebUrl(url)) reading.useNative(path);
   return { kind: "file", source: { kind: "url", url }, ...rest };
 }
 
@@ -495,12 +449,12 @@ function readAudio(
 ): AudioPart | null {
   const { input_audio: audio } = part;
   reading.need("audio_input", path);
-  if (context !== "user") reading.use("native_responses", path);
+  if (context !== "user") reading.useNative(path);
   if (!isJsonObject(audio)) {
     requireText(null, `${path}.input_audio`, reading);
     return null;
   }
-  reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`, "native_responses");
+  reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`);
   const data = requireText(audio["data"], `${path}.input_audio.data`, reading);
   return {
     kind: "audio",
@@ -517,7 +471,7 @@ function requireText(value: JsonValue | undefined, path: string, reading: Reques
 }
 
 function textFault(value: JsonValue | undefined, path: string): ServiceError {
-  return value === undefined || value === null
+  return value == null
     ? invalidRequest("missing_field", `${path} is required`, path)
     : invalidRequest("invalid_type", `${path} must be a string`, path);
 }

@@ -1,11 +1,11 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { answerFailure } from "../answer-ends.ts";
 import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
 import {
+  listOf,
+  mapObjects,
   mergeUsage,
   parseAnswerBytes,
   parseExactJsonText,
@@ -42,7 +42,7 @@ import {
   printFailed,
 } from "./resource.ts";
 import { readSealedReasoning, tagEvent, tagResource } from "./sealed-reasoning.ts";
-import { RelayedStream, editedBody, outputCharacters } from "../relay.ts";
+import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
@@ -77,7 +77,7 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
   )
     made |= ENCRYPTED_REASONING_REQUESTED;
   const { input } = body;
-  body["input"] = withBareSignatures(input);
+  body["input"] = mapObjects(input, withBareSignature);
   if (body["input"] !== input) made |= SIGNATURES_RESTORED;
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
@@ -97,7 +97,7 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
  */
 function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
   const { include } = body;
-  const wishes: readonly JsonValue[] = Array.isArray(include) ? include : [];
+  const wishes: readonly JsonValue[] = listOf(include);
   if (wishes.includes(ENCRYPTED_REASONING)) return false;
   body["include"] = [...wishes, ENCRYPTED_REASONING];
   return true;
@@ -113,21 +113,7 @@ function leaveOutSealing(body: Record<string, JsonValue | undefined>, stripped: 
   stripped.push("include");
 }
 
-/**
- * Our tag says who can read a signature; the provider knows only the signature. The list is copied
- * only where there is a tag.
- */
-function withBareSignatures(input: JsonValue | undefined): JsonValue | undefined {
-  if (!Array.isArray(input)) return input;
-  let copy: JsonValue[] | null = null;
-  for (const [index, item] of input.entries()) {
-    if (!isJsonObject(item)) continue;
-    const bare = withBareSignature(item);
-    if (bare !== item) (copy ??= [...input])[index] = bare;
-  }
-  return copy ?? input;
-}
-
+/** The tag of a signature is ours; the provider knows only the signature. */
 function withBareSignature(item: JsonObject): JsonObject {
   const text = item["encrypted_content"];
   if (typeof text !== "string") return item;
@@ -140,16 +126,8 @@ function withBareSignature(item: JsonObject): JsonObject {
 }
 
 /** Events that say that an answer is being made, and nothing of it. */
-const PRELUDE: ReadonlySet<string> = new Set([
-  "response.created",
-  "response.queued",
-  "response.in_progress",
-]);
-const TERMINALS: ReadonlySet<string> = new Set([
-  "response.completed",
-  "response.incomplete",
-  "response.failed",
-]);
+const PRELUDE = ["response.created", "response.queued", "response.in_progress"];
+const TERMINALS = ["response.completed", "response.incomplete", "response.failed"];
 
 /** Members of an event in which something is said, beside its item. */
 const SAID = [
@@ -249,9 +227,9 @@ class ResponsesStreamObserver extends RelayedStream {
     }
     if (type === null) return this.refuse("malformed");
     if (this.#isRepeated(value, data)) return;
-    const isPrelude = PRELUDE.has(type);
+    const isPrelude = PRELUDE.includes(type);
     const missing = this.#missing(type, value);
-    if (!isPrelude && !TERMINALS.has(type)) {
+    if (!isPrelude && !TERMINALS.includes(type)) {
       const placed = missing === null ? value : { ...value, ...missing };
       const tagged = tagEvent(placed, this.#context.signatureFamily);
       this.#count(placed);
@@ -306,7 +284,7 @@ class ResponsesStreamObserver extends RelayedStream {
     const isLifecycle = isJsonObject(response);
     const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
     if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
-    if (isFull && !TERMINALS.has(type)) return formatSseEvent(JSON.stringify(event), type);
+    if (isFull && !TERMINALS.includes(type)) return formatSseEvent(JSON.stringify(event), type);
     const filled = isLifecycle
       ? { ...event, response: fillResource(response, this.#context) }
       : fillEvent(type, event);
@@ -395,13 +373,13 @@ export function observeResponsesStream(context: AnswerContext): AnswerStream {
  */
 export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const response = parseAnswerBytes(bytes);
-  if (!isJsonObject(response)) return failed(answerFailure("malformed"), null);
+  if (!isJsonObject(response)) return failedWhole("malformed");
   const usage = readUsage(response["usage"]);
   const { error, output, status } = response;
-  if (isJsonObject(error) && status === undefined) return failed(readErrorFrame(error), usage);
+  if (isJsonObject(error) && status === undefined) return failedWhole(readErrorFrame(error), usage);
   const terminal = wholeTerminal(response, saidIn(output));
   if (terminal.kind === "failure" && terminal.failure.final !== true)
-    return failed(terminal.failure, usage);
+    return failedWhole(terminal.failure, usage);
   const { signatureFamily } = context;
   const isFailed = terminal.kind === "failure";
   const isFull = !isFailed && isFullResource(response);
@@ -426,10 +404,6 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
     (isFull ? NO_EDITS : MEMBERS_FILLED) |
     (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
   return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
-}
-
-function failed(failure: UpstreamFailure, usage: TokenUsage | null): WholeAnswer {
-  return { ending: { failure, finish: null, usage, dropped: [] }, bytes: new Uint8Array(0) };
 }
 
 interface PartialItem {
@@ -544,7 +518,7 @@ function cut({ item, parts, summaries, call }: PartialItem): JsonObject {
       ...item,
       ...status,
       summary: summary.map(([, text]) => ({ type: "summary_text", text })),
-      ...(texts.length === 0 ? {} : { content: texts }),
+      content: texts.length === 0 ? undefined : texts,
     };
   }
   return type === "message" ? { ...item, ...status, content: texts } : { ...item, ...status };

@@ -162,7 +162,7 @@ class ResponsesRenderer implements EventRenderer {
   #text(text: string, logprobs: readonly TokenLogprob[]): void {
     const item = this.#item;
     const part = item?.part;
-    if (item === null || part === null || part === undefined) return;
+    if (item === null || part == null) return;
     const printed = logprobs.map(printLogprob);
     part.text += text;
     for (const logprob of printed) part.logprobs.push(logprob);
@@ -198,7 +198,7 @@ class ResponsesRenderer implements EventRenderer {
   #citation(citation: Citation): void {
     const item = this.#item;
     const part = item?.part;
-    if (item === null || part === null || part === undefined) return;
+    if (item === null || part == null) return;
     const annotation = printCitation(citation, part.text);
     if (annotation === null) {
       this.#dropped.add("citations_dropped");

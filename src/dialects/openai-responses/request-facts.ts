@@ -55,15 +55,9 @@ export const RESPONSES_FIELDS: FieldRegistry = {
  * Members of `reasoning`, `text` and a message that both protocols' sides of a translation
  * understand.
  */
-export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
-  "effort",
-  "summary",
-  "generate_summary",
-  "context",
-  "mode",
-]);
-export const TEXT_MEMBERS: ReadonlySet<string> = new Set(["format", "verbosity"]);
-export const STREAM_OPTION_MEMBERS: ReadonlySet<string> = new Set(["include_obfuscation"]);
+export const REASONING_MEMBERS = ["effort", "summary", "generate_summary", "context", "mode"];
+export const TEXT_MEMBERS = ["format", "verbosity"];
+export const STREAM_OPTION_MEMBERS = ["include_obfuscation"];
 
 /** Values of `include` that every endpoint's answers can be made to carry. */
 export const ENCRYPTED_REASONING = "reasoning.encrypted_content";
@@ -155,7 +149,6 @@ export const RESPONSES_TYPES: TypeNeeds = {
 };
 
 export const RESPONSES_KINDS: Kinds = {
-  native: "native_responses",
   toolNeeds,
   types: RESPONSES_TYPES,
   unknownTool: (_type, path) =>
@@ -203,7 +196,6 @@ function flattened(alias: JsonObject): JsonObject {
 
 function withoutNulls(object: JsonObject): Readonly<Record<string, JsonValue>> {
   const kept: Record<string, JsonValue> = {};
-  for (const [name, value] of Object.entries(object))
-    if (value !== null && value !== undefined) kept[name] = value;
+  for (const [name, value] of Object.entries(object)) if (value != null) kept[name] = value;
   return kept;
 }

@@ -152,12 +152,12 @@ function incomplete(reason: string): Conclusion {
 }
 
 /** Codes of the protocol for an answer that failed, and three more that its agents act on. */
-const CODES: ReadonlySet<string> = new Set([
+const CODES = [
   ...RESPONSE_FAILURES,
   "context_length_exceeded",
   "insufficient_quota",
   "key_revoked",
-]);
+];
 
 export const DONE: Uint8Array = formatSseEvent("[DONE]");
 
@@ -169,7 +169,7 @@ export function failureObject(
   error: ServiceError,
   requestId: string,
 ): { readonly code: string; readonly message: string } {
-  const code = CODES.has(error.code)
+  const code = CODES.includes(error.code)
     ? error.code
     : error.kind === "rate_limit"
       ? "rate_limit_exceeded"
@@ -186,7 +186,7 @@ export function failureObject(
 export function failedObject(error: JsonValue | undefined, requestId: string): JsonObject {
   const code = isJsonObject(error) ? error["code"] : null;
   return {
-    code: typeof code === "string" && CODES.has(code) ? code : "server_error",
+    code: typeof code === "string" && CODES.includes(code) ? code : "server_error",
     message: `The provider reported that the response failed. (request id ${requestId})`,
   };
 }
@@ -268,32 +268,26 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
 const PART_LISTS = ["annotations", "logprobs"] as const;
 
 /** Events that carry a text's probabilities, a part, or an item. */
-const TEXT_EVENTS: ReadonlySet<string> = new Set([
-  "response.output_text.delta",
-  "response.output_text.done",
-]);
-const PART_EVENTS: ReadonlySet<string> = new Set([
-  "response.content_part.added",
-  "response.content_part.done",
-]);
-const ITEM_EVENTS: ReadonlySet<string> = new Set([
-  "response.output_item.added",
-  "response.output_item.done",
-]);
+const TEXT_EVENTS = ["response.output_text.delta", "response.output_text.done"];
+const PART_EVENTS = ["response.content_part.added", "response.content_part.done"];
+const ITEM_EVENTS = ["response.output_item.added", "response.output_item.done"];
 
 /** Whether an event of the answer has every list that the surface promises. */
 export function isFullEvent(type: string, event: JsonObject): boolean {
-  if (TEXT_EVENTS.has(type)) return !lacks(event, "logprobs");
-  if (PART_EVENTS.has(type)) return isFullPart(event["part"]);
-  return !ITEM_EVENTS.has(type) || isFullItem(event["item"]);
+  if (TEXT_EVENTS.includes(type)) return event["logprobs"] != null;
+  if (PART_EVENTS.includes(type)) return isFullPart(event["part"]);
+  return !ITEM_EVENTS.includes(type) || isFullItem(event["item"]);
 }
 
 /** The event with the lists that its provider left out. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
-  if (TEXT_EVENTS.has(type)) return lacks(event, "logprobs") ? { ...event, logprobs: [] } : event;
+  if (TEXT_EVENTS.includes(type))
+    return event["logprobs"] == null ? { ...event, logprobs: [] } : event;
   const { part, item } = event;
-  if (PART_EVENTS.has(type) && part !== undefined) return { ...event, part: fillPart(part) };
-  return ITEM_EVENTS.has(type) && item !== undefined ? { ...event, item: fillItem(item) } : event;
+  if (PART_EVENTS.includes(type) && part !== undefined) return { ...event, part: fillPart(part) };
+  return ITEM_EVENTS.includes(type) && item !== undefined
+    ? { ...event, item: fillItem(item) }
+    : event;
 }
 
 /** Events about a part of an item's content. */
@@ -326,7 +320,7 @@ export class EventPositions {
     if (typeof index === "number" && !lacksPart) return null;
     return {
       output_index: position,
-      ...(lacksPart ? { content_index: Math.max(this.#part, 0) } : {}),
+      content_index: lacksPart ? Math.max(this.#part, 0) : undefined,
     };
   }
 }
@@ -352,16 +346,12 @@ function isFullPart(part: JsonValue | undefined): boolean {
   return (
     !isJsonObject(part) ||
     part["type"] !== "output_text" ||
-    !PART_LISTS.some((name) => lacks(part, name))
+    !PART_LISTS.some((name) => part[name] == null)
   );
 }
 
 function fillPart(part: JsonValue): JsonValue {
   if (!isJsonObject(part) || isFullPart(part)) return part;
-  const missing = PART_LISTS.filter((name) => lacks(part, name));
+  const missing = PART_LISTS.filter((name) => part[name] == null);
   return { ...part, ...Object.fromEntries(missing.map((name) => [name, []])) };
-}
-
-function lacks(object: JsonObject, name: string): boolean {
-  return object[name] === undefined || object[name] === null;
 }

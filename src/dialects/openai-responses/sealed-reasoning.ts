@@ -1,7 +1,8 @@
 import { readSignature, relayedSignature, tagSignature } from "../../canon/generate/signature.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
+import { mapObjects, withMember, withObject } from "../json.ts";
 import { NATIVE_FAMILY } from "./request-facts.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 
 /**
  * Stands before the text that a tagged signature signs. Base64 has no colon, so no provider's
@@ -42,37 +43,23 @@ export function readSealedReasoning(encrypted: string): SealedReasoning {
   return { family, signature: signature.slice(end + 1), text };
 }
 
-/**
- * A response resource with its encrypted reasoning tagged for the client; the resource itself where
- * nothing changes.
- */
+/** A response resource with its encrypted reasoning tagged for the client. */
 export function tagResource(response: JsonObject, family: string | null): JsonObject {
-  const { output } = response;
-  if (!Array.isArray(output)) return response;
-  const tagged = output.map((item: JsonValue) =>
-    isJsonObject(item) ? tagItem(item, family) : item,
+  return withMember(response, "output", (output) =>
+    mapObjects(output, (item) => tagItem(item, family)),
   );
-  return tagged.every((item, index) => item === output[index])
-    ? response
-    : { ...response, output: tagged };
 }
 
 /** The same for an event of a stream, which holds an item or a resource. */
 export function tagEvent(event: JsonObject, family: string | null): JsonObject {
-  const { item, response } = event;
-  if (isJsonObject(item)) {
-    const tagged = tagItem(item, family);
-    return tagged === item ? event : { ...event, item: tagged };
-  }
-  if (!isJsonObject(response)) return event;
-  const tagged = tagResource(response, family);
-  return tagged === response ? event : { ...event, response: tagged };
+  return isJsonObject(event["item"])
+    ? withObject(event, "item", (item) => tagItem(item, family))
+    : withObject(event, "response", (response) => tagResource(response, family));
 }
 
 /** Reasoning and compacted conversations are sealed in the same member. */
 function tagItem(item: JsonObject, family: string | null): JsonObject {
-  const { encrypted_content: sealed } = item;
-  if (typeof sealed !== "string") return item;
-  const tagged = relayedSignature(sealed, family, NATIVE_FAMILY);
-  return tagged === sealed ? item : { ...item, encrypted_content: tagged };
+  return withMember(item, "encrypted_content", (sealed) =>
+    typeof sealed === "string" ? relayedSignature(sealed, family, NATIVE_FAMILY) : sealed,
+  );
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../canon/json.ts";
 import type { Vector } from "../../canon/unary.ts";
 import type { AnswerFault } from "../answer-ends.ts";
-import { parseJsonText } from "../json.ts";
+import { listOf, parseJsonText } from "../json.ts";
 import type { AnswerBytes } from "./answer-bytes.ts";
 import { COUNT_NUMBERS } from "./count-numbers.ts";
 
@@ -130,7 +130,7 @@ function markedVector(
 
 /** What is wrong with something that was not cut out although a vector should be there. */
 function faultOf(value: JsonValue | undefined): AnswerFault {
-  const numbers: readonly unknown[] = Array.isArray(value) ? value : [];
+  const numbers: readonly unknown[] = listOf(value);
   const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
   return isOverflow ? "vector_not_finite" : "vector_malformed";
 }

@@ -158,7 +158,7 @@ export class Members {
   close(): void {
     for (const name of Object.keys(this.#object)) {
       const value = this.#object[name];
-      if (this.#taken.has(name) || value === null || value === undefined) continue;
+      if (this.#taken.has(name) || value == null) continue;
       if (saysNothing(value)) this.#record.drop("empty_member_dropped");
       else this.#record.unknown(this.pathOf(name));
     }

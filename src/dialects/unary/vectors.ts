@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { EmbedPurpose, EmbedRequest, EmbedResult, Vector } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { Target } from "../dialect.ts";
+import { memberIn } from "../json.ts";
 import type { AnswerBytes } from "./answer-bytes.ts";
 import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
 
@@ -95,7 +96,7 @@ export function orderedByIndex(
   const items: (JsonObject | undefined)[] = Array.from({ length: count });
   let cameInOrder = true;
   for (const [position, item] of list.entries()) {
-    const index = isJsonObject(item) ? item["index"] : undefined;
+    const index = memberIn(item, "index");
     if (
       !isJsonObject(item) ||
       typeof index !== "number" ||

@@ -39,7 +39,7 @@ function formatVoyage(
     model: endpoint.upstreamModel,
     query,
     documents,
-    ...(topN === null ? {} : { top_k: wantedResults(request) }),
+    top_k: topN === null ? undefined : wantedResults(request),
     // Texts that are too long are cut in silence unless the request says otherwise.
     truncation: mayTruncate ?? false,
     return_documents: false,
@@ -81,10 +81,10 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
   const body = {
     model: target.endpoint.upstreamModel,
     input: isScalar && first !== undefined ? first : texts,
-    ...(inputType === null ? {} : { input_type: inputType }),
+    input_type: inputType ?? undefined,
     // The provider cuts what is too long unless the request says not to.
     truncation: mayTruncate ?? false,
-    ...(dimensions === null ? {} : { output_dimension: dimensions }),
+    output_dimension: dimensions ?? undefined,
     // Numbers are the default and need no member.
     ...(encoding === "base64" ? { encoding_format: "base64" } : {}),
   };

@@ -54,7 +54,10 @@ describe("reasoning of another protocol", () => {
       summary: ["x", { type: "summary_text", text: "real" }, null],
       content: [null],
     };
-    const turns = readConversation({ input: [user, item] }, new RequestReading(true));
+    const turns = readConversation(
+      { input: [user, item] },
+      new RequestReading("native_responses", true),
+    );
     expect(turns[1]).toMatchObject({
       content: [{ kind: "reasoning", text: "\n\nreal\n\n", summary: true }],
     });
