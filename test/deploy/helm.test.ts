@@ -92,6 +92,62 @@ describe("the chart, as it was rendered", () => {
     expect(made).toEqual({ status: 0, output: text(RENDERED) });
   });
 
+  it("has everything that values can add: files, identities, ingress, autoscaler, monitor", (context) => {
+    const all = documents("test/deploy/helm/rendered-full.yaml").filter((one) => one !== null);
+    expect(all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual([
+      "ConfigMap signalbox-configuration",
+      "Deployment signalbox",
+      "HTTPRoute signalbox",
+      "HorizontalPodAutoscaler signalbox",
+      "Ingress signalbox",
+      "NetworkPolicy signalbox",
+      "PodDisruptionBudget signalbox",
+      "Service signalbox",
+      "Service signalbox-admin",
+      "ServiceAccount signalbox",
+      "ServiceMonitor signalbox",
+    ]);
+    const { replicas, template: pod } = named(all, "Deployment").spec;
+    const [container, sidecar] = pod.spec.containers;
+    expect(replicas).toBeUndefined();
+    expect(sidecar.name).toBe("proxy");
+    expect(serveOptions(container.args)).toMatchObject({ environment: "production" });
+    expect(container.volumeMounts.at(-1).mountPath).toBe("/etc/certificates");
+    const { configMap } = pod.spec.volumes[0];
+    const { data } = named(all, "ConfigMap", "signalbox-configuration");
+    expect(
+      Object.fromEntries(configMap.items.map(({ key, path }: Document) => [path, data[key]])),
+    ).toMatchObject({ "routes.production.yaml": "overlay", "teams/shop.yaml": "included" });
+    // The monitor finds the service that has its label, and its port by name.
+    const monitor = named(all, "ServiceMonitor").spec;
+    const { metadata, spec } = named(all, "Service", "signalbox-admin");
+    expect(metadata.labels).toMatchObject(monitor.selector.matchLabels);
+    expect(spec.ports.map(({ name }: Document) => name)).toContain(monitor.endpoints[0].port);
+    const made = template("--values", "test/deploy/helm/values-full.yaml");
+    if (made === null) return context.skip("helm is not here");
+    expect(made).toEqual({ status: 0, output: text("test/deploy/helm/rendered-full.yaml") });
+  });
+
+  it("reads the configuration from a volume that something else fills, and then needs no text", (context) => {
+    const made = template(
+      "--set",
+      "configuration.routes=",
+      "--set-json",
+      'configuration.volume={"emptyDir":{}}',
+      "--set",
+      "configuration.path=current/routes.yaml",
+    );
+    if (made === null) return context.skip("helm is not here");
+    expect(made.status, made.output).toBe(0);
+    const all = parseAllDocuments(made.output).flatMap(
+      (document): Document => document.toJS() ?? [],
+    );
+    expect(all.map(({ kind }) => kind)).not.toContain("ConfigMap");
+    const { spec } = named(all, "Deployment").spec.template;
+    expect(spec.volumes[0]).toEqual({ name: "configuration", emptyDir: {} });
+    expect(spec.containers[0].args[1]).toBe("--config=/etc/signalbox/current/routes.yaml");
+  });
+
   it("has nothing that Helm's own checks find", (context) => {
     if (program === null) return context.skip("helm is not here");
     const { status, stdout } = spawnSync(program, ["lint", "--strict", CHART], {
@@ -139,6 +195,14 @@ describe("the chart, as it was rendered", () => {
     ["a misspelt value", "--set", "replica=2", "'replica' not allowed"],
     ["a wrong digest", "--set", "image.digest=latest", "image/digest"],
     ["no routes.yaml", "--set", "configuration.routes=", "configuration.routes is empty"],
+    ["an ingress without a host", "--set", "ingress.enabled=true", "ingress.hosts is empty"],
+    ["a route without a gateway", "--set", "gateway.enabled=true", "gateway.parentRefs is empty"],
+    [
+      "a file outside of the folder",
+      "--set",
+      "configuration.files.\\.\\./x=y",
+      "invalid propertyName",
+    ],
   ])("refuses %s", ([, flag = "", value = "", message = ""], context) => {
     const made = template(flag, value);
     if (made === null) return context.skip("helm is not here");
