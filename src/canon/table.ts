@@ -163,6 +163,31 @@ export interface RoutingTable {
   readonly console?: ConsoleSettings;
   /** Absent likewise. */
   readonly workloadIdentity?: WorkloadIdentity;
+  /** Absent likewise. */
+  readonly alerts?: AlertSettings;
+}
+
+/** Conditions that the webhook of `alerts` can report. */
+export const ALERT_EVENTS = [
+  "budget_nearly_spent",
+  "budget_spent",
+  "denials_rising",
+  "refusals_rising",
+  "candidate_would_deny",
+  "keys_expiring",
+  "certificate_expiring",
+  "evidence_unavailable",
+] as const;
+export type AlertEvent = (typeof ALERT_EVENTS)[number];
+
+/** The section `alerts` of routes.yaml. */
+export interface AlertSettings {
+  readonly url: string;
+  /** The host may be at a private address or on this machine; absent: only in the internet. */
+  readonly network?: "private";
+  /** Key of the HMAC over each message. */
+  readonly secret: SecretReference;
+  readonly events: readonly AlertEvent[];
 }
 
 /**

@@ -56,6 +56,7 @@ function buildTable(
     vocabulary: normalised.vocabulary,
     ...(normalised.console !== undefined && { console: normalised.console }),
     ...(workloadIdentity !== undefined && { workloadIdentity }),
+    ...(normalised.alerts !== undefined && { alerts: normalised.alerts }),
   });
   const { version, ...rows } = content;
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });

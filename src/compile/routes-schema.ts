@@ -6,6 +6,7 @@ import { REASONING_EFFORTS } from "../canon/request.ts";
 import { RETENTIONS } from "../canon/table.ts";
 import { auth, endpoint, model, provider } from "./authored/schema-supply.ts";
 import {
+  alerts,
   consoleSection,
   policies,
   route,
@@ -212,6 +213,7 @@ const FILE = object(
     vocabulary,
     console: consoleSection,
     workload_identity: workloadIdentity,
+    alerts,
   },
   ["version", "regions", "providers", "models", "endpoints", "routes", "workspaces"],
 );
@@ -296,4 +298,5 @@ export type AuthoredFallback = NonNullable<AuthoredRoute["fallbacks"]>[number];
 export type AuthoredWorkspace = Authored<typeof workspace>;
 export type AuthoredConsole = Authored<typeof consoleSection>;
 export type AuthoredWorkloads = Authored<typeof workloadIdentity>;
+export type AuthoredAlerts = Authored<typeof alerts>;
 export type AuthoredPolicies = Authored<typeof policies>;

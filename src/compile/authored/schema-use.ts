@@ -2,7 +2,7 @@ import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials
 import { BUDGET_PERIODS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { mapSettings } from "../../canon/promotion.ts";
-import { BALANCES, OWNER_PATTERN, ROLES } from "../../canon/table.ts";
+import { ALERT_EVENTS, BALANCES, OWNER_PATTERN, ROLES } from "../../canon/table.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 import { choose, list, object, range, ref, refs, rows, text } from "./schema.ts";
 import {
@@ -381,6 +381,28 @@ export const consoleSection = object(
 
 const URL_MESSAGE =
   "an https URL without a query; plain http is allowed for loopback addresses only";
+
+/** The section `alerts`. */
+export const alerts = object(
+  "A webhook that reports conditions operators should look at, for teams without Prometheus. Each message is a POST of JSON with the header `x-signalbox-signature`.",
+  {
+    url: {
+      ...text(HTTPS_URL, URL_MESSAGE),
+      description: "Where the messages go.",
+    },
+    network: {
+      enum: ["public", "private"],
+      default: "public",
+      description: "`private`: `url` may be at a private address or on this machine.",
+    },
+    secret: ref("secret", "Key of the HMAC-SHA256 in `x-signalbox-signature`."),
+    events: {
+      ...list("What is reported. Everything unless set.", { enum: ALERT_EVENTS }),
+      minItems: 1,
+    },
+  },
+  ["url", "secret"],
+);
 
 const issuer = object(
   "Who signs the JWTs of workloads: a Kubernetes cluster, a cloud, a CI system. Its keys come from `jwks_uri`, from `jwks_file`, or else by discovery: from `/.well-known/openid-configuration` below `issuer`.",

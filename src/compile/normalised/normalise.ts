@@ -3,7 +3,9 @@ import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
 import { mapSettings, type PromotionRequirements } from "../../canon/promotion.ts";
 import {
+  ALERT_EVENTS,
   SESSION_TIMES,
+  type AlertSettings,
   type Balance,
   type BatchLimits,
   type ConsoleSettings,
@@ -25,6 +27,7 @@ import {
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./defaults.ts";
 import type {
+  AuthoredAlerts,
   AuthoredAuth,
   AuthoredConsole,
   AuthoredEndpoint,
@@ -165,6 +168,15 @@ function normaliseConsole(authored: AuthoredConsole | undefined): ConsoleSetting
   };
 }
 
+function normaliseAlerts({ url, network, secret, events }: AuthoredAlerts): AlertSettings {
+  return {
+    url,
+    ...(network === "private" && { network }),
+    secret,
+    events: ALERT_EVENTS.filter((event) => events?.includes(event) !== false),
+  };
+}
+
 function normaliseOidc(oidc: NonNullable<AuthoredConsole["oidc"]>): OidcSettings {
   return {
     label: oidc.label ?? "Single sign-on",
@@ -230,6 +242,8 @@ export interface NormalisedRoutes {
   readonly vocabulary: Vocabulary;
   /** `undefined` where the file has no such section. */
   readonly console: ConsoleSettings | undefined;
+  /** Likewise. */
+  readonly alerts: AlertSettings | undefined;
 }
 
 export interface NormalisedEndpoint {
@@ -274,6 +288,7 @@ export function normalise(file: RoutesFile): NormalisedRoutes {
       ...normalisePromotion(file.policies),
     },
     console: normaliseConsole(file.console),
+    alerts: file.alerts === undefined ? undefined : normaliseAlerts(file.alerts),
     vocabulary: {
       environments: sorted(file.vocabulary?.environments ?? defaults.DEFAULT_ENVIRONMENTS),
       workloads: sorted(file.vocabulary?.workloads ?? []),

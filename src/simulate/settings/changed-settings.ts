@@ -135,9 +135,9 @@ function compiledOf(
     section,
   );
   if (rows !== undefined) return rowOf(rows, name);
-  const { vocabulary, console, workloadIdentity, policies } = table;
+  const { vocabulary, console, workloadIdentity, policies, alerts } = table;
   return rowOf<object | undefined>(
-    { vocabulary, console, workload_identity: workloadIdentity, policies },
+    { vocabulary, console, workload_identity: workloadIdentity, policies, alerts },
     section,
   );
 }

@@ -1,4 +1,5 @@
 import type {
+  AuthoredAlerts,
   AuthoredConsole,
   AuthoredEndpoint,
   AuthoredModel,
@@ -74,6 +75,7 @@ export const SETTING_EFFECTS = {
     sentence: "who may sign in to the console, for how long, and what they may do",
     matters: true,
   },
+  alerts: { sentence: "what operators are alerted to, and where", matters: true },
   workloads: { sentence: "which workloads get tokens without a key, and for what", matters: true },
   policy: { sentence: "compiles to another policy; the classes show the effect", matters: true },
   same_policy: { sentence: "compiles to the same policies", matters: false },
@@ -185,6 +187,13 @@ const WORKLOADS: Effects<AuthoredWorkloads> = {
   rules: "workloads",
 };
 
+const ALERTS: Effects<AuthoredAlerts> = {
+  url: "alerts",
+  network: "alerts",
+  secret: "alerts",
+  events: "alerts",
+};
+
 const VOCABULARY: Effects<Vocabulary> = {
   environments: "vocabulary",
   workloads: "vocabulary",
@@ -209,6 +218,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> 
     vocabulary: VOCABULARY,
     console: CONSOLE,
     workload_identity: WORKLOADS,
+    alerts: ALERTS,
   };
 
 /** Whether the members of a section are rows: one that comes or goes is one change. */

@@ -241,4 +241,9 @@ workload_identity:
       audience: signalbox
       claims: { repository: shop/app, run_attempt: 1 }
       workspace: acme
+alerts:
+  url: https://hooks.example/signalbox
+  network: public
+  secret: { env: ALERTS_SECRET }
+  events: [budget_spent, keys_expiring]
 `;
