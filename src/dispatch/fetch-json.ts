@@ -55,6 +55,9 @@ export function jsonPoster(findProxy: FindProxy | null = null): PostJson {
       headers: { ...headers, "content-type": "application/json" },
       retry: RETRIES,
       retryDelay: ({ options: { retry } }) => FIRST_DELAY * 4 ** (RETRIES - Number(retry)),
+      onRequestError: ({ error, options }) => {
+        if (failureOf(error) === "address_refused") options.retry = 0;
+      },
     }).then(
       ({ ok }) => ok,
       () => false,

@@ -52,6 +52,8 @@ interface Entry {
   readonly exchange: ExchangeGrant | null;
   readonly expiresAt: number;
   readonly revoked: boolean;
+  /** A rotation has replaced it. */
+  readonly replaced: boolean;
   /** Milliseconds since the epoch; 0 where not used by this process. */
   usedAt: number;
   writtenAt: number;
@@ -67,6 +69,7 @@ const ABSENT: Entry = {
   exchange: null,
   expiresAt: Number.POSITIVE_INFINITY,
   revoked: true,
+  replaced: false,
   usedAt: 0,
   writtenAt: 0,
 };
@@ -171,6 +174,20 @@ export class KeyRing {
     return false;
   };
 
+  /**
+   * How many valid keys without a replacement expire before a moment, by workspace; workspaces
+   * without such keys are left out. Both times are milliseconds since the epoch.
+   */
+  readonly expiring = (now: number, before: number): ReadonlyMap<string, number> => {
+    const counts = new Map<string, number>();
+    for (const { accepted, expiresAt, revoked, replaced } of this.#entries.values()) {
+      if (!accepted.ok || revoked || replaced || expiresAt <= now || expiresAt >= before) continue;
+      const { workspace } = accepted.identity;
+      counts.set(workspace, (counts.get(workspace) ?? 0) + 1);
+    }
+    return counts;
+  };
+
   readonly isRevoked = (publicId: string): boolean => {
     return this.#entries.get(publicId)?.revoked === true;
   };
@@ -208,7 +225,7 @@ export interface Holder {
 /** A ring that follows a store. */
 export interface OpenKeyRing extends Pick<
   KeyRing,
-  "verify" | "recognise" | "named" | "holder" | "allowsOrigin" | "isRevoked"
+  "verify" | "recognise" | "named" | "holder" | "allowsOrigin" | "isRevoked" | "expiring"
 > {
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring
@@ -248,7 +265,7 @@ export async function openKeyRing(
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
   const lookUpId = lookUpIn(ring, keys);
-  const { verify, recognise, named, holder, allowsOrigin, isRevoked } = ring;
+  const { verify, recognise, named, holder, allowsOrigin, isRevoked, expiring } = ring;
   return {
     verify,
     recognise,
@@ -256,6 +273,7 @@ export async function openKeyRing(
     holder,
     allowsOrigin,
     isRevoked,
+    expiring,
     lookUpId,
     lookUp: (keyText) => {
       const publicId = publicIdOf(keyText);
@@ -327,6 +345,7 @@ function makeEntry(record: KeyRecord, known: Entry | undefined): Entry {
     exchange: record.exchange,
     expiresAt,
     revoked: record.status === "revoked",
+    replaced: record.replacedBy !== null || known?.replaced === true,
     usedAt: known?.usedAt ?? 0,
     writtenAt: known?.writtenAt ?? record.lastUsedAt ?? 0,
   };

@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import type { OidcSettings, SecretReference } from "../canon/table.ts";
 import { readBundle, type Bundle } from "../http/console/bundle.ts";
 import type { Console, OidcClient } from "../http/console/console-port.ts";
@@ -9,6 +7,7 @@ import { Sessions, SignInCodes } from "../keys/sessions.ts";
 import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
 import { type FindProxy, proxiedFetch } from "../dispatch/egress-proxy.ts";
+import { secretReader } from "./alerts.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
 /** Where the package has the page, beside this file's folder, and where a checkout builds it. */
@@ -49,10 +48,8 @@ export function openConsole(
     if (found === null) built = null;
     return found;
   };
-  const clients = new OidcClients(
-    (reference) => readSecret(reference, config, environment),
-    findProxy,
-  );
+  // Of a secret that is not set, the provider refuses the empty text.
+  const clients = new OidcClients(secretReader(config, environment), findProxy);
   const runtime: Console = {
     listener,
     // The options speak of the public listener; the admin listener has no TLS.
@@ -116,20 +113,6 @@ async function load(
     begin: (redirectUri) => client.begin(redirectUri),
     finish: (returned, check) => client.finish(returned, check),
   };
-}
-
-/** Empty where it is not set: the provider refuses it then. */
-function readSecret(
-  reference: SecretReference,
-  config: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): string {
-  if ("env" in reference) return environment[reference.env] ?? "";
-  try {
-    return readFileSync(resolve(dirname(config), reference.file), "utf8").replace(/\r?\n$/, "");
-  } catch {
-    return "";
-  }
 }
 
 async function firstBundle(): Promise<Bundle | null> {

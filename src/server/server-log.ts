@@ -1,4 +1,5 @@
 import type { CallKind } from "../canon/operation.ts";
+import type { AlertEvent } from "../canon/table.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type {
   EvidenceFault,
@@ -67,6 +68,9 @@ export class ServerLog {
       issuer: asIdentifier(issuer),
       cause,
     });
+
+  readonly alertFailed = (alert: AlertEvent): void =>
+    this.#log?.write("warn", { event: "alert_failed", alert });
 
   readonly policies: PolicyListener = {
     swapped: ({ id }) =>

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
+import { jsonPoster } from "../dispatch/fetch-json.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
@@ -27,7 +28,8 @@ import { startRetention } from "./retention.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
 import { lazyMock } from "./simulated-provider.ts";
-import { readTls } from "./tls.ts";
+import { expiryOf, readTls } from "./tls.ts";
+import { secretReader, startAlerts } from "./alerts.ts";
 import { ServerLog } from "./server-log.ts";
 import { ServerTelemetry } from "./server-telemetry.ts";
 import type { WorkersStatus } from "./workers/messages.ts";
@@ -98,6 +100,7 @@ async function open(
   const tlsNow = (): TlsMaterial | undefined =>
     options.tls === undefined ? undefined : readTls(options.tls, Date.now());
   const tls = tlsNow();
+  let certificateExpiry = tls === undefined ? null : expiryOf(tls);
   const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
   opened.add("telemetry", telemetry.close, SLOW_TIME);
   // One process logs events that reach all of them.
@@ -176,8 +179,35 @@ async function open(
   });
   opened.add(
     "metrics",
-    telemetry.begin({ runtime, evidence: store.evidence, keyCount: keys.size, version }),
+    telemetry.begin({
+      runtime,
+      evidence: store.evidence,
+      keyCount: keys.size,
+      keysExpiring: keys.expiring,
+      certificateExpiry: () => certificateExpiry,
+      version,
+    }),
   );
+  if (role.worker === undefined) {
+    const stopAlerts = startAlerts(
+      {
+        table: () => snapshots.current.decider.table,
+        budgets: runtime.budgets,
+        keysExpiring: keys.expiring,
+        certificateExpiry: () => certificateExpiry,
+        evidence: () => store.evidence.health(),
+        summary: store.summary,
+        limits: store.limits,
+      },
+      {
+        post: jsonPoster(findProxy),
+        secretOf: secretReader(options.config, environment),
+        failed: log.alertFailed,
+        now: Date.now,
+      },
+    );
+    opened.add("alerts", stopAlerts, SLOW_TIME);
+  }
   if (role.listenPublic === undefined) {
     const stopProbes = startProber(runtime.endpoints, () => {
       const { decider, connections } = snapshots.current;
@@ -213,7 +243,10 @@ async function open(
       const renewed = log.orReloadFailed(tlsNow);
       const next = await policies.reload();
       isDone = next.ok;
-      if (next.ok && renewed !== undefined) main.renewTls(renewed);
+      if (next.ok && renewed !== undefined) {
+        main.renewTls(renewed);
+        certificateExpiry = expiryOf(renewed);
+      }
       if (next.ok) runtime.endpoints.retain(Object.keys(next.snapshot.decider.table.endpoints));
       log.reloaded(next);
       return next;

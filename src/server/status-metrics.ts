@@ -6,6 +6,7 @@ import type { Connection } from "../dispatch/connections.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { BudgetUse } from "../limits/usage.ts";
 import type { Store } from "../store/port.ts";
+import { EXPIRY_NOTICE } from "./alerts.ts";
 import { Reading, single, type Family } from "../telemetry/families.ts";
 
 export interface StatusSources {
@@ -23,6 +24,10 @@ export interface StatusSources {
   readonly evidence: Pick<Store["evidence"], "health">;
   /** Keys that this process has loaded. */
   readonly keyCount: () => number;
+  /** Workspace → keys that expire before the moment and have no replacement. */
+  readonly keysExpiring: (now: number, before: number) => ReadonlyMap<string, number>;
+  /** When the certificate of the public listener expires; `null` without TLS. */
+  readonly certificateExpiry: () => number | null;
   readonly version: string;
   /** Log lines that were dropped because nothing read them in time. */
   readonly droppedLines: () => number;
@@ -276,10 +281,22 @@ function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): read
       "Share of the budget that all replicas have used in the running window, as read at the scrape before.",
       ({ ceiling, used }) => (ceiling === 0 ? 1 : used / ceiling),
     ),
+    family(
+      "signalbox_budget_remaining",
+      "What is left of the budget in the running window: US dollars, tokens or requests; at least 0.",
+      ({ measure, ceiling, used }) =>
+        Math.max(0, ceiling - used) / (measure === "micro_usd" ? MICRO : 1),
+    ),
   ];
 }
 
-function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly Family[] {
+function stateMetrics({
+  runtime,
+  keyCount,
+  keysExpiring,
+  certificateExpiry,
+  version,
+}: StatusSources): readonly Family[] {
   const { snapshots, build } = runtime;
   return [
     single(
@@ -287,6 +304,28 @@ function stateMetrics({ runtime, keyCount, version }: StatusSources): readonly F
       "signalbox_keys",
       "Keys in the memory of this process, whatever their state.",
       keyCount,
+    ),
+    new Reading(
+      "gauge",
+      {
+        name: "signalbox_keys_expiring",
+        help: "Valid keys that expire within seven days and have no replacement.",
+        labels: ["workspace"],
+      },
+      () =>
+        [...keysExpiring(Date.now(), Date.now() + EXPIRY_NOTICE.keys)].map(
+          ([workspace, count]) => [count, workspace] as const,
+        ),
+    ),
+    single(
+      "gauge",
+      "signalbox_certificate_expiry_timestamp_seconds",
+      "When the certificate of the public listener expires, since the epoch; absent without TLS.",
+      () => {
+        const expiry = certificateExpiry();
+        return expiry === null ? null : expiry / MILLISECONDS;
+      },
+      "seconds",
     ),
     new Reading(
       "gauge",

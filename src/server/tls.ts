@@ -43,6 +43,11 @@ export function readTls(files: TlsFiles, now: number): TlsMaterial {
   return { cert, key };
 }
 
+/** When the certificate expires, milliseconds since the epoch. */
+export function expiryOf({ cert }: Pick<TlsMaterial, "cert">): number {
+  return new X509Certificate(cert).validToDate.getTime();
+}
+
 function readPem(path: string, flag: string): string {
   try {
     return readFileSync(path, "utf8");

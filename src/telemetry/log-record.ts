@@ -1,5 +1,6 @@
 import type { FailureKind } from "../canon/failure.ts";
 import type { CallKind } from "../canon/operation.ts";
+import type { AlertEvent } from "../canon/table.ts";
 import type { PolicySlot } from "../canon/policy.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { EvidenceFaultCause } from "../evidence/evidence-store.ts";
@@ -258,6 +259,8 @@ export type LogRecord =
       readonly issuer: Identifier;
       readonly cause: KeyFetchFailure;
     }
+  /** A message of `alerts` was not delivered; the next check sends it again. */
+  | { readonly event: "alert_failed"; readonly alert: AlertEvent }
   | {
       readonly event: "endpoint_ejected" | "endpoint_readmitted";
       readonly endpoint: Identifier;

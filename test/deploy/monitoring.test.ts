@@ -1,9 +1,12 @@
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { ServerMetrics } from "../../src/server/server-telemetry.ts";
 import type { StatusSources } from "../../src/server/status-metrics.ts";
 import { poolMetrics } from "../../src/server/workers/start-workers.ts";
 import { TERMINALS } from "../../src/evidence/record.ts";
 import { familyName } from "../../src/telemetry/families.ts";
+import { missingPrograms } from "../support/at-hand.ts";
+import { ROOT } from "../support/imports.ts";
 import { documents, text, type Document } from "./deployed.ts";
 
 /** The series that /metrics has, with their labels. */
@@ -28,6 +31,7 @@ const SERIES = realSeries();
 const SCRAPED = ["job", "instance"];
 const FUNCTIONS = [
   "absent",
+  "and",
   "avg",
   "avg_over_time",
   "by",
@@ -36,8 +40,10 @@ const FUNCTIONS = [
   "increase",
   "max",
   "min",
+  "or",
   "rate",
   "sum",
+  "time",
   "topk",
 ];
 
@@ -161,6 +167,19 @@ describe("the alert rules", () => {
       expect(rule.annotations.summary).toMatch(/\.$/);
       expect(rule.for ?? "1m").toMatch(/^\d+m$/);
     }
+  });
+});
+
+const NO_PROMTOOL = missingPrograms("promtool");
+
+describe("the alert rules, evaluated by Prometheus", () => {
+  it.skipIf(NO_PROMTOOL !== null)(`fire when they should ${NO_PROMTOOL ?? ""}`, () => {
+    const run = spawnSync("promtool", ["test", "rules", "test/deploy/signalbox.rules.test.yaml"], {
+      cwd: ROOT,
+      encoding: "utf8",
+    });
+    expect(run.stdout + run.stderr).toContain("SUCCESS");
+    expect(run.status).toBe(0);
   });
 });
 

@@ -16,9 +16,10 @@ import { leavesOf, type Leaf, type Pattern } from "./schema-leaves.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
 const SCHEMA = routesSchema(Object.keys(DIALECTS).toSorted());
-// A secret is of an environment variable or of a file, and there is one console.
+// A secret is of an environment variable or of a file; there is one console and one webhook.
 const LEAVES = leavesOf(JSON.parse(JSON.stringify(SCHEMA)) as Record<string, unknown>).filter(
-  ({ pattern }) => pattern.join(".") !== "console.oidc.client_secret.file",
+  ({ pattern }) =>
+    !["console.oidc.client_secret.file", "alerts.secret.file"].includes(pattern.join(".")),
 );
 const WHOLE: unknown = parse(WHOLE_FILE);
 
