@@ -71,8 +71,8 @@ async function messagesOf(
   checks = 3,
 ) {
   const messages: { event: string; status: string; subject: string; summary: string }[] = [];
-  const failed = vi.fn();
-  const evidence = vi.fn(of.evidence);
+  const failed = vi.fn<(event: string) => void>();
+  const evidence = vi.fn<AlertSources["evidence"]>(of.evidence);
   const stop = startAlerts(
     { ...of, evidence },
     {
@@ -194,7 +194,7 @@ describe("the webhook of alerts", () => {
 
   it("sends nothing that it cannot sign", async () => {
     const post = vi.fn<PostJson>();
-    const failed = vi.fn();
+    const failed = vi.fn<(event: string) => void>();
     const stop = startAlerts(sources({ certificateExpiry: () => NOW }), {
       post,
       secretOf: () => "",
