@@ -75,8 +75,8 @@ async function call(
   try {
     // Loaded with the first call: most servers make none.
     const { createFetch } = await import("ofetch");
-    const { raw } = createFetch({ fetch: fetchOver(agent, new URL(url)) });
-    return await raw<string, "text">(url, { ...options, responseType: "text" });
+    const client = createFetch({ fetch: fetchOver(agent, new URL(url)) });
+    return await client.raw<string, "text">(url, { ...options, responseType: "text" });
   } finally {
     await agent.destroy();
   }
