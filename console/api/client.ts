@@ -72,10 +72,9 @@ async function send(
   if (body !== undefined) headers.set("content-type", "application/json");
   if (ifMatch !== undefined) headers.set("if-match", ifMatch);
   if (current?.signed_in === true) {
-    headers.set(
-      "x-signalbox-workspace",
-      options.workspace ?? workspaceFor(path) ?? current.workspace,
-    );
+    const workspace = options.workspace ?? workspaceFor(path) ?? current.workspace;
+    // A browser throws for other names; no workspace has one.
+    if (/^[\x20-\x7E]+$/.test(workspace)) headers.set("x-signalbox-workspace", workspace);
     if (method === "POST") headers.set("x-signalbox-csrf", current.csrf);
   }
   const init: RequestInit = {

@@ -182,7 +182,7 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
         values: (_, ticks) => ticks.map((tick) => tickOf(tick, daily)),
         ...(daily && { incrs: [DAY, 2 * DAY, 5 * DAY, 7 * DAY, 10 * DAY] }),
       },
-      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+      { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [
       {

@@ -6,7 +6,12 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Aligned to the right with digits of one width. */
   readonly number?: boolean;
+  /** Stays in sight while the table scrolls: for actions. */
+  readonly sticky?: boolean;
 }
+
+const classOf = ({ number, sticky }: Pick<Column<never>, "number" | "sticky">) =>
+  number === true ? "number" : sticky === true ? "sticky" : undefined;
 
 /** A table that scrolls sideways by itself where it does not fit, by keyboard too. */
 export function Table<Row>(props: {
@@ -22,11 +27,7 @@ export function Table<Row>(props: {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th
-                key={column.head}
-                scope="col"
-                class={column.number === true ? "number" : undefined}
-              >
+              <th key={column.head} scope="col" class={classOf(column)}>
                 {printable(column.head)}
               </th>
             ))}
@@ -36,7 +37,7 @@ export function Table<Row>(props: {
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map((column) => (
-                <td key={column.head} class={column.number === true ? "number" : undefined}>
+                <td key={column.head} class={classOf(column)}>
                   {column.cell(row)}
                 </td>
               ))}

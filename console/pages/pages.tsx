@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { Empty } from "../components/panel.tsx";
 import { hasScope } from "../api/session-state.ts";
 import { link } from "../router.ts";
+import { ConnectPage } from "./connect/connect.tsx";
 import { DecisionPage } from "./decisions/decision.tsx";
 import { DecisionsPage } from "./decisions/decisions.tsx";
 import { KeysPage } from "./keys/keys.tsx";
@@ -27,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
   { path: "policies", title: "Policies", scopes: ["governance:read", "operations:manage"] },
   { path: "spend", title: "Spend", scopes: ["spend:read"] },
   { path: "routes", title: "Routes", scopes: ["catalogue:read"] },
+  { path: "connect", title: "Connect", scopes: [] },
   { path: "report", title: "Simulation report", scopes: [] },
   { path: "keys", title: "Keys", scopes: ["operations:manage"] },
 ];
@@ -58,6 +60,8 @@ export function pageOf(path: readonly string[]): Page {
         : { title: `Policy ${id}`, section, render: () => <PolicyPage id={id} /> };
     case "routes":
       return { title: "Routes", section, render: () => <RoutesPage /> };
+    case "connect":
+      return { title: "Connect", section, render: () => <ConnectPage /> };
     case "report":
       return { title: "Simulation report", section, render: () => <ReportPage /> };
     case "keys":

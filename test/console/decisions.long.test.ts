@@ -9,6 +9,7 @@ import {
   decisionOf,
   EXPLANATION,
 } from "./answers/decisions.ts";
+import { summary } from "./answers/figures.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { fault, type Answers } from "./fake-server.ts";
 
@@ -48,6 +49,7 @@ describe.skipIf(CHROMIUM === null)(
           "Policies",
           "Spend",
           "Routes",
+          "Connect",
           "Simulation report",
           "Keys",
         ]);
@@ -59,7 +61,7 @@ describe.skipIf(CHROMIUM === null)(
       const fewer = other.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link");
       await expect
         .poll(() => fewer.allTextContents())
-        .toEqual(["Overview", "Decisions", "Policies", "Simulation report"]);
+        .toEqual(["Overview", "Decisions", "Policies", "Connect", "Simulation report"]);
     });
 
     test("a key pasted by keyboard signs in, and Tab and Enter lead to a decision", async () => {
@@ -121,15 +123,17 @@ describe.skipIf(CHROMIUM === null)(
     });
 
     test("filters are in the address, reach the API, and stay after a reload", async () => {
-      const page = await stage.open("#/decisions", LIST);
+      const page = await stage.open("#/decisions", {
+        ...LIST,
+        "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by")) }),
+      });
       await page.getByRole("table").waitFor();
       await page.getByLabel("Outcome").selectOption("deny");
-      await page.getByRole("textbox", { name: "Route" }).fill("chat-large");
-      await page.keyboard.press("Enter");
+      await page.getByRole("combobox", { name: "Route" }).selectOption("chat-large");
       await expect.poll(() => page.url()).toContain("#/decisions?route=chat-large&outcome=deny");
       await page.reload();
       await page.getByRole("table").waitFor();
-      expect(await page.getByRole("textbox", { name: "Route" }).inputValue()).toBe("chat-large");
+      expect(await page.getByRole("combobox", { name: "Route" }).inputValue()).toBe("chat-large");
       const last = stage.server.requests.findLast(({ path }) => path === "/v1/decisions");
       expect(Object.fromEntries(last?.query ?? [])).toEqual({
         kind: "inference",

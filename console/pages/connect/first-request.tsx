@@ -6,7 +6,7 @@ import { link } from "../../router.ts";
 /** Shown where nothing has been requested: an empty dashboard would be taken for a broken one. */
 export function FirstRequest() {
   const command = `curl ${inferenceUrl()}/v1/chat/completions \\
-  -H "Authorization: Bearer $SIGNALBOX_API_KEY" -H "Content-Type: application/json" \\
+  -H "Authorization: Bearer $SIGNALBOX_KEY" -H "Content-Type: application/json" \\
   -d '{"model": "ROUTE", "messages": [{"role": "user", "content": "Hello"}]}'`;
   return (
     <Panel title="No request yet" aside={<CopyButton text={command} />}>

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Decision, DecisionExplanation } from "../../api/types.ts";
+import type { Decision, DecisionExplanation, Spend } from "../../api/types.ts";
 import { withQuery } from "../../api/client.ts";
-import { inEveryWorkspace } from "../../api/session-state.ts";
+import { hasScope, inEveryWorkspace } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -11,8 +11,10 @@ import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
+import { KeyName, useKeyNames } from "../keys/key-names.tsx";
 import { CandidatesPanel } from "./candidates-panel.tsx";
 import { VerdictPanel } from "./verdict-panel.tsx";
+import { BudgetsPanel } from "../spend/budgets.tsx";
 import { sentenceOf } from "./sentence.ts";
 import { costOf, resultOf, toneOf } from "./wording.ts";
 
@@ -56,6 +58,7 @@ export function DecisionPage({ id }: { readonly id: string }) {
 
 function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const result = resultOf(decision);
+  const names = useKeyNames();
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
   const explanation = useResource<DecisionExplanation>(
     isDecided
@@ -82,7 +85,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
               <Name key="endpoint" of={decision.endpoint} />,
             ],
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
-            ["Key", <Code key="key" of={decision.key} />],
+            ["Key", <KeyName key="key" of={decision.key} names={names} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
             [
               "Finish reason",
@@ -95,7 +98,9 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         <VerdictPanel decision={decision} explained={explanation.value} />
       )}
       <CandidatesPanel decision={decision} explanation={explanation} />
+      <BudgetOfRefusal decision={decision} />
       <Panel title="Time, tokens and cost">
+        <Waterfall decision={decision} />
         <Facts
           rows={[
             ["Total", milliseconds(decision.total_ms)],
@@ -156,6 +161,70 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
       </Panel>
     </>
   );
+}
+
+/** Where the time went: calls one after the other, and what lies between them. */
+function Waterfall({ decision }: { readonly decision: Decision }) {
+  const { calls, total_ms: total, router_ms: router } = decision;
+  if (total === null || total <= 0 || calls.length === 0) return null;
+  const called = calls.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
+  const between = Math.max(0, total - called - (router ?? 0));
+  const lines = [
+    ...(router === null ? [] : [{ title: "router", ms: router, tone: "muted" }]),
+    ...calls.map(({ endpoint, duration_ms, failure }) => ({
+      title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
+      ms: duration_ms,
+      tone: failure === null ? "link" : "stop",
+    })),
+    // A pause before a retry, a queue, or the caller who reads slowly: in no call's duration.
+    ...(between < WORTH_A_LINE * total
+      ? []
+      : [
+          {
+            title: "between calls: a pause before a retry, a queue, a slow caller",
+            ms: between,
+            tone: "widen",
+          },
+        ]),
+  ];
+  let start = 0;
+  return (
+    <ol class="waterfall" aria-label="Where the time went">
+      {lines.map(({ title, ms, tone }, at) => {
+        const left = Math.min(100, (100 * start) / total);
+        const width = Math.min(100 - left, (100 * ms) / total);
+        start += ms;
+        return (
+          <li key={`${title} ${at}`}>
+            <span class="term">
+              <Name of={title} />
+            </span>
+            <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <rect class={tone} x={left} width={Math.max(0.5, width)} height={10} />
+            </svg>
+            <span class="number">{milliseconds(ms)}</span>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+/** Less of the time than this needs no line of its own. */
+const WORTH_A_LINE = 0.02;
+
+const PAYMENT_REQUIRED = 402;
+
+/** Of a refusal by a budget: the limits of the workspace, as they are now. */
+function BudgetOfRefusal({ decision }: { readonly decision: Decision }) {
+  const isRefused = decision.status === PAYMENT_REQUIRED && decision.outcome === "refuse";
+  const spend = useResource<Spend>(
+    isRefused && hasScope("spend:read") ? "/v1/spend" : null,
+    undefined,
+    decision.workspace,
+  );
+  if (spend.value === null) return null;
+  return <BudgetsPanel budgets={spend.value.budgets} now={Date.now()} />;
 }
 
 function ChangesPanel({ decision }: { readonly decision: Decision }) {

@@ -1,13 +1,17 @@
 import { useState } from "preact/hooks";
-import type { DecisionLine } from "../../api/types.ts";
+import { withQuery } from "../../api/client.ts";
+import type { DecisionLine, Summary } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
 import { inWorkspaces, showsAll, workspaceShown } from "../../api/session-state.ts";
-import { Choice, TextFilter } from "../../components/form.tsx";
+import { Choice } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, go, link, replaceQuery } from "../../router.ts";
+import { groupLabel } from "../group-label.ts";
+import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { PAGE_SIZE, useSearch } from "./use-search.ts";
 import { costOf, KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
@@ -18,6 +22,7 @@ const FILTERS = [
   "outcome",
   "terminal",
   "policy",
+  "constraint",
   "reason",
   "key",
   "provider",
@@ -82,6 +87,7 @@ function LookUp() {
 function FilterForm({ filters }: { readonly filters: Filters }) {
   const set = (name: keyof Filters) => (value: string) =>
     replaceQuery({ ...filters, [name]: value });
+  const names = useKeyNames();
   const any = FILTERS.some((name) => filters[name] !== "");
   // On a narrow screen they would fill it, and the list would be below.
   const [isOpen] = useState(() => any || matchMedia("(min-width: 40rem)").matches);
@@ -107,16 +113,68 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
           options={TERMINALS}
           onChange={set("terminal")}
         />
-        <TextFilter label="Route" value={filters.route} onChange={set("route")} />
-        <TextFilter label="Provider" value={filters.provider} onChange={set("provider")} />
-        <TextFilter label="Policy" value={filters.policy} onChange={set("policy")} />
-        <TextFilter label="Reason" value={filters.reason} onChange={set("reason")} />
-        <TextFilter label="Key" value={filters.key} onChange={set("key")} />
+        {PICKERS.map(([name, label]) => (
+          <Picker
+            key={name}
+            name={name}
+            label={label}
+            value={filters[name]}
+            names={names}
+            onChange={set(name)}
+          />
+        ))}
         <button type="button" class="small" disabled={!any} onClick={() => replaceQuery({})}>
           Clear
         </button>
       </form>
     </details>
+  );
+}
+
+const PICKERS = [
+  ["route", "Route"],
+  ["provider", "Provider"],
+  ["policy", "Policy"],
+  ["constraint", "Constraint"],
+  ["reason", "Reason"],
+  ["key", "Key"],
+] as const;
+
+const MONTH = 30 * 86_400_000;
+
+/** The values that occurred within 30 days, the most frequent first. */
+function Picker({
+  name,
+  label,
+  value,
+  names,
+  onChange,
+}: {
+  readonly name: (typeof PICKERS)[number][0];
+  readonly label: string;
+  readonly value: string;
+  readonly names: KeyNames;
+  readonly onChange: (value: string) => void;
+}) {
+  const dimension = name === "reason" ? "reason_code" : name;
+  const [start] = useState(() => new Date(Date.now() - MONTH).toISOString());
+  const resource = useResource<Summary>(
+    withQuery("/v1/governance/summary", { start, group_by: dimension, ...inWorkspaces() }),
+  );
+  const known = (resource.value?.groups ?? []).flatMap(({ group }) => {
+    const found = groupLabel(group, dimension);
+    return found === null ? [] : [found];
+  });
+  const values = new Set(value === "" ? known : [value, ...known]);
+  const titleOf = (id: string): string =>
+    name === "key" && names.has(id) ? `${names.get(id)?.owner} (${id})` : id;
+  return (
+    <Choice
+      label={label}
+      value={value}
+      options={[["", "any"], ...[...values].map((each) => [each, titleOf(each)] as const)]}
+      onChange={onChange}
+    />
   );
 }
 
@@ -138,6 +196,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
     },
     cursors.at(-1) ?? null,
   );
+  const names = useKeyNames();
   const isFiltered = Object.values(filters).some((value) => value !== "");
   return (
     <Loaded of={resource} lines={12}>
@@ -146,7 +205,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
           {data.length > 0 ? (
             <Table
               label="Decisions"
-              columns={showsAll.value ? COLUMNS_OF_ALL : COLUMNS}
+              columns={columnsOf(names)}
               rows={data}
               keyOf={({ id }) => id}
             />
@@ -212,6 +271,14 @@ function NoDecisions({
   );
 }
 
+function columnsOf(names: KeyNames): readonly Column<DecisionLine>[] {
+  const key: Column<DecisionLine> = {
+    head: "Key",
+    cell: (line) => <KeyName of={line.key} names={names} />,
+  };
+  return [...(showsAll.value ? COLUMNS_OF_ALL : COLUMNS), key];
+}
+
 const COLUMNS: readonly Column<DecisionLine>[] = [
   {
     head: "Time",
@@ -227,7 +294,7 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
       const result = resultOf(line);
       return (
         <span class="together">
-          <Badge tone={toneOf(result)}>{result}</Badge>
+          {toneOf(result) === "good" ? result : <Badge tone={toneOf(result)}>{result}</Badge>}
           {line.status === null ? null : <small> {line.status}</small>}
           {line.repeated > 1 ? <small> ×{whole(line.repeated)}</small> : null}
         </span>
@@ -267,7 +334,6 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
   { head: "Cost", number: true, cell: costOf },
   { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },
   { head: "Operation", cell: ({ operation }) => operation },
-  { head: "Key", cell: ({ key }) => <Code of={key} /> },
 ];
 
 const COLUMNS_OF_ALL: readonly Column<DecisionLine>[] = [

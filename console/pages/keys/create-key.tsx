@@ -6,6 +6,8 @@ import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Choice, Field } from "../../components/form.tsx";
 import { ErrorBox } from "../../components/panel.tsx";
+import { printable } from "../../format/printable.ts";
+import { useKeyNames } from "./key-names.tsx";
 
 type Scope = CreateKey["scopes"][number];
 
@@ -47,6 +49,7 @@ export function CreateKeyDialog(props: {
   const workspaces = current?.signed_in === true && showsAll.value ? current.workspaces : [];
   const [workspace, setWorkspace] = useState(current?.signed_in === true ? current.workspace : "");
   const { busy, failure, run } = useAction<CreatedKey>(props.onDone);
+  const known = [...useKeyNames().values()];
   const submit = (form: HTMLFormElement): void => {
     const body = bodyOf(new FormData(form), scopes, Number(days), per);
     void run(() => call<CreatedKey>("/v1/keys", { method: "POST", body, workspace }));
@@ -69,7 +72,7 @@ export function CreateKeyDialog(props: {
           />
         )}
         <Field label="Owner" hint="A person or a group, such as group:payments">
-          <input name="owner" required maxLength={128} autocomplete="off" />
+          <input name="owner" required maxLength={128} list="owners" />
         </Field>
         <fieldset>
           <legend>Scopes</legend>
@@ -95,11 +98,14 @@ export function CreateKeyDialog(props: {
         <div class="filters">
           <Choice label="Expires after" value={days} options={DAYS} onChange={setDays} />
           <Field label="Environment">
-            <input name="environment" maxLength={16} placeholder="production" autocomplete="off" />
+            <input name="environment" maxLength={16} placeholder="production" list="environments" />
           </Field>
           <Field label="Workload">
-            <input name="workload" maxLength={64} autocomplete="off" />
+            <input name="workload" maxLength={64} list="workloads" />
           </Field>
+          <Values id="environments" of={known.map(({ environment }) => environment)} />
+          <Values id="workloads" of={known.map(({ workload }) => workload)} />
+          <Values id="owners" of={known.map(({ owner }) => owner)} />
         </div>
         <Field label="Labels" hint="Separated by commas; policies and approvals look at them">
           <input name="labels" autocomplete="off" />
@@ -126,6 +132,17 @@ export function CreateKeyDialog(props: {
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** Values that other keys have. */
+function Values({ id, of }: { readonly id: string; readonly of: readonly (string | null)[] }) {
+  return (
+    <datalist id={id}>
+      {[...new Set(of)].map((value) =>
+        value === null || value === "" ? null : <option key={value} value={printable(value)} />,
+      )}
+    </datalist>
   );
 }
 

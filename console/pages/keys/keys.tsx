@@ -1,5 +1,5 @@
-import { useMemo, useState } from "preact/hooks";
-import { withQuery } from "../../api/client.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { call, withQuery } from "../../api/client.ts";
 import type { CreatedKey, KeyList, ServiceKey } from "../../api/types.ts";
 import { inWorkspaces, mayManageKeys, showsAll, workspaceShown } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
@@ -42,6 +42,7 @@ export function KeysPage() {
 function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   const isExpiring = show === "expiring";
   const soon = useMemo(() => soonEnd(Date.now()), []);
+  const [search, setSearch] = useState("");
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
   const [requested, setRequested] = useState<Requested | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
@@ -58,6 +59,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     setMade(key);
     resource.reload();
   };
+  const found = useKeySearch(search);
   const close = (): void => setRequested(null);
   const columns = mayManageKeys() ? [...COLUMNS, actions(setRequested)] : COLUMNS;
   return (
@@ -76,41 +78,66 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
           </button>
         ) : null}
       </div>
+      <input
+        type="search"
+        class="search"
+        aria-label="Search keys"
+        placeholder="Owner, id, workload or label"
+        value={search}
+        onInput={(event) => setSearch(event.currentTarget.value)}
+      />
       {made === null ? null : <NewKey made={made} onClose={() => setMade(null)} />}
-      <Loaded of={resource} lines={10}>
-        {({ data, has_more, last_id }) => (
-          <>
-            {data.length === 0 && isExpiring ? (
-              <Empty title={`No active key expires within ${SOON_DAYS} days`}>
-                Replaced keys are not shown here.
-              </Empty>
-            ) : data.length === 0 ? (
-              <Empty title="This workspace has no keys">Create one; its text is shown once.</Empty>
-            ) : (
-              <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
-            )}
-            <nav class="pager" aria-label="Pages of keys">
-              <button
-                type="button"
-                disabled={pages.length < 2}
-                onClick={() => setPages(pages.slice(0, -1))}
-              >
-                {isExpiring ? "Sooner" : "Newer"}
-              </button>
-              <span>
-                {counted(data.length, "key")}, page {whole(pages.length)}
-              </span>
-              <button
-                type="button"
-                disabled={!has_more || resource.loading}
-                onClick={() => setPages([...pages, last_id])}
-              >
-                {isExpiring ? "Later" : "Older"}
-              </button>
-            </nav>
-          </>
-        )}
-      </Loaded>
+      {found === null ? null : (
+        <>
+          <p class="hint" role="status">
+            {counted(found.keys.length, "key")} {found.isOver ? "found" : "found so far"}
+          </p>
+          <Table
+            label="Keys that were found"
+            columns={columns}
+            rows={found.keys}
+            keyOf={({ id }) => id}
+          />
+        </>
+      )}
+      {found !== null ? null : (
+        <Loaded of={resource} lines={10}>
+          {({ data, has_more, last_id }) => (
+            <>
+              {data.length === 0 && isExpiring ? (
+                <Empty title={`No active key expires within ${SOON_DAYS} days`}>
+                  Replaced keys are not shown here.
+                </Empty>
+              ) : data.length === 0 ? (
+                <Empty title="This workspace has no keys">
+                  Create one; its text is shown once.
+                </Empty>
+              ) : (
+                <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
+              )}
+              <nav class="pager" aria-label="Pages of keys">
+                <button
+                  type="button"
+                  disabled={pages.length < 2}
+                  onClick={() => setPages(pages.slice(0, -1))}
+                >
+                  {isExpiring ? "Sooner" : "Newer"}
+                </button>
+                <span>
+                  {counted(data.length, "key")}, page {whole(pages.length)}
+                </span>
+                <button
+                  type="button"
+                  disabled={!has_more || resource.loading}
+                  onClick={() => setPages([...pages, last_id])}
+                >
+                  {isExpiring ? "Later" : "Older"}
+                </button>
+              </nav>
+            </>
+          )}
+        </Loaded>
+      )}
       {requested?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
       {requested?.what === "rotate" ? (
         <RotateDialog of={requested.key} onClose={close} onDone={done} />
@@ -122,33 +149,71 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   );
 }
 
+/** Pages of a hundred that a search reads. */
+const MOST_PAGES = 20;
+
+interface FoundKeys {
+  readonly keys: readonly ServiceKey[];
+  readonly isOver: boolean;
+}
+
+/** Keys that have the text in a name of theirs; `null` without a text. */
+function useKeySearch(text: string): FoundKeys | null {
+  const wanted = text.trim().toLowerCase();
+  const [found, setFound] = useState<FoundKeys>({ keys: [], isOver: false });
+  useEffect(() => {
+    if (wanted === "") return undefined;
+    const controller = new AbortController();
+    setFound({ keys: [], isOver: false });
+    const read = async (): Promise<void> => {
+      let after: string | null = null;
+      const keys: ServiceKey[] = [];
+      for (let page = 0; page < MOST_PAGES; page += 1) {
+        const path: string = withQuery("/v1/keys", { limit: 100, after, ...inWorkspaces() });
+        const result = await call<KeyList>(path, { signal: controller.signal });
+        if (controller.signal.aborted || !result.ok) return;
+        keys.push(
+          ...result.value.data.filter(({ id, owner, workload, labels, workspace }) =>
+            [id, owner, workload, workspace, ...labels].some((name) =>
+              name?.toLowerCase().includes(wanted),
+            ),
+          ),
+        );
+        after = result.value.last_id;
+        const isOver = !result.value.has_more || after === null;
+        setFound({ keys: [...keys], isOver });
+        if (isOver) return;
+      }
+    };
+    const timer = setTimeout(() => void read(), 250);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [wanted, workspaceShown()]);
+  return wanted === "" ? null : found;
+}
+
 function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of: ServiceKey }) {
   if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
   if (status === "expired") return <Badge>expired</Badge>;
   if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
   if (Date.parse(expires_at) - Date.now() < SOON_DAYS * DAY)
     return <Badge tone="widen">expires soon</Badge>;
-  return <Badge tone="good">{status}</Badge>;
+  return <>{status}</>;
 }
 
 const COLUMNS: readonly Column<ServiceKey>[] = [
   {
     head: "Key",
-    cell: ({ id, environment }) => (
+    cell: ({ id, owner, environment, workspace, workload, labels, created_by }) => (
       <div class="lines">
-        <Code of={id} />
+        <span class="strong">
+          <Name of={owner} />
+        </span>
         <small>
-          <Name of={environment} />
+          <Code of={id} /> <Name of={environment} />
         </small>
-      </div>
-    ),
-  },
-  { head: "Status", cell: (key) => <StatusBadge of={key} /> },
-  {
-    head: "Owner",
-    cell: ({ owner, workspace, workload, labels, created_by }) => (
-      <div class="lines">
-        <Name of={owner} />
         {showsAll.value ? (
           <small>
             in <Name of={workspace} />
@@ -170,11 +235,12 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
       </div>
     ),
   },
+  { head: "Status", cell: (key) => <StatusBadge of={key} /> },
   { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} day /> },
   {
     head: "Last used",
     cell: ({ last_used_at }) =>
-      last_used_at === null ? <small>never</small> : <Time at={last_used_at} short />,
+      last_used_at === null ? <small>never</small> : <Time at={last_used_at} />,
   },
   {
     head: "Scopes and limits",
@@ -217,6 +283,7 @@ function limitsOf(limits: ServiceKey["limits"]): string | null {
 function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
   return {
     head: "Change",
+    sticky: true,
     cell: (key) =>
       key.status === "active" ? (
         <div class="actions tight">

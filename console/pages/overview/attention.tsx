@@ -224,7 +224,7 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
     kind: "key",
     text: (
       <a href={target}>
-        <Code of={id} /> of <Name of={owner} /> expires <Time at={expires_at} minute />
+        Key of <Name of={owner} /> (<Code of={id} />) expires <Time at={expires_at} minute />
       </a>
     ),
   }));

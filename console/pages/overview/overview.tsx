@@ -22,6 +22,7 @@ import {
 import { AttentionPanel, concernsOf } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
 import { TrafficCharts } from "./traffic-charts.tsx";
+import { VerdictsPanel } from "./verdicts.tsx";
 import { TrafficTable } from "./traffic-table.tsx";
 
 const summaryPath = (query: Readonly<Record<string, string | undefined>>): string =>
@@ -101,6 +102,7 @@ export function OverviewPage() {
                 costBefore={spendBefore.value?.total.cost_usd}
               />
               <TrafficCharts summary={current} window={window} />
+              <VerdictsPanel summary={current} since={sinceOf(window)} />
               <TrafficTable window={window} />
             </>
           )
@@ -111,6 +113,10 @@ export function OverviewPage() {
     </>
   );
 }
+
+/** The filter of the list of decisions that covers the window. */
+const sinceOf = ({ name }: Window): string =>
+  ({ "1h": "1", "3h": "24", "24h": "24", "7d": "168", "30d": "720" })[name] ?? "";
 
 const failedOf = ({ ended }: Summary["totals"]): number => ended?.terminals.failed ?? 0;
 const stoppedOf = ({ denied, refused }: Summary["totals"]): number => denied + refused;
@@ -141,7 +147,7 @@ function Totals({
   const failed = failedOf(totals);
   const latency = totals.ended?.latency_ms.total;
   const tokens = totals.ended?.tokens;
-  const since = { "1h": "1", "24h": "24", "7d": "168", "30d": "720" }[window.name] ?? "";
+  const since = sinceOf(window);
   const figures: readonly FigureData[] = [
     {
       title: "Requests",

@@ -7,6 +7,7 @@ import { Table, type Column } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
+import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { RECORD_TITLES } from "./wording.ts";
 
 type Row = PolicyTransitions["data"][number];
@@ -38,6 +39,7 @@ function Rows({
   readonly onPage: (after: readonly number[]) => void;
 }) {
   const resource = useResource<PolicyTransitions>(path);
+  const names = useKeyNames();
   return (
     <Loaded of={resource} lines={5}>
       {({ data, has_more }) =>
@@ -49,7 +51,14 @@ function Rows({
               label="History"
               rows={data.toReversed()}
               keyOf={({ hash }) => hash}
-              columns={COLUMNS}
+              columns={[
+                ...COLUMNS.slice(0, 3),
+                {
+                  head: "Who",
+                  cell: ({ record: { by } }) => <Who of={by} names={names} />,
+                },
+                ...COLUMNS.slice(3),
+              ]}
             />
             {has_more || after.length > 1 ? (
               <nav class="pager" aria-label="Pages of the history">
@@ -98,7 +107,6 @@ const COLUMNS: readonly Column<Row>[] = [
     cell: ({ record: { revision } }) =>
       typeof revision === "number" ? `r${whole(revision)}` : <Name of={null} />,
   },
-  { head: "Who", cell: ({ record: { by } }) => <Who of={by} /> },
   {
     head: "Why",
     cell: (row) => {
@@ -111,10 +119,10 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** A person where the record has one, else the key. */
-function Who({ of }: { readonly of: unknown }) {
+function Who({ of, names }: { readonly of: unknown; readonly names: KeyNames }) {
   const person = member(of, "person");
   const name = member(person, "name") ?? member(person, "subject");
   if (typeof name === "string") return <Name of={name} />;
   const key = member(of, "keyId");
-  return typeof key === "string" ? <Code of={key} /> : <small>the server</small>;
+  return typeof key === "string" ? <KeyName of={key} names={names} /> : <small>the server</small>;
 }

@@ -37,14 +37,14 @@ export function PoliciesPage() {
               label="Policies"
               rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
               keyOf={({ id }) => id}
-              columns={[...COLUMNS, shadowColumn(shadows)]}
+              columns={[...COLUMNS, denialColumn(summary.value), shadowColumn(shadows)]}
             />
           )
         }
       </Loaded>
       <p class="hint">
-        Shadow figures are of the last 24 hours, in all workspaces of this session. A policy’s page
-        counts from its first hour in shadow, in every workspace.
+        Figures are of the last 24 hours, in all workspaces of this session. A policy’s page counts
+        from its first hour in shadow, in every workspace.
       </p>
     </>
   );
@@ -94,6 +94,27 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
       ),
   },
 ];
+
+/** What the enforced revision denies now, with the way to the requests. */
+function denialColumn(summary: Summary | null): Column<PolicyLine> {
+  return {
+    head: "Denies",
+    number: true,
+    cell: ({ id, enforced }) => {
+      if (enforced === null || summary === null) return "–";
+      const denied = summary.verdicts
+        .filter(({ policy }) => policy === id)
+        .reduce((sum, verdict) => sum + verdict.denied, 0);
+      return denied === 0 ? (
+        "0"
+      ) : (
+        <a href={link(["decisions"], { policy: id, outcome: "deny", since: "24" })}>
+          {whole(denied)}
+        </a>
+      );
+    },
+  };
+}
 
 function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
   return {

@@ -1,14 +1,22 @@
 import { useState } from "preact/hooks";
-import type { Policy } from "../../api/types.ts";
-import { mayApprove, mayManagePolicies, session } from "../../api/session-state.ts";
+import { withQuery } from "../../api/client.ts";
+import type { Policy, Summary } from "../../api/types.ts";
+import {
+  inEveryWorkspace,
+  mayApprove,
+  mayManagePolicies,
+  session,
+} from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { humanise } from "../../format/amounts.ts";
+import { humanise, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
+import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
+import { linkToVerdict } from "../overview/verdicts.tsx";
 import { ApproveDialog } from "./approve.tsx";
 import { MissingList, type ChangeProps } from "./change.tsx";
 import { DifferencePanel } from "./difference.tsx";
@@ -90,6 +98,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
       </p>
       {candidate === null ? null : <PromotionPanel policy={policy} />}
       {candidate === null ? null : <ShadowPanel id={id} revision={candidate.revision} />}
+      {policy.enforced === null ? null : <EnforcedPanel id={id} />}
       <HeldPanel policy={policy} ask={ask} />
       <DifferencePanel policy={policy} />
       <SlotsPanel policy={policy} />
@@ -141,15 +150,21 @@ function Actions({
   readonly policy: Policy;
   readonly ask: (question: Question) => void;
 }) {
-  const { candidate, approvals, can_roll_back } = policy;
+  const { candidate, approvals, can_roll_back, missing } = policy;
+  const isReady = missing?.length === 0;
+  const isOwn = approvals.some(({ by }) => isMine(by));
   return (
     <div class="actions">
       {mayApprove() && candidate !== null ? (
         <>
-          <button type="button" onClick={() => ask({ what: "approve" })}>
+          <button
+            type="button"
+            class={isReady || isOwn ? undefined : "primary"}
+            onClick={() => ask({ what: "approve" })}
+          >
             Approve
           </button>
-          {approvals.length === 0 ? null : (
+          {!isOwn ? null : (
             <button type="button" onClick={() => ask({ what: "withdraw approval" })}>
               Withdraw my approval
             </button>
@@ -158,7 +173,11 @@ function Actions({
       ) : null}
       {mayManagePolicies() && candidate !== null ? (
         <>
-          <button type="button" class="primary" onClick={() => ask({ what: "promote" })}>
+          <button
+            type="button"
+            class={isReady ? "primary" : undefined}
+            onClick={() => ask({ what: "promote" })}
+          >
             Promote
           </button>
           <button type="button" onClick={() => ask({ what: "withdraw candidate" })}>
@@ -175,8 +194,55 @@ function Actions({
   );
 }
 
+/** Whether the approval is that of the person who is signed in. */
+function isMine({ person, key_id }: Policy["approvals"][number]["by"]): boolean {
+  const current = session.value;
+  if (current?.signed_in !== true) return false;
+  return person === undefined
+    ? key_id === current.person.key
+    : person.subject === current.person.subject;
+}
+
+/** What the enforced revision denied in the last 24 hours, and why. */
+function EnforcedPanel({ id }: { readonly id: string }) {
+  const resource = useResource<Summary>(
+    withQuery("/v1/governance/summary", inEveryWorkspace()),
+    60_000,
+  );
+  return (
+    <Panel title="Denied in the last 24 hours">
+      <Loaded of={resource} lines={3}>
+        {({ verdicts }) => {
+          const own = verdicts.filter(({ policy }) => policy === id);
+          return own.length === 0 ? (
+            <p class="hint">It denied no request of the workspaces of this session.</p>
+          ) : (
+            <Table
+              label="Denied in the last 24 hours"
+              rows={own}
+              keyOf={({ constraint, reason_code }) => `${constraint} ${reason_code}`}
+              columns={[
+                { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
+                { head: "Reason", cell: ({ reason_code }) => <Code of={reason_code} /> },
+                {
+                  head: "Requests",
+                  number: true,
+                  cell: (verdict) => (
+                    <a href={linkToVerdict(verdict, "24")}>{whole(verdict.denied)}</a>
+                  ),
+                },
+              ]}
+            />
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
 function PromotionPanel({ policy }: { readonly policy: Policy }) {
   const { missing, approvals, candidate } = policy;
+  const names = useKeyNames();
   const ready = missing?.length === 0;
   return (
     <Panel
@@ -191,6 +257,12 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
         <>
           <p>A promotion still needs</p>
           <MissingList of={missing} />
+          {approvals.some(({ by }) => isMine(by)) &&
+          missing.some(({ requirement }) => requirement === "approvals") ? (
+            <p class="hint">
+              You have approved it: the next approval is by somebody other than you.
+            </p>
+          ) : null}
         </>
       )}
       {approvals.length === 0 ? (
@@ -201,7 +273,7 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
           rows={approvals}
           keyOf={({ by, at }) => `${by.key_id} ${at}`}
           columns={[
-            { head: "Approved by", cell: ({ by }) => <Approver of={by} /> },
+            { head: "Approved by", cell: ({ by }) => <Approver of={by} names={names} /> },
             { head: "Workspace", cell: ({ by }) => <Name of={by.workspace} /> },
             { head: "Roles", cell: ({ by }) => <Name of={by.roles.join(", ")} /> },
             { head: "When", cell: ({ at }) => <Time at={at} /> },
@@ -217,8 +289,18 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
 }
 
 /** The person, by the name that the provider gave; the key where no person signed in. */
-function Approver({ of: { person, key_id } }: { readonly of: Policy["approvals"][number]["by"] }) {
-  return person === undefined ? <Code of={key_id} /> : <Name of={person.name ?? person.subject} />;
+function Approver({
+  of: { person, key_id },
+  names,
+}: {
+  readonly of: Policy["approvals"][number]["by"];
+  readonly names: KeyNames;
+}) {
+  return person === undefined ? (
+    <KeyName of={key_id} names={names} />
+  ) : (
+    <Name of={person.name ?? person.subject} />
+  );
 }
 
 function HeldPanel({

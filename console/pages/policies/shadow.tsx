@@ -85,13 +85,30 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
       {shadow.witnesses.length === 0 ? null : (
         <Table
           label="Example requests"
-          rows={shadow.witnesses}
+          rows={alikeTogether(shadow.witnesses)}
           keyOf={({ request_id, constraint, reason }) => `${request_id} ${constraint} ${reason}`}
           columns={EXAMPLE_COLUMNS}
         />
       )}
     </>
   );
+}
+
+/** One row for examples that look the same here: the newest, with all their requests. */
+function alikeTogether(examples: readonly Example[]): readonly Example[] {
+  const alike = Map.groupBy(examples, (example) => {
+    const { constraint, reason, effect, verdict, class: read } = example;
+    const { workspace, route, needs } = read;
+    return JSON.stringify([constraint, reason, effect ?? verdict, workspace, route, needs]);
+  });
+  return [...alike.values()].flatMap((group) => {
+    const [newest] = group.toSorted((left, right) => (left.last < right.last ? 1 : -1));
+    const sum = (name: "requests" | "newly_denied"): number =>
+      group.reduce((total, each) => total + each[name], 0);
+    return newest === undefined
+      ? []
+      : [{ ...newest, requests: sum("requests"), newly_denied: sum("newly_denied") }];
+  });
 }
 
 /** Counts are complete, examples may not be: a reader must not take one for the other. */

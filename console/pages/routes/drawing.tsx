@@ -1,3 +1,5 @@
+import { useState } from "preact/hooks";
+import { compact } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { priceOf } from "./wording.ts";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
@@ -19,6 +21,8 @@ export function Drawing({
   routes,
   region,
   plain,
+  traffic,
+  health,
 }: {
   readonly workspace: string;
   readonly routes: readonly RouteFacts[];
@@ -26,7 +30,12 @@ export function Drawing({
   readonly region: string;
   /** Endpoints that are called without TLS. */
   readonly plain: ReadonlySet<string>;
+  /** Requests of the last 24 hours by route, and by route and model (`route model`). */
+  readonly traffic: ReadonlyMap<string, number>;
+  /** States of endpoints. */
+  readonly health: ReadonlyMap<string, string>;
 }) {
+  const [hovered, setHovered] = useState<string | null>(null);
   const endpoints = [
     ...new Map(
       routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one])),
@@ -46,8 +55,27 @@ export function Drawing({
         endpoints.findIndex(({ id }) => id === endpoint.id),
       ),
       kind: leads(endpoint) ? "open" : endpoint.inPlan ? "faint" : "shut",
+      route: route.model.id,
+      endpoint: endpoint.id,
+      requests: traffic.get(`${route.model.id} ${endpoint.model}`) ?? 0,
     })),
   );
+  const most = Math.max(1, ...routes.map(({ model }) => traffic.get(model.id) ?? 0));
+  const widthOf = (requests: number): number =>
+    requests === 0 ? THINNEST : THINNEST + (THICKEST - THINNEST) * Math.sqrt(requests / most);
+  // The hovered node, and all that it is joined to.
+  const lit = new Set(
+    edges.flatMap(({ route, endpoint }) =>
+      hovered === `route ${route}`
+        ? [hovered, `endpoint ${endpoint}`]
+        : hovered === `endpoint ${endpoint}`
+          ? [hovered, `route ${route}`]
+          : [],
+    ),
+  );
+  const isDim = (...names: readonly string[]): boolean =>
+    hovered !== null && lit.size > 0 && !names.every((name) => lit.has(name));
+  const stateOf = (id: string, known: string | null): string | null => health.get(id) ?? known;
   const reached = new Set(
     routes.flatMap((route) => (route.endpoints ?? []).filter(leads).map(({ id }) => id)),
   );
@@ -63,12 +91,18 @@ export function Drawing({
         {routes.map(({ model, endpoints: known }, at) => (
           <path
             key={model.id}
-            class={known === null || known.some(leads) ? "open" : "shut"}
+            class={`${known === null || known.some(leads) ? "open" : "shut"}${isDim(`route ${model.id}`) ? " dim" : ""}`}
+            stroke-width={widthOf(traffic.get(model.id) ?? 0)}
             d={curve(0, height / 2, middle(routes.length, at))}
           />
         ))}
-        {edges.map(({ key, from, to, kind }) => (
-          <path key={key} class={kind} d={curve(1, from, to)} />
+        {edges.map(({ key, from, to, kind, route, endpoint, requests }) => (
+          <path
+            key={key}
+            class={`${kind}${isDim(`route ${route}`, `endpoint ${endpoint}`) ? " dim" : ""}`}
+            stroke-width={widthOf(requests)}
+            d={curve(1, from, to)}
+          />
         ))}
         <Node column={0} y={height / 2} title={workspace} lines={["workspace"]} />
         {routes.map(({ model, endpoints: known }, at) => (
@@ -78,12 +112,17 @@ export function Drawing({
             y={middle(routes.length, at)}
             title={model.id}
             lines={[
-              known === null
-                ? "asking…"
-                : model.available
-                  ? model.regions.join(", ")
-                  : (model.denial?.reason_code ?? "denied"),
+              [
+                known === null
+                  ? "loading"
+                  : model.available
+                    ? model.regions.join(", ")
+                    : (model.denial?.reason_code ?? "denied"),
+                ...(traffic.has(model.id) ? [`${compact(traffic.get(model.id))} requests`] : []),
+              ].join(" · "),
             ]}
+            dim={isDim(`route ${model.id}`)}
+            onHover={(inside) => setHovered(inside ? `route ${model.id}` : null)}
             faint={known !== null && !known.some(leads)}
           />
         ))}
@@ -97,18 +136,29 @@ export function Drawing({
               [
                 endpoint.provider,
                 endpoint.region,
+                ...(isOut(stateOf(endpoint.id, endpoint.health))
+                  ? [stateOf(endpoint.id, endpoint.health)]
+                  : []),
                 ...(plain.has(endpoint.id) ? ["plain http"] : []),
                 priceOf(endpoint),
               ].join(" · "),
             ]}
             faint={!reached.has(endpoint.id)}
-            mark={endpoint.health !== null && endpoint.health !== "healthy"}
+            mark={isOut(stateOf(endpoint.id, endpoint.health))}
+            dim={isDim(`endpoint ${endpoint.id}`)}
+            onHover={(inside) => setHovered(inside ? `endpoint ${endpoint.id}` : null)}
           />
         ))}
       </svg>
     </div>
   );
 }
+
+/** Pixels of the thinnest and the thickest line. */
+const THINNEST = 1.2;
+const THICKEST = 9;
+
+const isOut = (state: string | null): boolean => state !== null && state !== "healthy";
 
 /** From the right edge of a column to the left edge of the next. */
 function curve(column: 0 | 1, from: number, to: number): string {
@@ -125,6 +175,8 @@ function Node({
   lines,
   faint = false,
   mark = false,
+  dim = false,
+  onHover,
 }: {
   readonly column: 0 | 1 | 2;
   /** Of the middle. */
@@ -133,11 +185,17 @@ function Node({
   readonly lines: readonly string[];
   readonly faint?: boolean;
   readonly mark?: boolean;
+  readonly dim?: boolean;
+  readonly onHover?: (inside: boolean) => void;
 }) {
   const { x, width } = COLUMNS[column];
   const top = y - NODE.height / 2;
   return (
-    <g class={faint ? "node faint" : mark ? "node mark" : "node"}>
+    <g
+      class={`node${faint ? " faint" : mark ? " mark" : ""}${dim ? " dim" : ""}`}
+      onMouseEnter={() => onHover?.(true)}
+      onMouseLeave={() => onHover?.(false)}
+    >
       <title>{printable(title)}</title>
       <rect x={x + 0.5} y={top + 0.5} width={width - 1} height={NODE.height - 1} rx={6} />
       <text x={x + 12} y={top + 19} class="strong">

@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
 import { hasScope, session, showsAll } from "../../api/session-state.ts";
-import type { Health, Model, ModelList } from "../../api/types.ts";
+import type { Health, Model, ModelList, Spend, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
-import { counted } from "../../format/amounts.ts";
+import { counted, humanise } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
+import { groupLabel } from "../group-label.ts";
 import { Drawing } from "./drawing.tsx";
 import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
@@ -54,6 +56,7 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   const [shown, setShown] = useState(PAGE);
   const { routes, failure } = useRoutes(models, shown);
   const health = useResource<Health>(hasScope("governance:read") ? "/v1/health" : null);
+  const traffic = useTraffic();
   const plain = new Set(
     (health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id),
   );
@@ -82,10 +85,15 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
           routes={routes}
           region={region}
           plain={plain}
+          traffic={traffic}
+          health={
+            new Map((health.value?.endpoints ?? []).map(({ id, state }) => [id, humanise(state)]))
+          }
         />
         <p class="hint">
-          A line is where a plain request of this session may go now; a dashed one is shut by an
-          approval or a policy. Prices are US dollars for a million tokens, input / output.
+          A line is where a plain request of this session may go now, as thick as the requests of
+          the last 24 hours; a dashed one is shut by an approval or a policy. Prices are US dollars
+          for a million tokens, input / output.
         </p>
         {models.length > shown ? (
           <button type="button" onClick={() => setShown(shown + PAGE)}>
@@ -99,6 +107,25 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
       <SimulateForm models={models} />
     </>
   );
+}
+
+/** Requests of the last 24 hours, by route and by route and model, for who may see them. */
+function useTraffic(): ReadonlyMap<string, number> {
+  const byRoute = useResource<Summary>(
+    hasScope("governance:read") ? "/v1/governance/summary?group_by=route" : null,
+  );
+  const byModel = useResource<Spend>(
+    hasScope("spend:read") ? "/v1/spend?group_by=route,model" : null,
+  );
+  return new Map([
+    ...(byRoute.value?.groups ?? []).map(
+      ({ group, requests }) => [groupLabel(group, "route") ?? "", requests] as const,
+    ),
+    ...(byModel.value?.groups ?? []).map(
+      ({ group, requests }) =>
+        [`${groupLabel(group, "route")} ${groupLabel(group, "model")}`, requests] as const,
+    ),
+  ]);
 }
 
 /** The answer to "who may reach the US?" in a sentence. */
@@ -164,22 +191,35 @@ function EndpointTable({
       keyOf={({ route, id }) => `${route} ${id}`}
       columns={[
         { head: "Route", cell: ({ route }) => <Name of={route} /> },
-        { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
-        { head: "Model", cell: ({ model }) => <Name of={model} /> },
         {
-          head: "Provider",
-          cell: ({ id, provider }) => (
-            <>
-              <Name of={provider} /> {plain.has(id) ? <PlainBadge /> : null}
-            </>
+          head: "Endpoint",
+          cell: ({ id, model }) => (
+            <div class="lines">
+              <Name of={id} />
+              <small>
+                <Name of={model} />
+              </small>
+            </div>
           ),
         },
-        { head: "Region", cell: ({ region: where }) => <Name of={where} /> },
+        {
+          head: "Provider, region",
+          cell: ({ id, provider, region: where }) => (
+            <div class="lines">
+              <span>
+                <Name of={provider} /> {plain.has(id) ? <PlainBadge /> : null}
+              </span>
+              <small>
+                <Name of={where} />
+              </small>
+            </div>
+          ),
+        },
         {
           head: "A plain request",
           cell: ({ inPlan, leftOutBy }) =>
             inPlan ? (
-              <Badge tone="good">may go there</Badge>
+              "may go there"
             ) : (
               <>
                 <Badge tone="stop">left out</Badge> <Code of={leftOutBy} />
@@ -191,12 +231,19 @@ function EndpointTable({
           cell: ({ health }) =>
             health === null ? (
               <Name of={null} />
+            ) : health === "healthy" ? (
+              "healthy"
             ) : (
-              <Badge tone={health === "healthy" ? "good" : "stop"}>{health}</Badge>
+              <Badge tone="stop">{humanise(health)}</Badge>
             ),
         },
         { head: "Price in / out", number: true, cell: (line) => priceOf(line) },
-        { head: "Capabilities", cell: ({ capabilities }) => <Name of={capabilities.join(", ")} /> },
+        {
+          head: "Capabilities",
+          cell: ({ capabilities }) => (
+            <span class="wrap">{printable(capabilities.join(", "))}</span>
+          ),
+        },
       ]}
     />
   );

@@ -1,6 +1,7 @@
 import { withQuery } from "../../api/client.ts";
-import type { Budget, Summary } from "../../api/types.ts";
+import type { Budget, Spend, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
+import { Chart } from "../../components/chart.tsx";
 import { Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
@@ -9,7 +10,7 @@ import { dollars, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { beginningOf, STEPS } from "../window.ts";
+import { beginningOf, STEPS, timesOf } from "../window.ts";
 
 type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "window_end">;
 
@@ -77,6 +78,51 @@ export function RefusedSince({
   );
 }
 
+/** Budgets whose course is drawn: those that end first. */
+const MOST_DRAWN = 2;
+
+/** What was spent in the window so far, added up, below the limit. */
+function BudgetCourse({ budget }: { readonly budget: Budget }) {
+  const { workspace, name, window_start, window_end, limit_usd } = budget;
+  const unit = name.endsWith("/month") ? "day" : "hour";
+  const spend = useResource<Spend>(
+    withQuery("/v1/spend", { start: window_start, group_by: unit }),
+    60_000,
+    workspace,
+  );
+  const costs = new Map(
+    (spend.value?.groups ?? []).map(({ group, cost_usd }) => [
+      beginningOf(groupLabel(group, unit) ?? ""),
+      cost_usd ?? 0,
+    ]),
+  );
+  const times = timesOf(window_start, window_end, unit);
+  // An hour has no course, and one day less than two points.
+  if (spend.value === null || times.length < 2) return null;
+  const now = Date.now() / 1_000;
+  let sum = 0;
+  const values = times.map((time) => {
+    sum += costs.get(time) ?? 0;
+    return time > now ? null : sum;
+  });
+  const title = `${workspace} ${name}: spent so far, and the limit`;
+  return (
+    <div class="course">
+      <h3>
+        <bdi>{printable(title)}</bdi>
+      </h3>
+      <Chart
+        title={printable(title)}
+        times={times}
+        kind="lines"
+        format={dollars}
+        limit={limit_usd}
+        series={[{ title: "Spent", tone: isSpent(budget) ? "stop" : "link", values }]}
+      />
+    </div>
+  );
+}
+
 /** Budgets, those that end first at the top. @param now milliseconds since the epoch. */
 export function BudgetsPanel({
   budgets,
@@ -87,6 +133,7 @@ export function BudgetsPanel({
 }) {
   const rank = (budget: Budget): number =>
     isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
+  const ranked = budgets.toSorted((left, right) => rank(left) - rank(right));
   const columns: readonly Column<Budget>[] = [
     {
       head: "State",
@@ -155,12 +202,19 @@ export function BudgetsPanel({
           created.
         </p>
       ) : (
-        <Table
-          label="Budgets"
-          rows={budgets.toSorted((left, right) => rank(left) - rank(right))}
-          keyOf={({ workspace, name }) => `${workspace} ${name}`}
-          columns={columns}
-        />
+        <>
+          <Table
+            label="Budgets"
+            rows={ranked}
+            keyOf={({ workspace, name }) => `${workspace} ${name}`}
+            columns={columns}
+          />
+          <div class="columns">
+            {ranked.slice(0, MOST_DRAWN).map((budget) => (
+              <BudgetCourse key={`${budget.workspace} ${budget.name}`} budget={budget} />
+            ))}
+          </div>
+        </>
       )}
     </Panel>
   );

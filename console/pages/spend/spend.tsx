@@ -1,17 +1,19 @@
 import { useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
-import type { Spend } from "../../api/types.ts";
+import type { Spend, SpendFigures } from "../../api/types.ts";
 import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
+import { Figures } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
-import { Facts, Table } from "../../components/table.tsx";
+import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, dollars, share, whole } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { beginningOf, useWindow, WINDOWS } from "../window.ts";
+import { beginningOf, isRunning, timesOf, useWindow, WINDOWS, type Window } from "../window.ts";
 import { BudgetsPanel } from "./budgets.tsx";
 
 const DIMENSIONS = [
@@ -43,6 +45,10 @@ export function SpendPage() {
     ...inWorkspaces(),
   });
   const resource = useResource<Spend>(path, 30_000);
+  const before = useResource<Spend>(
+    chosen.before === null ? null : withQuery("/v1/spend", { ...chosen.before, ...inWorkspaces() }),
+  );
+  const unit = chosen.unit === "day" || name === "7d" ? "day" : "hour";
   return (
     <>
       <div class="title">
@@ -57,18 +63,16 @@ export function SpendPage() {
       <Loaded of={resource} lines={10}>
         {(spend) => (
           <>
+            <Totals total={spend.total} before={before.value?.total} />
             <BudgetsPanel budgets={spend.budgets} now={Date.now()} />
-            <Panel title="Estimate from list prices" aside={<Download path={path} />}>
-              <Facts
-                rows={[
-                  ["Cost", dollars(spend.total.cost_usd)],
-                  ["Requests", whole(spend.total.requests)],
-                  ["Without a price", whole(spend.total.unpriced_requests)],
-                  ["Input tokens", compact(spend.total.input_tokens)],
-                  ["Read from cache", compact(spend.total.cache_read_tokens)],
-                  ["Output tokens", compact(spend.total.output_tokens)],
-                  ["Reasoning tokens", compact(spend.total.reasoning_tokens)],
-                ]}
+            <Panel
+              title={`Cost by ${unit} and ${by[0] === "day" ? (by[1] ?? "route") : by[0]}`}
+              aside={<small>an estimate from list prices</small>}
+            >
+              <CostChart
+                window={chosen}
+                unit={unit}
+                dimension={by.find((one) => one !== "day") ?? "route"}
               />
               {spend.total.unpriced_requests > 0 ? (
                 <p class="hint">
@@ -80,14 +84,17 @@ export function SpendPage() {
             <Panel
               title={`By ${by.join(", ")}`}
               aside={
-                <Segments
-                  label="Grouped by; several can be chosen"
-                  value={by}
-                  options={offered}
-                  onChange={(value) =>
-                    replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })
-                  }
-                />
+                <span class="actions">
+                  <Segments
+                    label="Grouped by; several can be chosen"
+                    value={by}
+                    options={offered}
+                    onChange={(value) =>
+                      replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })
+                    }
+                  />
+                  <Download path={path} />
+                </span>
               }
             >
               <Groups spend={spend} dimensions={dimensions} />
@@ -96,6 +103,111 @@ export function SpendPage() {
         )}
       </Loaded>
     </>
+  );
+}
+
+/** Of the span, beside the one before it. */
+function Totals({
+  total,
+  before,
+}: {
+  readonly total: SpendFigures;
+  readonly before: SpendFigures | undefined;
+}) {
+  return (
+    <Figures
+      of={[
+        {
+          title: "Cost",
+          value: dollars(total.cost_usd),
+          now: total.cost_usd,
+          before: before?.cost_usd,
+          note:
+            total.unpriced_requests === 0
+              ? null
+              : `without ${counted(total.unpriced_requests, "request")} of unknown price`,
+        },
+        {
+          title: "Requests",
+          value: compact(total.requests),
+          now: total.requests,
+          before: before?.requests,
+        },
+        {
+          title: "Input tokens",
+          value: compact(total.input_tokens),
+          now: total.input_tokens,
+          before: before?.input_tokens,
+          note: `${compact(total.cache_read_tokens)} from a cache`,
+        },
+        {
+          title: "Output tokens",
+          value: compact(total.output_tokens),
+          now: total.output_tokens,
+          before: before?.output_tokens,
+          note: `${compact(total.reasoning_tokens)} of reasoning`,
+        },
+      ]}
+    />
+  );
+}
+
+/** Series of the chart beside "others", in their order. */
+const TONES = ["link", "good", "widen", "stop"] as const;
+
+/** The largest of a dimension, stacked. */
+function CostChart({
+  window,
+  unit,
+  dimension,
+}: {
+  readonly window: Window;
+  readonly unit: "hour" | "day";
+  readonly dimension: string;
+}) {
+  const resource = useResource<Spend>(
+    withQuery("/v1/spend", {
+      start: window.start,
+      group_by: `${dimension},${unit}`,
+      ...inWorkspaces(),
+    }),
+    60_000,
+  );
+  return (
+    <Loaded of={resource} lines={6}>
+      {({ groups, window: { start, end } }) => {
+        const times = timesOf(start, end, unit);
+        const byName = Map.groupBy(groups, ({ group }) => groupLabel(group, dimension) ?? "none");
+        const sum = (lines: Spend["groups"]): number =>
+          lines.reduce((total, { cost_usd }) => total + (cost_usd ?? 0), 0);
+        const ranked = [...byName].toSorted(([, left], [, right]) => sum(right) - sum(left));
+        const valuesOf = (lines: Spend["groups"]): readonly number[] => {
+          const at = Map.groupBy(lines, ({ group }) => beginningOf(groupLabel(group, unit) ?? ""));
+          return times.map((time) => sum(at.get(time) ?? []));
+        };
+        const rest = ranked.slice(TONES.length).flatMap(([, lines]) => lines);
+        const last = times.at(-1);
+        return (
+          <Chart
+            title={`Cost by ${unit}, in UTC`}
+            times={times}
+            kind="bars"
+            running={last !== undefined && isRunning(last, unit)}
+            format={dollars}
+            series={[
+              ...ranked.slice(0, TONES.length).map(([name, lines], at) => ({
+                title: printable(name),
+                tone: TONES[at] ?? "link",
+                values: valuesOf(lines),
+              })),
+              ...(rest.length === 0
+                ? []
+                : [{ title: "Others", tone: "muted" as const, values: valuesOf(rest) }]),
+            ]}
+          />
+        );
+      }}
+    </Loaded>
   );
 }
 
@@ -130,15 +242,6 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
   const shown = rows.slice(0, MOST_ROWS);
   return (
     <>
-      {isDay ? (
-        <Chart
-          title="Cost by day, in UTC"
-          kind="bars"
-          times={groups.map(({ group }) => beginningOf(groupLabel(group, "day") ?? ""))}
-          format={dollars}
-          series={[{ title: "Cost", tone: "link", values: groups.map(({ cost_usd }) => cost_usd) }]}
-        />
-      ) : null}
       <Table
         label={`Spend by ${by}`}
         rows={shown}

@@ -51,10 +51,11 @@ export const PAGES = [
   ["overview", "#/", "Endpoints"],
   ["decisions", "#/decisions", "24 decisions, page 1"],
   ["decision", "#/decisions/req_01a20b4bce6f69705078dac708bbe749", "Repeat the decision"],
-  ["policies", "#/policies", "Shadow figures"],
+  ["policies", "#/policies", "Figures are of the last 24 hours"],
   ["policy", "#/policies/tool-approval", "Example requests"],
   ["spend", "#/spend?by=day", "Budgets"],
   ["routes", "#/routes?workspace=search", "How would a request be decided?"],
+  ["connect", "#/connect", "Claude Code"],
   ["report", "#/report", "Open a report"],
   ["keys", "#/keys", "16 keys, page 1"],
 ] as const;

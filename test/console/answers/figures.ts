@@ -225,23 +225,33 @@ const figures = (requests: number, cost: number | null, unpriced = 0): SpendFigu
 
 /** Spend as the API groups it. */
 export function spend(groupBy: string | null): Spend {
-  const dimension = groupBy ?? "route";
+  const [dimension = "route", second] = groupBy?.split(",") ?? [];
   const groups =
-    dimension === "day"
-      ? Array.from({ length: 30 }, (_, at) => ({
-          group: { day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10) },
-          ...figures(1_500 + at * 20, 31 + 12 * Math.sin(at / 2)),
-        }))
-      : (NAMES[dimension] ?? ["gpt-5", "mistral-large", "claude-sonnet"]).map((name, at) => ({
-          group: { [dimension]: name },
-          ...figures(24_000 >> at, at === 2 ? null : 612.4 / (at + 1) ** 2, at === 2 ? 6_000 : 0),
-        }));
+    dimension !== "day" && second === "day"
+      ? (NAMES[dimension] ?? ["gpt-5", "mistral-large"]).flatMap((name, kind) =>
+          Array.from({ length: 30 }, (_, at) => ({
+            group: {
+              [dimension]: name,
+              day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10),
+            },
+            ...figures(1_500 + at * 20, (22 + 9 * Math.sin(at / 2 + kind)) / (kind + 1)),
+          })),
+        )
+      : dimension === "day"
+        ? Array.from({ length: 30 }, (_, at) => ({
+            group: { day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10) },
+            ...figures(1_500 + at * 20, 31 + 12 * Math.sin(at / 2)),
+          }))
+        : (NAMES[dimension] ?? ["gpt-5", "mistral-large", "claude-sonnet"]).map((name, at) => ({
+            group: { [dimension]: name },
+            ...figures(24_000 >> at, at === 2 ? null : 612.4 / (at + 1) ** 2, at === 2 ? 6_000 : 0),
+          }));
   return {
     object: "spend",
     workspace: "search",
     workspaces: ["search"],
     window: { start: new Date(END - 720 * HOUR).toISOString(), end: new Date(END).toISOString() },
-    group_by: [dimension],
+    group_by: groupBy?.split(",") ?? [],
     groups,
     total: figures(45_000, 803.72, 6_000),
     budgets: [

@@ -5,7 +5,7 @@ export const CONTENT_SECURITY_POLICY =
 
 export const SIGNED_IN: SignedIn = {
   signed_in: true,
-  person: { subject: "sam@example.com", issuer: null, name: "Sam Okafor", key: "key_2m9x" },
+  person: { subject: "sam@example.com", issuer: null, name: "Sam Okafor", key: "4fzkq8wpc2rt" },
   workspace: "search",
   workspaces: ["search", "support"],
   roles: ["operator"],

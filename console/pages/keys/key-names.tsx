@@ -1,0 +1,27 @@
+import { withQuery } from "../../api/client.ts";
+import { hasScope, inWorkspaces } from "../../api/session-state.ts";
+import type { KeyList, ServiceKey } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
+import { Code, Name } from "../../components/text.tsx";
+
+export type KeyNames = ReadonlyMap<string, ServiceKey>;
+
+/** The newest hundred keys by id, for who may see them. */
+export function useKeyNames(): KeyNames {
+  const keys = useResource<KeyList>(
+    hasScope("operations:manage") ? withQuery("/v1/keys", { limit: 100, ...inWorkspaces() }) : null,
+  );
+  return new Map((keys.value?.data ?? []).map((key) => [key.id, key]));
+}
+
+/** The owner with the id on hover: random characters mean nothing to readers. */
+export function KeyName({ of, names }: { readonly of: string | null; readonly names: KeyNames }) {
+  const key = of === null ? undefined : names.get(of);
+  return key === undefined ? (
+    <Code of={of} />
+  ) : (
+    <span title={key.id}>
+      <Name of={key.workload === "" ? key.owner : `${key.owner}, ${key.workload}`} />
+    </span>
+  );
+}
