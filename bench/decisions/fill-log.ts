@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import { sealBatch, toRecords } from "../../src/store/batch/lines.ts";
-import { BatchTable } from "../../src/store/sqlite/tables/batch-table.ts";
+import { BatchTable } from "../../src/store/sqlite/tables/evidence-table.ts";
 
 interface Recorded {
   readonly decision: DecisionRecord;

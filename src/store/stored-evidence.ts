@@ -2,7 +2,7 @@ import { BUDGET_STEPS } from "../canon/limits.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES, isCapability } from "../canon/capability.ts";
 import { DROPPED_FIELDS, EDIT_NAMES } from "../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
+import { isJsonObject, parseJson } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {
@@ -36,10 +36,14 @@ const isListOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check);
-const hasShape =
-  (members: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isJsonObject(value) && Object.entries(members).every(([name, check]) => check(value[name]));
+/** Called once for each shape; what it returns checks each record. */
+function hasShape<Shape>(
+  members: Readonly<Record<keyof Shape, Check>>,
+): (value: unknown) => value is Shape {
+  const checks = Object.entries<Check>(members);
+  return (value): value is Shape =>
+    isJsonObject(value) && checks.every(([name, check]) => check(value[name]));
+}
 
 const isOptional =
   (check: Check): Check =>
@@ -157,25 +161,23 @@ const OUTCOME = {
   router: isNumber,
 } satisfies Record<keyof OutcomeRecord, Check>;
 
-/** The decision in a record's text; `null` for one that this version does not know. */
-export function readDecision(text: string): DecisionRecord | null {
-  const decision = parseObject(text);
-  return decision !== null && isDecision(decision) ? decision : null;
+/** Reads records from their texts; `null` for one that this version does not support. */
+function recordReader<Shape>(
+  members: Readonly<Record<keyof Shape, Check>>,
+): (text: string) => Shape | null {
+  const fits = hasShape<Shape>(members);
+  return (text) => {
+    try {
+      const value: unknown = parseJson(text);
+      return fits(value) ? value : null;
+    } catch {
+      return null;
+    }
+  };
 }
 
-/** The outcome in a record's text; `null` for one that this version does not know. */
-export function readOutcome(text: string): OutcomeRecord | null {
-  const outcome = parseObject(text);
-  return outcome !== null && isOutcome(outcome) ? outcome : null;
-}
-
-function isDecision(value: JsonObject | DecisionRecord): value is DecisionRecord {
-  return hasShape(DECISION)(value);
-}
-
-function isOutcome(value: JsonObject | OutcomeRecord): value is OutcomeRecord {
-  return hasShape(OUTCOME)(value);
-}
+export const readDecision = recordReader<DecisionRecord>(DECISION);
+export const readOutcome = recordReader<OutcomeRecord>(OUTCOME);
 
 /**
  * An entry from the texts of its records.
@@ -190,22 +192,19 @@ export function readEntry(
   outcomeText: string | null,
   diedAt: number | null,
 ): EvidenceEntry {
-  const decision = parseObject(decisionText);
-  if (decision === null || !isDecision(decision)) throw unreadable(sequence);
-  if (outcomeText === null) {
-    return {
-      sequence,
-      decision,
-      outcome: diedAt === null ? null : unknownOutcome(decision.requestId, diedAt),
-    };
+  const decision = readDecision(decisionText);
+  const stored = outcomeText === null ? null : readOutcome(outcomeText);
+  if (decision === null || (outcomeText !== null && stored === null)) {
+    throw new StoreUnavailableError(
+      `evidence entry ${sequence} is not a record that this version supports; read it with the version that wrote it`,
+    );
   }
-  const outcome = parseObject(outcomeText);
-  if (outcome === null || !isOutcome(outcome)) throw unreadable(sequence);
-  return { sequence, decision, outcome };
+  const died = diedAt === null ? null : unknownOutcome(decision.requestId, diedAt);
+  return { sequence, decision, outcome: stored ?? died };
 }
 
 /**
- * What is known of a request whose process died: nothing. Status 0 says that no status is known.
+ * The outcome of a request whose process died. Status 0: no status is known.
  *
  * @param at when the process was last known to run, milliseconds since the epoch
  */
@@ -219,19 +218,4 @@ export function unknownOutcome(requestId: Identifier, at: number): OutcomeRecord
     total: 0,
     router: 0,
   };
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = parseJson(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function unreadable(sequence: number): StoreUnavailableError {
-  return new StoreUnavailableError(
-    `evidence entry ${sequence} is not a record that this version supports; read it with the version that wrote it`,
-  );
 }

@@ -14,6 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
+import { DuplicateDecisionError } from "../../src/evidence/evidence-store.ts";
 import { summarise } from "../../src/governance/summarise.ts";
 import { StoreUnavailableError } from "../../src/canon/error.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
@@ -124,6 +125,21 @@ describe("the file", () => {
     expect((await second.evidence.read({ after: 0, limit: 9 }))[0]?.outcome).toEqual(
       outcomeRecord("r1"),
     );
+    await second.close();
+  });
+
+  it("refuses a decision that comes again after a restart, although its request has ended", async () => {
+    const path = databaseFile();
+    const first = await openSqliteStore({ path });
+    const decided = first.evidence.decide(decisionRecord("r1"));
+    first.evidence.settle(outcomeRecord("r1"));
+    await first.close();
+    await decided;
+    const second = await openSqliteStore({ path });
+    await expect(second.evidence.decide(decisionRecord("r1"))).rejects.toThrow(
+      DuplicateDecisionError,
+    );
+    expect((await second.evidence.head()).position).toBe(2);
     await second.close();
   });
 

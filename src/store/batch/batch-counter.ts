@@ -1,12 +1,14 @@
 import type { Increments } from "../../governance/increments.ts";
 import {
+  HOUR,
   decisionFacts,
   rollUpDecision,
   rollUpOutcome,
   type DecisionFacts,
 } from "../../governance/roll-up.ts";
 import { readDecision, readOutcome } from "../stored-evidence.ts";
-import type { OutcomeRecord } from "../../evidence/record.ts";
+import type { ChainRow } from "../../evidence/chain.ts";
+import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
 import { readLines, type StoredBatch } from "./lines.ts";
 
 /**
@@ -15,39 +17,56 @@ import { readLines, type StoredBatch } from "./lines.ts";
  */
 const REMEMBERED = 50_000;
 
-/** Kinds of decisions that are distinguished at a time. */
-const KINDS = 256;
+/** Different decisions, and different facts, that are cached at a time. */
+const CACHED = 256;
 
-/** Counts batches of the log. */
+/** The members in which equal decisions of different requests differ; they come first. */
+const OWN_MEMBERS = /^\{"requestId":"([\w-]+)","at":(\d+)(?:\.\d+)?,/;
+
+/** A decision that was read before, but for its own members. */
+interface ReadDecision {
+  readonly decision: DecisionRecord;
+  readonly facts: DecisionFacts;
+}
+
+/** A row of the log, as far as it is counted. */
+export type CountedRecord = Pick<ChainRow, "kind" | "record">;
+
+/** Counts records of the log. */
 export class BatchCounter {
-  readonly #kinds = new Map<string, DecisionFacts>();
+  readonly #facts = new Map<string, DecisionFacts>();
+  readonly #decisions = new Map<string, ReadDecision>();
   readonly #running = new Map<string, DecisionFacts>();
 
   /**
-   * Counts these batches, which follow those before in the order of the log. A record that this
-   * version does not support is not counted: the others must not wait for it.
+   * Counts records that follow those before in the order of the log. A record that this version
+   * does not support is skipped: the others must not wait for it.
    *
    * @returns outcomes of decisions that another process has counted, by request id: for
    * {@link countEarlier}
    */
-  count(batches: Iterable<StoredBatch>, increments: Increments): Map<string, OutcomeRecord> {
+  count(records: Iterable<CountedRecord>, increments: Increments): Map<string, OutcomeRecord> {
     const earlier = new Map<string, OutcomeRecord>();
-    for (const batch of batches) {
-      for (const { kind, record } of readLines(batch)) {
-        if (kind === "decision") {
+    for (const { kind, record } of records) {
+      if (kind === "decision") {
+        const [own, requestId = "", at = ""] = OWN_MEMBERS.exec(record) ?? [];
+        const others = own === undefined ? record : record.slice(own.length);
+        let read = this.#decisions.get(others);
+        if (read === undefined || read.facts.hour !== Math.floor(Number(at) / HOUR)) {
           const decision = readDecision(record);
           if (decision === null) continue;
-          const facts = this.#shared(decisionFacts(decision));
-          rollUpDecision(increments, decision, facts);
-          this.#remember(decision.requestId, facts);
-        } else {
-          const outcome = readOutcome(record);
-          if (outcome === null) continue;
-          const facts = this.#running.get(outcome.requestId);
-          this.#running.delete(outcome.requestId);
-          if (facts === undefined) earlier.set(outcome.requestId, outcome);
-          else rollUpOutcome(increments, facts, outcome);
+          read = { decision, facts: this.#shared(decisionFacts(decision)) };
+          if (own !== undefined) keep(this.#decisions, others, read);
         }
+        rollUpDecision(increments, read.decision, read.facts);
+        this.#remember(own === undefined ? read.decision.requestId : requestId, read.facts);
+      } else {
+        const outcome = readOutcome(record);
+        if (outcome === null) continue;
+        const facts = this.#running.get(outcome.requestId);
+        this.#running.delete(outcome.requestId);
+        if (facts === undefined) earlier.set(outcome.requestId, outcome);
+        else rollUpOutcome(increments, facts, outcome);
       }
     }
     return earlier;
@@ -71,11 +90,9 @@ export class BatchCounter {
   /** One object for equal facts: increments find their cells by it. */
   #shared(facts: DecisionFacts): DecisionFacts {
     const key = Object.values(facts).join("\n");
-    const known = this.#kinds.get(key);
-    if (known !== undefined) return known;
-    if (this.#kinds.size >= KINDS) this.#kinds.clear();
-    this.#kinds.set(key, facts);
-    return facts;
+    const known = this.#facts.get(key);
+    if (known === undefined) keep(this.#facts, key, facts);
+    return known ?? facts;
   }
 
   #remember(requestId: string, facts: DecisionFacts): void {
@@ -86,4 +103,9 @@ export class BatchCounter {
       return;
     }
   }
+}
+
+function keep<Value>(cache: Map<string, Value>, key: string, value: Value): void {
+  if (cache.size >= CACHED) cache.clear();
+  cache.set(key, value);
 }

@@ -49,21 +49,19 @@ export function toRecords(
 ): readonly NewRecord[] {
   const records: NewRecord[] = [];
   for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
-    const [, requestId, workspace, record] = decisions.slice(index, index + DECISION_FIELDS);
     records.push({
       kind: "decision",
-      requestId: String(requestId),
-      workspace: String(workspace ?? ""),
-      record: String(record),
+      requestId: String(decisions[index + 1]),
+      workspace: String(decisions[index + 2] ?? ""),
+      record: String(decisions[index + 3]),
     });
   }
   for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
-    const [, requestId, record] = outcomes.slice(index, index + OUTCOME_FIELDS);
     records.push({
       kind: "outcome",
-      requestId: String(requestId),
+      requestId: String(outcomes[index + 1]),
       workspace: "",
-      record: String(record),
+      record: String(outcomes[index + 2]),
     });
   }
   return records;
@@ -98,7 +96,7 @@ export function sealBatch(
     lowest,
     highest,
     workspaces: [...new Set(workspaces)],
-    records: compressedRecords(Uint8Array.from(Buffer.from(lines.join("\n")))),
+    records: compressedRecords(new TextEncoder().encode(lines.join("\n"))),
   };
 }
 

@@ -5,6 +5,7 @@ import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
 import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { BatchCounter } from "../batch/batch-counter.ts";
+import { readLines } from "../batch/lines.ts";
 
 /** How often what was written goes into the log and is counted, milliseconds. */
 const INTERVAL = 1_000;
@@ -111,7 +112,10 @@ export class RollUpFolder {
     const to = batches.at(-1)?.last;
     if (to === undefined) return null;
     const increments = new Increments();
-    const earlier = this.#counter.count(batches, increments);
+    const earlier = this.#counter.count(
+      batches.flatMap((batch) => [...readLines(batch)]),
+      increments,
+    );
     for (const requestId of earlier.keys()) {
       const decided = await findDecided(this.#link, requestId);
       if (decided !== null) this.#counter.countEarlier(decided, earlier, increments);

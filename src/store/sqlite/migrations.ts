@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { GENESIS } from "../../evidence/chain.ts";
-import { BATCHES, convertBatches } from "./batch-schema.ts";
+import { convertBatches } from "./batch-schema.ts";
 import type { SchemaVersions } from "../schema-version.ts";
+import { BATCHES } from "./tables/evidence-table.ts";
 
 /**
  * One step forward. Steps are never changed once released, never taken back; a new need is a new

@@ -1,14 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { BatchTable } from "./tables/batch-table.ts";
-import { EvidenceTable } from "./tables/evidence-table.ts";
+import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
-import { LogTable } from "./tables/log-table.ts";
-import { RequestTable } from "./tables/request-table.ts";
 import { changeReply, KeyTable, rotateReply } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { SessionTable } from "./tables/session-table.ts";
-import { ProcessLease, ProcessTable } from "./tables/process-lease.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
 import type { FromWorker, EvidenceAppend, StoreReply, StoreRequest } from "./protocol.ts";
@@ -56,16 +52,12 @@ export class StoreEngine {
   readonly #watch: Watch;
   readonly #keys: KeyTable;
   readonly #batches: BatchTable;
-  readonly #requests: RequestTable;
-  readonly #processes: ProcessTable;
   readonly #evidence: EvidenceTable;
-  readonly #log: LogTable;
   readonly #policyLog: PolicyLogTable;
   readonly #rollUps: RollUpTable;
   readonly #issuers: IssuerTable;
   readonly #limits: LimitTable;
   readonly #sessions: SessionTable;
-  readonly #lease: ProcessLease;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
   #watching = false;
@@ -85,15 +77,14 @@ export class StoreEngine {
     this.#database = database;
     this.#post = post;
     this.#watch = watch;
-    this.#lease = new ProcessLease(database);
     this.#keys = new KeyTable(database, transaction);
     this.#batches = new BatchTable(database);
-    this.#processes = new ProcessTable(database);
-    this.#requests = new RequestTable(database);
-    const log = { transaction, batches: this.#batches, requests: this.#requests };
-    this.#rollUps = new RollUpTable({ database, ...log });
-    this.#evidence = new EvidenceTable({ lease: this.#lease, ...log });
-    this.#log = new LogTable(database, transaction, this.#batches);
+    const log = { database, transaction, batches: this.#batches };
+    this.#rollUps = new RollUpTable(log);
+    this.#evidence = new EvidenceTable({
+      ...log,
+      appended: (first, records) => this.#rollUps.appended(first, records),
+    });
     this.#issuers = new IssuerTable(database);
     this.#policyLog = new PolicyLogTable(database, transaction);
     this.#limits = new LimitTable(database, transaction);
@@ -140,7 +131,7 @@ export class StoreEngine {
         this.#publishKeys();
         this.#seenDataVersion = dataVersion;
       }
-      this.#lease.renewWhenDue(now);
+      this.#evidence.renewLeaseWhenDue(now);
       this.#reapWhenDue(now);
       this.#checkpointWhenDue(now);
     } catch {
@@ -194,20 +185,20 @@ export class StoreEngine {
       case "evidence.noted_head":
         return { kind: "noted_head", noted: this.#watch.notedHead() };
       case "evidence.open":
-        return { kind: "open", requestIds: this.#requests.open() };
+        return { kind: "open", requestIds: this.#evidence.open() };
       case "evidence.processes":
-        return { kind: "processes", processes: this.#processes.list(now) };
+        return { kind: "processes", processes: this.#evidence.processes(now) };
       case "evidence.anchors":
-        return { kind: "anchors", anchors: this.#log.anchors() };
+        return { kind: "anchors", anchors: this.#evidence.anchors() };
       case "evidence.anchor":
-        return { kind: "anchor", anchor: this.#log.anchor(request.now) };
+        return { kind: "anchor", anchor: this.#evidence.anchor(request.now) };
       case "evidence.reap":
         return { kind: "count", count: this.#evidence.reap(now, request.limit) };
       case "evidence.delete":
         this.#rollUps.write(request.through);
         return {
           kind: "count",
-          count: this.#log.deleteThrough(request.through, request.limit, request.now),
+          count: this.#evidence.deleteThrough(request.through, request.limit, request.now),
         };
       case "summary.read":
         if (request.page.after.labels === "") this.#rollUps.write();
@@ -241,8 +232,8 @@ export class StoreEngine {
         return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
       case "close":
         try {
-          if (this.#lease.taken) this.#rollUps.write();
-          this.#lease.end(now);
+          if (this.#evidence.writes) this.#rollUps.write();
+          this.#evidence.endLease(now);
         } finally {
           this.#watch.close();
           this.#database.close();
@@ -281,14 +272,14 @@ export class StoreEngine {
 
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
   #reapWhenDue(now: number): void {
-    if (!this.#lease.taken || now - this.#reapedAt < REAPING) return;
+    if (!this.#evidence.writes || now - this.#reapedAt < REAPING) return;
     // More than one batch is left to do: go on at the next poll.
     if (this.#evidence.reap(now, REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
   }
 
   /** Likewise. */
   #checkpointWhenDue(now: number): void {
-    if (!this.#lease.taken || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
+    if (!this.#evidence.writes || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
     // Where another process holds the database, it is tried again a second later.
     this.#checkpointedAt = now;
     this.#rollUps.write();

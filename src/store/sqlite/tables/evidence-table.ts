@@ -1,24 +1,195 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import { GENESIS, type ChainKind, type ChainLink } from "../../../evidence/chain.ts";
+import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence-store.ts";
+import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
-import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
-import type { Appended } from "../../evidence-queue.ts";
-import { unknownOutcome } from "../../stored-evidence.ts";
 import {
+  readRows,
   sealBatch,
   toRecords,
   type Abandoned,
   type NewRecord,
   type StoredBatch,
 } from "../../batch/lines.ts";
+import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
+import type { Appended } from "../../evidence-queue.ts";
+import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows/row.ts";
+import { unknownOutcome } from "../../stored-evidence.ts";
 import type { BatchQuery } from "../protocol.ts";
-import type { BatchTable } from "./batch-table.ts";
-import type { ProcessLease } from "./process-lease.ts";
-import type { RequestTable } from "./request-table.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
- * Abandoned requests that a reader learns of; the others still read as running for some seconds.
+ * The log as batches: a row holds many records as lines (`batch/lines.ts`); `lowest` and `highest`
+ * are the smallest and largest of their request ids, by which look-ups find it. Columns that
+ * look-ups read stand before the records: SQLite then reads no other page for them.
+ *
+ * `evidence_requests` has the requests that run, in one tree of a few pages: every commit writes
+ * them. `evidence_checkpoint` is the position up to which `roll_ups` (counts) are written; what
+ * follows it is counted again after a crash. `evidence_start` is where the log begins: it moves
+ * with every step of a prune, whose anchor is written first, so that an interrupted prune leaves a
+ * log that verifies.
  */
+export const BATCHES = `
+CREATE TABLE evidence_batches (
+  last INTEGER PRIMARY KEY,
+  first INTEGER NOT NULL CHECK (first >= 1 AND first <= last),
+  hash TEXT NOT NULL CHECK (length(hash) = 64),
+  lowest TEXT NOT NULL,
+  highest TEXT NOT NULL,
+  workspaces TEXT NOT NULL,
+  records BLOB NOT NULL
+) STRICT;
+CREATE INDEX evidence_batches_by_highest ON evidence_batches (highest, lowest);
+CREATE TABLE evidence_requests (
+  request_id TEXT PRIMARY KEY,
+  position INTEGER NOT NULL,
+  process INTEGER NOT NULL,
+  workspace TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER evidence_never_changes BEFORE UPDATE ON evidence_batches
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added'); END;
+CREATE TRIGGER evidence_is_kept BEFORE DELETE ON evidence_batches
+  WHEN old.last > coalesce((SELECT max(position) FROM evidence_anchors), 0)
+    OR old.last <> (SELECT min(last) FROM evidence_batches)
+    OR EXISTS (SELECT 1 FROM evidence_requests WHERE position BETWEEN old.first AND old.last)
+  BEGIN SELECT RAISE(ABORT, 'evidence is only pruned from its beginning up to an anchor'); END;
+CREATE TRIGGER evidence_is_counted BEFORE DELETE ON evidence_batches
+  WHEN old.last > (SELECT position FROM evidence_checkpoint)
+  BEGIN SELECT RAISE(ABORT, 'evidence is counted before it is deleted'); END;
+CREATE TRIGGER evidence_has_no_gaps BEFORE INSERT ON evidence_batches
+  WHEN new.first <> 1 + coalesce((SELECT max(last) FROM evidence_batches), (SELECT position FROM evidence_start), 0)
+  BEGIN SELECT RAISE(ABORT, 'evidence is only ever added at its end'); END;
+CREATE TRIGGER evidence_anchors_are_true BEFORE INSERT ON evidence_anchors
+  WHEN new.hash IS NOT (SELECT hash FROM evidence_batches WHERE last = new.position)
+  BEGIN SELECT RAISE(ABORT, 'an anchor has the hash of its row'); END;
+`;
+
+const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(workspaces) WHERE value = ?))";
+
+/** Stored bytes of records read at a time: writing waits for a few milliseconds at most. */
+const PAGE = 64 * 1024;
+
+/** The batches of the log; runs in the worker. */
+export class BatchTable {
+  readonly #newest: StatementSync;
+  readonly #start: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #after: StatementSync;
+  readonly #before: StatementSync;
+  readonly #position: StatementSync;
+  readonly #range: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#newest = database.prepare(
+      "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1",
+    );
+    this.#start = database.prepare("SELECT position, hash FROM evidence_start");
+    this.#insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)");
+    this.#after = database.prepare("SELECT * FROM evidence_batches WHERE last > ? ORDER BY last");
+    this.#before = database.prepare(
+      `SELECT * FROM evidence_batches WHERE last < ? AND last > ? AND ${OF_WORKSPACE} ORDER BY last DESC`,
+    );
+    this.#position = database.prepare(
+      "SELECT last FROM evidence_batches WHERE highest >= ? ORDER BY highest, last LIMIT 1",
+    );
+    this.#range = database.prepare(
+      `SELECT batch.* FROM evidence_batches AS batch JOIN (
+         SELECT last, highest FROM evidence_batches WHERE highest >= ? AND lowest <= ?) AS found ON found.last = batch.last
+       ORDER BY found.highest, found.last`,
+    );
+  }
+
+  /** The newest row of any process; after a prune of everything, the row that it ended at. */
+  head(): ChainLink {
+    const row = this.#newest.get() ?? this.#start.get();
+    return row === undefined
+      ? GENESIS
+      : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+  }
+
+  insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
+    this.#insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
+  }
+
+  /** Batches after a position, in order. */
+  after(position: number): readonly StoredBatch[] {
+    return pageOf(this.#after.iterate(position));
+  }
+
+  /** A page of batches. */
+  page({ after, before, newestFirst, workspace }: BatchQuery): readonly StoredBatch[] {
+    return newestFirst
+      ? pageOf(this.#before.iterate(before, after, workspace, workspace))
+      : this.after(after);
+  }
+
+  /**
+   * The batches with the records of a request, in the order of the log.
+   *
+   * @param kinds the wanted ones: an absent outcome is searched for in all newer batches
+   */
+  find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
+    const wanted = new Set(kinds);
+    const found: StoredBatch[] = [];
+    for (const row of this.#range.iterate(requestId, requestId)) {
+      const batch = readBatch(row);
+      const size = wanted.size;
+      for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
+      if (wanted.size < size) found.push(batch);
+      if (wanted.size === 0) break;
+    }
+    return found.toSorted((left, right) => left.last - right.last);
+  }
+
+  /** See {@link SearchedLog.positionOf}. */
+  positionOf(requestId: string): number {
+    const row = this.#position.get(requestId);
+    return row === undefined ? this.head().position : readNumber(row, "last");
+  }
+}
+
+function pageOf(rows: Iterable<Row>): readonly StoredBatch[] {
+  const batches: StoredBatch[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const batch = readBatch(row);
+    batches.push(batch);
+    bytes += batch.records.length;
+    if (bytes >= PAGE) break;
+  }
+  return batches;
+}
+
+function readBatch(row: Row): StoredBatch {
+  return {
+    first: readNumber(row, "first"),
+    last: readNumber(row, "last"),
+    hash: readText(row, "hash"),
+    lowest: readText(row, "lowest"),
+    highest: readText(row, "highest"),
+    workspaces: readTexts(row, "workspaces"),
+    records: readBytes(row, "records"),
+  };
+}
+
+/** How often a process renews its lease, milliseconds. */
+const RENEWAL = 5_000;
+
+/**
+ * A process whose lease is older has died: its decisions without an outcome read `unknown`.
+ * Milliseconds.
+ */
+const LEASE = 20_000;
+
+/** Requests of dead processes that a reader learns of; others read as running for some seconds. */
 const MOST_ABANDONED = 10_000;
+
+/**
+ * Request ids of ended requests that are remembered, at most twice as many: a batch whose
+ * confirmation was lost comes again, and its requests may have ended. The queue holds as many.
+ */
+const REMEMBERED = 10_000;
 
 interface BatchPage {
   readonly batches: readonly StoredBatch[];
@@ -26,24 +197,97 @@ interface BatchPage {
 }
 
 interface EvidenceParts {
+  readonly database: DatabaseSync;
   readonly transaction: Transaction;
-  readonly lease: ProcessLease;
   readonly batches: BatchTable;
-  readonly requests: RequestTable;
+  /** Called after each commit with the records and the position of the first. */
+  readonly appended: (first: number, records: readonly NewRecord[]) => void;
 }
 
-/** Appends batches of records, with the requests that begin and end by them. Runs in the worker. */
+/**
+ * Appends batches to the log, with the requests that begin and end by them, and prunes it. Runs in
+ * the worker.
+ */
 export class EvidenceTable {
   readonly #transaction: Transaction;
-  readonly #lease: ProcessLease;
   readonly #batches: BatchTable;
-  readonly #requests: RequestTable;
+  readonly #appended: EvidenceParts["appended"];
+  readonly #begin: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #running: StatementSync;
+  readonly #end: StatementSync;
+  readonly #open: StatementSync;
+  readonly #abandoned: StatementSync;
+  readonly #startProcess: StatementSync;
+  readonly #renew: StatementSync;
+  readonly #endProcess: StatementSync;
+  readonly #processes: StatementSync;
+  readonly #anchors: StatementSync;
+  readonly #insertAnchor: StatementSync;
+  readonly #oldest: StatementSync;
+  readonly #hashAt: StatementSync;
+  readonly #moveStart: StatementSync;
+  readonly #delete: StatementSync;
+  /** Number of this process in `processes`: the lease by which others know that it runs. */
+  #process: number | null = null;
+  #renewedAt = 0;
+  #ended = new Set<string>();
+  #endedBefore: ReadonlySet<string> = new Set();
 
-  constructor({ transaction, lease, batches, requests }: EvidenceParts) {
+  constructor({ database, transaction, batches, appended }: EvidenceParts) {
     this.#transaction = transaction;
-    this.#lease = lease;
     this.#batches = batches;
-    this.#requests = requests;
+    this.#appended = appended;
+    this.#begin = database.prepare(
+      `INSERT INTO evidence_requests (position, process, request_id, workspace)
+       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING`,
+    );
+    this.#undo = database.prepare("DELETE FROM evidence_requests WHERE position > ?");
+    this.#running = database.prepare(
+      "SELECT request_id FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?))",
+    );
+    this.#end = database.prepare(
+      "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
+    );
+    this.#open = database.prepare("SELECT request_id FROM evidence_requests");
+    this.#abandoned = database.prepare(
+      `SELECT request.request_id, holder.seen_at FROM evidence_requests AS request
+       JOIN processes AS holder ON request.process = holder.id
+       WHERE holder.ended_at IS NOT NULL OR holder.seen_at < ? ORDER BY request.position LIMIT ?`,
+    );
+    this.#startProcess = database.prepare(
+      "INSERT INTO processes (started_at, seen_at) VALUES (?, ?)",
+    );
+    this.#renew = database.prepare("UPDATE processes SET seen_at = ? WHERE id = ?");
+    this.#endProcess = database.prepare(
+      "UPDATE processes SET ended_at = ?, seen_at = ? WHERE id = ?",
+    );
+    this.#processes = database.prepare(
+      "SELECT started_at, seen_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
+    );
+    // The beginning that an interrupted prune left is no anchor.
+    this.#anchors = database.prepare(
+      `SELECT position, hash, at FROM evidence_anchors
+       UNION ALL SELECT position, hash, at FROM evidence_start WHERE position NOT IN (SELECT position FROM evidence_anchors)
+       ORDER BY position`,
+    );
+    this.#insertAnchor = database.prepare(
+      "INSERT INTO evidence_anchors (position, hash, at) VALUES (?, ?, ?) ON CONFLICT (position) DO NOTHING",
+    );
+    this.#oldest = database.prepare(
+      "SELECT first, last FROM evidence_batches WHERE last <= ? ORDER BY last",
+    );
+    this.#hashAt = database.prepare("SELECT hash FROM evidence_batches WHERE last = ?");
+    this.#moveStart = database.prepare(
+      `INSERT INTO evidence_start (only, position, hash, at) VALUES (1, ?, ?, ?)
+       ON CONFLICT (only) DO UPDATE SET position = excluded.position, hash = excluded.hash, at = excluded.at`,
+    );
+    this.#delete = database.prepare("DELETE FROM evidence_batches WHERE last <= ?");
+  }
+
+  /** This process has written evidence. A command that only reads leaves no trace. */
+  get writes(): boolean {
+    return this.#process !== null;
   }
 
   append(
@@ -53,18 +297,21 @@ export class EvidenceTable {
   ): Appended {
     const records = toRecords(decisions, outcomes);
     if (records.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
-    const { process, appended } = this.#transaction.run(() => {
-      const taken = this.#lease.take(now);
-      return { process: taken, appended: this.#insert(records, taken) };
-    });
-    this.#lease.confirm(process, now);
-    return appended;
+    if (!this.writes) this.#rememberEnded();
+    return this.#commit(
+      records,
+      () => {
+        if (this.#process !== null) return this.#process;
+        return Number(this.#startProcess.run(now, now).lastInsertRowid);
+      },
+      now,
+    );
   }
 
   page(query: BatchQuery, now: number): BatchPage {
     return this.#transaction.read(() => ({
       batches: this.#batches.page(query),
-      abandoned: this.#requests.abandoned(now, MOST_ABANDONED),
+      abandoned: this.#abandonedBy(now, MOST_ABANDONED),
     }));
   }
 
@@ -73,56 +320,201 @@ export class EvidenceTable {
     return this.#transaction.read(() => ({
       batches: this.#batches.find(
         requestId,
-        this.#requests.isOpen(requestId) ? ["decision"] : ["decision", "outcome"],
+        this.#running.get(JSON.stringify([requestId])) === undefined
+          ? ["decision", "outcome"]
+          : ["decision"],
       ),
-      abandoned: this.#requests.abandoned(now, MOST_ABANDONED),
+      abandoned: this.#abandonedBy(now, MOST_ABANDONED),
     }));
   }
 
+  /** Request ids of the decisions without an outcome. */
+  open(): readonly string[] {
+    return this.#open.all().map((row) => readText(row, "request_id"));
+  }
+
   /**
-   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many.
-   * Outcomes of their processes then come too late and are counted as lost.
+   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many. If the
+   * process is alive after all, its outcomes count as lost.
    */
   reap(now: number, limit: number): number {
-    // Looked for without the write lock: nearly always there is nothing to do.
-    if (this.#requests.abandoned(now, 1).size === 0) return 0;
+    // Looked for without the write lock: nearly always there is none.
+    if (this.#abandonedBy(now, 1).size === 0) return 0;
+    const abandoned = [...this.#abandonedBy(now, limit)];
+    const records = abandoned.map(([requestId, at]): NewRecord => {
+      const record = JSON.stringify(unknownOutcome(asIdentifier(requestId), at));
+      return { kind: "outcome", requestId, workspace: "", record };
+    });
+    this.#commit(records, () => null, now);
+    return records.length;
+  }
+
+  /** Running processes, and those that were lost in the last hour. */
+  processes(now: number): readonly EvidenceProcess[] {
+    return this.#processes.all(now - LOST_IS_LISTED).map((row) => ({
+      startedAt: readNumber(row, "started_at"),
+      seenAt: readNumber(row, "seen_at"),
+      state: now - readNumber(row, "seen_at") > LEASE ? "lost" : "running",
+    }));
+  }
+
+  renewLeaseWhenDue(now: number): void {
+    if (this.#process === null || now - this.#renewedAt < RENEWAL) return;
+    this.#renew.run(now, this.#process);
+    this.#renewedAt = now;
+  }
+
+  endLease(now: number): void {
+    if (this.#process !== null) this.#endProcess.run(now, now, this.#process);
+  }
+
+  anchors(): readonly EvidenceAnchor[] {
+    return this.#anchors.all().map((row) => ({
+      position: readNumber(row, "position"),
+      hash: readText(row, "hash"),
+      at: readNumber(row, "at"),
+    }));
+  }
+
+  anchor(now: number): EvidenceAnchor | null {
     return this.#transaction.run(() => {
-      const abandoned = [...this.#requests.abandoned(now, limit)];
-      const records = abandoned.map(([requestId, at]): NewRecord => {
-        const record = JSON.stringify(unknownOutcome(asIdentifier(requestId), at));
-        return { kind: "outcome", requestId, workspace: "", record };
-      });
-      this.#insert(records, 0);
-      return records.length;
+      const { position, hash } = this.#batches.head();
+      // After a prune of everything the head's row is gone, and the head is an anchor already.
+      if (this.#hashAt.get(position) !== undefined) this.#insertAnchor.run(position, hash, now);
+      return this.anchors().find((anchor) => anchor.position === position) ?? null;
     });
   }
 
-  /** Leaves out decisions whose request id is there, and outcomes whose request does not run. */
-  #insert(records: readonly NewRecord[], process: number): Appended {
-    const before = this.#batches.head();
-    const added: NewRecord[] = [];
-    const workspaces = new Set<string>();
-    const duplicates: number[] = [];
-    let lost = 0;
-    for (const [index, record] of records.entries()) {
-      const { kind, requestId } = record;
-      let workspace: string | null = record.workspace;
-      if (kind === "outcome") {
-        workspace = this.#requests.end(requestId);
-        if (workspace === null) lost += 1;
-      } else if (
-        !this.#requests.begin(before.position + added.length + 1, requestId, process, workspace)
-      ) {
-        duplicates.push(index);
-        workspace = null;
+  /**
+   * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, after writing
+   * an anchor there; gives how many rows. Call it when all of them are counted.
+   *
+   * @param through the last position of a batch
+   */
+  deleteThrough(through: number, limit: number, now: number): number {
+    return this.#transaction.run(() => {
+      let [rows, end] = [0, 0];
+      for (const row of this.#oldest.iterate(through)) {
+        const last = readNumber(row, "last");
+        const count = last - readNumber(row, "first") + 1;
+        if (end > 0 && rows + count > limit) break;
+        rows += count;
+        end = last;
       }
-      if (workspace === null) continue;
-      workspaces.add(workspace);
-      added.push(record);
-    }
-    if (added.length === 0) return { duplicates, lost, head: before };
+      if (end === 0) return 0;
+      this.#insertAnchor.run(through, this.#readHash(through), now);
+      this.#moveStart.run(end, this.#readHash(end), now);
+      this.#delete.run(end);
+      return rows;
+    });
+  }
+
+  #readHash(position: number): string {
+    return readText(this.#hashAt.get(position) ?? {}, "hash");
+  }
+
+  /** Requests of dead processes, the oldest first. */
+  #abandonedBy(now: number, limit: number): Abandoned {
+    const rows = this.#abandoned.all(now - LEASE, limit);
+    return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
+  }
+
+  /**
+   * Writes the records whose requests allow it: decisions whose request id is new, and outcomes
+   * whose request runs.
+   *
+   * @param lease the number of the process, `null` for records in the name of another one. Called
+   * inside the transaction; a number that was rolled back is not used again.
+   */
+  #commit(records: readonly NewRecord[], lease: () => number | null, now: number): Appended {
+    const { process, first, added, duplicates, head } = this.#transaction.run(() => {
+      const owner = lease();
+      return { process: owner, ...this.#insert(records, owner ?? 0) };
+    });
+    if (this.#process === null && process !== null)
+      [this.#process, this.#renewedAt] = [process, now];
+    for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
+    if (added.length > 0) this.#appended(first, added);
+    return { duplicates, lost: records.length - added.length - duplicates.length, head };
+  }
+
+  #insert(records: readonly NewRecord[], process: number) {
+    const before = this.#batches.head();
+    const refused = this.#beginRequests(before.position, process, records);
+    const outcomes = records.filter(({ kind }) => kind === "outcome");
+    const ended = this.#endRequests(outcomes.map(({ requestId }) => requestId));
+    const workspaces = new Set(ended.values());
+    const duplicates: number[] = [];
+    const added = records.filter((record, index) => {
+      if (record.kind === "outcome") return ended.delete(record.requestId);
+      if (refused.has(record)) duplicates.push(index);
+      else workspaces.add(record.workspace);
+      return !refused.has(record);
+    });
+    const first = before.position + 1;
+    if (added.length === 0) return { first, added, duplicates, head: before };
     const batch = sealBatch(before, added, workspaces);
     this.#batches.insert(batch);
-    return { duplicates, lost, head: { position: batch.last, hash: batch.hash } };
+    return { first, added, duplicates, head: { position: batch.last, hash: batch.hash } };
+  }
+
+  /** @returns decisions whose request id is not new */
+  #beginRequests(
+    position: number,
+    process: number,
+    records: readonly NewRecord[],
+  ): ReadonlySet<NewRecord> {
+    const refused = new Set<NewRecord>();
+    const seen = new Set<string>();
+    let decisions: NewRecord[] = [];
+    for (const record of records) {
+      const { kind, requestId } = record;
+      if (kind !== "decision") continue;
+      if (seen.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
+        refused.add(record);
+      else decisions.push(record);
+      seen.add(requestId);
+    }
+    while (decisions.length > 0) {
+      const rows = decisions.map(({ requestId, workspace }) => [requestId, workspace]);
+      const { changes } = this.#begin.run(position + 1, process, JSON.stringify(rows));
+      if (changes === decisions.length) break;
+      this.#undo.run(position);
+      const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
+      const running = new Set(this.#running.all(ids).map((row) => row["request_id"]));
+      for (const one of decisions) if (running.has(one.requestId)) refused.add(one);
+      decisions = decisions.filter((one) => !refused.has(one));
+    }
+    return refused;
+  }
+
+  /** @returns the workspaces of the requests that ran, by request id */
+  #endRequests(requestIds: readonly string[]): Map<string, string> {
+    if (requestIds.length === 0) return new Map();
+    const rows = this.#end.all(JSON.stringify(requestIds));
+    return new Map(rows.map((row) => [readText(row, "request_id"), readText(row, "workspace")]));
+  }
+
+  #remember(requestId: string): void {
+    if (this.#ended.size >= REMEMBERED) {
+      this.#endedBefore = this.#ended;
+      this.#ended = new Set();
+    }
+    this.#ended.add(requestId);
+  }
+
+  /** The thread before this one may have written a batch without confirming it. */
+  #rememberEnded(): void {
+    const { position } = this.#batches.head();
+    const query = { after: position - REMEMBERED, newestFirst: true, workspace: null };
+    for (let before = position + 1; ;) {
+      const batches = this.#batches.page({ ...query, before });
+      for (const batch of batches) {
+        for (const row of readRows(batch))
+          if (row.kind === "outcome") this.#remember(row.requestId);
+        before = batch.first;
+      }
+      if (batches.length === 0) return;
+    }
   }
 }

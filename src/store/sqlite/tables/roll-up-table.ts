@@ -1,19 +1,24 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
-import { BatchCounter } from "../../batch/batch-counter.ts";
+import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
+import { readLines, type NewRecord } from "../../batch/lines.ts";
 import type { RollUpPage } from "../protocol.ts";
 import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
 import { readBytes, readNumber, readText } from "../../rows/row.ts";
-import type { BatchTable } from "./batch-table.ts";
-import type { RequestTable } from "./request-table.ts";
+import type { BatchTable } from "./evidence-table.ts";
 import type { Transaction } from "./transaction.ts";
 
 interface RollUpParts {
   readonly database: DatabaseSync;
   readonly transaction: Transaction;
   readonly batches: BatchTable;
-  readonly requests: RequestTable;
+}
+
+/** Records of one commit; `first` is the position of the first. */
+interface AppendedRecords {
+  readonly first: number;
+  readonly records: readonly NewRecord[];
 }
 
 /**
@@ -23,7 +28,6 @@ interface RollUpParts {
 export class RollUpTable {
   readonly #transaction: Transaction;
   readonly #batches: BatchTable;
-  readonly #requests: RequestTable;
   readonly #checkpoint: StatementSync;
   readonly #move: StatementSync;
   readonly #get: StatementSync;
@@ -40,11 +44,12 @@ export class RollUpTable {
   #end = 0;
   /** Up to which minutes were pruned. */
   #newestMinute = 0;
+  /** Written, and not yet counted. */
+  #appended: AppendedRecords[] = [];
 
-  constructor({ database, transaction, batches, requests }: RollUpParts) {
+  constructor({ database, transaction, batches }: RollUpParts) {
     this.#transaction = transaction;
     this.#batches = batches;
-    this.#requests = requests;
     this.#checkpoint = database.prepare("SELECT position FROM evidence_checkpoint");
     this.#move = database.prepare("UPDATE evidence_checkpoint SET position = ?");
     this.#get = database.prepare(
@@ -67,13 +72,15 @@ export class RollUpTable {
     );
   }
 
-  /**
-   * Counts a page of what the log has and the increments have not. After a reply, so that no
-   * request waits for all of it.
-   */
+  /** Keeps records for the next {@link count}, so that they are not read back to be counted. */
+  appended(first: number, records: readonly NewRecord[]): void {
+    this.#appended.push({ first, records });
+  }
+
+  /** Counts appended records, or a page of what the log has. Call it after a reply. */
   count(): void {
     try {
-      this.#countPage();
+      if (!this.#countAppended()) this.#countPage();
     } catch {
       // Unreadable just now. Everything after the checkpoint is counted again.
       this.#reset();
@@ -89,6 +96,7 @@ export class RollUpTable {
     const newest = this.#batches.head().position;
     if (readNumber(this.#checkpoint.get() ?? {}, "position") >= Math.min(least, newest)) return;
     try {
+      this.#countAppended();
       while (this.#countPage());
       const isWritten = this.#transaction.run(() => this.#writeCells());
       if (isWritten) {
@@ -123,21 +131,42 @@ export class RollUpTable {
     }
   }
 
+  /** @returns false where the log may have records that were not appended through this table */
+  #countAppended(): boolean {
+    let complete = false;
+    this.#counted();
+    for (const { first, records } of this.#appended.splice(0)) {
+      complete = first === this.#end + 1;
+      if (!complete) continue;
+      this.#countRecords(records);
+      this.#end += records.length;
+    }
+    return complete;
+  }
+
   /** Whether there was anything to count. */
   #countPage(): boolean {
-    if (this.#base === null)
-      this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
-    const batches = this.#batches.after(this.#end);
+    const batches = this.#batches.after(this.#counted());
     const end = batches.at(-1)?.last;
     if (end === undefined) return false;
-    const earlier = this.#counter.count(batches, this.#increments);
+    for (const batch of batches) this.#countRecords(readLines(batch));
+    this.#end = end;
+    return true;
+  }
+
+  #counted(): number {
+    if (this.#base === null)
+      this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
+    return this.#end;
+  }
+
+  #countRecords(records: Iterable<CountedRecord>): void {
+    const earlier = this.#counter.count(records, this.#increments);
     for (const requestId of earlier.keys()) {
       for (const batch of this.#batches.find(requestId, ["decision"])) {
         this.#counter.countEarlier(batch, earlier, this.#increments);
       }
     }
-    this.#end = end;
-    return true;
   }
 
   /** Whether the checkpoint is still the one that the increments follow. */
@@ -150,7 +179,6 @@ export class RollUpTable {
     }
     this.#pruneMinutes();
     this.#move.run(this.#end);
-    this.#requests.forget(this.#end);
     return true;
   }
 
