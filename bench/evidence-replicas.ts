@@ -11,7 +11,7 @@ import postgres from "postgres";
 
 import type { Store } from "../src/store/port.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
-import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../test/store/records.ts";
 import { startTestServer } from "../test/store/postgres/server.ts";
 
 interface Waits {
@@ -71,7 +71,7 @@ async function ofStores(
   const decide = async ({ evidence }: Store): Promise<void> => {
     const requestId = newId();
     setTimeout(() => evidence.settle({ ...outcomeRecord(requestId), at: Date.now() }), 200);
-    await evidence.decide(decisionRecord(requestId, { at: Date.now() }));
+    await recordDecision(evidence, decisionRecord(requestId, { at: Date.now() }));
   };
   for (const store of stores) await decide(store);
   const measured = await waits(rate, seconds, () => decide(any(stores)));

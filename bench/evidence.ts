@@ -17,7 +17,7 @@ import { sealBatch, toRecords } from "../src/store/batch/lines.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";
-import { decisionRecord, outcomeRecord } from "../test/store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../test/store/records.ts";
 import { measureReplicas } from "./evidence-replicas.ts";
 import { cpuMicroseconds } from "./process-figures.ts";
 
@@ -67,15 +67,16 @@ function parts(path: string): Readonly<Record<string, number>> {
   for (const { decisions, outcomes } of work) {
     append += cpu(() => {
       const reply = engine.answer(
-        { operation: "evidence.append", decisions, outcomes },
+        { operation: "evidence.append", parameters: [decisions, outcomes] },
         Date.now(),
       );
-      if (reply.kind !== "appended" || reply.lost > 0 || reply.duplicates.length > 0)
-        throw new Error(reply.kind);
+      if (reply.kind !== "done") throw new Error(reply.kind);
     });
     count += cpu(() => engine.settle());
   }
-  const checkpoint = cpu(() => engine.answer({ operation: "summary.workspaces" }, Date.now()));
+  const checkpoint = cpu(() =>
+    engine.answer({ operation: "summary.workspaces", parameters: [] }, Date.now()),
+  );
   database.close();
   return { append, "of that hashes and lines": seal, count, checkpoint };
 }
@@ -110,7 +111,7 @@ async function waitsAt(store: Store, rate: number): Promise<Waits> {
     const requestId = newId();
     const began = performance.now();
     try {
-      await store.evidence.decide(decisionRecord(requestId, { at: Date.now() }));
+      await recordDecision(store.evidence, decisionRecord(requestId, { at: Date.now() }));
       times.push(performance.now() - began);
     } catch {
       // A disk that is slower than a second: such a request is refused.
@@ -153,7 +154,10 @@ async function waitsBesidePrune(
   const times: number[] = [];
   for (let number = 0; !state.done || times.length < 200; number += 1) {
     const startedAt = performance.now();
-    await store.evidence.decide(decisionRecord(`${name}_${number}`, { at: Date.now() + 60_000 }));
+    await recordDecision(
+      store.evidence,
+      decisionRecord(`${name}_${number}`, { at: Date.now() + 60_000 }),
+    );
     times.push(performance.now() - startedAt);
   }
   const pruned = await pruning;

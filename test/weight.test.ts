@@ -25,7 +25,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 27,
   server: 27,
   simulate: 121,
-  store: 51,
+  store: 49,
   telemetry: 11,
   validation: 1,
 };

@@ -9,6 +9,7 @@ import type { EvidenceEntry, EvidenceSearch } from "../../src/evidence/evidence-
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { request, WORKSPACES } from "../summary/fixture.ts";
 import { fillLog } from "./fill-log.ts";
+import { recordDecision } from "../../test/store/records.ts";
 
 /** Each has a decision and an outcome: two records. */
 const REQUESTS = Number(process.argv[2] ?? 1_000_000);
@@ -28,7 +29,7 @@ const random = generator(7);
 if (!isFilled) {
   const began = performance.now();
   const empty = await openSqliteStore({ path });
-  await empty.evidence.decide(requestAt(0).decision);
+  await recordDecision(empty.evidence, requestAt(0).decision);
   empty.evidence.settle(requestAt(0).outcome);
   await empty.close();
   fillLog(path, REQUESTS - 1, (index) => requestAt(index + 1));

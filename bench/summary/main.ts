@@ -84,12 +84,17 @@ function appends(): void {
         outcomes.push(Math.trunc(outcome.at), outcome.requestId, JSON.stringify(outcome));
       }
       measure("writing", () =>
-        engine.answer({ operation: "evidence.append", decisions, outcomes }, FROM * HOUR),
+        engine.answer(
+          { operation: "evidence.append", parameters: [decisions, outcomes] },
+          FROM * HOUR,
+        ),
       );
       measure("counting", () => engine.settle());
       // As many batches at once as a server takes in a second when it is busy.
       if (number % 100 === 99) {
-        measure("folding", () => engine.answer({ operation: "summary.workspaces" }, FROM * HOUR));
+        measure("folding", () =>
+          engine.answer({ operation: "summary.workspaces", parameters: [] }, FROM * HOUR),
+        );
       }
     }
     for (const kind of ["writing", "counting", "folding"] as const)

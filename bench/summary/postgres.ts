@@ -5,6 +5,7 @@ import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { fixtureCells, FROM, type StoredCell } from "./cells.ts";
 import { randomFrom, request, WORKSPACES } from "./fixture.ts";
 import { queryAll } from "./questions.ts";
+import { recordDecision } from "../../test/store/records.ts";
 
 /**
  * The questions of `main.ts` over PostgreSQL, and how fast records are counted.
@@ -35,7 +36,7 @@ async function count(): Promise<void> {
       const workspace = WORKSPACES[index % WORKSPACES.length];
       if (workspace === undefined) throw new Error("bench: no workspace");
       const { decision, outcome } = request(first + index, FROM * HOUR, workspace, random);
-      return store.evidence.decide(decision).then(() => store.evidence.settle(outcome));
+      return recordDecision(store.evidence, decision).then(() => store.evidence.settle(outcome));
     });
     await Promise.all(decided);
   }

@@ -3,23 +3,16 @@ import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
 export interface EvidenceStore extends EvidenceLog {
   /**
-   * Resolves when the record is on disk; it is written at the end of this turn of the event loop.
-   * Records that arrive together share one commit.
+   * Hands a record over before an answer waits for it. It is written after a short delay, or when
+   * it is needed; records that arrive together share one commit.
    *
-   * @throws {EvidenceUnavailableError} when the record could not be made durable within the bounded
-   * wait, or too many records wait already. The caller must not let the answer leave; the next call
-   * may succeed. The record may still be written, later: its outcome must be handed over in any
-   * case.
-   * @throws {DuplicateDecisionError} when there is a decision with this request id.
-   */
-  decide(record: DecisionRecord): Promise<void>;
-  /**
-   * Hands a record over before an answer waits for it: it is written after a short delay, or when
-   * it is needed.
-   *
-   * @param settled called once, maybe before this returns: with `null` when the record is on disk,
-   * with an error as of `decide` when that is not known. The bounded wait begins when the record is
-   * needed.
+   * @param settled called once, possibly before this returns: with `null` when the record is on
+   * disk, with {@link DuplicateDecisionError} when there is a decision with this request id, or with
+   * {@link EvidenceUnavailableError} when the record is not known to be on disk within the bounded
+   * wait, which begins when the record is needed, or when too many records wait already. The answer
+   * must not leave then. The record may still be written later, so its outcome must be handed over
+   * in any case.
+   * @example evidence.begin(record, (error) => finish(error)).needed()
    */
   begin(record: DecisionRecord, settled: (error: Error | null) => void): PendingDecision;
   /**

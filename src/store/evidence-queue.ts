@@ -159,13 +159,6 @@ export class EvidenceQueue {
     this.#timer = new CommitTimer(limits.gathering, isFlushed, () => this.#send());
   }
 
-  /** Of which an answer waits at once. */
-  decide(record: DecisionRecord): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.begin(record, (error) => (error === null ? resolve() : reject(error))).needed();
-    });
-  }
-
   /**
    * Once taken a decision is written, however late: when its answer is refused meanwhile, a
    * provider may have been called.

@@ -7,7 +7,7 @@ import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 let cwd: string;
@@ -21,8 +21,9 @@ const run = (...argv: string[]) => runCommand(evidence, argv, { cwd });
 
 describe("evidence tail", () => {
   it("prints one readable line a request", async () => {
-    await store.evidence.decide(decisionRecord("r1"));
-    await store.evidence.decide(
+    await recordDecision(store.evidence, decisionRecord("r1"));
+    await recordDecision(
+      store.evidence,
       decisionRecord("r2", {
         outcome: "deny",
         route: null,
@@ -44,7 +45,8 @@ describe("evidence tail", () => {
 
   it("prints JSON lines, limited and narrowed", async () => {
     for (const id of ["r1", "r2", "r3"]) {
-      await store.evidence.decide(
+      await recordDecision(
+        store.evidence,
         decisionRecord(id, { workspace: asIdentifier(id === "r3" ? "beta" : "acme") }),
       );
     }
@@ -54,8 +56,8 @@ describe("evidence tail", () => {
   });
 
   it("follows: prints each request once, when it has ended", async () => {
-    await store.evidence.decide(decisionRecord("r1"));
-    await store.evidence.decide(decisionRecord("r2"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r2"));
     store.evidence.settle(outcomeRecord("r2"));
     await store.evidence.flush();
     const stop = new AbortController();
@@ -71,13 +73,13 @@ describe("evidence tail", () => {
         .filter((line) => line !== "")
         .map((line) => (JSON.parse(line) as EvidenceEntry).decision.requestId);
     await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2"]);
-    await store.evidence.decide(decisionRecord("r3"));
+    await recordDecision(store.evidence, decisionRecord("r3"));
     store.evidence.settle(outcomeRecord("r3"));
     await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2", "r3"]);
     store.evidence.settle(outcomeRecord("r1"));
     await expect.poll(ids, { timeout: 20_000 }).toEqual(["r2", "r3", "r1"]);
     // A later one shows that another round has passed, and that nothing was printed twice in it.
-    await store.evidence.decide(decisionRecord("r4"));
+    await recordDecision(store.evidence, decisionRecord("r4"));
     store.evidence.settle(outcomeRecord("r4"));
     await expect.poll(() => ids().includes("r4"), { timeout: 20_000 }).toBe(true);
     expect(ids()).toEqual(["r2", "r3", "r1", "r4"]);

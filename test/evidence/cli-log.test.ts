@@ -23,7 +23,7 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import { runCommand } from "../keys/command.ts";
 import { content, Story } from "../lifecycle/policy-rows.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { changeRecord } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { programAtHand } from "../support/at-hand.ts";
@@ -46,7 +46,10 @@ async function fill(at = 1_795_000_000_000): Promise<void> {
     ["r2", "grüße"],
     ["r3", "acme"],
   ] as const) {
-    await store.evidence.decide(decisionRecord(id, { workspace: asIdentifier(workspace), at }));
+    await recordDecision(
+      store.evidence,
+      decisionRecord(id, { workspace: asIdentifier(workspace), at }),
+    );
     if (id !== "r3") store.evidence.settle({ ...outcomeRecord(id), at });
     await store.evidence.flush();
   }
@@ -149,7 +152,7 @@ describe("evidence verify", () => {
 
   it("names the position of a changed record within a batch", async () => {
     await Promise.all(
-      ["r1", "r2", "r3", "r4"].map((id) => store.evidence.decide(decisionRecord(id))),
+      ["r1", "r2", "r3", "r4"].map((id) => recordDecision(store.evidence, decisionRecord(id))),
     );
     tamper();
     const database = new DatabaseSync(join(cwd, ".signalbox", "signalbox.db"), { timeout: 5_000 });
@@ -165,7 +168,7 @@ describe("evidence verify", () => {
     await fill();
     const noted = (await run("anchor")).stdout.trim();
     expect(noted).toMatch(/^5:[0-9a-f]{64}$/);
-    await store.evidence.decide(decisionRecord("r4"));
+    await recordDecision(store.evidence, decisionRecord("r4"));
     expect((await run("verify", "--expect-head", noted, "--anchor", noted)).code).toBe(0);
     const other = `${noted.slice(0, 2)}${"f".repeat(64)}`;
     for (const flag of ["--expect-head", "--anchor"]) {
@@ -203,7 +206,7 @@ describe("evidence verify", () => {
     expect((await run("verify", "--anchor", "noted")).stdout).toContain(
       "\nend: nothing is missing up to 5, as a head noted elsewhere proves\n",
     );
-    await store.evidence.decide(decisionRecord("r4"));
+    await recordDecision(store.evidence, decisionRecord("r4"));
     expect((await run("verify", "--anchor", "noted")).stdout).toContain(
       "\nend: proven up to 5 by a head noted elsewhere; the 1 rows after it are not (",
     );
@@ -291,10 +294,10 @@ describe("evidence verify", () => {
   it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
     await fill(1_000);
     const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
-    const step = { operation: "evidence.delete", through: 4, limit: 1, now: 3_000 } as const;
+    const step = { operation: "evidence.delete", parameters: [4, 1, 3_000] } as const;
     expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({
-      kind: "count",
-      count: 1,
+      kind: "done",
+      value: 1,
     });
     database.close();
     expect(await run("verify")).toMatchObject({

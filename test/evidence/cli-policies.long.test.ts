@@ -13,7 +13,7 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
 import { keptPolicy, referenceTo } from "../lifecycle/kept-policies.ts";
 import { chainRecords, person, Story } from "../lifecycle/policy-rows.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { missingPrograms } from "../support/at-hand.ts";
 
@@ -141,7 +141,7 @@ describe("evidence verify of the policy log", () => {
   });
 
   it("says what both logs are worth where one of them does not verify", async () => {
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     tamper(
       "UPDATE evidence_batches SET records = CAST(replace(CAST(records AS TEXT), 'outcome', 'OUTCOME') AS BLOB)",
     );
@@ -153,7 +153,7 @@ describe("evidence verify of the policy log", () => {
   });
 
   it("is not touched by a prune", async () => {
-    await store.evidence.decide(decisionRecord("r1", { at: 1_000 }));
+    await recordDecision(store.evidence, decisionRecord("r1", { at: 1_000 }));
     store.evidence.settle({ ...outcomeRecord("r1"), at: 1_000 });
     await store.evidence.flush();
     expect((await run("prune", "--before", "2026-10-01", "--yes")).stdout).toContain(

@@ -4,6 +4,8 @@
  * because compiling them would take most of a round. Begins when ordered to on stdin, so that the
  * next process is ready before this one dies.
  */
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline";
@@ -16,13 +18,44 @@ import { healthSettingsOf, SnapshotHolder } from "../../src/http/snapshot.ts";
 import type { Runtime } from "../../src/http/runtime.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
+import { BorrowedThread } from "../../src/store/sqlite/shared/borrowed-thread.ts";
+import type { Door } from "../../src/store/sqlite/shared/door.ts";
+import { LentThread } from "../../src/store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "../support/table.ts";
 
-const [, , database = "", upstream = "", round = ""] = process.argv;
+const [, , database = "", upstream = "", round = "", role = ""] = process.argv;
+
+/** Workers beside the process that has the store's thread. They load while it waits for its turn. */
+const workers = (role === "workers" ? [0, 1] : []).map((number) =>
+  fork(import.meta.filename, [database, upstream, `${round}_${number}`, "worker"], {
+    serialization: "advanced",
+  }),
+);
+
+async function openStore(): Promise<Store> {
+  const evidence = { delay: 20 };
+  if (isPostgresUrl(database)) return openPostgresStore({ url: database, evidence });
+  if (role === "worker") {
+    const [door] = (await once(process, "message")) as [Door];
+    const startThread = (): BorrowedThread => new BorrowedThread(door);
+    return openSqliteStore({ path: database, evidence, startThread });
+  }
+  if (role === "") return openSqliteStore({ path: database, evidence });
+  const lent = new LentThread(() => {});
+  const store = await openSqliteStore({ path: database, evidence, startThread: lent.startThread });
+  for (const worker of workers) {
+    worker.send(lent.door ?? {});
+    writeSync(1, `${String((await once(worker, "message"))[0])}\n`);
+  }
+  return store;
+}
 
 async function serve(): Promise<string> {
-  const store = await openSqliteStore({ path: database, evidence: { delay: 20 } });
+  const store = await openStore();
   const pools = new ConnectionPools();
   const rows = table({
     providers: [provider("p", { baseUrl: `${upstream}/v1` })],
@@ -61,4 +94,12 @@ async function serve(): Promise<string> {
 
 // The cache is written at the end of a process only, and this one's end leaves no time for it.
 if (round === "0") flushCompileCache();
-for await (const _ of createInterface({ input: process.stdin })) writeSync(1, `${await serve()}\n`);
+if (role === "worker") {
+  // The death of the process that has the thread is the end of its workers.
+  process.once("disconnect", () => process.exit());
+  const url = await serve();
+  process.send?.(url);
+} else {
+  for await (const _ of createInterface({ input: process.stdin }))
+    writeSync(1, `${await serve()}\nready\n`);
+}

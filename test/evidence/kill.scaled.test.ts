@@ -3,9 +3,13 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, it } from "vitest";
+import postgres from "postgres";
+import { describe, expect, it, onTestFinished } from "vitest";
 
-import { ChainVerifier, GENESIS, type ChainFault } from "../../src/evidence/chain.ts";
+import { ChainVerifier, GENESIS, type ChainRow } from "../../src/evidence/chain.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { fewOrMany } from "../support/long.ts";
 import { COMPILED } from "../support/node-cache.ts";
@@ -19,6 +23,7 @@ import {
   until,
 } from "../support/router.ts";
 import { fault } from "../store/conformance-log.ts";
+import { NO_POSTGRES, startTestServer } from "../store/postgres/server.ts";
 import { storedRows } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
@@ -28,13 +33,19 @@ const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(4, 40));
 const CLIENTS = 12;
 
 /** A round lasts at most so long, milliseconds. */
-const LONGEST_ROUND = 150;
+const LONGEST_ROUND = 300;
+
+/** Of all rounds of an engine, milliseconds. */
+const LONGEST = 1_800_000;
 
 const SERVER = join(import.meta.dirname, "kill-server.ts");
 
+/** With `workers`, other processes serve over the thread of the one that is killed. */
+type Role = "" | "workers";
+
 /** A process that has loaded everything and waits for its turn. */
-function startProcess(database: string, upstream: string, round: number): ChildProcess {
-  return spawn(process.execPath, [SERVER, database, upstream, String(round)], {
+function startProcess(database: string, upstream: string, round: number, role: Role): ChildProcess {
+  return spawn(process.execPath, [SERVER, database, upstream, String(round), role], {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, ...COMPILED },
   });
@@ -72,11 +83,15 @@ async function killedRound(child: ChildProcess, round: number): Promise<readonly
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("the process has no pipes");
   const exited = once(child, "exit");
-  const said = once(stdout, "data");
+  let printed = "";
+  stdout.on("data", (text: Buffer) => (printed += String(text)));
   stdin.write("go\n");
-  const [url] = await said;
+  await until(() => printed.endsWith("ready\n"), 60_000);
+  const urls = printed.split("\n").slice(0, -2);
   const answered: string[] = [];
-  const clients = Array.from({ length: CLIENTS }, () => ask(String(url).trim(), answered));
+  const clients = Array.from({ length: CLIENTS }, (_, index) =>
+    ask(urls[index % urls.length] ?? "", answered),
+  );
   // Some die with their first requests; most once answers flow, when there is most to lose.
   if (round % 4 !== 0) await until(() => answered.length > 0, 10_000);
   await delay(Math.random() * LONGEST_ROUND);
@@ -86,72 +101,110 @@ async function killedRound(child: ChildProcess, round: number): Promise<readonly
   return answered;
 }
 
-/** What is on disk after a kill, read anew each time. */
-function check(
-  path: string,
-  verifier: ChainVerifier,
-  answered: readonly string[],
-): ChainFault | null {
+/** The rows after a position as they are on disk, read anew after each kill. */
+function rowsOf(path: string, after: number): readonly ChainRow[] {
   const database = new DatabaseSync(path);
   try {
-    const decided = new Set<string>();
-    let found: ChainFault | null = null;
-    for (const row of storedRows(database, verifier.head.position)) {
-      if (row.kind === "decision") decided.add(row.requestId);
-      found ??= verifier.add(row);
-    }
-    expect(answered.filter((requestId) => !decided.has(requestId))).toEqual([]);
-    return found;
+    return [...storedRows(database, after)];
   } finally {
     database.close();
   }
 }
 
-it(
-  `has the decision of every answered request over ${ROUNDS} kills`,
-  { timeout: 600_000 },
-  async () => {
-    const upstream = await startUpstream(async (response, { body }) => {
-      // Mostly at once, so that the answer is there before its record is on disk; sometimes later,
-      // so that kills meet requests at every stage.
-      if (Math.random() < 0.2) await delay(Math.random() * 20);
-      if (!body.includes('"stream":true')) {
-        answerJson(response);
-        return;
-      }
-      startSse(response);
-      response.write(sse(delta("hi")));
-      await delay(Math.random() * 20);
-      response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
-    });
-    const path = join(temporaryFolder(), "signalbox.db");
-    const start = (round: number): ChildProcess => startProcess(path, upstream.url, round);
-    const verifier = new ChainVerifier({ from: GENESIS });
-    let total = 0;
-    let next = start(0);
-    try {
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const child = next;
-        next = start(round + 1);
-        const answered = await killedRound(child, round);
-        expect(check(path, verifier, answered), `after round ${round}`).toBeNull();
-        total += answered.length;
-      }
-    } finally {
-      next.kill("SIGKILL");
+interface Rounds {
+  readonly database: string;
+  readonly role: Role;
+  readonly rowsAfter: (position: number) => Promise<readonly ChainRow[]>;
+}
+
+/** Kills a process in each round, and expects the decision of every request that it answered. */
+async function killRounds({ database, role, rowsAfter }: Rounds): Promise<void> {
+  const upstream = await startUpstream(async (response, { body }) => {
+    // Mostly at once, so that the answer is there before its record is on disk; sometimes later,
+    // so that kills meet requests at every stage.
+    if (Math.random() < 0.2) await delay(Math.random() * 20);
+    if (!body.includes('"stream":true')) {
+      answerJson(response);
+      return;
     }
-    expect(total).toBeGreaterThan(ROUNDS * 2);
+    startSse(response);
+    response.write(sse(delta("hi")));
+    await delay(Math.random() * 20);
+    response.end(`${sse(delta("", "stop"))}data: [DONE]\n\n`);
+  });
+  const start = (round: number): ChildProcess => startProcess(database, upstream.url, round, role);
+  const verifier = new ChainVerifier({ from: GENESIS });
+  const decided = new Set<string>();
+  const total = { answered: 0, unrecorded: 0 };
+  let next = start(0);
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const child = next;
+      next = start(round + 1);
+      const answered = await killedRound(child, round);
+      for (const row of await rowsAfter(verifier.head.position)) {
+        expect(verifier.add(row), `after round ${round}`).toBeNull();
+        const { requestId } = JSON.parse(row.record) as { readonly requestId: string };
+        if (row.kind === "decision") decided.add(requestId);
+      }
+      total.answered += answered.length;
+      total.unrecorded += answered.filter((requestId) => !decided.has(requestId)).length;
+    }
+  } finally {
+    next.kill("SIGKILL");
+  }
+  console.log(
+    `${isPostgresUrl(database) ? "PostgreSQL" : "SQLite"}${role === "" ? "" : " with workers"}: ` +
+      `${ROUNDS} kills, ${total.answered} answered, ${decided.size} decisions, ${total.unrecorded} unrecorded`,
+  );
+  expect(total.unrecorded).toBe(0);
+  expect(total.answered).toBeGreaterThan(ROUNDS);
+}
+
+/** Expects that all requests end once every lease is over, and that the log verifies. */
+async function expectEnds(store: Store): Promise<void> {
+  await store.evidence.prune(0, Date.now());
+  const newest = await store.evidence.read({ after: 0, limit: 10_000 });
+  expect(newest.filter(({ outcome }) => outcome === null)).toEqual([]);
+  expect(newest.some(({ outcome }) => outcome?.terminal === "unknown")).toBe(true);
+  if ((await store.evidence.head()).position <= 10_000) expect(await fault(store)).toBeNull();
+  await store.close();
+}
+
+describe(`has the decision of every answered request over ${ROUNDS} kills`, () => {
+  it.each([
+    ["SQLite", ""],
+    ["SQLite with workers", "workers"],
+  ] as const)("%s", { timeout: LONGEST }, async (_, role) => {
+    const path = join(temporaryFolder(), "signalbox.db");
+    const rowsAfter = (position: number) => Promise.resolve(rowsOf(path, position));
+    await killRounds({ database: path, role, rowsAfter });
     const database = new DatabaseSync(path);
     expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
     // As if every lease's time had passed.
     database.exec("UPDATE processes SET seen_at = seen_at - 60000");
     database.close();
-    const store = await openSqliteStore({ path });
-    await store.evidence.prune(0, Date.now());
-    const newest = await store.evidence.read({ after: 0, limit: 10_000 });
-    expect(newest.filter(({ outcome }) => outcome === null)).toEqual([]);
-    expect(newest.some(({ outcome }) => outcome?.terminal === "unknown")).toBe(true);
-    if ((await store.evidence.head()).position <= 10_000) expect(await fault(store)).toBeNull();
-    await store.close();
-  },
-);
+    await expectEnds(await openSqliteStore({ path }));
+  });
+
+  it.skipIf(NO_POSTGRES !== null)("PostgreSQL", { timeout: LONGEST }, async () => {
+    const server = await startTestServer();
+    onTestFinished(() => server.close());
+    const url = await server.database();
+    const store = await openPostgresStore({ url });
+    const rowsAfter = async (after: number): Promise<readonly ChainRow[]> => {
+      const rows: ChainRow[] = [];
+      for (;;) {
+        const query = { after: rows.at(-1)?.position ?? after, limit: 10_000 };
+        const page = await store.evidence.log(query);
+        if (page.length === 0) return rows;
+        rows.push(...page);
+      }
+    };
+    await killRounds({ database: url, role: "", rowsAfter });
+    const sql = postgres(url);
+    await sql`UPDATE signalbox.evidence_processes SET seen_at = seen_at - 60000`;
+    await sql.end();
+    await expectEnds(store);
+  });
+});

@@ -11,6 +11,7 @@ import {
   DEFAULT_EVIDENCE_LIMITS,
   EvidenceQueue,
   type Append,
+  type Appended,
 } from "../../src/store/evidence-queue.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
 import {
@@ -124,10 +125,10 @@ describe("a disk that is full", () => {
     const failures = new Set<string>();
     const append: Append = (decisions, outcomes) => {
       const reply = engine.answer(
-        { operation: "evidence.append", decisions, outcomes },
+        { operation: "evidence.append", parameters: [decisions, outcomes] },
         Date.now(),
       );
-      if (reply.kind === "appended") return Promise.resolve(reply);
+      if (reply.kind === "done") return Promise.resolve(reply.value as Appended);
       failures.add(reply.kind === "failed" ? reply.description : reply.kind);
       return Promise.reject(new Error("failed"));
     };

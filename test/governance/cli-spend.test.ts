@@ -5,7 +5,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 let cwd: string;
@@ -24,7 +24,7 @@ async function writeSome(): Promise<void> {
     ["r2", "chat", null],
     ["r3", "=cmd", null],
   ] as const) {
-    await store.evidence.decide(decisionRecord(id, { route: asIdentifier(route) }));
+    await recordDecision(store.evidence, decisionRecord(id, { route: asIdentifier(route) }));
     store.evidence.settle({ ...outcomeRecord(id), costNanoUsd });
   }
   await store.evidence.flush();

@@ -9,7 +9,7 @@ import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { digestOf, file, TABLE } from "../lifecycle/lifecycle-context.ts";
 import { runCommand } from "../keys/command.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
 let cwd: string;
@@ -32,11 +32,11 @@ async function writeSome(): Promise<void> {
     verdict: "fail",
   } as const;
   const shadows = [residency];
-  await store.evidence.decide(
+  await recordDecision(store.evidence, 
     decisionRecord("r1", { shadows, wouldDeny: [{ ...said, effect: "would_deny" }] }),
   );
-  await store.evidence.decide(decisionRecord("r2", { shadows, wouldDeny: [] }));
-  await store.evidence.decide(
+  await recordDecision(store.evidence, decisionRecord("r2", { shadows, wouldDeny: [] }));
+  await recordDecision(store.evidence, 
     decisionRecord("r3", {
       outcome: "deny",
       route: null,
@@ -46,7 +46,7 @@ async function writeSome(): Promise<void> {
       wouldDeny: [],
     }),
   );
-  await store.evidence.decide(
+  await recordDecision(store.evidence, 
     decisionRecord("r4", {
       outcome: "refuse",
       workspace: null,

@@ -4,7 +4,7 @@ import { asIdentifier } from "../../src/evidence/record.ts";
 import { SPEND, type SpendAnswer } from "../../src/governance/summary-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { identity, table } from "../support/table.ts";
@@ -37,7 +37,7 @@ async function spent(): Promise<TestServer> {
     ["r2", null],
     ["r3", undefined],
   ] as const) {
-    await evidence.decide(decisionRecord(id, { at: AT }));
+    await recordDecision(evidence, decisionRecord(id, { at: AT }));
     const nothing = id === "r3" ? { inputTokens: null, outputTokens: null, attempts: [] } : {};
     const outcome = outcomeRecord(id);
     const attempts = outcome.attempts.map((attempt) => ({

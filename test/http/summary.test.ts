@@ -6,7 +6,7 @@ import { type SummaryAnswer, GOVERNANCE_SUMMARY } from "../../src/governance/sum
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
-import { decisionRecord, outcomeRecord } from "../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { identity, table } from "../support/table.ts";
@@ -164,8 +164,8 @@ describe("GET /v1/governance/summary", () => {
     const test = await startTestServer();
     const { server } = test;
     const at = Date.UTC(2026, 0, 10, 6, 30);
-    await server.store.evidence.decide(decisionRecord("r1", { at }));
-    await server.store.evidence.decide(
+    await recordDecision(server.store.evidence, decisionRecord("r1", { at }));
+    await recordDecision(server.store.evidence, 
       decisionRecord("r2", { at: at + 3_600_000, workspace: asIdentifier("other") }),
     );
     const reader = await test.key("acme-prod", READ);

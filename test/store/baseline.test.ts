@@ -17,7 +17,7 @@ import { groupingOf } from "../governance/agreement.ts";
 import { fault } from "./conformance-log.ts";
 import { readVerifiedPolicyLog } from "./policy-log-rows.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./postgres/server.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { PERSON } from "./session-laws.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -78,7 +78,7 @@ async function restored(
   expect(await store.evidence.head()).toEqual(HEAD);
   expect((await store.evidence.anchors()).map(({ position }) => position)).toEqual([40, 100]);
   expect((await store.evidence.openRequests()).toSorted(compareText)).toEqual(["r020", "r030"]);
-  await store.evidence.decide(decisionRecord("r999", { workspace: asIdentifier("acme") }));
+  await recordDecision(store.evidence, decisionRecord("r999", { workspace: asIdentifier("acme") }));
   for (const id of ["r020", "r030", "r999"]) store.evidence.settle(outcomeRecord(id));
   await store.evidence.flush();
   expect(store.evidence.health().lost).toBe(0);

@@ -12,7 +12,7 @@ import {
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { fault } from "./conformance-log.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { storedRows } from "./stored-rows.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -40,7 +40,7 @@ async function decide(store: Store, from: number, count: number): Promise<void> 
   );
   await Promise.all(
     ids.map((id) =>
-      store.evidence.decide(decisionRecord(id, { workspace: asIdentifier("grüße") })),
+      recordDecision(store.evidence, decisionRecord(id, { workspace: asIdentifier("grüße") })),
     ),
   );
   for (const id of ids) store.evidence.settle(outcomeRecord(id));

@@ -9,7 +9,7 @@ import {
 } from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 /** What every engine does with the log behind the evidence: one chain, anchors, pruning. */
 export function evidenceLogLaws(store: () => Store): void {
@@ -25,8 +25,11 @@ export function evidenceLogLaws(store: () => Store): void {
   });
 
   it("chains every row to the one before, with the records' own text", async () => {
-    await store().evidence.decide(decisionRecord("r1", { workspace: asIdentifier("grüße") }));
-    await store().evidence.decide(decisionRecord("r2"));
+    await recordDecision(
+      store().evidence,
+      decisionRecord("r1", { workspace: asIdentifier("grüße") }),
+    );
+    await recordDecision(store().evidence, decisionRecord("r2"));
     await end(store(), "r2");
     await end(store(), "r1");
     const rows = await store().evidence.log({ after: 0, limit: 10 });
@@ -48,7 +51,7 @@ export function evidenceLogLaws(store: () => Store): void {
   it("lists this process from its first decision on", async () => {
     expect(await store().evidence.processes()).toEqual([]);
     const before = Date.now() - 60_000;
-    await store().evidence.decide(decisionRecord("r1"));
+    await recordDecision(store().evidence, decisionRecord("r1"));
     const [own, ...others] = await store().evidence.processes();
     expect(own?.state).toBe("running");
     expect(own?.startedAt).toBeGreaterThan(before);
@@ -65,7 +68,9 @@ export function evidenceLogLaws(store: () => Store): void {
 
   it("gives no position to what is dropped", async () => {
     await request(store(), "r1");
-    await Promise.allSettled(["r1", "r2"].map((id) => store().evidence.decide(decisionRecord(id))));
+    await Promise.allSettled(
+      ["r1", "r2"].map((id) => recordDecision(store().evidence, decisionRecord(id))),
+    );
     store().evidence.settle(outcomeRecord("r1", "failed"));
     store().evidence.settle(outcomeRecord("nobody"));
     await store().evidence.flush();
@@ -82,7 +87,7 @@ export function evidenceLogLaws(store: () => Store): void {
   it("reads the log by position, in order, up to the limit, over more than one page", async () => {
     await Promise.all(
       Array.from({ length: 1_203 }, (_, index) =>
-        store().evidence.decide(decisionRecord(`r${index}`)),
+        recordDecision(store().evidence, decisionRecord(`r${index}`)),
       ),
     );
     const positions = async (after: number, limit: number): Promise<number[]> =>
@@ -149,10 +154,10 @@ export function evidenceLogLaws(store: () => Store): void {
 
   it("never parts a decision from its outcome, and keeps what still runs with all that follows", async () => {
     await request(store(), "r1", 1_000);
-    await store().evidence.decide(decisionRecord("r2", { at: 1_100 }));
+    await recordDecision(store().evidence, decisionRecord("r2", { at: 1_100 }));
     await request(store(), "r3", 1_200);
     await end(store(), "r2", 9_000);
-    await store().evidence.decide(decisionRecord("r4", { at: 1_300 }));
+    await recordDecision(store().evidence, decisionRecord("r4", { at: 1_300 }));
     await request(store(), "r5", 1_400);
     expect(await store().evidence.prune(2_000, 5)).toMatchObject({
       anchor: { position: 2 },
@@ -188,7 +193,7 @@ async function end(store: Store, id: string, at?: number): Promise<void> {
 
 /** A decision and its outcome. @param at of both, milliseconds since the epoch */
 async function request(store: Store, id: string, at?: number): Promise<void> {
-  await store.evidence.decide(decisionRecord(id, at === undefined ? {} : { at }));
+  await recordDecision(store.evidence, decisionRecord(id, at === undefined ? {} : { at }));
   await end(store, id, at);
 }
 

@@ -13,7 +13,7 @@ import { evidenceSearchLaws } from "./evidence-search-laws.ts";
 import { issuerLaws } from "./issuer-laws.ts";
 import { limitLaws } from "./limit-laws.ts";
 import { policyLogLaws } from "./policy-log-laws.ts";
-import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { sessionLaws } from "./session-laws.ts";
 import { summaryLaws } from "./summary-laws.ts";
 
@@ -62,7 +62,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       await store.close();
       await store.close();
       await expect(store.keys.get("a")).rejects.toThrow("the store is closed");
-      await expect(store.evidence.decide(decisionRecord("r1"))).rejects.toThrow("closed");
+      await expect(recordDecision(store.evidence, decisionRecord("r1"))).rejects.toThrow("closed");
     });
   });
 }
@@ -409,8 +409,8 @@ function evidenceLaws(store: () => Store): void {
       reason: asIdentifier("REGION_NOT_APPROVED"),
     });
     await Promise.all([
-      store().evidence.decide(decisionRecord("r1")),
-      store().evidence.decide(denied),
+      recordDecision(store().evidence, decisionRecord("r1")),
+      recordDecision(store().evidence, denied),
     ]);
     store().evidence.settle(outcomeRecord("r1"));
     await store().evidence.flush();
@@ -423,12 +423,12 @@ function evidenceLaws(store: () => Store): void {
   });
 
   it("is readable as soon as decide resolves", async () => {
-    await store().evidence.decide(decisionRecord("r1"));
+    await recordDecision(store().evidence, decisionRecord("r1"));
     expect(await store().evidence.read({ after: 0, limit: 1 })).toHaveLength(1);
   });
 
   it("writes outcomes without a flush soon after", async () => {
-    await store().evidence.decide(decisionRecord("r1"));
+    await recordDecision(store().evidence, decisionRecord("r1"));
     store().evidence.settle(outcomeRecord("r1"));
     await expect
       .poll(async () => (await store().evidence.read({ after: 0, limit: 1 }))[0]?.outcome?.terminal)
@@ -437,7 +437,8 @@ function evidenceLaws(store: () => Store): void {
 
   it("narrows by sequence, limit, workspace and request", async () => {
     for (let number = 1; number <= 5; number += 1) {
-      await store().evidence.decide(
+      await recordDecision(
+        store().evidence,
         decisionRecord(`r${number}`, {
           workspace: number % 2 === 0 ? asIdentifier("beta") : asIdentifier("acme"),
         }),
@@ -459,7 +460,7 @@ function evidenceLaws(store: () => Store): void {
 
   it("reads more than one page without a gap or a repetition", async () => {
     const requestIds = Array.from({ length: 1_203 }, (_, index) => `r${index}`);
-    await Promise.all(requestIds.map((id) => store().evidence.decide(decisionRecord(id))));
+    await Promise.all(requestIds.map((id) => recordDecision(store().evidence, decisionRecord(id))));
     const read = async (limit: number): Promise<string[]> =>
       (await store().evidence.read({ after: 0, limit })).map(({ decision }) => decision.requestId);
     expect(await read(10_000)).toEqual(requestIds);
@@ -480,7 +481,7 @@ function evidenceLaws(store: () => Store): void {
 
   it("refuses a repeated request id without harm to the rest of its batch", async () => {
     const results = await Promise.allSettled(
-      ["r1", "r2", "r1", "r3"].map((id) => store().evidence.decide(decisionRecord(id))),
+      ["r1", "r2", "r1", "r3"].map((id) => recordDecision(store().evidence, decisionRecord(id))),
     );
     expect(results.map(({ status }) => status)).toEqual([
       "fulfilled",
@@ -489,14 +490,14 @@ function evidenceLaws(store: () => Store): void {
       "fulfilled",
     ]);
     expect(results[2]).toMatchObject({ reason: expect.any(DuplicateDecisionError) as unknown });
-    await expect(store().evidence.decide(decisionRecord("r3"))).rejects.toThrow(
+    await expect(recordDecision(store().evidence, decisionRecord("r3"))).rejects.toThrow(
       DuplicateDecisionError,
     );
     expect(await store().evidence.read({ after: 0, limit: 10 })).toHaveLength(3);
   });
 
   it("keeps the first outcome and counts those that belong to nothing", async () => {
-    await store().evidence.decide(decisionRecord("r1"));
+    await recordDecision(store().evidence, decisionRecord("r1"));
     store().evidence.settle(outcomeRecord("r1", "failed"));
     store().evidence.settle(outcomeRecord("r1", "completed"));
     store().evidence.settle(outcomeRecord("nobody"));
@@ -513,7 +514,7 @@ function evidenceLaws(store: () => Store): void {
   });
 
   it("takes fractions of a millisecond", async () => {
-    await store().evidence.decide(decisionRecord("r1", { at: 1_795_000_000_000.25 }));
+    await recordDecision(store().evidence, decisionRecord("r1", { at: 1_795_000_000_000.25 }));
     expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(
       1_795_000_000_000.25,
     );

@@ -6,7 +6,7 @@ import { writeSync } from "node:fs";
 
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 const [, , database = "", round = ""] = process.argv;
 const store = await (database.startsWith("postgres:")
@@ -16,7 +16,7 @@ const store = await (database.startsWith("postgres:")
 async function writeWithoutEnd(lane: number): Promise<void> {
   for (let number = 0; ; number += 1) {
     const requestId = `${round}-${lane}-${number}`;
-    await store.evidence.decide(decisionRecord(requestId));
+    await recordDecision(store.evidence, decisionRecord(requestId));
     // Synchronous: an acknowledgement that is printed later than it was given could die with the
     // process.
     writeSync(1, `${requestId}\n`);

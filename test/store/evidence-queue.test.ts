@@ -7,7 +7,7 @@ import {
   type EvidenceLimits,
 } from "../../src/store/evidence-queue.ts";
 import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 interface Write {
   readonly decisions: number;
@@ -57,9 +57,12 @@ const nextWrite = async (writes: readonly Write[], number: number): Promise<Writ
 describe("group commit", () => {
   it("writes what one turn brings in one batch, and what arrives meanwhile in the next", async () => {
     const { queue, writes } = makeQueue();
-    const first = [queue.decide(decisionRecord("a")), queue.decide(decisionRecord("b"))];
+    const first = [
+      recordDecision(queue, decisionRecord("a")),
+      recordDecision(queue, decisionRecord("b")),
+    ];
     const write = await nextWrite(writes, 1);
-    const second = ["c", "d", "e"].map((id) => queue.decide(decisionRecord(id)));
+    const second = ["c", "d", "e"].map((id) => recordDecision(queue, decisionRecord(id)));
     queue.settle(outcomeRecord("a"));
     expect(queue.health().waiting).toBe(5);
     write.succeed();
@@ -81,7 +84,7 @@ describe("group commit", () => {
   it("resolves nothing before its batch is written", async () => {
     const { queue, writes } = makeQueue();
     let resolved = 0;
-    void queue.decide(decisionRecord("a")).then(() => (resolved += 1));
+    void recordDecision(queue, decisionRecord("a")).then(() => (resolved += 1));
     const write = await nextWrite(writes, 1);
     expect(resolved).toBe(0);
     write.succeed();
@@ -92,7 +95,7 @@ describe("group commit", () => {
     const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
     for (const [index, id] of ["a", "b", "c"].entries()) {
-      const decided = queue.decide(decisionRecord(id));
+      const decided = recordDecision(queue, decisionRecord(id));
       await turn();
       expect(writes).toHaveLength(index + 1);
       writes[index]?.succeed();
@@ -103,7 +106,7 @@ describe("group commit", () => {
   it("does not let a waiting outcome hold a decision up", async () => {
     const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
     queue.settle(outcomeRecord("a"));
-    const decided = queue.decide(decisionRecord("b"));
+    const decided = recordDecision(queue, decisionRecord("b"));
     const write = await nextWrite(writes, 1);
     expect(write.outcomes).toBe(1);
     write.succeed();
@@ -122,7 +125,7 @@ describe("how long decisions gather", () => {
     const { queue, writes } = makeQueue({ gathering: 60_000 });
     const decided: Promise<void>[] = [];
     for (let number = 0; number < 20; number += 1) {
-      decided.push(queue.decide(decisionRecord(`r${number}`)));
+      decided.push(recordDecision(queue, decisionRecord(`r${number}`)));
       await longTurn();
     }
     expect(writes).toHaveLength(0);
@@ -134,7 +137,7 @@ describe("how long decisions gather", () => {
 
   it("is bounded while turns are long", async () => {
     const { queue, writes } = makeQueue({ gathering: 10 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     const began = performance.now();
     while (writes.length === 0) await longTurn();
     expect(performance.now() - began).toBeGreaterThanOrEqual(10);
@@ -144,7 +147,7 @@ describe("how long decisions gather", () => {
 
   it("is not for who flushes", async () => {
     const { queue, writes } = makeQueue({ gathering: 60_000 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     const flushed = queue.flush();
     await longTurn();
     expect(writes).toHaveLength(1);
@@ -286,14 +289,16 @@ describe("a decision that no answer needs yet", () => {
 describe("a store that does not keep up", () => {
   it("refuses more decisions than may wait, and takes them again afterwards", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 3 });
-    const accepted = ["a", "b"].map((id) => queue.decide(decisionRecord(id)));
+    const accepted = ["a", "b"].map((id) => recordDecision(queue, decisionRecord(id)));
     const write = await nextWrite(writes, 1);
-    accepted.push(queue.decide(decisionRecord("c")));
-    await expect(queue.decide(decisionRecord("d"))).rejects.toMatchObject({ reason: "full" });
+    accepted.push(recordDecision(queue, decisionRecord("c")));
+    await expect(recordDecision(queue, decisionRecord("d"))).rejects.toMatchObject({
+      reason: "full",
+    });
     write.succeed();
     (await nextWrite(writes, 2)).succeed();
     await Promise.all(accepted);
-    const later = queue.decide(decisionRecord("e"));
+    const later = recordDecision(queue, decisionRecord("e"));
     (await nextWrite(writes, 3)).succeed();
     await later;
     expect(queue.health()).toMatchObject({ state: "ok", refused: 1 });
@@ -301,7 +306,7 @@ describe("a store that does not keep up", () => {
 
   it("says so before a decision that it could not take, so that no provider is called", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     expect([queue.health().state, queue.refusing]).toEqual(["unavailable", true]);
     (await nextWrite(writes, 1)).succeed();
     await decided;
@@ -312,16 +317,18 @@ describe("a store that does not keep up", () => {
 
   it("refuses everybody who waits once a commit is late, new ones at once, until it lands", async () => {
     const { queue, writes } = makeQueue({ maxWait: 200 });
-    const flying = queue.decide(decisionRecord("a"));
+    const flying = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
-    const gathering = queue.decide(decisionRecord("b"));
+    const gathering = recordDecision(queue, decisionRecord("b"));
     const results = await Promise.allSettled([flying, gathering]);
     expect(results).toMatchObject([{ reason: { reason: "late" } }, { reason: { reason: "late" } }]);
-    await expect(queue.decide(decisionRecord("c"))).rejects.toMatchObject({ reason: "late" });
+    await expect(recordDecision(queue, decisionRecord("c"))).rejects.toMatchObject({
+      reason: "late",
+    });
     expect(queue.health()).toMatchObject({ state: "unavailable", waiting: 2, refused: 3 });
     write.succeed();
     await expect.poll(() => queue.health().state).toBe("ok");
-    const later = queue.decide(decisionRecord("d"));
+    const later = recordDecision(queue, decisionRecord("d"));
     const next = await nextWrite(writes, 2);
     expect(next.ids).toEqual(["b", "d"]);
     next.succeed();
@@ -331,10 +338,10 @@ describe("a store that does not keep up", () => {
 
   it("refuses the callers of a failed batch, and tries its decisions and outcomes again, in their order", async () => {
     const { queue, writes } = makeQueue();
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     queue.settle(outcomeRecord("z"));
     const write = await nextWrite(writes, 1);
-    const second = queue.decide(decisionRecord("b"));
+    const second = recordDecision(queue, decisionRecord("b"));
     queue.settle(outcomeRecord("a"));
     write.fail();
     await expect(decided).rejects.toMatchObject({ reason: "failed" });
@@ -357,7 +364,7 @@ describe("a store that does not keep up", () => {
 
   it("writes late decisions by itself, and takes one that was written already for written", async () => {
     const { queue, writes } = makeQueue();
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     (await nextWrite(writes, 1)).fail();
     await expect(decided).rejects.toMatchObject({ reason: "failed" });
     (await nextWrite(writes, 2)).fail();
@@ -369,8 +376,10 @@ describe("a store that does not keep up", () => {
 
   it("does not call an outcome lost whose decision was not taken", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
-    const decided = queue.decide(decisionRecord("a"));
-    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "full" });
+    const decided = recordDecision(queue, decisionRecord("a"));
+    await expect(recordDecision(queue, decisionRecord("b"))).rejects.toMatchObject({
+      reason: "full",
+    });
     queue.settle(outcomeRecord("b"));
     queue.settle(outcomeRecord("a"));
     const write = await nextWrite(writes, 1);
@@ -382,11 +391,13 @@ describe("a store that does not keep up", () => {
 
   it("writes the outcome of a decision that was refused first and taken the second time", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
-    const first = queue.decide(decisionRecord("a"));
-    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "full" });
+    const first = recordDecision(queue, decisionRecord("a"));
+    await expect(recordDecision(queue, decisionRecord("b"))).rejects.toMatchObject({
+      reason: "full",
+    });
     (await nextWrite(writes, 1)).succeed();
     await first;
-    const second = queue.decide(decisionRecord("b"));
+    const second = recordDecision(queue, decisionRecord("b"));
     queue.settle(outcomeRecord("b"));
     const write = await nextWrite(writes, 2);
     expect([write.ids, write.outcomeIds]).toEqual([["b"], ["b"]]);
@@ -418,9 +429,9 @@ describe("a store that does not keep up", () => {
 
   it("refuses an answer that waits behind a failed batch of a queue that was closed meanwhile", async () => {
     const { queue, writes } = makeQueue();
-    const first = queue.decide(decisionRecord("a"));
+    const first = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
-    const second = queue.decide(decisionRecord("b"));
+    const second = recordDecision(queue, decisionRecord("b"));
     queue.close();
     write.fail();
     await expect(first).rejects.toMatchObject({ reason: "failed" });
@@ -433,7 +444,7 @@ describe("a store that does not keep up", () => {
   it("keeps no process alive with its watch for a late store", async () => {
     const set = vi.spyOn(globalThis, "setTimeout");
     const { queue, writes } = makeQueue({ maxWait: 60_000 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     (await nextWrite(writes, 1)).succeed();
     await decided;
     const watch = set.mock.results[set.mock.calls.findIndex(([, delay]) => delay === 60_000)];
@@ -456,7 +467,7 @@ describe("a store that does not keep up", () => {
 describe("flush", () => {
   it("waits for what flies and for what gathers", async () => {
     const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
     queue.settle(outcomeRecord("a"));
     let flushed = false;
@@ -470,7 +481,7 @@ describe("flush", () => {
 
   it("does not wait for a batch that was written a moment ago", async () => {
     const { queue, writes } = makeQueue();
-    const flushed = queue.decide(decisionRecord("a")).then(() => queue.flush());
+    const flushed = recordDecision(queue, decisionRecord("a")).then(() => queue.flush());
     (await nextWrite(writes, 1)).succeed();
     await flushed;
     expect(writes).toHaveLength(1);
@@ -478,7 +489,7 @@ describe("flush", () => {
 
   it("waits for the batch that flies when nothing gathers", async () => {
     const { queue, writes } = makeQueue();
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
     let flushed = false;
     const flush = queue.flush().then(() => (flushed = true));
@@ -491,7 +502,7 @@ describe("flush", () => {
 
   it("is refused while the store is late", async () => {
     const { queue, writes } = makeQueue({ maxWait: 10 });
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
     await expect(decided).rejects.toMatchObject({ reason: "late" });
     await expect(queue.flush()).rejects.toMatchObject({ reason: "late" });
@@ -502,11 +513,13 @@ describe("flush", () => {
     const { queue, writes } = makeQueue();
     await queue.flush();
     expect(writes).toHaveLength(0);
-    const decided = queue.decide(decisionRecord("a"));
+    const decided = recordDecision(queue, decisionRecord("a"));
     queue.close();
     const flush = queue.flush();
     (await nextWrite(writes, 1)).succeed();
     await Promise.all([decided, flush]);
-    await expect(queue.decide(decisionRecord("b"))).rejects.toMatchObject({ reason: "closed" });
+    await expect(recordDecision(queue, decisionRecord("b"))).rejects.toMatchObject({
+      reason: "closed",
+    });
   });
 });

@@ -6,7 +6,7 @@ import type {
 } from "../../src/evidence/evidence-store.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 /**
  * What a search of the evidence gives, of any engine. @param store the open one of the running test
@@ -27,7 +27,8 @@ export function evidenceSearchLaws(store: () => Store): void {
     };
     const fill = async (amount: number): Promise<void> => {
       for (let index = 0; index < amount; index += 1) {
-        await store().evidence.decide(
+        await recordDecision(
+          store().evidence,
           decisionRecord(idAt(index), {
             at: START + index * 1_000,
             workspace: asIdentifier(index % 2 === 0 ? "acme" : "beta"),

@@ -12,7 +12,7 @@ import { LentThread } from "../../src/store/sqlite/shared/lent-thread.ts";
 import { fewOrMany } from "../support/long.ts";
 import { readVerifiedLog } from "./verified-log.ts";
 import { describeStore } from "./conformance.ts";
-import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 interface Lending {
@@ -77,13 +77,15 @@ function closed(socket: Socket): Promise<void> {
 const decided = (...requestIds: string[]) =>
   ({
     operation: "evidence.append",
-    decisions: requestIds.flatMap((requestId) => [
-      1,
-      requestId,
-      "acme",
-      JSON.stringify(decisionRecord(requestId)),
-    ]),
-    outcomes: [],
+    parameters: [
+      requestIds.flatMap((requestId) => [
+        1,
+        requestId,
+        "acme",
+        JSON.stringify(decisionRecord(requestId)),
+      ]),
+      [],
+    ],
   }) as const;
 
 const bytesOf = (message: unknown): Buffer => Buffer.from(encodeMessage(message));
@@ -122,8 +124,8 @@ describe("a thread that is lent", () => {
     const heard: string[] = [];
     await two.keys.watch((records) => heard.push(...records.map(({ id }) => id)));
     await Promise.all([
-      one.evidence.decide(decisionRecord("a")),
-      two.evidence.decide(decisionRecord("b")),
+      recordDecision(one.evidence, decisionRecord("a")),
+      recordDecision(two.evidence, decisionRecord("b")),
     ]);
     one.evidence.settle(outcomeRecord("a"));
     await one.evidence.flush();
@@ -137,14 +139,14 @@ describe("a thread that is lent", () => {
     const { own, borrow } = await lending();
     const [one, two] = [await borrow(), await borrow()];
     await one.close();
-    await two.evidence.decide(decisionRecord("a"));
+    await recordDecision(two.evidence, decisionRecord("a"));
     expect(await outcomes(own)).toEqual({ a: null });
   });
 
   it("ends the open requests of a worker that is gone, also those of a batch that was under way, and no others", async () => {
     const { lent, own, borrow, said } = await lending();
     const other = await borrow();
-    await other.evidence.decide(decisionRecord("other"));
+    await recordDecision(other.evidence, decisionRecord("other"));
     const socket = await rawConnection(doorOf(lent));
     const replied = new Promise((resolve) => socket.once("data", resolve));
     socket.write(appended(1, "a", "b"));
@@ -163,7 +165,7 @@ describe("a thread that is lent", () => {
   it("lets workers go on by a new connection after its restart", async () => {
     const { own, borrow, threads, lent } = await lending();
     const store = await borrow();
-    await store.evidence.decide(decisionRecord("a"));
+    await recordDecision(store.evidence, decisionRecord("a"));
     const before = doorOf(lent);
     await threads[0]?.terminate();
     await expect(store.keys.get("k")).rejects.toThrow("store's thread");
@@ -177,7 +179,7 @@ describe("a thread that is lent", () => {
         { timeout: 10_000 },
       )
       .toBe(true);
-    await store.evidence.decide(decisionRecord("b"));
+    await recordDecision(store.evidence, decisionRecord("b"));
     expect(Object.keys(await outcomes(own))).toEqual(["a", "b"]);
     expect(doorOf(lent).address).not.toBe(before.address);
     expect(doorOf(lent).workerSecret).not.toEqual(before.workerSecret);
@@ -215,7 +217,7 @@ describe("bytes that are no request", () => {
     ["a message of another kind", bytesOf({ hello: 1 }), "a message is of another kind"],
     [
       "a batch that is none",
-      bytesOf({ id: 1, request: { operation: "evidence.append" } }),
+      bytesOf({ id: 1, request: { operation: "evidence.append", parameters: [] } }),
       "a message could not be handled",
     ],
   ])("end the one connection: %s", async (_name, bytes, reason) => {
@@ -227,7 +229,7 @@ describe("bytes that are no request", () => {
     await expect
       .poll(() => said)
       .toEqual([`a worker's connection to the store was closed: ${reason}`]);
-    await other.evidence.decide(decisionRecord("other"));
+    await recordDecision(other.evidence, decisionRecord("other"));
     expect(await outcomes(own)).toEqual({ other: null });
   });
 

@@ -18,14 +18,14 @@ import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { judge } from "../../src/store/sqlite/watch/disk-head.ts";
 import { fewOrMany } from "../support/long.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { storedRows } from "./stored-rows.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 async function opened(): Promise<{ readonly store: Store; readonly path: string }> {
   const path = join(temporaryFolder(), "signalbox.db");
   const store = await openSqliteStore({ path });
-  await store.evidence.decide(decisionRecord("first"));
+  await recordDecision(store.evidence, decisionRecord("first"));
   return { store, path };
 }
 
@@ -57,7 +57,7 @@ function replace(path: string): void {
 async function decideUntilRefused(store: Store): Promise<number> {
   for (let number = 0; ; number += 1) {
     try {
-      await store.evidence.decide(decisionRecord(`loop-${number}`));
+      await recordDecision(store.evidence, decisionRecord(`loop-${number}`));
       store.evidence.settle(outcomeRecord(`loop-${number}`));
     } catch (error) {
       if (error instanceof EvidenceUnavailableError) return number;
@@ -71,7 +71,7 @@ describe("the database file under an open store", () => {
   it("is missed when it is deleted: no decision is confirmed, and the store reports it without a request", async () => {
     const { store, path } = await opened();
     rmSync(path);
-    await expect(store.evidence.decide(decisionRecord("second"))).rejects.toThrow(
+    await expect(recordDecision(store.evidence, decisionRecord("second"))).rejects.toThrow(
       EvidenceUnavailableError,
     );
     expect(stateOf(store)).toBe("unavailable");
@@ -87,7 +87,7 @@ describe("the database file under an open store", () => {
     renameSync(`${path}.away`, path);
     await vi.waitFor(() => expect(stateOf(store)).toBe("ok"), 10_000);
     expect(faultOf(store)).toBeUndefined();
-    await store.evidence.decide(decisionRecord("second"));
+    await recordDecision(store.evidence, decisionRecord("second"));
     await store.close();
   });
 
@@ -137,11 +137,11 @@ describe("the database file under an open store", () => {
       // A log that was copied is written again from its beginning: what lies behind its frames may
       // go.
       if (fault.file === "signalbox.db") checkpoint(path);
-      await store.evidence.decide(decisionRecord("second"));
+      await recordDecision(store.evidence, decisionRecord("second"));
       damage(path);
       await vi.waitFor(() => expect(faultOf(store)).toEqual(fault), 10_000);
       expect(stateOf(store)).toBe("unavailable");
-      await expect(store.evidence.decide(decisionRecord("third"))).rejects.toThrow(
+      await expect(recordDecision(store.evidence, decisionRecord("third"))).rejects.toThrow(
         EvidenceUnavailableError,
       );
       expect(faultOf(store)).toEqual(fault);
@@ -184,12 +184,12 @@ describe("the database file under an open store", () => {
     "is missed within seconds where the log was %s and filled up to its length",
     async (_, kept) => {
       const { store, path } = await opened();
-      await store.evidence.decide(decisionRecord("second"));
+      await recordDecision(store.evidence, decisionRecord("second"));
       const { size } = statSync(`${path}-wal`);
       truncateSync(`${path}-wal`, kept);
       truncateSync(`${path}-wal`, size);
       await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"), 10_000);
-      await expect(store.evidence.decide(decisionRecord("third"))).rejects.toThrow(
+      await expect(recordDecision(store.evidence, decisionRecord("third"))).rejects.toThrow(
         EvidenceUnavailableError,
       );
       await store.close().catch(() => undefined);
@@ -199,7 +199,7 @@ describe("the database file under an open store", () => {
   it("gets what a removed log held before the process can die", async () => {
     const { store, path } = await opened();
     for (let number = 0; number < 50; number += 1)
-      await store.evidence.decide(decisionRecord(`r-${number}`));
+      await recordDecision(store.evidence, decisionRecord(`r-${number}`));
     rmSync(`${path}-wal`);
     await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"), 10_000);
     // What another process finds after a kill: the main file alone.
@@ -218,7 +218,7 @@ describe("a log on disk that is not what the process wrote", () => {
     const { store, path } = await opened();
     const bytes = bytesOf(path);
     for (let number = 0; number < 60; number += 1)
-      await store.evidence.decide(decisionRecord(`w-${number}`));
+      await recordDecision(store.evidence, decisionRecord(`w-${number}`));
     const other = new DatabaseSync(path);
     other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     other.close();
@@ -242,7 +242,7 @@ describe("a log on disk that is not what the process wrote", () => {
       () => expect(faultOf(store)).toEqual({ cause: log, file: "signalbox.db" }),
       10_000,
     );
-    await expect(store.evidence.decide(decisionRecord("after"))).rejects.toThrow(
+    await expect(recordDecision(store.evidence, decisionRecord("after"))).rejects.toThrow(
       EvidenceUnavailableError,
     );
     await store.close().catch(() => undefined);
@@ -269,11 +269,11 @@ describe("a log on disk that is not what the process wrote", () => {
       .poll(async () => await store.evidence.prune(Date.now() + 1, Date.now()))
       .toMatchObject({ rows: 2 });
     const other = await openSqliteStore({ path });
-    await other.evidence.decide(decisionRecord("theirs"));
+    await recordDecision(other.evidence, decisionRecord("theirs"));
     // Two comparisons.
     await delay(2_500);
     expect(stateOf(store)).toBe("ok");
-    await store.evidence.decide(decisionRecord("ours"));
+    await recordDecision(store.evidence, decisionRecord("ours"));
     await other.close();
     await store.close();
   });
@@ -298,7 +298,7 @@ describe("checkpoints and VACUUM of another connection", () => {
     const running = { go: true };
     const load = (async () => {
       while (running.go) {
-        await store.evidence.decide(decisionRecord(`load-${(decided += 1)}`));
+        await recordDecision(store.evidence, decisionRecord(`load-${(decided += 1)}`));
         store.evidence.settle(outcomeRecord(`load-${decided}`));
       }
     })();

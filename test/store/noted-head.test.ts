@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
-import { decisionRecord } from "./records.ts";
+import { decisionRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const WRITER = fileURLToPath(new URL("./crash-writer.ts", import.meta.url));
@@ -44,12 +44,12 @@ describe("a note that is removed while the store is open", () => {
   it("is made again within seconds, with the newest row", async () => {
     const path = join(temporaryFolder(), "signalbox.db");
     const store = await start(path);
-    await store.evidence.decide(decisionRecord("first"));
+    await recordDecision(store.evidence, decisionRecord("first"));
     rmSync(`${path}-head`);
     let number = 0;
     await expect
       .poll(async () => {
-        await store.evidence.decide(decisionRecord(`later-${(number += 1)}`));
+        await recordDecision(store.evidence, decisionRecord(`later-${(number += 1)}`));
         return existsSync(`${path}-head`);
       })
       .toBe(true);
@@ -72,7 +72,7 @@ describe("a process that was killed", () => {
       expect.stringContaining("end: not proven (it reaches what the server noted"),
     ]);
     const store = await start(path);
-    await store.evidence.decide(decisionRecord("next"));
+    await recordDecision(store.evidence, decisionRecord("next"));
     const { position, hash } = await store.evidence.head();
     expect(readFileSync(`${path}-head`, "utf8")).toBe(
       `${String(position).padStart(15, "0")}:${hash}\n`,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { PruneScan, type ScannedRow } from "../../src/store/prune-scan.ts";
+import { PruneScan, type ScannedRow } from "../../src/store/evidence-reading.ts";
 
 const HOUR = 3_600_000;
 

@@ -6,7 +6,7 @@ import { summarise } from "../../src/governance/summarise.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { groupingOf } from "../governance/agreement.ts";
 import { fault } from "./conformance-log.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 it("ends in the chain what a dead process left, by any process that writes evidence", async () => {
@@ -17,9 +17,11 @@ it("ends in the chain what a dead process left, by any process that writes evide
     await openSqliteStore({ path }),
   ];
   await Promise.all(
-    Array.from({ length: 3 }, (_, index) => gone.evidence.decide(decisionRecord(`gone-${index}`))),
+    Array.from({ length: 3 }, (_, index) =>
+      recordDecision(gone.evidence, decisionRecord(`gone-${index}`)),
+    ),
   );
-  await running.evidence.decide(decisionRecord("running"));
+  await recordDecision(running.evidence, decisionRecord("running"));
   const before = await running.evidence.log({ after: 0, limit: 10 });
   expect((await reader.evidence.processes()).map(({ state }) => state)).toEqual([
     "running",

@@ -1,3 +1,4 @@
+import type { EvidenceStore } from "../../src/evidence/evidence-store.ts";
 import {
   type DecisionRecord,
   type OutcomeRecord,
@@ -5,6 +6,21 @@ import {
   asIdentifier,
 } from "../../src/evidence/record.ts";
 import type { KeyRecord } from "../../src/keys/key-store.ts";
+
+/**
+ * Records a decision that an answer waits for at once.
+ *
+ * @throws {EvidenceUnavailableError} {@link DuplicateDecisionError}
+ * @example await recordDecision(store.evidence, decisionRecord("r1"))
+ */
+export function recordDecision(
+  evidence: Pick<EvidenceStore, "begin">,
+  record: DecisionRecord,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    evidence.begin(record, (error) => (error === null ? resolve() : reject(error))).needed();
+  });
+}
 
 export function decisionRecord(
   requestId: string,

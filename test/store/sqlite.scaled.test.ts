@@ -29,7 +29,7 @@ import { describeStore } from "./conformance.ts";
 import { issuerRecord } from "./issuer-laws.ts";
 import { sharedPolicyLogLaws } from "./policy-log-laws.ts";
 import { appendOne, recordText, rowsAfter } from "./policy-log-rows.ts";
-import { decisionRecord, keyRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 // The engine is the same in memory: `npm run test:long` tries it too.
@@ -113,7 +113,7 @@ describe("the file", () => {
     const row = await appendOne(first.policyLog, recordText("p"));
     const content = { policy: "p", digest: "d", description: "{}", module: Uint8Array.of(1) };
     await first.policyLog.keep(content);
-    const decided = first.evidence.decide(decisionRecord("r1"));
+    const decided = recordDecision(first.evidence, decisionRecord("r1"));
     first.evidence.settle(outcomeRecord("r1"));
     await first.close();
     await decided;
@@ -131,12 +131,12 @@ describe("the file", () => {
   it("refuses a decision that comes again after a restart, although its request has ended", async () => {
     const path = databaseFile();
     const first = await openSqliteStore({ path });
-    const decided = first.evidence.decide(decisionRecord("r1"));
+    const decided = recordDecision(first.evidence, decisionRecord("r1"));
     first.evidence.settle(outcomeRecord("r1"));
     await first.close();
     await decided;
     const second = await openSqliteStore({ path });
-    await expect(second.evidence.decide(decisionRecord("r1"))).rejects.toThrow(
+    await expect(recordDecision(second.evidence, decisionRecord("r1"))).rejects.toThrow(
       DuplicateDecisionError,
     );
     expect((await second.evidence.head()).position).toBe(2);
@@ -202,7 +202,7 @@ describe("rules that the tables themselves keep", () => {
     await store.keys.create(keyRecord("active"));
     await store.keys.create(keyRecord("revoked"));
     await store.keys.revoke("revoked", 1);
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     store.evidence.settle(outcomeRecord("r1"));
     await store.evidence.flush();
     await store.evidence.anchor(5);
@@ -325,7 +325,7 @@ describe("two stores on one file, as two processes have them", () => {
       expect(seen).toHaveLength(calls + 1);
     }
     expect(seen.at(-1)).toMatchObject([{ id: "a", status: "revoked", revokedAt: 9 }]);
-    await command.evidence.decide(decisionRecord("r1"));
+    await recordDecision(command.evidence, decisionRecord("r1"));
     await delay(500);
     expect(seen).toHaveLength(3);
     await Promise.all([server.close(), command.close()]);
@@ -344,7 +344,7 @@ describe("two stores on one file, as two processes have them", () => {
   it("count an outcome whose decision the other one wrote", async () => {
     const path = databaseFile();
     const [one, other] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
-    await one.evidence.decide(decisionRecord("r1"));
+    await recordDecision(one.evidence, decisionRecord("r1"));
     other.evidence.settle(outcomeRecord("r1"));
     await other.evidence.flush();
     const query = { workspace: "acme-prod", from: 0, until: 1_000_000 };
@@ -366,7 +366,7 @@ describe("two stores on one file, as two processes have them", () => {
     const [left, right] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     await Promise.all(
       Array.from({ length: 400 }, (_, index) =>
-        (index % 2 === 0 ? left : right).evidence.decide(decisionRecord(`r${index}`)),
+        recordDecision((index % 2 === 0 ? left : right).evidence, decisionRecord(`r${index}`)),
       ),
     );
     const entries = await left.evidence.read({ after: 0, limit: 1_000 });
@@ -377,7 +377,7 @@ describe("two stores on one file, as two processes have them", () => {
   it("distinguish a running decision from one whose process is gone", async () => {
     const path = databaseFile();
     const [gone, reader] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
-    await gone.evidence.decide(decisionRecord("r1"));
+    await recordDecision(gone.evidence, decisionRecord("r1"));
     expect((await reader.evidence.read({ after: 0, limit: 1 }))[0]?.outcome).toBeNull();
     await gone.close();
     expect((await reader.evidence.read({ after: 0, limit: 1 }))[0]?.outcome).toMatchObject({
@@ -394,11 +394,11 @@ describe("another process that holds the write lock", () => {
   it("makes decisions fail in bounded time; they are written afterwards, and work again", async () => {
     const path = databaseFile();
     const store = await openSqliteStore({ path, busyTimeout: 50 });
-    await store.evidence.decide(decisionRecord("before"));
+    await recordDecision(store.evidence, decisionRecord("before"));
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
     const startedAt = performance.now();
-    await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({
+    await expect(recordDecision(store.evidence, decisionRecord("during"))).rejects.toMatchObject({
       name: "EvidenceUnavailableError",
       reason: "failed",
     });
@@ -414,7 +414,7 @@ describe("another process that holds the write lock", () => {
     await expect(store.evidence.flush()).rejects.toMatchObject({ reason: "failed" });
     other.exec("ROLLBACK");
     other.close();
-    await store.evidence.decide(decisionRecord("after"));
+    await recordDecision(store.evidence, decisionRecord("after"));
     await store.evidence.flush();
     expect(store.evidence.health()).toMatchObject({ state: "ok", waiting: 0, lost: 0 });
     const entries = await store.evidence.read({ after: 0, limit: 9 });
@@ -433,7 +433,7 @@ it("SQLite's worker refuses rows that do not follow itself, whichever program se
   if (row === undefined) throw new Error("no row");
   const append = (members: Partial<typeof row>): unknown =>
     engine.answer(
-      { operation: "policy_log.append", expected: GENESIS, rows: [{ ...row, ...members }] },
+      { operation: "policy_log.append", parameters: [GENESIS, [{ ...row, ...members }]] },
       0,
     );
   for (const wrong of [
@@ -444,6 +444,6 @@ it("SQLite's worker refuses rows that do not follow itself, whichever program se
   ]) {
     expect(append(wrong)).toMatchObject({ kind: "failed", refused: true });
   }
-  expect(append({})).toEqual({ kind: "policy_appended", appended: true });
-  expect(append({})).toEqual({ kind: "policy_appended", appended: false });
+  expect(append({})).toEqual({ kind: "done", value: true });
+  expect(append({})).toEqual({ kind: "done", value: false });
 });

@@ -8,10 +8,8 @@ import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";
 
 const APPENDED: StoreReply = {
-  kind: "appended",
-  duplicates: [],
-  lost: 0,
-  head: { position: 1, hash: "" },
+  kind: "done",
+  value: { duplicates: [], lost: 0, head: { position: 1, hash: "" } },
 };
 const FULL: StoreReply = {
   kind: "failed",
@@ -26,7 +24,7 @@ it("ends the open requests of a worker that is gone once the store can write aga
   const requested: string[][] = [];
   const answer = (request: StoreRequest): StoreReply => {
     if (request.operation !== "evidence.append") throw new Error("another request");
-    const records = toRecords(request.decisions, request.outcomes);
+    const records = toRecords(...request.parameters);
     requested.push(records.map(({ kind, requestId }) => `${kind} ${requestId}`));
     return replies.shift() ?? APPENDED;
   };
@@ -43,7 +41,7 @@ it("ends the open requests of a worker that is gone once the store can write aga
     socket.write(settings.workerSecret);
     await new Promise((resolve) => socket.once("data", resolve));
     const decisions = [1, requestId, "acme", JSON.stringify(decisionRecord(requestId))];
-    const request = { operation: "evidence.append", decisions, outcomes: [] } as const;
+    const request = { operation: "evidence.append", parameters: [decisions, []] } as const;
     const before = requested.length;
     socket.write(encodeMessage({ id: 1, request } satisfies ToWorker));
     await expect.poll(() => requested.length).toBe(before + 1);

@@ -18,7 +18,7 @@ import {
   WORKSPACES,
   type RecordedRequest,
 } from "../governance/random-records.ts";
-import { decisionRecord, outcomeRecord } from "./records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 const NOON = 1_795_000_000_000;
 const DAY = { from: Math.floor(NOON / HOUR) - 12, until: Math.floor(NOON / HOUR) + 13 };
@@ -74,7 +74,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   }, 30_000);
 
   it("counts a decision at once, its outcome when it is written, both in the decision's hour", async () => {
-    await store().evidence.decide(decisionRecord("r1", { at: NOON }));
+    await recordDecision(store().evidence, decisionRecord("r1", { at: NOON }));
     expect((await summaryOf("acme-prod")).totals).toMatchObject({ requests: 1, running: 1 });
     store().evidence.settle({ ...outcomeRecord("r1"), at: NOON + 30 * HOUR });
     await store().evidence.flush();
@@ -88,10 +88,10 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   });
 
   it("does not count what was not written: doubles, and outcomes without a decision", async () => {
-    await store().evidence.decide(decisionRecord("r1", { at: NOON }));
-    await expect(store().evidence.decide(decisionRecord("r1", { at: NOON }))).rejects.toThrow(
-      DuplicateDecisionError,
-    );
+    await recordDecision(store().evidence, decisionRecord("r1", { at: NOON }));
+    await expect(
+      recordDecision(store().evidence, decisionRecord("r1", { at: NOON })),
+    ).rejects.toThrow(DuplicateDecisionError);
     store().evidence.settle(outcomeRecord("r1"));
     store().evidence.settle(outcomeRecord("r1"));
     store().evidence.settle(outcomeRecord("nobody"));
@@ -193,7 +193,8 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
 
   it("gives each cell once, the oldest hour first, however many there are", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>
-      store().evidence.decide(
+      recordDecision(
+        store().evidence,
         decisionRecord(`r${index}`, {
           at: NOON + (index % 3) * HOUR,
           keyId: asIdentifier(`k${index}`),
@@ -222,7 +223,7 @@ const DAY_OF_RECORDS = { from: 0, until: 1_000_000 };
 async function writeAll({ evidence }: Store, requests: readonly RecordedRequest[]): Promise<void> {
   // Some outcomes share a batch with their decision, some come later.
   for (const { decision, outcome } of requests) {
-    const decided = evidence.decide(decision);
+    const decided = recordDecision(evidence, decision);
     if (outcome === null) continue;
     if (decision.at % 2 === 0) await decided;
     else await evidence.flush();

@@ -40,16 +40,14 @@ describe("the death of the store's thread", () => {
       onKeysChanged: (records) => changed.push(...records),
       onRestarted: () => restarted.resolve(),
     });
-    await link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
+    await link.call("keys.create", keyRecord("a"));
     await threads[0]?.terminate();
-    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow(
-      "being restarted",
-    );
+    await expect(link.call("keys.get", "a")).rejects.toThrow("being restarted");
     await restarted.promise;
-    expect(await link.request({ operation: "keys.get", id: "a" }, "key")).toMatchObject({
-      record: { id: "a" },
+    expect(await link.call("keys.get", "a")).toMatchObject({
+      id: "a",
     });
-    await link.request({ operation: "keys.watch" }, "done");
+    await link.call("keys.watch");
     expect(changed).toMatchObject([{ id: "a" }]);
     expect(threads).toHaveLength(2);
     await link.close();
@@ -61,7 +59,7 @@ describe("the death of the store's thread", () => {
     // While another connection holds the write lock, the thread cannot have answered when it dies.
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const requested = link.request({ operation: "keys.create", record: keyRecord("a") }, "done");
+    const requested = link.call("keys.create", keyRecord("a"));
     const complaint = requested.then(
       () => "none",
       (error: unknown) => error,
@@ -80,9 +78,7 @@ describe("the death of the store's thread", () => {
     await threads[0]?.terminate();
     await new Promise((resolve) => setTimeout(resolve, 1_300));
     expect(threads).toHaveLength(1);
-    await expect(link.request({ operation: "keys.get", id: "a" }, "key")).rejects.toThrow(
-      "has ended, and its database with it",
-    );
+    await expect(link.call("keys.get", "a")).rejects.toThrow("has ended, and its database with it");
     await link.close();
   });
 });

@@ -1,18 +1,21 @@
-import type { LimitStore } from "../../limits/limit-store.ts";
 import type { EvidenceStore } from "../../evidence/evidence-store.ts";
-import type { KeyRecord, KeyStore, SessionStore, IssuerStore } from "../../keys/key-store.ts";
+import type { KeyStore, IssuerStore } from "../../keys/key-store.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import type { Store } from "../port.ts";
+import {
+  prunableThrough,
+  readEntries,
+  readLog,
+  searchEvidence,
+  type ReadableLog,
+} from "../evidence-reading.ts";
 import { policyLogOver } from "../policy-log.ts";
 import { rollUpPages } from "../rows/roll-up-rows.ts";
 import { watchIssuers } from "../issuers.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import { KeyWatchers } from "../key-watchers.ts";
-import { searchEvidence } from "../batch/search.ts";
-import { readEvidence, searchedLog } from "./evidence-reader.ts";
-import { evidenceLog } from "./log-requests.ts";
 import { unpackRows } from "./roll-up-pages.ts";
 import type { WorkerStart } from "./protocol.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
@@ -55,17 +58,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     onKeysChanged: (records) => watchers.publish(records),
     onRestarted: () => {
       // Failing means that the thread ended again; its next start tries again.
-      if (watchers.size > 0)
-        link.request({ operation: "keys.watch" }, "done").catch(() => undefined);
+      if (watchers.size > 0) link.call("keys.watch").catch(() => undefined);
     },
   });
   const queue = new EvidenceQueue(
-    (decisions, outcomes) =>
-      link.request({ operation: "evidence.append", decisions, outcomes }, "appended"),
+    (decisions, outcomes) => link.call("evidence.append", decisions, outcomes),
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
-    await evidenceLog(link)
-      .head()
-      .catch(() => null),
+    await link.call("evidence.head").catch(() => null),
   );
   return {
     keys: keyStore(link, watchers),
@@ -73,8 +72,18 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     policyLog: policyLogStore(link),
     summary: summaryStore(link),
     issuers: issuerStore(link),
-    limits: limitStore(link),
-    sessions: sessionStore(link),
+    limits: {
+      lease: (lease) => link.call("limits.lease", lease),
+      read: (now) => link.call("limits.read", now),
+      prune: (now, limit) => link.call("limits.prune", now, limit),
+    },
+    sessions: {
+      create: (record) => link.call("sessions.create", record),
+      find: (digest) => link.call("sessions.find", digest),
+      touch: (digest, at) => link.call("sessions.touch", digest, at),
+      end: (digest) => link.call("sessions.end", digest),
+      prune: (now, idleSince) => link.call("sessions.prune", now, idleSince),
+    },
     async close() {
       queue.close();
       try {
@@ -88,54 +97,38 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 
 function keyStore(link: WorkerLink, watchers: KeyWatchers): KeyStore {
   return {
-    async create(record) {
-      await link.request({ operation: "keys.create", record }, "done");
-    },
-    async get(id) {
-      return (await link.request({ operation: "keys.get", id }, "key")).record;
-    },
-    async list(filter) {
-      return (
-        await link.request({ operation: "keys.list", workspace: filter?.workspace ?? null }, "keys")
-      ).records;
-    },
-    async page(query) {
-      return (await link.request({ operation: "keys.page", query }, "keys")).records;
-    },
-    async countActive(workspace, now, most) {
-      return (await link.request({ operation: "keys.count_active", workspace, now, most }, "count"))
-        .count;
-    },
-    async revoke(id, at) {
-      return (await link.request({ operation: "keys.revoke", id, at }, "key")).record;
-    },
-    async change(id, grants) {
-      const { scopes, owner, workload, labels, limits } = grants;
-      const request = {
-        operation: "keys.change",
-        id,
-        grants: { scopes, owner, workload, labels, limits },
-      } as const;
-      return (await link.request(request, "key")).record;
-    },
-    async rotate(id, replacement: KeyRecord, expiresAt) {
-      return (await link.request({ operation: "keys.rotate", id, replacement, expiresAt }, "key"))
-        .record;
-    },
+    create: (record) => link.call("keys.create", record),
+    get: (id) => link.call("keys.get", id),
+    list: (filter) => link.call("keys.list", filter?.workspace ?? null),
+    page: (query) => link.call("keys.page", query),
+    countActive: (workspace, now, most) => link.call("keys.count_active", workspace, now, most),
+    revoke: (id, at) => link.call("keys.revoke", id, at),
+    change: (id, grants) => link.call("keys.change", id, grants),
+    rotate: (id, replacement, expiresAt) => link.call("keys.rotate", id, replacement, expiresAt),
     async touch(uses) {
-      if (uses.length > 0) await link.request({ operation: "keys.touch", uses }, "done");
+      if (uses.length > 0) await link.call("keys.touch", uses);
     },
-    watch: (listener) =>
-      watchers.add(listener, async () => {
-        await link.request({ operation: "keys.watch" }, "done");
-      }),
+    watch: (listener) => watchers.add(listener, () => link.call("keys.watch")),
   };
 }
 
+/** Requests of dead processes that are ended at a time. */
+const REAPED = 1_000;
+
+/** Rows deleted in one transaction; between two of them appends have their turn. */
+const DELETED_AT_ONCE = 500;
+
 function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
+  const log: ReadableLog = {
+    head: () => link.call("evidence.head"),
+    after: (position) => link.call("evidence.after", position),
+    before: (before, after, workspace) => link.call("evidence.before", before, after, workspace),
+    find: (requestId) => link.call("evidence.find", requestId),
+    positionOf: (requestId) => link.call("evidence.position", requestId),
+    openRequests: () => link.call("evidence.open"),
+    abandoned: () => link.call("evidence.abandoned"),
+  };
   return {
-    ...evidenceLog(link),
-    decide: (record) => queue.decide(record),
     begin: (record, settled) => queue.begin(record, settled),
     settle: (record) => queue.settle(record),
     flush: () => queue.flush(),
@@ -143,95 +136,61 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
       link.fault === null
         ? queue.health()
         : { ...queue.health(), state: "unavailable", fault: link.fault },
-    read: (query) => readEvidence(link, query),
-    search: (query) => searchEvidence(searchedLog(link), query),
+    read: (query) => readEntries(log, query),
+    search: (query) => searchEvidence(log, query),
+    head: log.head,
+    notedHead: () => link.call("evidence.noted_head"),
+    log: (query) => readLog(log, query),
+    openRequests: log.openRequests,
+    // Written records are rows at once.
+    missing: () => Promise.resolve([]),
+    processes: () => link.call("evidence.processes"),
+    anchors: () => link.call("evidence.anchors"),
+    anchor: (now) => link.call("evidence.anchor", now),
+    async prune(before, now) {
+      // Requests of dead processes have ended too, possibly without a record yet.
+      while ((await link.call("evidence.reap", REAPED)) === REAPED);
+      const through = await prunableThrough(log, before);
+      let rows = 0;
+      if (through === 0) return { anchor: null, rows };
+      for (let step = 1; step > 0; rows += step)
+        step = await link.call("evidence.delete", through, DELETED_AT_ONCE, now);
+      const anchors = await link.call("evidence.anchors");
+      return { anchor: anchors.find(({ position }) => position === through) ?? null, rows };
+    },
   };
 }
 
 function issuerStore(link: WorkerLink): IssuerStore {
-  const list: IssuerStore["list"] = async (now) =>
-    (await link.request({ operation: "issuers.list", now }, "issuers")).records;
+  const list: IssuerStore["list"] = (now) => link.call("issuers.list", now);
   return {
-    async publish(record) {
-      await link.request({ operation: "issuers.publish", record }, "done");
-    },
+    publish: (record) => link.call("issuers.publish", record),
     list,
     watch: (listener) => watchIssuers(list, listener),
-    async prune(before) {
-      return (await link.request({ operation: "issuers.prune", before }, "pruned")).count;
-    },
+    prune: (before) => link.call("issuers.prune", before),
   };
 }
 
-function limitStore(link: WorkerLink): LimitStore {
-  return {
-    async lease(lease) {
-      return (await link.request({ operation: "limits.lease", lease }, "limits_leased")).leased;
-    },
-    async read(now) {
-      return (await link.request({ operation: "limits.read", now }, "limits")).usage;
-    },
-    async prune(now, limit) {
-      return (await link.request({ operation: "limits.prune", now, limit }, "pruned")).count;
-    },
-  };
-}
-
-function sessionStore(link: WorkerLink): SessionStore {
-  return {
-    async create(record) {
-      await link.request({ operation: "sessions.create", record }, "done");
-    },
-    async find(digest) {
-      return (await link.request({ operation: "sessions.find", digest }, "session")).record;
-    },
-    async touch(digest, at) {
-      await link.request({ operation: "sessions.touch", digest, at }, "done");
-    },
-    async end(digest) {
-      await link.request({ operation: "sessions.end", digest }, "done");
-    },
-    async prune(now, idleSince) {
-      return (await link.request({ operation: "sessions.prune", now, idleSince }, "pruned")).count;
-    },
-  };
-}
-
-/**
- * Rows read at a time: one page keeps the worker from writing evidence for a few milliseconds at
- * most.
- */
+/** Rows read at a time: a page keeps the worker from writing for a few milliseconds at most. */
 const PAGE = 1_000;
 
 function policyLogStore(link: WorkerLink): PolicyLogStore {
   return policyLogOver({
     page: PAGE,
-    head: async () => (await link.request({ operation: "policy_log.head" }, "head")).head,
-    rows: async (after, limit) =>
-      (await link.request({ operation: "policy_log.read", after, limit }, "policy_rows")).rows,
-    append: async (expected, rows) =>
-      (await link.request({ operation: "policy_log.append", expected, rows }, "policy_appended"))
-        .appended,
-    async keep(content) {
-      await link.request({ operation: "policy_log.keep", content }, "done");
-    },
-    content: async (digest) =>
-      (await link.request({ operation: "policy_log.content", digest }, "policy_content")).content,
+    head: () => link.call("policy_log.head"),
+    rows: (after, limit) => link.call("policy_log.read", after, limit),
+    append: (expected, rows) => link.call("policy_log.append", expected, rows),
+    keep: (content) => link.call("policy_log.keep", content),
+    content: (digest) => link.call("policy_log.content", digest),
   });
 }
 
 function summaryStore(link: WorkerLink): SummaryStore {
   return {
     read: (query) =>
-      rollUpPages(query, PAGE, async (after) => {
-        const page = { ...query, after, limit: PAGE };
-        return unpackRows(
-          (await link.request({ operation: "summary.read", page }, "roll_ups")).rows,
-          query,
-        );
-      }),
-    async workspaces() {
-      return (await link.request({ operation: "summary.workspaces" }, "workspaces")).workspaces;
-    },
+      rollUpPages(query, PAGE, async (after) =>
+        unpackRows(await link.call("summary.read", { ...query, after, limit: PAGE }), query),
+      ),
+    workspaces: () => link.call("summary.workspaces"),
   };
 }

@@ -1,18 +1,30 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable } from "./tables/issuer-table.ts";
-import { changeReply, KeyTable, rotateReply } from "./tables/key-table.ts";
+import { KeyTable } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { SessionTable } from "./tables/session-table.ts";
 import { packRows } from "./roll-up-pages.ts";
-import { RollUpTable } from "./tables/roll-up-table.ts";
-import type { FromWorker, EvidenceAppend, StoreReply, StoreRequest } from "./protocol.ts";
+import { RollUpTable, type RollUpPage } from "./tables/roll-up-table.ts";
+import { KeyRefusal, type FromWorker, type StoreReply, type StoreRequest } from "./protocol.ts";
 import { readNumber } from "../rows/row.ts";
 import { describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
-import { GENESIS } from "../../evidence/chain.ts";
+import { GENESIS, type ChainLink } from "../../evidence/chain.ts";
+import type { StoredContent } from "../../canon/policy.ts";
+import type {
+  IssuerRecord,
+  KeyGrants,
+  KeyPageQuery,
+  KeyRecord,
+  KeyUse,
+  SessionRecord,
+} from "../../keys/key-store.ts";
+import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
+import type { LimitLease } from "../../limits/limit-store.ts";
+import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
@@ -43,8 +55,6 @@ const ALWAYS_THERE: Watch = {
  */
 const QUICK = 2;
 
-const DONE: StoreReply = { kind: "done" };
-
 /** The worker's half of the store: one database connection, one request after the other. */
 export class StoreEngine {
   readonly #database: DatabaseSync;
@@ -60,6 +70,8 @@ export class StoreEngine {
   readonly #sessions: SessionTable;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
+  /** Of the request that is answered, milliseconds since the epoch. */
+  #now = 0;
   #watching = false;
   #publishedVersion = 0;
   #reapedAt = 0;
@@ -67,6 +79,85 @@ export class StoreEngine {
   #fault: EvidenceFault | null = null;
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
+
+  /** The calls of the main thread, by name. Each runs in the worker, one after the other. */
+  readonly operations = {
+    "keys.create": (record: KeyRecord) => this.#published(() => this.#keys.create(record)),
+    "keys.get": (id: string) => this.#keys.get(id),
+    "keys.list": (workspace: string | null) => this.#keys.list(workspace),
+    "keys.page": (query: KeyPageQuery) => this.#keys.page(query),
+    "keys.count_active": (workspace: string, now: number, most: number) =>
+      this.#keys.countActive(workspace, now, most),
+    "keys.revoke": (id: string, at: number) => this.#published(() => this.#keys.revoke(id, at)),
+    "keys.change": (id: string, grants: KeyGrants) =>
+      this.#published(() => this.#keys.change(id, grants)),
+    "keys.rotate": (id: string, replacement: KeyRecord, expiresAt: number) =>
+      this.#published(() => this.#keys.rotate(id, replacement, expiresAt)),
+    "keys.touch": (uses: readonly KeyUse[]) => this.#keys.touch(uses),
+    "keys.watch": () => {
+      this.#watching = true;
+      this.#publishedVersion = 0;
+      this.#published(() => {});
+    },
+    "evidence.append": (decisions: Readonly<DecisionFields>, outcomes: Readonly<OutcomeFields>) => {
+      const appended = this.#evidence.append(decisions, outcomes, this.#now);
+      this.#head = appended.head;
+      // Before the reply: what was answered is then noted.
+      this.#watch.noteHead(this.#head);
+      return appended;
+    },
+    "evidence.after": (position: number) => this.#batches.after(position),
+    "evidence.before": (before: number, after: number, workspace: string | null) =>
+      this.#batches.before(before, after, workspace),
+    "evidence.find": (requestId: string) => this.#evidence.find(requestId),
+    "evidence.abandoned": () => this.#evidence.abandoned(this.#now),
+    "evidence.position": (requestId: string) => this.#batches.positionOf(requestId),
+    "evidence.head": () => this.#batches.head(),
+    "evidence.noted_head": () => this.#watch.notedHead(),
+    "evidence.open": () => this.#evidence.open(),
+    "evidence.processes": () => this.#evidence.processes(this.#now),
+    "evidence.anchors": () => this.#evidence.anchors(),
+    "evidence.anchor": (now: number) => this.#evidence.anchor(now),
+    "evidence.reap": (limit: number) => this.#evidence.reap(this.#now, limit),
+    "evidence.delete": (through: number, limit: number, now: number) => {
+      this.#rollUps.write(through);
+      return this.#evidence.deleteThrough(through, limit, now);
+    },
+    "summary.read": (page: RollUpPage) => {
+      if (page.after.labels === "") this.#rollUps.write();
+      return packRows(this.#rollUps.read(page));
+    },
+    "summary.workspaces": () => {
+      this.#rollUps.write();
+      return this.#rollUps.workspaces();
+    },
+    "policy_log.head": () => this.#policyLog.head(),
+    "policy_log.read": (after: number, limit: number) => this.#policyLog.read(after, limit),
+    "policy_log.append": (expected: ChainLink, rows: readonly PolicyLogRow[]) =>
+      this.#policyLog.append(expected, rows),
+    "policy_log.keep": (content: StoredContent) => this.#policyLog.keep(content),
+    "policy_log.content": (digest: string) => this.#policyLog.content(digest),
+    "issuers.publish": (record: IssuerRecord) => this.#issuers.publish(record),
+    "issuers.list": (now: number) => this.#issuers.list(now),
+    "issuers.prune": (before: number) => this.#issuers.prune(before),
+    "limits.lease": (lease: LimitLease) => this.#limits.lease(lease),
+    "limits.read": (now: number) => this.#limits.read(now),
+    "limits.prune": (now: number, limit: number) => this.#limits.prune(now, limit),
+    "sessions.create": (record: SessionRecord) => this.#sessions.create(record),
+    "sessions.find": (digest: string) => this.#sessions.find(digest),
+    "sessions.touch": (digest: string, at: number) => this.#sessions.touch(digest, at),
+    "sessions.end": (digest: string) => this.#sessions.end(digest),
+    "sessions.prune": (now: number, idleSince: number) => this.#sessions.prune(now, idleSince),
+    close: () => {
+      try {
+        if (this.#evidence.writes) this.#rollUps.write();
+        this.#evidence.endLease(this.#now);
+      } finally {
+        this.#watch.close();
+        this.#database.close();
+      }
+    },
+  };
 
   constructor(
     database: DatabaseSync,
@@ -96,17 +187,20 @@ export class StoreEngine {
   /** Never throws: a failure is a reply, so that one bad request cannot end the thread. */
   answer(request: StoreRequest, now: number): StoreReply {
     try {
-      if (request.operation === "close") return this.#perform(request, now);
+      this.#now = now;
+      if (request.operation === "close") return this.#perform(request);
       // Before: a checkpoint would fill a truncated file with zeros. After: what was written may
       // not be kept.
       const before = this.#check();
       if (before !== null) return failed(before, "no");
       const began = performance.now();
-      const reply = this.#perform(request, now);
+      const reply = this.#perform(request);
       if (performance.now() - began < QUICK) return reply;
       const after = this.#check();
       return after === null ? reply : failed(after, "unknown");
     } catch (error) {
+      if (error instanceof KeyRefusal)
+        return { kind: "key_refused", reason: error.reason, id: error.id };
       return {
         kind: "failed",
         description: describeFailure(error),
@@ -140,125 +234,15 @@ export class StoreEngine {
     }
   }
 
-  #perform(request: StoreRequest, now: number): StoreReply {
-    switch (request.operation) {
-      case "keys.create": {
-        const { record } = request;
-        return this.#published(
-          this.#keys.create(record) ? DONE : { kind: "duplicate_key", id: record.id },
-        );
-      }
-      case "keys.get":
-        return { kind: "key", record: this.#keys.get(request.id) };
-      case "keys.list":
-        return { kind: "keys", records: this.#keys.list(request.workspace) };
-      case "keys.page":
-        return { kind: "keys", records: this.#keys.page(request.query) };
-      case "keys.count_active":
-        return {
-          kind: "count",
-          count: this.#keys.countActive(request.workspace, request.now, request.most),
-        };
-      case "keys.revoke":
-        return this.#published({ kind: "key", record: this.#keys.revoke(request.id, request.at) });
-      case "keys.change":
-        return this.#published(changeReply(this.#keys, request));
-      case "keys.rotate":
-        return this.#published(rotateReply(this.#keys, request));
-      case "keys.touch":
-        this.#keys.touch(request.uses);
-        return DONE;
-      case "keys.watch":
-        this.#watching = true;
-        this.#publishedVersion = 0;
-        return this.#published(DONE);
-      case "evidence.append":
-        return this.#append(request, now);
-      case "evidence.batches":
-        return { kind: "batches", ...this.#evidence.page(request.query, now) };
-      case "evidence.find":
-        return { kind: "batches", ...this.#evidence.find(request.requestId, now) };
-      case "evidence.position":
-        return { kind: "count", count: this.#batches.positionOf(request.requestId) };
-      case "evidence.head":
-        return { kind: "head", head: this.#batches.head() };
-      case "evidence.noted_head":
-        return { kind: "noted_head", noted: this.#watch.notedHead() };
-      case "evidence.open":
-        return { kind: "open", requestIds: this.#evidence.open() };
-      case "evidence.processes":
-        return { kind: "processes", processes: this.#evidence.processes(now) };
-      case "evidence.anchors":
-        return { kind: "anchors", anchors: this.#evidence.anchors() };
-      case "evidence.anchor":
-        return { kind: "anchor", anchor: this.#evidence.anchor(request.now) };
-      case "evidence.reap":
-        return { kind: "count", count: this.#evidence.reap(now, request.limit) };
-      case "evidence.delete":
-        this.#rollUps.write(request.through);
-        return {
-          kind: "count",
-          count: this.#evidence.deleteThrough(request.through, request.limit, request.now),
-        };
-      case "summary.read":
-        if (request.page.after.labels === "") this.#rollUps.write();
-        return { kind: "roll_ups", rows: packRows(this.#rollUps.read(request.page)) };
-      case "summary.workspaces":
-        this.#rollUps.write();
-        return { kind: "workspaces", workspaces: this.#rollUps.workspaces() };
-      case "policy_log.head":
-        return { kind: "head", head: this.#policyLog.head() };
-      case "policy_log.read":
-        return { kind: "policy_rows", rows: this.#policyLog.read(request.after, request.limit) };
-      case "policy_log.append":
-        return {
-          kind: "policy_appended",
-          appended: this.#policyLog.append(request.expected, request.rows),
-        };
-      case "policy_log.keep":
-        this.#policyLog.keep(request.content);
-        return DONE;
-      case "policy_log.content":
-        return { kind: "policy_content", content: this.#policyLog.content(request.digest) };
-      case "issuers.publish":
-      case "issuers.list":
-      case "issuers.prune":
-        return this.#issuers.answer(request);
-      case "limits.lease":
-        return { kind: "limits_leased", leased: this.#limits.lease(request.lease) };
-      case "limits.read":
-        return { kind: "limits", usage: this.#limits.read(request.now) };
-      case "limits.prune":
-        return { kind: "pruned", count: this.#limits.prune(request.now, request.limit) };
-      case "close":
-        try {
-          if (this.#evidence.writes) this.#rollUps.write();
-          this.#evidence.endLease(now);
-        } finally {
-          this.#watch.close();
-          this.#database.close();
-        }
-        return DONE;
-      case "sessions.create":
-      case "sessions.find":
-      case "sessions.touch":
-      case "sessions.end":
-      case "sessions.prune":
-        return this.#sessions.answer(request);
-    }
+  #perform({ operation, parameters }: StoreRequest): StoreReply {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type of a request pairs them
+    const perform = this.operations[operation] as (...values: readonly unknown[]) => unknown;
+    return { kind: "done", value: perform(...parameters) };
   }
 
   /** Call it after a reply: what the request left to do. */
   settle(): void {
     this.#rollUps.count();
-  }
-
-  #append({ decisions, outcomes }: EvidenceAppend, now: number): StoreReply {
-    const appended = this.#evidence.append(decisions, outcomes, now);
-    this.#head = appended.head;
-    // Before the reply: what was answered is then noted.
-    this.#watch.noteHead(this.#head);
-    return { kind: "appended", ...appended };
   }
 
   /** Posts a change, so that the server knows of it without a request. */
@@ -289,14 +273,15 @@ export class StoreEngine {
    * Watchers get a change before the caller that made it: messages between two threads keep their
    * order.
    */
-  #published(reply: StoreReply): StoreReply {
+  #published<Result>(change: () => Result): Result {
+    const result = change();
     const seen = this.#seenDataVersion;
     // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to
     // this process.
     this.#seenDataVersion = -1;
     this.#publishKeys();
     this.#seenDataVersion = seen;
-    return reply;
+    return result;
   }
 
   #publishKeys(): void {
@@ -311,6 +296,8 @@ export class StoreEngine {
     return readNumber(this.#dataVersion.get() ?? {}, "data_version");
   }
 }
+
+export type StoreOperations = StoreEngine["operations"];
 
 function failed(fault: EvidenceFault, done: "no" | "unknown"): StoreReply {
   return { kind: "failed", description: describeFault(fault), refused: false, done };

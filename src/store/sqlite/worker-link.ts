@@ -1,14 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
-import {
-  type KeyRecord,
-  DuplicateKeyError,
-  KeyNotActiveError,
-  KeyRotatedError,
-} from "../../keys/key-store.ts";
+import type { KeyRecord } from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/error.ts";
-import type { FromWorker, StoreReply, StoreRequest, ToWorker, WorkerStart } from "./protocol.ts";
+import {
+  KEY_ERRORS,
+  type FromWorker,
+  type StoreReply,
+  type StoreRequest,
+  type ToWorker,
+  type WorkerStart,
+} from "./protocol.ts";
+import type { StoreOperations } from "./store-engine.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
 const RESTART_DELAY = 1_000;
@@ -96,30 +99,30 @@ export class WorkerLink {
   }
 
   /**
-   * Gives the reply, which is of the requested kind.
+   * Performs an operation of the engine in the worker.
    *
-   * @throws {DuplicateKeyError} {@link KeyNotActiveError}, as the worker says
+   * @throws {DuplicateKeyError} {@link KeyNotActiveError} {@link KeyRotatedError}
    * @throws {StoreUnavailableError} when the store is closed, restarting, or could not do it
+   * @example await link.call("keys.get", id)
    */
-  async request<Kind extends StoreReply["kind"]>(
-    request: StoreRequest,
-    kind: Kind,
-  ): Promise<Extract<StoreReply, { kind: Kind }>> {
-    const reply = await this.#send(request);
-    if (isKind(reply, kind)) return reply;
-    if (reply.kind === "duplicate_key") throw new DuplicateKeyError(reply.id);
-    if (reply.kind === "key_not_active") throw new KeyNotActiveError(reply.id);
-    if (reply.kind === "key_rotated") throw new KeyRotatedError(reply.id);
-    if (reply.kind === "failed") {
-      throw new StoreUnavailableError(
-        `the store could not do ${request.operation}: ${reply.description}`,
-        {
-          done: reply.done,
-          refused: reply.refused,
-        },
-      );
+  async call<Name extends keyof StoreOperations>(
+    operation: Name,
+    ...parameters: Parameters<StoreOperations[Name]>
+  ): Promise<ReturnType<StoreOperations[Name]>> {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript does not relate a generic name to a member of the union
+    const reply = await this.#send({ operation, parameters } as StoreRequest);
+    switch (reply.kind) {
+      case "done":
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker of the same build performed this operation
+        return reply.value as ReturnType<StoreOperations[Name]>;
+      case "key_refused":
+        throw new KEY_ERRORS[reply.reason](reply.id);
+      case "failed":
+        throw new StoreUnavailableError(
+          `the store could not do ${operation}: ${reply.description}`,
+          { done: reply.done, refused: reply.refused },
+        );
     }
-    throw new TypeError(`the store's worker answered ${request.operation} with ${reply.kind}`);
   }
 
   /** What happened to the database while it was open. */
@@ -130,7 +133,7 @@ export class WorkerLink {
   /** Ends the thread after the calls so far. Safe to call twice. */
   async close(): Promise<void> {
     if (this.#closed) return;
-    const last = this.#worker === null ? null : this.request({ operation: "close" }, "done");
+    const last = this.#worker === null ? null : this.call("close");
     this.#closed = true;
     if (this.#restarting !== null) clearTimeout(this.#restarting);
     const worker = this.#worker;
@@ -216,11 +219,4 @@ export class WorkerLink {
       this.#start().then(this.#options.onRestarted, () => this.#restartLater());
     }, RESTART_DELAY);
   }
-}
-
-function isKind<Kind extends StoreReply["kind"]>(
-  reply: StoreReply,
-  kind: Kind,
-): reply is Extract<StoreReply, { kind: Kind }> {
-  return reply.kind === kind;
 }

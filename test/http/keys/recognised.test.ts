@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { createKey, DAY } from "../../../src/keys/key-record.ts";
 import { parseKeyText } from "../../../src/keys/key-text.ts";
 import { startTestServer } from "../../support/server.ts";
-import { decisionRecord, outcomeRecord } from "../../store/records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../../store/records.ts";
 import { asIdentifier } from "../../../src/evidence/record.ts";
 import { call, decisions } from "./support.ts";
 
@@ -164,7 +164,7 @@ it("a flood of refusals with one key costs a bounded number of rows, all with th
     reason: asIdentifier("invalid_api_key"),
     repeated: 200,
   } as const;
-  await flooded.store.evidence.decide(decisionRecord("req_sum", sum));
+  await recordDecision(flooded.store.evidence, decisionRecord("req_sum", sum));
   flooded.store.evidence.settle({
     ...outcomeRecord("req_sum", "refused"),
     status: 401,

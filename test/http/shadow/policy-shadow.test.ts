@@ -14,7 +14,7 @@ import { SummaryTurns } from "../../../src/http/control/governance-summary.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
 import { recordedRequests } from "../../governance/random-records.ts";
-import { decisionRecord } from "../../store/records.ts";
+import { decisionRecord, recordDecision } from "../../store/records.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
 
 const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).compile(
@@ -76,7 +76,7 @@ function judged(
 }
 
 async function write(decisions: readonly DecisionRecord[]): Promise<void> {
-  await Promise.all(decisions.map((decision) => store.evidence.decide(decision)));
+  await Promise.all(decisions.map((decision) => recordDecision(store.evidence, decision)));
 }
 
 describe("what a revision in shadow said", () => {
@@ -154,7 +154,7 @@ describe("what a revision in shadow said", () => {
               ? {}
               : { route: asIdentifier(`theirs-${index}`), environment: asIdentifier("theirs") }),
           }));
-          await Promise.all(decisions.map((decision) => own.evidence.decide(decision)));
+          await Promise.all(decisions.map((decision) => recordDecision(own.evidence, decision)));
           for (const id of ["eu-residency", "no-training"]) {
             const line = { ...LINE, id, revision: 1 };
             const answer = await ask({

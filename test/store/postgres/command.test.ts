@@ -11,7 +11,7 @@ import { keys } from "../../../src/cli/keys.ts";
 import { parseServeOptions } from "../../../src/cli/serve/options.ts";
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";
 import { runCommand } from "../../keys/command.ts";
-import { decisionRecord } from "../records.ts";
+import { decisionRecord, recordDecision } from "../records.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
@@ -106,7 +106,7 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
     expect((await runCommand(keys, ["revoke", listed[0]?.id ?? ""], io)).code).toBe(0);
     const store = await openPostgresStore({ url });
     expect((await store.keys.list())[0]?.status).toBe("revoked");
-    await store.evidence.decide(decisionRecord("req_1"));
+    await recordDecision(store.evidence, decisionRecord("req_1"));
     await store.close();
     expect((await runCommand(evidence, ["tail"], io)).stdout).toContain("req_1");
     expect(await runCommand(evidence, ["verify"], io)).toMatchObject({ code: 0 });

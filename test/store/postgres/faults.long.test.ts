@@ -9,7 +9,7 @@ import {
   type PostgresStore,
   type PostgresStoreOptions,
 } from "../../../src/store/postgres/open.ts";
-import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
+import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "../records.ts";
 import { appendOne, readVerifiedPolicyLog, recordText, rowsAfter } from "../policy-log-rows.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { startFaultProxy, type FaultProxy } from "./fault-proxy.ts";
@@ -60,12 +60,12 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
 
     it("a batch whose answer is lost is written once, and acknowledged", async () => {
       const [store, example, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
-      await store.evidence.decide(decisionRecord("before"));
+      await recordDecision(store.evidence, decisionRecord("before"));
       proxy.set("answer_lost");
       store.evidence.settle(outcomeRecord("before"));
-      await store.evidence.decide(decisionRecord("during"));
+      await recordDecision(store.evidence, decisionRecord("during"));
       expect(proxy.lostAnswers()).toBe(1);
-      await store.evidence.decide(decisionRecord("after"));
+      await recordDecision(store.evidence, decisionRecord("after"));
       const rows = await readVerifiedLog(example.evidence);
       expect(requestIds(rows, "decision")).toEqual(["before", "during", "after"]);
       expect(requestIds(rows, "outcome")).toEqual(["before"]);
@@ -74,20 +74,20 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
 
     it("a repeated request id is refused even when the first answer was lost", async () => {
       const [store, example, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
-      await store.evidence.decide(decisionRecord("r1"));
+      await recordDecision(store.evidence, decisionRecord("r1"));
       proxy.set("answer_lost");
-      await expect(store.evidence.decide(decisionRecord("r1", { retryCount: 1 }))).rejects.toThrow(
-        "recorded already",
-      );
+      await expect(
+        recordDecision(store.evidence, decisionRecord("r1", { retryCount: 1 })),
+      ).rejects.toThrow("recorded already");
       expect(await readVerifiedLog(example.evidence)).toHaveLength(1);
     });
 
     it("a silent network refuses in bounded time, then at once, and heals by itself", async () => {
       const [store, example, proxy] = await behindProxy();
-      await store.evidence.decide(decisionRecord("before"));
+      await recordDecision(store.evidence, decisionRecord("before"));
       proxy.set("stalled");
       const startedAt = performance.now();
-      await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({
+      await expect(recordDecision(store.evidence, decisionRecord("during"))).rejects.toMatchObject({
         name: "EvidenceUnavailableError",
       });
       expect(performance.now() - startedAt).toBeLessThan(4_000);
@@ -99,18 +99,18 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       for (let call = 0; call < 5; call += 1) {
         const calledAt = performance.now();
         await expect(store.keys.list()).rejects.toThrow("tries again every second");
-        await expect(store.evidence.decide(decisionRecord(`refused${call}`))).rejects.toMatchObject(
-          {
-            name: "EvidenceUnavailableError",
-          },
-        );
+        await expect(
+          recordDecision(store.evidence, decisionRecord(`refused${call}`)),
+        ).rejects.toMatchObject({
+          name: "EvidenceUnavailableError",
+        });
         times.push(performance.now() - calledAt);
       }
       expect(times.toSorted((a, b) => a - b)[2]).toBeLessThan(1_000);
       proxy.set("none");
       await untilUsable(store);
       await expect.poll(() => store.evidence.health().state).toBe("ok");
-      await store.evidence.decide(decisionRecord("after"));
+      await recordDecision(store.evidence, decisionRecord("after"));
       await store.evidence.flush();
       const rows = await readVerifiedLog(example.evidence);
       // What was taken is written late; which of the later ones were depends on when the batch
@@ -129,7 +129,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       await expect.poll(() => works(store.keys.list())).toBe(false);
       await example.keys.create(keyRecord("a"));
       const startedAt = performance.now();
-      await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({
+      await expect(recordDecision(store.evidence, decisionRecord("during"))).rejects.toMatchObject({
         reason: "failed",
       });
       expect(performance.now() - startedAt).toBeLessThan(3_000);
@@ -175,13 +175,13 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
     it("a replica that stops while it moves batches into the log keeps no other from writing", async () => {
       const url = await server.database();
       const store = await open(url);
-      await store.evidence.decide(decisionRecord("before"));
+      await recordDecision(store.evidence, decisionRecord("before"));
       const sql = postgres(url, { max: 1, connection: { idle_in_transaction_session_timeout: 0 } });
       onTestFinished(() => sql.end({ timeout: 0 }));
       const held = await sql.reserve();
       await held.unsafe("BEGIN; SELECT * FROM signalbox.evidence_head FOR UPDATE");
       for (let number = 1; number <= 20; number += 1)
-        await store.evidence.decide(decisionRecord(`during${number}`));
+        await recordDecision(store.evidence, decisionRecord(`during${number}`));
       // Who reads waits for it, in bounded time.
       await expect(store.evidence.head()).rejects.toMatchObject({ name: "StoreUnavailableError" });
       await held.unsafe("ROLLBACK");
@@ -201,7 +201,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
         for (let number = 0; performance.now() < end; number += 1) {
           const id = `${name}-${number}`;
           try {
-            await store.evidence.decide(decisionRecord(id));
+            await recordDecision(store.evidence, decisionRecord(id));
             acknowledged.push(id);
             store.evidence.settle(outcomeRecord(id));
           } catch (error) {
@@ -243,10 +243,10 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       const store = await open(url);
       const seen: KeyRecord[] = [];
       await store.keys.watch((records) => seen.push(...records));
-      await store.evidence.decide(decisionRecord("before"));
+      await recordDecision(store.evidence, decisionRecord("before"));
       await server.control?.stop();
       const startedAt = performance.now();
-      await expect(store.evidence.decide(decisionRecord("during"))).rejects.toMatchObject({
+      await expect(recordDecision(store.evidence, decisionRecord("during"))).rejects.toMatchObject({
         name: "EvidenceUnavailableError",
       });
       await expect(store.keys.list()).rejects.toMatchObject({ name: "StoreUnavailableError" });
@@ -255,7 +255,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
       store.evidence.settle(outcomeRecord("before"));
       await server.control?.start();
       await untilUsable(store);
-      await store.evidence.decide(decisionRecord("after"));
+      await recordDecision(store.evidence, decisionRecord("after"));
       await store.evidence.flush();
       const rows = await readVerifiedLog(store.evidence);
       expect(requestIds(rows, "decision")).toEqual(["before", "during", "after"]);
@@ -266,7 +266,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL
 
     it("closing while the server is away ends in bounded time", async () => {
       const [store, , proxy] = await behindProxy();
-      await store.evidence.decide(decisionRecord("before"));
+      await recordDecision(store.evidence, decisionRecord("before"));
       store.evidence.settle(outcomeRecord("before"));
       proxy.set("stalled");
       const startedAt = performance.now();

@@ -14,7 +14,7 @@ import { parsePostgresUrl } from "../../../src/store/postgres/settings.ts";
 import { describeStore } from "../conformance.ts";
 import { sharedPolicyLogLaws } from "../policy-log-laws.ts";
 import { readVerifiedPolicyLog, recordText, rowsAfter } from "../policy-log-rows.ts";
-import { decisionRecord, keyRecord, outcomeRecord } from "../records.ts";
+import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "../records.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
@@ -91,11 +91,13 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     const store = await openNew();
     onTestFinished(() => store.close());
     const ids = numbers(6_100).map((index) => `r${index}`);
-    await Promise.all(ids.map((id) => store.evidence.decide(decisionRecord(id, { at: 1 }))));
+    await Promise.all(
+      ids.map((id) => recordDecision(store.evidence, decisionRecord(id, { at: 1 }))),
+    );
     for (const id of ids) store.evidence.settle({ ...outcomeRecord(id), at: 2 });
     await store.evidence.flush();
     await store.evidence.head();
-    await store.evidence.decide(decisionRecord("kept", { at: 10 }));
+    await recordDecision(store.evidence, decisionRecord("kept", { at: 10 }));
     const pruned = await store.evidence.prune(5, 20);
     expect(pruned).toMatchObject({ anchor: { position: 12_200, at: 20 }, rows: 12_200 });
     expect(await readVerifiedLog(store.evidence, pruned.anchor ?? undefined)).toHaveLength(1);
@@ -169,7 +171,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.policyLog.keep(content);
       expect(await store.policyLog.content("A")).toEqual(content);
       expect(await store.policyLog.read({ after: 0, limit: 1 })).toHaveLength(1);
-      await store.evidence.decide(decisionRecord("r1"));
+      await recordDecision(store.evidence, decisionRecord("r1"));
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
       await store.tend();
@@ -190,7 +192,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await store.keys.create(keyRecord("active"));
       await store.keys.create(keyRecord("revoked"));
       await store.keys.revoke("revoked", 1);
-      await store.evidence.decide(decisionRecord("r1"));
+      await recordDecision(store.evidence, decisionRecord("r1"));
       await store.evidence.anchor(1);
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
@@ -269,7 +271,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     /** Writes decisions, each a batch of its own. */
     async function decide(store: PostgresStore, ids: readonly string[]): Promise<void> {
       for (const id of ids) {
-        await store.evidence.decide(decisionRecord(id));
+        await recordDecision(store.evidence, decisionRecord(id));
         await store.evidence.head();
       }
     }
@@ -319,7 +321,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const url = await server.database();
       const store = await open(url);
       const bringBack = await fallBack(url, store, ["r1", "r2"]);
-      await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({
+      await expect(recordDecision(store.evidence, decisionRecord("r4"))).rejects.toMatchObject({
         reason: "failed",
       });
       expect(store.evidence.health()).toMatchObject({
@@ -329,7 +331,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await rowsOf(url)).toBe(2);
       await bringBack();
       await expect.poll(() => store.evidence.health().fault, { timeout: 10_000 }).toBeUndefined();
-      await store.evidence.decide(decisionRecord("r5"));
+      await recordDecision(store.evidence, decisionRecord("r5"));
       await store.evidence.flush();
       expect((await readVerifiedLog(store.evidence)).map(({ position }) => position)).toEqual([
         1, 2, 3, 4, 5,
@@ -350,7 +352,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await expect
         .poll(() => store.evidence.health().fault, { timeout: 10_000 })
         .toMatchObject({ cause: "log_differs" });
-      await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({
+      await expect(recordDecision(store.evidence, decisionRecord("r4"))).rejects.toMatchObject({
         reason: "failed",
       });
       expect(await rowsOf(url)).toBe(4);
@@ -359,14 +361,14 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     it("is not what a prune leaves, nor what another replica adds", async () => {
       const url = await server.database();
       const store = await open(url);
-      await store.evidence.decide(decisionRecord("r1"));
+      await recordDecision(store.evidence, decisionRecord("r1"));
       store.evidence.settle(outcomeRecord("r1"));
       await store.evidence.flush();
       expect(await store.evidence.prune(Date.now() + 1, Date.now())).toMatchObject({ rows: 2 });
       const other = await open(url);
-      await other.evidence.decide(decisionRecord("o1"));
+      await recordDecision(other.evidence, decisionRecord("o1"));
       await expect.poll(() => store.evidence.health().head?.position, { timeout: 10_000 }).toBe(3);
-      await store.evidence.decide(decisionRecord("r2"));
+      await recordDecision(store.evidence, decisionRecord("r2"));
       await other.evidence.head();
       await expect
         .poll(() => store.evidence.health(), { timeout: 10_000 })
@@ -526,7 +528,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       await Promise.all(
         numbers(600).map(async (index) => {
           const { evidence } = index % 2 === 0 ? left : right;
-          await evidence.decide(decisionRecord(`r${index}`));
+          await recordDecision(evidence, decisionRecord(`r${index}`));
           evidence.settle(outcomeRecord(`r${index}`));
           if (index % 7 === 0) await evidence.flush();
         }),
@@ -632,7 +634,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const [left, right] = await pair();
       for (const index of numbers(400)) {
         const at = 1_000 + index;
-        void left.evidence.decide(decisionRecord(`r${index}`, { at }));
+        void recordDecision(left.evidence, decisionRecord(`r${index}`, { at }));
         left.evidence.settle({ ...outcomeRecord(`r${index}`), at });
         if (index % 20 !== 0) continue;
         await left.evidence.flush();
@@ -653,8 +655,10 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
 
     it("refuse a request id that the other one has", async () => {
       const [left, right] = await pair();
-      await left.evidence.decide(decisionRecord("r1"));
-      await expect(right.evidence.decide(decisionRecord("r1"))).rejects.toThrow("recorded already");
+      await recordDecision(left.evidence, decisionRecord("r1"));
+      await expect(recordDecision(right.evidence, decisionRecord("r1"))).rejects.toThrow(
+        "recorded already",
+      );
       right.evidence.settle(outcomeRecord("r1"));
       await right.evidence.flush();
       left.evidence.settle(outcomeRecord("r1", "failed"));
@@ -666,10 +670,10 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     it("distinguish a running decision from one whose process is gone, and end it in the log", async () => {
       const [gone, left, url] = await pair();
       const right = await open(url);
-      await gone.evidence.decide(decisionRecord("r1"));
+      await recordDecision(gone.evidence, decisionRecord("r1"));
       await Promise.all([
-        left.evidence.decide(decisionRecord("l1")),
-        right.evidence.decide(decisionRecord("r2")),
+        recordDecision(left.evidence, decisionRecord("l1")),
+        recordDecision(right.evidence, decisionRecord("r2")),
       ]);
       await left.tend();
       expect(
@@ -695,8 +699,8 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
 
     it("end what a process left whose lease ran out, and its late outcome is lost", async () => {
       const [paused, living, url] = await pair();
-      await paused.evidence.decide(decisionRecord("r1"));
-      await living.evidence.decide(decisionRecord("r2"));
+      await recordDecision(paused.evidence, decisionRecord("r1"));
+      await recordDecision(living.evidence, decisionRecord("r2"));
       await operator(
         url,
       )`UPDATE signalbox.evidence_processes SET seen_at = seen_at - 30000 WHERE id = 1`;

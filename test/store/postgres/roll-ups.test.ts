@@ -5,7 +5,7 @@ import { summarise, type Summary } from "../../../src/governance/summarise.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { groupingOf } from "../../governance/agreement.ts";
-import { decisionRecord, outcomeRecord } from "../records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../records.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
@@ -32,7 +32,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     return store;
   };
   const write = async ({ evidence }: Store, ids: readonly string[]): Promise<void> => {
-    await Promise.all(ids.map((id) => evidence.decide(decisionRecord(id))));
+    await Promise.all(ids.map((id) => recordDecision(evidence, decisionRecord(id))));
     for (const id of ids) evidence.settle(outcomeRecord(id));
     await evidence.flush();
   };

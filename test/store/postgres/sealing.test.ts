@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { evidence } from "../../../src/cli/evidence/evidence.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/store/postgres/open.ts";
 import { runCommand } from "../../keys/command.ts";
-import { decisionRecord, outcomeRecord } from "../records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../records.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { readVerifiedLog, requestIds } from "../verified-log.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
@@ -49,7 +49,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
   it("are a part of the log within seconds without a reader", async () => {
     const url = await server.database();
     const store = await open(url);
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     const [sql, positions] = [operator(url), "SELECT position::int FROM signalbox.evidence_head"];
     await expect.poll(() => sql.unsafe(positions), { timeout: 20_000 }).toEqual([{ position: 1 }]);
     expect(await sql`SELECT FROM signalbox.evidence_written`).toEqual([]);
@@ -62,7 +62,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
       stores.map(async (store, replica) => {
         for (let number = 0; number < 25; number += 1) {
           const id = `${replica}-${number}`;
-          await store.evidence.decide(decisionRecord(id));
+          await recordDecision(store.evidence, decisionRecord(id));
           // Another replica ends it, as after the death of this one: its number may be smaller than
           // that of the decision.
           const other = stores[(replica + 1) % stores.length];
@@ -82,7 +82,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
   it("stay as they are where their sealing was cut off, and the next one seals them", async () => {
     const url = await server.database();
     const store = await open(url);
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     const sql = operator(url);
     const dying = await sql.reserve();
     await dying.unsafe("BEGIN; SELECT FROM signalbox.evidence_head FOR UPDATE");
@@ -97,7 +97,8 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     const url = await server.database();
     const store = await open(url);
     await withoutSealing(url, async (sql) => {
-      for (const id of ["r1", "r2", "r3", "r4"]) await store.evidence.decide(decisionRecord(id));
+      for (const id of ["r1", "r2", "r3", "r4"])
+        await recordDecision(store.evidence, decisionRecord(id));
       await sql`DELETE FROM signalbox.evidence_written WHERE number IN (2, 3)`;
     });
     expect(await verify(url)).toMatchObject({
@@ -113,11 +114,11 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     const url = await server.database();
     const [store, other] = [await open(url), await open(url)];
     await withoutSealing(url, async (sql) => {
-      for (const id of ["r1", "r2", "r3"]) await store.evidence.decide(decisionRecord(id));
+      for (const id of ["r1", "r2", "r3"]) await recordDecision(store.evidence, decisionRecord(id));
       await sql`DELETE FROM signalbox.evidence_written WHERE number > 1`;
     });
     expect(await other.evidence.missing()).toEqual([]);
-    await expect(store.evidence.decide(decisionRecord("r4"))).rejects.toMatchObject({
+    await expect(recordDecision(store.evidence, decisionRecord("r4"))).rejects.toMatchObject({
       reason: "failed",
     });
     expect(store.evidence.health().fault).toEqual({ cause: "log_behind", file: null });
@@ -128,9 +129,9 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
   it("of a process are not taken for those of another with the same number, as a standby that lagged can give it", async () => {
     const url = await server.database();
     const store = await open(url);
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     await operator(url)`UPDATE signalbox.evidence_processes SET token = 'another'`;
-    await expect(store.evidence.decide(decisionRecord("r2"))).rejects.toMatchObject({
+    await expect(recordDecision(store.evidence, decisionRecord("r2"))).rejects.toMatchObject({
       reason: "failed",
     });
     expect(store.evidence.health().fault).toEqual({ cause: "log_behind", file: null });
@@ -139,11 +140,13 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
   it("leave request ids for a minute after the end of the request, by which a repetition is refused", async () => {
     const url = await server.database();
     const [store, other] = [await open(url), await open(url)];
-    await store.evidence.decide(decisionRecord("r1"));
+    await recordDecision(store.evidence, decisionRecord("r1"));
     store.evidence.settle(outcomeRecord("r1"));
     await store.evidence.flush();
     await store.tend();
-    await expect(other.evidence.decide(decisionRecord("r1"))).rejects.toThrow("recorded already");
+    await expect(recordDecision(other.evidence, decisionRecord("r1"))).rejects.toThrow(
+      "recorded already",
+    );
     const sql = operator(url);
     await sql`UPDATE signalbox.evidence_requests SET ended_at = ended_at - 61000`;
     await store.tend();

@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { evidence } from "../../../src/cli/evidence/evidence.ts";
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";
 import { runCommand } from "../../keys/command.ts";
-import { decisionRecord, outcomeRecord } from "../records.ts";
+import { decisionRecord, outcomeRecord, recordDecision } from "../records.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "./server.ts";
 
@@ -36,7 +36,7 @@ describe.skipIf(NO_POSTGRES !== null)(
       const url = await server.database();
       const store = await openPostgresStore({ url });
       for (const id of ["r1", "r2", "r3"]) {
-        await store.evidence.decide(decisionRecord(id));
+        await recordDecision(store.evidence, decisionRecord(id));
         await store.evidence.head();
         if (id !== "r3") store.evidence.settle(outcomeRecord(id));
         await store.evidence.flush();

@@ -1,6 +1,7 @@
-import type { ChainKind } from "../../../evidence/chain.ts";
+import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import { readRows, type Abandoned, type StoredBatch } from "../../batch/lines.ts";
 import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
+import type { ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 
@@ -46,41 +47,40 @@ const NEWEST = "SELECT coalesce(max(last), 0) AS last FROM signalbox.evidence_ba
 const POSITION =
   "SELECT last FROM signalbox.evidence_batches WHERE highest >= $1 ORDER BY highest, last LIMIT 1";
 
+/** The batches of the log, as they are read. @param seal moves everything written into the log */
+export function postgresBatches(link: PostgresLink, seal: () => Promise<ChainLink>): ReadableLog {
+  return {
+    head: seal,
+    after: (position) => batchesAfter(link, position),
+    async before(before, after, workspace) {
+      const rows =
+        workspace === null
+          ? await link.query(BEFORE, [before, after])
+          : await link.query(BEFORE_OF, [before, after, workspace]);
+      return rows.map(readBatch);
+    },
+    async find(requestId) {
+      // Without an outcome, every newer batch would be looked at.
+      const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
+      return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
+    },
+    async positionOf(requestId) {
+      const row = (await link.query(POSITION, [requestId]))[0] ?? (await link.query(NEWEST))[0];
+      return readNumber(row ?? {}, "last");
+    },
+    async openRequests() {
+      return (await link.query(OPEN)).map((row) => readText(row, "request_id"));
+    },
+    abandoned: () => abandonedRequests(link),
+  };
+}
+
 /** Batches after a position, in order. @throws {StoreUnavailableError} */
 export async function batchesAfter(
   link: PostgresLink,
   position: number,
 ): Promise<readonly StoredBatch[]> {
   return (await link.query(AFTER, [position])).map(readBatch);
-}
-
-/**
- * Batches between two positions, the newest first, of a workspace where one is given.
- *
- * @throws {StoreUnavailableError}
- */
-export async function batchesBefore(
-  link: PostgresLink,
-  before: number,
-  after: number,
-  workspace: string | undefined,
-): Promise<readonly StoredBatch[]> {
-  const rows =
-    workspace === undefined
-      ? await link.query(BEFORE, [before, after])
-      : await link.query(BEFORE_OF, [before, after, workspace]);
-  return rows.map(readBatch);
-}
-
-/** Position of the newest row; 0 where there is none. @throws {StoreUnavailableError} */
-export async function newestPosition(link: PostgresLink): Promise<number> {
-  return readNumber((await link.query(NEWEST, []))[0] ?? { last: 0 }, "last");
-}
-
-/** See {@link SearchedLog.positionOf}. @throws {StoreUnavailableError} */
-export async function positionOf(link: PostgresLink, requestId: string): Promise<number> {
-  const row = (await link.query(POSITION, [requestId]))[0];
-  return row === undefined ? newestPosition(link) : readNumber(row, "last");
 }
 
 /**
@@ -92,20 +92,6 @@ export async function findDecided(
   requestId: string,
 ): Promise<StoredBatch | null> {
   return (await find(link, requestId, ["decision"]))[0] ?? null;
-}
-
-/**
- * The batches with the records of a request: of its decision, then of its outcome.
- *
- * @throws {StoreUnavailableError}
- */
-export async function findBatches(
-  link: PostgresLink,
-  requestId: string,
-): Promise<readonly StoredBatch[]> {
-  // Without an outcome, every newer batch would be looked at.
-  const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
-  return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
 }
 
 async function find(
@@ -128,12 +114,7 @@ async function find(
   return found.toSorted((left, right) => left.last - right.last);
 }
 
-/** Request ids of the decisions without an outcome. @throws {StoreUnavailableError} */
-export async function openRequests(link: PostgresLink): Promise<readonly string[]> {
-  return (await link.query(OPEN)).map((row) => readText(row, "request_id"));
-}
-
-/** Those of processes that are gone. @throws {StoreUnavailableError} */
+/** Running requests of processes that are gone. @throws {StoreUnavailableError} */
 export async function abandonedRequests(link: PostgresLink): Promise<Abandoned> {
   const rows = await link.query(ABANDONED);
   return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));

@@ -4,8 +4,8 @@ import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
 import type { RollUpFolder } from "../roll-up-folder.ts";
 import type { ProcessLease } from "./process-lease.ts";
-import { searchEvidence } from "../../batch/search.ts";
-import { readEvidence, searchedLog } from "./reader.ts";
+import { readEntries, searchEvidence } from "../../evidence-reading.ts";
+import { postgresBatches } from "./batch-rows.ts";
 import { forgetEnded, reapAbandoned } from "./reaper.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 import { EvidenceWriter } from "./writer.ts";
@@ -93,22 +93,16 @@ export function openPostgresEvidence({
       ...(fault !== null && { fault }),
     };
   };
+  const batches = postgresBatches(link, () => sealer.seal());
   return {
     port: {
-      decide: (record) => queue.decide(record),
       begin: (record, settled) => queue.begin(record, settled),
       settle: (record) => queue.settle(record),
       flush: () => queue.flush(),
-      async read(query) {
-        await sealer.seal();
-        return readEvidence(link, query);
-      },
-      async search(query) {
-        await sealer.seal();
-        return searchEvidence(searchedLog(link), query);
-      },
+      read: (query) => readEntries(batches, query),
+      search: (query) => searchEvidence(batches, query),
       health,
-      ...postgresLog(link, sealer, {
+      ...postgresLog(link, batches, sealer, {
         endAbandoned: () => reapAbandoned(link, writer),
         countTo: (position) => folder.foldTo(position),
       }),

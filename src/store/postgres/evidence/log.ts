@@ -3,15 +3,11 @@ import {
   type EvidenceAnchor,
   type EvidenceHead,
   type EvidenceLog,
-  type LogRow,
 } from "../../../evidence/evidence-store.ts";
-import { refuseRange } from "../../evidence-range.ts";
-import { logRows } from "../../batch/lines.ts";
-import { PruneScan } from "../../prune-scan.ts";
+import { prunableThrough, readLog, type ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 import { readNumber, readText } from "../../rows/row.ts";
-import { batchesAfter, openRequests } from "./batch-rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
@@ -47,6 +43,7 @@ interface PruneSteps {
 /** Reading, anchoring and pruning the chained log. */
 export function postgresLog(
   link: PostgresLink,
+  batches: ReadableLog,
   sealer: EvidenceSealer,
   steps: PruneSteps,
 ): EvidenceLog {
@@ -57,12 +54,8 @@ export function postgresLog(
       // The row is there before the first batch too.
       return head.position === 0 ? null : { ...head, file: "signalbox.evidence_head" };
     },
-    async log(query) {
-      refuseRange(query);
-      await sealer.seal();
-      return readLogPage(link, query.after, query.limit);
-    },
-    openRequests: () => openRequests(link),
+    log: (query) => readLog(batches, query),
+    openRequests: batches.openRequests,
     async missing() {
       await sealer.seal();
       return (await link.query(MISSING)).map((row) => ({
@@ -90,7 +83,7 @@ export function postgresLog(
       // Requests of dead processes have ended too, possibly without a record yet.
       await steps.endAbandoned();
       await sealer.seal();
-      const last = await findEnd(link, before);
+      const last = await prunableThrough(batches, before);
       let anchor: EvidenceAnchor | null = null;
       let rows = 0;
       if (last === 0) return { anchor, rows };
@@ -112,39 +105,6 @@ export function postgresLog(
 /** The newest row of the log. @throws {StoreUnavailableError} */
 export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
   return readHead((await link.query(HEAD))[0] ?? {});
-}
-
-async function readLogPage(
-  link: PostgresLink,
-  after: number,
-  limit: number,
-): Promise<readonly LogRow[]> {
-  const read: LogRow[] = [];
-  for (let end = after; ;) {
-    const batches = await batchesAfter(link, end);
-    for (const batch of batches) {
-      for (const row of logRows(batch, after)) {
-        read.push(row);
-        if (read.length === limit) return read;
-      }
-      end = batch.last;
-    }
-    if (batches.length === 0) return read;
-  }
-}
-
-/**
- * The last position that can go, once requests of processes that are gone have been ended; 0 for
- * none.
- */
-async function findEnd(link: PostgresLink, before: number): Promise<number> {
-  const open = new Set(await openRequests(link));
-  const scan = new PruneScan(before);
-  for (let more = true; more;) {
-    const batches = await batchesAfter(link, scan.end);
-    more = batches.length > 0 && batches.every((batch) => scan.takeBatch(batch, open));
-  }
-  return scan.through;
 }
 
 /** Ends of batches, so that about {@link STEP} rows are between two. */

@@ -145,7 +145,7 @@ export class StoreDoor {
   #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
-      const { decisions, outcomes } = request;
+      const [decisions, outcomes] = request.parameters;
       for (let index = 1; index < decisions.length; index += DECISION_FIELDS)
         open.add(String(decisions[index]));
       for (let index = 1; index < outcomes.length; index += OUTCOME_FIELDS)
@@ -153,8 +153,8 @@ export class StoreDoor {
     }
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply =
-      request.operation === "close" ? { kind: "done" } : this.#thread.answer(request);
-    if (reply.kind === "appended") for (const requestId of ended) open.delete(requestId);
+      request.operation === "close" ? { kind: "done", value: null } : this.#thread.answer(request);
+    if (reply.kind === "done") for (const requestId of ended) open.delete(requestId);
     socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
     this.#thread.settle();
   }
@@ -171,8 +171,8 @@ export class StoreDoor {
       requestId,
       JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
     ]);
-    const reply = this.#thread.answer({ operation: "evidence.append", decisions: [], outcomes });
-    if (reply.kind === "appended") {
+    const reply = this.#thread.answer({ operation: "evidence.append", parameters: [[], outcomes] });
+    if (reply.kind === "done") {
       this.#unended.clear();
       this.#thread.settle();
       return;
@@ -190,6 +190,7 @@ function isRequest(value: unknown): value is ToWorker {
     typeof id === "number" &&
     typeof request === "object" &&
     request !== null &&
-    "operation" in request
+    "operation" in request &&
+    "parameters" in request
   );
 }

@@ -16,7 +16,6 @@ import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows/row.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
-import type { BatchQuery } from "../protocol.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -117,11 +116,9 @@ export class BatchTable {
     return pageOf(this.#after.iterate(position));
   }
 
-  /** A page of batches. */
-  page({ after, before, newestFirst, workspace }: BatchQuery): readonly StoredBatch[] {
-    return newestFirst
-      ? pageOf(this.#before.iterate(before, after, workspace, workspace))
-      : this.after(after);
+  /** Batches with a last position between the two, the newest first. @param workspace `null`: any */
+  before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
+    return pageOf(this.#before.iterate(before, after, workspace, workspace));
   }
 
   /**
@@ -190,11 +187,6 @@ const MOST_ABANDONED = 10_000;
  * confirmation was lost comes again, and its requests may have ended. The queue holds as many.
  */
 const REMEMBERED = 10_000;
-
-interface BatchPage {
-  readonly batches: readonly StoredBatch[];
-  readonly abandoned: Abandoned;
-}
 
 interface EvidenceParts {
   readonly database: DatabaseSync;
@@ -308,24 +300,10 @@ export class EvidenceTable {
     );
   }
 
-  page(query: BatchQuery, now: number): BatchPage {
-    return this.#transaction.read(() => ({
-      batches: this.#batches.page(query),
-      abandoned: this.#abandonedBy(now, MOST_ABANDONED),
-    }));
-  }
-
   /** The batches of a request: of its decision, then of its outcome. */
-  find(requestId: string, now: number): BatchPage {
-    return this.#transaction.read(() => ({
-      batches: this.#batches.find(
-        requestId,
-        this.#running.get(JSON.stringify([requestId])) === undefined
-          ? ["decision", "outcome"]
-          : ["decision"],
-      ),
-      abandoned: this.#abandonedBy(now, MOST_ABANDONED),
-    }));
+  find(requestId: string): readonly StoredBatch[] {
+    const runs = this.#running.get(JSON.stringify([requestId])) !== undefined;
+    return this.#batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
   }
 
   /** Request ids of the decisions without an outcome. */
@@ -339,8 +317,8 @@ export class EvidenceTable {
    */
   reap(now: number, limit: number): number {
     // Looked for without the write lock: nearly always there is none.
-    if (this.#abandonedBy(now, 1).size === 0) return 0;
-    const abandoned = [...this.#abandonedBy(now, limit)];
+    if (this.abandoned(now, 1).size === 0) return 0;
+    const abandoned = [...this.abandoned(now, limit)];
     const records = abandoned.map(([requestId, at]): NewRecord => {
       const record = JSON.stringify(unknownOutcome(asIdentifier(requestId), at));
       return { kind: "outcome", requestId, workspace: "", record };
@@ -414,7 +392,7 @@ export class EvidenceTable {
   }
 
   /** Requests of dead processes, the oldest first. */
-  #abandonedBy(now: number, limit: number): Abandoned {
+  abandoned(now: number, limit = MOST_ABANDONED): Abandoned {
     const rows = this.#abandoned.all(now - LEASE, limit);
     return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
   }
@@ -506,13 +484,12 @@ export class EvidenceTable {
   /** The thread before this one may have written a batch without confirming it. */
   #rememberEnded(): void {
     const { position } = this.#batches.head();
-    const query = { after: position - REMEMBERED, newestFirst: true, workspace: null };
     for (let before = position + 1; ;) {
-      const batches = this.#batches.page({ ...query, before });
+      const batches = this.#batches.before(before, position - REMEMBERED, null);
       for (const batch of batches) {
         for (const row of readRows(batch))
           if (row.kind === "outcome") this.#remember(row.requestId);
-        before = batch.first;
+        before = batch.last;
       }
       if (batches.length === 0) return;
     }

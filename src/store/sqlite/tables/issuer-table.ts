@@ -1,9 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { IssuerRecord } from "../../../keys/key-store.ts";
-import type { StoreReply, StoreRequest } from "../protocol.ts";
 import { readNumber, readText } from "../../rows/row.ts";
-
-type IssuerRequest = Extract<StoreRequest, { readonly operation: `issuers.${string}` }>;
 
 /**
  * The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of
@@ -24,25 +21,19 @@ export class IssuerTable {
     this.#prune = database.prepare("DELETE FROM issuers WHERE expires_at <= ?");
   }
 
-  answer(request: IssuerRequest): StoreReply {
-    switch (request.operation) {
-      case "issuers.publish": {
-        const { kid, publicKey, expiresAt } = request.record;
-        this.#insert.run(kid, publicKey, expiresAt);
-        return { kind: "done" };
-      }
-      case "issuers.list":
-        return { kind: "issuers", records: this.#listed(request.now) };
-      case "issuers.prune":
-        return { kind: "pruned", count: Number(this.#prune.run(request.before).changes) };
-    }
+  publish({ kid, publicKey, expiresAt }: IssuerRecord): void {
+    this.#insert.run(kid, publicKey, expiresAt);
   }
 
-  #listed(now: number): readonly IssuerRecord[] {
+  list(now: number): readonly IssuerRecord[] {
     return this.#list.all(now).map((row) => ({
       kid: readText(row, "kid"),
       publicKey: readText(row, "public_key"),
       expiresAt: readNumber(row, "expires_at"),
     }));
+  }
+
+  prune(before: number): number {
+    return Number(this.#prune.run(before).changes);
   }
 }

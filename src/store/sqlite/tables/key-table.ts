@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { readKeyRecord } from "../../rows/key-row.ts";
 import { readNumber } from "../../rows/row.ts";
-import type { StoreReply, StoreRequest } from "../protocol.ts";
+import { KeyRefusal } from "../protocol.ts";
 import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -15,10 +15,6 @@ const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, la
  * the commits.
  */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
-
-type ChangeResult = "absent" | "not_active" | KeyRecord;
-
-type RotateResult = "absent" | "not_active" | "rotated" | "duplicate" | KeyRecord;
 
 /** The statements over the `keys` table; runs in the worker. */
 export class KeyTable {
@@ -73,15 +69,9 @@ export class KeyTable {
     );
   }
 
-  /** `false` where the id exists. */
-  create(record: KeyRecord): boolean {
-    try {
-      this.#transaction.run(() => this.#add(record));
-      return true;
-    } catch (error) {
-      if (isUniqueViolation(error)) return false;
-      throw error;
-    }
+  /** @throws {KeyRefusal} where the id exists */
+  create(record: KeyRecord): void {
+    this.#transaction.run(() => this.#add(record));
   }
 
   get(id: string): KeyRecord | null {
@@ -115,7 +105,8 @@ export class KeyTable {
     return this.get(id);
   }
 
-  change(id: string, grants: KeyGrants): ChangeResult {
+  /** `null`: no such key. @throws {KeyRefusal} */
+  change(id: string, grants: KeyGrants): KeyRecord | null {
     const { scopes, owner, workload, labels, limits } = grants;
     const values = [
       JSON.stringify(scopes),
@@ -126,32 +117,29 @@ export class KeyTable {
     ];
     const { changes } = this.#transaction.run(() => this.#change.run(...values, id));
     const record = this.get(id);
-    if (record === null) return "absent";
-    return changes === 0 ? "not_active" : record;
+    if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
+    return record;
   }
 
-  rotate(id: string, replacement: KeyRecord, expiresAt: number): RotateResult {
-    try {
-      return this.#transaction.run(() => {
-        const previous = this.get(id);
-        if (previous === null) return "absent";
-        if (previous.status !== "active") return "not_active";
-        // The write transaction makes rotations of one key wait for each other, whichever process
-        // calls.
-        if (previous.replacedBy !== null) return "rotated";
-        if (previous.expiresAt <= replacement.createdAt) return "not_active";
-        this.#add({ ...replacement, ...grantsOf(previous) });
-        this.#replace.run(replacement.id, expiresAt, id);
-        return {
-          ...previous,
-          replacedBy: replacement.id,
-          expiresAt: Math.min(previous.expiresAt, expiresAt),
-        };
-      });
-    } catch (error) {
-      if (isUniqueViolation(error)) return "duplicate";
-      throw error;
-    }
+  /** The replaced key; `null`: no such key. @throws {KeyRefusal} */
+  rotate(id: string, replacement: KeyRecord, expiresAt: number): KeyRecord | null {
+    return this.#transaction.run(() => {
+      const previous = this.get(id);
+      if (previous === null) return null;
+      if (previous.status !== "active") throw new KeyRefusal("not_active", id);
+      // The write transaction makes rotations of one key wait for each other, whichever process
+      // calls.
+      if (previous.replacedBy !== null) throw new KeyRefusal("rotated", id);
+      if (previous.expiresAt <= replacement.createdAt) throw new KeyRefusal("not_active", id);
+      const { scopes, owner, workload, labels, limits } = previous;
+      this.#add({ ...replacement, scopes, owner, workload, labels, limits });
+      this.#replace.run(replacement.id, expiresAt, id);
+      return {
+        ...previous,
+        replacedBy: replacement.id,
+        expiresAt: Math.min(previous.expiresAt, expiresAt),
+      };
+    });
   }
 
   touch(uses: readonly KeyUse[]): void {
@@ -174,57 +162,34 @@ export class KeyTable {
   }
 
   #add(record: KeyRecord): void {
-    this.#insert.run(
-      record.id,
-      record.digest,
-      record.workspace,
-      JSON.stringify(record.scopes),
-      record.owner,
-      record.environment,
-      record.workload,
-      JSON.stringify(record.labels),
-      record.expiresAt,
-      record.createdAt,
-      record.createdBy,
-      record.lastUsedAt,
-      record.rotatedFrom,
-      record.replacedBy,
-      record.status,
-      record.revokedAt,
-      jsonOrNull(record.exchange),
-      jsonOrNull(record.limits),
-      record.lineage,
-    );
+    try {
+      this.#insert.run(
+        record.id,
+        record.digest,
+        record.workspace,
+        JSON.stringify(record.scopes),
+        record.owner,
+        record.environment,
+        record.workload,
+        JSON.stringify(record.labels),
+        record.expiresAt,
+        record.createdAt,
+        record.createdBy,
+        record.lastUsedAt,
+        record.rotatedFrom,
+        record.replacedBy,
+        record.status,
+        record.revokedAt,
+        jsonOrNull(record.exchange),
+        jsonOrNull(record.limits),
+        record.lineage,
+      );
+    } catch (error) {
+      throw isUniqueViolation(error) ? new KeyRefusal("duplicate", record.id) : error;
+    }
   }
 }
 
 function jsonOrNull(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
-}
-
-function grantsOf({ scopes, owner, workload, labels, limits }: KeyRecord): KeyGrants {
-  return { scopes, owner, workload, labels, limits };
-}
-
-type RequestOf<Operation> = Extract<StoreRequest, { readonly operation: Operation }>;
-
-/** What the worker answers to a change of grants. */
-export function changeReply(keys: KeyTable, { id, grants }: RequestOf<"keys.change">): StoreReply {
-  const result = keys.change(id, grants);
-  if (result === "absent") return { kind: "key", record: null };
-  return result === "not_active" ? { kind: "key_not_active", id } : { kind: "key", record: result };
-}
-
-/** What the worker answers to a rotation. */
-export function rotateReply(
-  keys: KeyTable,
-  { id, replacement, expiresAt }: RequestOf<"keys.rotate">,
-): StoreReply {
-  const result = keys.rotate(id, replacement, expiresAt);
-  if (result === "absent") return { kind: "key", record: null };
-  if (result === "not_active") return { kind: "key_not_active", id };
-  if (result === "rotated") return { kind: "key_rotated", id };
-  return result === "duplicate"
-    ? { kind: "duplicate_key", id: replacement.id }
-    : { kind: "key", record: result };
 }

@@ -1,13 +1,18 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
+import { Increments, KEPT_MINUTES, type RollUpQuery } from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
 import { readLines, type NewRecord } from "../../batch/lines.ts";
-import type { RollUpPage } from "../protocol.ts";
 import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
 import { readBytes, readNumber, readText } from "../../rows/row.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import type { Transaction } from "./transaction.ts";
+
+/** One page of cells: after a position in the order of hour and labels. */
+export interface RollUpPage extends RollUpQuery {
+  readonly after: { readonly hour: number; readonly labels: string };
+  readonly limit: number;
+}
 
 interface RollUpParts {
   readonly database: DatabaseSync;

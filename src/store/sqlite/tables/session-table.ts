@@ -3,21 +3,6 @@ import { holderText } from "../../../canon/identity.ts";
 import type { SessionRecord } from "../../../keys/key-store.ts";
 import { holderColumns, readSession } from "../../rows/session-row.ts";
 
-/** The calls about sessions to the store's thread. */
-export type SessionRequest =
-  | { readonly operation: "sessions.create"; readonly record: SessionRecord }
-  | { readonly operation: "sessions.find"; readonly digest: string }
-  | { readonly operation: "sessions.touch"; readonly digest: string; readonly at: number }
-  | { readonly operation: "sessions.end"; readonly digest: string }
-  | { readonly operation: "sessions.prune"; readonly now: number; readonly idleSince: number };
-
-export type SessionReply =
-  | { readonly kind: "done" }
-  | { readonly kind: "session"; readonly record: SessionRecord | null }
-  | { readonly kind: "pruned"; readonly count: number };
-
-const DONE: SessionReply = { kind: "done" };
-
 /** The statements over `sessions`; runs in the worker. Each is a transaction of its own. */
 export class SessionTable {
   readonly #insert: StatementSync;
@@ -40,36 +25,32 @@ export class SessionTable {
     this.#prune = database.prepare("DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?");
   }
 
-  answer(request: SessionRequest): SessionReply {
-    switch (request.operation) {
-      case "sessions.create": {
-        const { record } = request;
-        const { digest, holder, createdAt, seenAt, endsAt } = record;
-        this.#insert.run(
-          digest,
-          holderText(holder),
-          ...holderColumns(record),
-          createdAt,
-          seenAt,
-          endsAt,
-        );
-        return DONE;
-      }
-      case "sessions.find": {
-        const row = this.#find.get(request.digest);
-        return { kind: "session", record: row === undefined ? null : readSession(row) };
-      }
-      case "sessions.touch":
-        this.#touch.run(request.at, request.digest);
-        return DONE;
-      case "sessions.end":
-        this.#end.run(request.digest);
-        return DONE;
-      case "sessions.prune":
-        return {
-          kind: "pruned",
-          count: Number(this.#prune.run(request.now, request.idleSince).changes),
-        };
-    }
+  create(record: SessionRecord): void {
+    const { digest, holder, createdAt, seenAt, endsAt } = record;
+    this.#insert.run(
+      digest,
+      holderText(holder),
+      ...holderColumns(record),
+      createdAt,
+      seenAt,
+      endsAt,
+    );
+  }
+
+  find(digest: string): SessionRecord | null {
+    const row = this.#find.get(digest);
+    return row === undefined ? null : readSession(row);
+  }
+
+  touch(digest: string, at: number): void {
+    this.#touch.run(at, digest);
+  }
+
+  end(digest: string): void {
+    this.#end.run(digest);
+  }
+
+  prune(now: number, idleSince: number): number {
+    return Number(this.#prune.run(now, idleSince).changes);
   }
 }

@@ -7,7 +7,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 export class Transaction {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
-  readonly #beginReading: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
 
@@ -16,22 +15,12 @@ export class Transaction {
     // IMMEDIATE takes the write lock before the first read: a deferred transaction that reads first
     // fails at its first write when another process committed in between, and no waiting helps it.
     this.#begin = database.prepare("BEGIN IMMEDIATE");
-    this.#beginReading = database.prepare("BEGIN");
     this.#commit = database.prepare("COMMIT");
     this.#rollback = database.prepare("ROLLBACK");
   }
 
   run<Result>(action: () => Result): Result {
-    return this.#within(this.#begin, action);
-  }
-
-  /** Runs `action` over one state of the database. Changes nothing. */
-  read<Result>(action: () => Result): Result {
-    return this.#within(this.#beginReading, action);
-  }
-
-  #within<Result>(begin: StatementSync, action: () => Result): Result {
-    begin.run();
+    this.#begin.run();
     try {
       const result = action();
       this.#commit.run();

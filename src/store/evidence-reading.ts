@@ -1,0 +1,405 @@
+import type { ChainLink } from "../evidence/chain.ts";
+import {
+  LARGEST_LOG_PAGE,
+  type EvidenceEntry,
+  type EvidenceFound,
+  type EvidenceQuery,
+  type EvidenceSearch,
+  type LogRow,
+} from "../evidence/evidence-store.ts";
+import {
+  logRows,
+  readRows,
+  type Abandoned,
+  type BatchRow,
+  type StoredBatch,
+} from "./batch/lines.ts";
+import { readEntry } from "./stored-evidence.ts";
+
+/** The batches of an engine's log. Both engines read entries, rows and searches from it. */
+export interface ReadableLog {
+  /** The newest row, after everything that was written has become a row. */
+  head(): Promise<ChainLink>;
+  /** A page of batches after a position, in order. */
+  after(position: number): Promise<readonly StoredBatch[]>;
+  /**
+   * A page of batches with a last position between the two, the newest first.
+   *
+   * @param workspace only batches with a record of it; `null`: all
+   */
+  before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
+  /** The batches of a request: of its decision, then of its outcome. */
+  find(requestId: string): Promise<readonly StoredBatch[]>;
+  /**
+   * Last position of a batch with this request id or a larger one, of which none was decided
+   * before; the newest if there is no such batch.
+   */
+  positionOf(requestId: string): Promise<number>;
+  /** Request ids of the decisions without an outcome. */
+  openRequests(): Promise<readonly string[]>;
+  /** Decisions of processes that are gone. */
+  abandoned(): Promise<Abandoned>;
+}
+
+/** @throws {RangeError} for a limit or a position out of range */
+function refuseRange({ after, limit }: Pick<EvidenceQuery, "after" | "limit">): void {
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
+    throw new RangeError("limit: give a whole number from 1 to 10,000");
+  }
+  if (!Number.isSafeInteger(after) || after < 0) {
+    throw new RangeError("after: give a position, 0 for the whole log");
+  }
+}
+
+/** Rows after a position. @throws {RangeError} {@link StoreUnavailableError} */
+export async function readLog(
+  log: ReadableLog,
+  query: { readonly after: number; readonly limit: number },
+): Promise<readonly LogRow[]> {
+  refuseRange(query);
+  await log.head();
+  const read: LogRow[] = [];
+  for (let end = query.after; ;) {
+    const batches = await log.after(end);
+    for (const batch of batches) {
+      for (const row of logRows(batch, query.after)) {
+        read.push(row);
+        if (read.length === query.limit) return read;
+      }
+      end = batch.last;
+    }
+    if (batches.length === 0) return read;
+  }
+}
+
+/** Entries, the newest last. @throws {RangeError} {@link StoreUnavailableError} */
+export async function readEntries(
+  log: ReadableLog,
+  query: EvidenceQuery,
+): Promise<readonly EvidenceEntry[]> {
+  refuseRange(query);
+  await log.head();
+  const { after, limit, workspace = null, requestId } = query;
+  if (requestId !== undefined) return readRequest(log, requestId, query);
+  const collector = new EntryCollector(query, await log.abandoned());
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const batches = await log.before(before, after, workspace);
+    for (const batch of batches) {
+      if (!collector.take(batch)) return collector.entries;
+      before = batch.last;
+    }
+    if (batches.length === 0) return collector.entries;
+  }
+}
+
+async function readRequest(
+  log: ReadableLog,
+  requestId: string,
+  query: EvidenceQuery = { after: 0, limit: 1 },
+): Promise<readonly EvidenceEntry[]> {
+  const collector = new EntryCollector({ ...query, requestId }, await log.abandoned());
+  for (const batch of (await log.find(requestId)).toReversed()) collector.take(batch);
+  return collector.entries;
+}
+
+/**
+ * Puts each decision together with its outcome, which stands after it: so it goes from the newest
+ * batch to older ones.
+ */
+class EntryCollector {
+  readonly #query: EvidenceQuery;
+  readonly #abandoned: Abandoned;
+  readonly #newestFirst: EvidenceEntry[] = [];
+  readonly #outcomes = new Map<string, string>();
+
+  constructor(query: EvidenceQuery, abandoned: Abandoned) {
+    this.#query = query;
+    this.#abandoned = abandoned;
+  }
+
+  /** In the order of the log. */
+  get entries(): readonly EvidenceEntry[] {
+    return this.#newestFirst.toReversed();
+  }
+
+  /** Takes the next older batch; false when no more are wanted. */
+  take(batch: StoredBatch): boolean {
+    const { after, limit, workspace, requestId: wanted } = this.#query;
+    const decisions: BatchRow[] = [];
+    for (const row of readRows(batch)) {
+      if (wanted !== undefined && row.requestId !== wanted) continue;
+      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
+      else if (workspace !== undefined && row.workspace !== workspace)
+        this.#outcomes.delete(row.requestId);
+      else if (row.position > after) decisions.push(row);
+    }
+    for (const { position, requestId, record } of decisions.toReversed()) {
+      if (this.#newestFirst.length === limit) return false;
+      const outcome = this.#outcomes.get(requestId) ?? null;
+      this.#outcomes.delete(requestId);
+      this.#newestFirst.push(
+        readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null),
+      );
+    }
+    return this.#newestFirst.length < limit;
+  }
+}
+
+/**
+ * Rows that one statement looks at: a workspace with few requests must not make it read the whole
+ * log.
+ */
+const WINDOW = 20_000;
+/**
+ * Rows and bytes of one search. With more, a page of a filter that matches nothing would take
+ * longer than 100 ms.
+ */
+const MOST_SEARCHED_ROWS = 400_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+/**
+ * Outcomes that are looked up one by one, because they were written after the page's first
+ * decision.
+ */
+const MOST_LOOK_UPS = 200;
+/**
+ * A decision is written after its body was read: so much later than its id says, at most.
+ * Milliseconds.
+ */
+const LATEST = 120_000;
+
+const CURSOR = /^([1-9][0-9]{0,14})-([1-9][0-9]{0,14})$/;
+
+/**
+ * The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or
+ * cursor that is none
+ */
+export async function searchEvidence(
+  log: ReadableLog,
+  query: EvidenceSearch,
+): Promise<EvidenceFound> {
+  if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 100) {
+    throw new RangeError("limit: give a whole number from 1 to 100");
+  }
+  const newest = await log.head();
+  const start = await startOf(log, query, newest.position);
+  const page = new Page({ log, query, first: start.position, abandoned: await log.abandoned() });
+  const [first = null, ...others] = query.workspaces;
+  const only = others.length === 0 ? first : null;
+  let before = start.last + 1;
+  for (let rows = 0; before > 1;) {
+    const after = Math.max(0, before - 1 - WINDOW);
+    const batches = await log.before(before, after, only);
+    for (const batch of batches) if (!(await page.take(batch))) return page.found();
+    const oldest = batches.at(-1);
+    const next = oldest === undefined ? after + 1 : oldest.last;
+    rows += before - next;
+    before = next;
+    if (oldest === undefined && after === 0) break;
+    if (rows >= MOST_SEARCHED_ROWS || page.bytes >= MOST_BYTES)
+      return page.found(`${before - 1}-${before}`);
+  }
+  return page.found();
+}
+
+interface Start {
+  /** Last position of the first batch that is read. */
+  readonly last: number;
+  /** Decisions from here on are on an earlier page. */
+  readonly position: number;
+}
+
+async function startOf(
+  log: ReadableLog,
+  { cursor, to }: EvidenceSearch,
+  newest: number,
+): Promise<Start> {
+  if (cursor !== null) {
+    const [, last, position] = CURSOR.exec(cursor) ?? [];
+    if (last === undefined || position === undefined)
+      throw new RangeError("cursor: give one that a page ended with");
+    return { last: Number(last), position: Number(position) };
+  }
+  const last = to === null ? newest : await log.positionOf(lowestIdAt(to + LATEST));
+  return { last, position: Number.MAX_SAFE_INTEGER };
+}
+
+/** No request id of that millisecond or later is smaller (`http/heads.ts`). */
+function lowestIdAt(time: number): string {
+  return `req_${Math.max(0, Math.floor(time)).toString(16).padStart(12, "0")}`;
+}
+
+interface PageParts {
+  readonly log: ReadableLog;
+  readonly query: EvidenceSearch;
+  /** Decisions from this position on are on an earlier page. */
+  readonly first: number;
+  readonly abandoned: Abandoned;
+}
+
+/** Gathers entries from the newest batch to older ones: an outcome stands after its decision. */
+class Page {
+  readonly #log: ReadableLog;
+  readonly #query: EvidenceSearch;
+  readonly #first: number;
+  readonly #abandoned: Abandoned;
+  readonly #workspaces: ReadonlySet<string | null>;
+  readonly #outcomes = new Map<string, string>();
+  readonly #entries: EvidenceEntry[] = [];
+  #next: string | null = null;
+  #lookUps = 0;
+  #searchedTo: number | null = null;
+  bytes = 0;
+
+  constructor({ log, query, first, abandoned }: PageParts) {
+    this.#log = log;
+    this.#query = query;
+    this.#first = first;
+    this.#abandoned = abandoned;
+    this.#workspaces = new Set(query.workspaces);
+  }
+
+  /** Takes the next older batch; false when no more are wanted. */
+  async take(batch: StoredBatch): Promise<boolean> {
+    const decisions = this.#read(batch);
+    const { from, limit } = this.#query;
+    for (const decision of decisions.toReversed()) {
+      const { position, at } = decision;
+      this.#searchedTo = Math.min(this.#searchedTo ?? at, at);
+      const entry = await this.#entry(decision);
+      if (entry === null || !this.#query.accepts(entry)) continue;
+      this.#entries.push(entry);
+      if (this.#entries.length < limit && this.#lookUps < MOST_LOOK_UPS) continue;
+      this.#next = `${batch.last}-${position}`;
+      return false;
+    }
+    const newest = decisions.at(-1);
+    return from === null || newest === undefined || newest.at >= from - LATEST;
+  }
+
+  /** Decisions in order; outcomes are kept for those of this batch and of older ones. */
+  #read(batch: StoredBatch): readonly BatchRow[] {
+    const decisions: BatchRow[] = [];
+    for (const row of readRows(batch)) {
+      this.bytes += row.record.length;
+      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
+      else if (!this.#workspaces.has(row.workspace)) this.#outcomes.delete(row.requestId);
+      else if (row.position < this.#first) decisions.push(row);
+    }
+    return decisions;
+  }
+
+  async #entry({ position, at, requestId, record }: BatchRow): Promise<EvidenceEntry | null> {
+    const { from, to, contains } = this.#query;
+    const outcome = this.#outcomes.get(requestId);
+    this.#outcomes.delete(requestId);
+    if ((from !== null && at < from) || (to !== null && at > to)) return null;
+    if (!contains.every((part) => record.includes(part))) return null;
+    // On a later page the outcome may stand on an earlier one.
+    if (
+      outcome !== undefined ||
+      (this.#first === Number.MAX_SAFE_INTEGER && this.#query.to === null)
+    ) {
+      return readEntry(position, record, outcome ?? null, this.#abandoned.get(requestId) ?? null);
+    }
+    this.#lookUps += 1;
+    return (await readRequest(this.#log, requestId))[0] ?? readEntry(position, record, null, null);
+  }
+
+  found(next: string | null = this.#next): EvidenceFound {
+    return { entries: this.#entries, next, searchedTo: this.#searchedTo };
+  }
+}
+
+/**
+ * The last position that a prune may delete, once the requests of processes that are gone have
+ * ended; 0 for none.
+ *
+ * @param before rows younger than this are kept, milliseconds since the epoch
+ */
+export async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
+  const open = new Set(await log.openRequests());
+  const scan = new PruneScan(before);
+  for (let more = true; more;) {
+    const batches = await log.after(scan.end);
+    more =
+      batches.length > 0 &&
+      batches.every((batch) =>
+        scan.take(
+          readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last })),
+          open,
+        ),
+      );
+  }
+  return scan.through;
+}
+
+/** A row of the log as far as pruning looks at it. */
+export interface ScannedRow {
+  readonly position: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly kind: "decision" | "outcome";
+  readonly requestId: string;
+  /**
+   * Whether the log can be cut after it; a store that keeps several rows together deletes them
+   * together.
+   */
+  readonly isEnd: boolean;
+}
+
+/**
+ * Requests last minutes. Where they have overlapped for so long without a pause there is no moment
+ * to cut at, and waiting for one would keep everything for ever. Milliseconds.
+ */
+const LONGEST_OVERLAP = 86_400_000;
+
+/**
+ * Finds where the prefix of a log ends that a prune may delete; fed from the beginning, row by row.
+ */
+export class PruneScan {
+  readonly #before: number;
+  readonly #running = new Set<string>();
+  #firstAt: number | null = null;
+  #newestAt = 0;
+  #end = 0;
+  #cut = 0;
+  #quiet = 0;
+  #over = false;
+
+  /** @param before rows younger than this are kept, milliseconds since the epoch */
+  constructor(before: number) {
+    this.#before = before;
+  }
+
+  /** How far it has come: the next rows are those after this position. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /**
+   * Takes the next rows, in order; false when no more are wanted.
+   *
+   * @param open request ids of the decisions without an outcome
+   */
+  take(rows: Iterable<ScannedRow>, open: ReadonlySet<string>): boolean {
+    for (const { position, at, kind, requestId, isEnd } of rows) {
+      if (at >= this.#before || open.has(requestId)) this.#over = true;
+      if (this.#over) return false;
+      this.#firstAt ??= at;
+      this.#end = position;
+      if (kind === "decision") this.#running.add(requestId);
+      else this.#running.delete(requestId);
+      if (!isEnd) continue;
+      this.#cut = position;
+      this.#newestAt = at;
+      if (this.#running.size === 0) this.#quiet = position;
+    }
+    return true;
+  }
+
+  /** The last position to delete; 0 for none. */
+  get through(): number {
+    if (this.#quiet > 0 || this.#firstAt === null) return this.#quiet;
+    return this.#newestAt - this.#firstAt > LONGEST_OVERLAP ? this.#cut : 0;
+  }
+}
