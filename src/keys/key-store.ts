@@ -68,9 +68,10 @@ export interface KeyStore {
   touch(uses: readonly KeyUse[]): Promise<void>;
   /**
    * Calls back with every key, once, before it resolves; afterwards with the keys that were added
-   * or changed (not those only used), each key in the order of its changes, for this process before
-   * the change resolves, for changes by another process within one second. Gives back a function
-   * that ends it.
+   * or changed (not those only used): for a change by this process before it resolves, by another
+   * one within one second. A key is shown as it then is: of several changes at once the states
+   * between may be missing, and no older state follows a newer one. So a revocation is never lost,
+   * and never undone. Gives back a function that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
 }

@@ -357,16 +357,34 @@ function watchLaws(store: () => Store): void {
     expect(calls).toHaveLength(4);
   });
 
-  it("shows changes of one key in their order, each before it resolves", async () => {
+  it("shows a key as a change left it, or later, before the change resolves", async () => {
     const record = keyRecord("a");
     await store().keys.create(record);
-    const seen: (readonly string[])[] = [];
-    await store().keys.watch((records) => seen.push(...records.map(({ labels }) => labels)));
+    const seen: KeyRecord[] = [];
+    await store().keys.watch((records) => seen.push(...records));
+    let shown = seen.length;
     await Promise.all(
-      ["x", "y", "z"].map((label) => store().keys.change("a", { ...record, labels: [label] })),
+      ["x", "y", "z"].map(async (label) => {
+        await store().keys.change("a", { ...record, labels: [label] });
+        expect(seen.length).toBeGreaterThan(1);
+        shown = seen.length;
+      }),
     );
-    expect(seen.slice(1).flat().toSorted()).toEqual(["x", "y", "z"]);
-    expect(seen.at(-1)).toEqual((await store().keys.get("a"))?.labels);
+    expect(shown).toBe(seen.length);
+    expect(seen.at(-1)).toEqual(await store().keys.get("a"));
+  });
+
+  it("shows a revoked key, and no older state after it, whatever else changes it at once", async () => {
+    const record = keyRecord("a");
+    await store().keys.create(record);
+    const seen: string[] = [];
+    await store().keys.watch((records) => seen.push(...records.map(({ status }) => status)));
+    const changes = ["x", "y", "z"].map((label) =>
+      store().keys.change("a", { ...record, labels: [label] }),
+    );
+    await Promise.allSettled([...changes, store().keys.revoke("a", 9)]);
+    expect(seen.at(-1)).toBe("revoked");
+    expect(seen.indexOf("revoked")).toBe(seen.length - 1);
   });
 
   it("says nothing of mere uses", async () => {

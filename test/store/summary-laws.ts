@@ -151,7 +151,10 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     const { evidence } = store();
     for (let minute = 0; minute < 30; minute++) {
       for (let call = 0; call < (minute >= 10 && minute < 20 ? 5 : 1); call++) {
-        await evidence.decide(decisionRecord(`m${minute}-${call}`, { at: NOON + minute * MINUTE }));
+        await recordDecision(
+          evidence,
+          decisionRecord(`m${minute}-${call}`, { at: NOON + minute * MINUTE }),
+        );
       }
     }
     await evidence.flush();
@@ -165,11 +168,14 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
 
   it("keeps minutes for three hours, and the hours of what is gone", async () => {
     const { evidence } = store();
-    await evidence.decide(decisionRecord("old", { at: NOON }));
+    await recordDecision(evidence, decisionRecord("old", { at: NOON }));
     await evidence.flush();
     expect((await minutesOf(MINUTES, MINUTES + 1)).totals.requests).toBe(1);
-    await evidence.decide(decisionRecord("kept", { at: NOON + 30 * MINUTE }));
-    await evidence.decide(decisionRecord("new", { at: NOON + (KEPT_MINUTES + 1) * MINUTE }));
+    await recordDecision(evidence, decisionRecord("kept", { at: NOON + 30 * MINUTE }));
+    await recordDecision(
+      evidence,
+      decisionRecord("new", { at: NOON + (KEPT_MINUTES + 1) * MINUTE }),
+    );
     await evidence.flush();
     expect((await minutesOf(MINUTES, MINUTES + 500)).totals.requests).toBe(2);
     expect((await minutesOf(MINUTES, MINUTES + 1)).groups).toEqual([]);
@@ -178,9 +184,9 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
 
   it("counts what the router answers itself by its operation only", async () => {
     const { evidence } = store();
-    await evidence.decide(decisionRecord("chat", { at: NOON }));
+    await recordDecision(evidence, decisionRecord("chat", { at: NOON }));
     const control = { at: NOON, operation: "control", outcome: "refuse", route: null } as const;
-    await evidence.decide(decisionRecord("page", control));
+    await recordDecision(evidence, decisionRecord("page", control));
     await evidence.flush();
     const summary = await summaryOf("acme-prod", ["route"]);
     expect([summary.totals.requests, summary.totals.refused]).toEqual([1, 0]);

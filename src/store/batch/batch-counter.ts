@@ -1,6 +1,6 @@
 import type { Increments } from "../../governance/increments.ts";
 import {
-  HOUR,
+  MINUTE,
   decisionFacts,
   rollUpDecision,
   rollUpOutcome,
@@ -52,7 +52,7 @@ export class BatchCounter {
         const [own, requestId = "", at = ""] = OWN_MEMBERS.exec(record) ?? [];
         const others = own === undefined ? record : record.slice(own.length);
         let read = this.#decisions.get(others);
-        if (read === undefined || read.facts.hour !== Math.floor(Number(at) / HOUR)) {
+        if (read === undefined || read.facts.minute !== Math.floor(Number(at) / MINUTE)) {
           const decision = readDecision(record);
           if (decision === null) continue;
           read = { decision, facts: this.#shared(decisionFacts(decision)) };
