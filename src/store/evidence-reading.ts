@@ -19,7 +19,7 @@ import { readEntry } from "./stored-evidence.ts";
 /** The batches of an engine's log. Both engines read entries, rows and searches from it. */
 export interface ReadableLog {
   /** The newest row, after everything that was written has become a row. */
-  head(): Promise<ChainLink>;
+  readonly head: () => Promise<ChainLink>;
   /** A page of batches after a position, in order. */
   after(position: number): Promise<readonly StoredBatch[]>;
   /**
@@ -36,7 +36,7 @@ export interface ReadableLog {
    */
   positionOf(requestId: string): Promise<number>;
   /** Request ids of the decisions without an outcome. */
-  openRequests(): Promise<readonly string[]>;
+  readonly openRequests: () => Promise<readonly string[]>;
   /** Decisions of processes that are gone. */
   abandoned(): Promise<Abandoned>;
 }
@@ -79,7 +79,7 @@ export async function readEntries(
 ): Promise<readonly EvidenceEntry[]> {
   refuseRange(query);
   await log.head();
-  const { after, limit, workspace = null, requestId } = query;
+  const { after, workspace = null, requestId } = query;
   if (requestId !== undefined) return readRequest(log, requestId, query);
   const collector = new EntryCollector(query, await log.abandoned());
   for (let before = Number.MAX_SAFE_INTEGER; ;) {

@@ -67,8 +67,9 @@ async function ask(url: string, answered: string[]): Promise<void> {
         body: JSON.stringify(number % 2 === 0 ? hello : { ...hello, stream: true }),
       });
       // Headers are the first bytes. Whatever the rest does, this id was answered.
-      // A disk that others keep busy may refuse; that says of itself that there is no record.
-      if (response.status === 503) expect(await response.text()).toContain("evidence_unavailable");
+      // Without a record in time, the router answers by itself: 503, or 504 at the deadline.
+      if (response.status >= 500)
+        expect(await response.text()).toMatch(/evidence_unavailable|upstream_timeout_total/);
       else answered.push(response.headers.get("x-request-id") ?? "no id");
       await response.text();
     } catch (error) {
@@ -117,8 +118,8 @@ interface Rounds {
   readonly rowsAfter: (position: number) => Promise<readonly ChainRow[]>;
 }
 
-/** Kills a process in each round, and expects the decision of every request that it answered. */
-async function killRounds({ database, role, rowsAfter }: Rounds): Promise<void> {
+/** Kills a process in each round. @returns how many answered requests have no decision on disk */
+async function killRounds({ database, role, rowsAfter }: Rounds): Promise<number> {
   const upstream = await startUpstream(async (response, { body }) => {
     // Mostly at once, so that the answer is there before its record is on disk; sometimes later,
     // so that kills meet requests at every stage.
@@ -153,12 +154,12 @@ async function killRounds({ database, role, rowsAfter }: Rounds): Promise<void> 
   } finally {
     next.kill("SIGKILL");
   }
-  console.log(
+  process.stdout.write(
     `${isPostgresUrl(database) ? "PostgreSQL" : "SQLite"}${role === "" ? "" : " with workers"}: ` +
-      `${ROUNDS} kills, ${total.answered} answered, ${decided.size} decisions, ${total.unrecorded} unrecorded`,
+      `${ROUNDS} kills, ${total.answered} answered, ${decided.size} decisions, ${total.unrecorded} unrecorded\n`,
   );
-  expect(total.unrecorded).toBe(0);
   expect(total.answered).toBeGreaterThan(ROUNDS);
+  return total.unrecorded;
 }
 
 /** Expects that all requests end once every lease is over, and that the log verifies. */
@@ -178,7 +179,7 @@ describe(`has the decision of every answered request over ${ROUNDS} kills`, () =
   ] as const)("%s", { timeout: LONGEST }, async (_, role) => {
     const path = join(temporaryFolder(), "signalbox.db");
     const rowsAfter = (position: number) => Promise.resolve(rowsOf(path, position));
-    await killRounds({ database: path, role, rowsAfter });
+    expect(await killRounds({ database: path, role, rowsAfter })).toBe(0);
     const database = new DatabaseSync(path);
     expect(database.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
     // As if every lease's time had passed.
@@ -201,7 +202,7 @@ describe(`has the decision of every answered request over ${ROUNDS} kills`, () =
         rows.push(...page);
       }
     };
-    await killRounds({ database: url, role: "", rowsAfter });
+    expect(await killRounds({ database: url, role: "", rowsAfter })).toBe(0);
     const sql = postgres(url);
     await sql`UPDATE signalbox.evidence_processes SET seen_at = seen_at - 60000`;
     await sql.end();
