@@ -22,7 +22,7 @@ import type {
   KeyUse,
   SessionRecord,
 } from "../../keys/key-store.ts";
-import type { PolicyLogRow } from "../../lifecycle/policy-log-store.ts";
+import type { PolicyLogRow } from "../../lifecycle/records.ts";
 import type { LimitLease } from "../../limits/limit-store.ts";
 import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
