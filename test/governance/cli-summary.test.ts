@@ -32,11 +32,13 @@ async function writeSome(): Promise<void> {
     verdict: "fail",
   } as const;
   const shadows = [residency];
-  await recordDecision(store.evidence, 
+  await recordDecision(
+    store.evidence,
     decisionRecord("r1", { shadows, wouldDeny: [{ ...said, effect: "would_deny" }] }),
   );
   await recordDecision(store.evidence, decisionRecord("r2", { shadows, wouldDeny: [] }));
-  await recordDecision(store.evidence, 
+  await recordDecision(
+    store.evidence,
     decisionRecord("r3", {
       outcome: "deny",
       route: null,
@@ -46,7 +48,8 @@ async function writeSome(): Promise<void> {
       wouldDeny: [],
     }),
   );
-  await recordDecision(store.evidence, 
+  await recordDecision(
+    store.evidence,
     decisionRecord("r4", {
       outcome: "refuse",
       workspace: null,

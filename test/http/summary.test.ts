@@ -165,7 +165,8 @@ describe("GET /v1/governance/summary", () => {
     const { server } = test;
     const at = Date.UTC(2026, 0, 10, 6, 30);
     await recordDecision(server.store.evidence, decisionRecord("r1", { at }));
-    await recordDecision(server.store.evidence, 
+    await recordDecision(
+      server.store.evidence,
       decisionRecord("r2", { at: at + 3_600_000, workspace: asIdentifier("other") }),
     );
     const reader = await test.key("acme-prod", READ);

@@ -1,13 +1,8 @@
-import {
-  DuplicateKeyError,
-  KeyNotActiveError,
-  KeyRotatedError,
-  type KeyRecord,
-} from "../../keys/key-store.ts";
+import type { KeyRecord } from "../../keys/key-store.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { StoreFailure } from "../../canon/error.ts";
 import type { Door } from "./shared/door.ts";
-import type { StoreOperations } from "./store-engine.ts";
+import type { KeyRefusal } from "./sqlite-failure.ts";
 
 /** Given to the worker thread when it starts. */
 export interface WorkerStart {
@@ -22,42 +17,11 @@ export interface WorkerStart {
   readonly door?: Door;
 }
 
-/** A call of the main thread to the worker. */
-export type StoreRequest = {
-  readonly [Name in keyof StoreOperations]: {
-    readonly operation: Name;
-    readonly parameters: Readonly<Parameters<StoreOperations[Name]>>;
-  };
-}[keyof StoreOperations];
-
-/** Errors of keys, which cross the thread by their names here. */
-export const KEY_ERRORS = {
-  duplicate: DuplicateKeyError,
-  not_active: KeyNotActiveError,
-  rotated: KeyRotatedError,
-} as const;
-
-/** A change of a key that its state does not allow. */
-export class KeyRefusal extends Error {
-  readonly reason: keyof typeof KEY_ERRORS;
-  readonly id: string;
-  constructor(reason: KeyRefusal["reason"], id: string) {
-    super(reason);
-    this.reason = reason;
-    this.id = id;
-  }
-}
-
 export type StoreReply =
   /** `value` is the result of the operation. */
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "key_refused"; readonly reason: KeyRefusal["reason"]; readonly id: string }
   | ({ readonly kind: "failed"; readonly description: string } & Required<StoreFailure>);
-
-export interface ToWorker {
-  readonly id: number;
-  readonly request: StoreRequest;
-}
 
 export type FromWorker =
   | { readonly type: "opened" }

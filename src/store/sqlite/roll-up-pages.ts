@@ -6,7 +6,7 @@ import type { RowFields } from "../rows/roll-up-rows.ts";
  * A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to
  * add up.
  */
-export interface PackedRows {
+interface PackedRows {
   readonly count: number;
   readonly bytes: Uint8Array;
 }

@@ -1,3 +1,5 @@
+import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
+
 /**
  * Primary result codes of SQLite that an operator can do something about (sqlite.org/rescode.html).
  */
@@ -65,4 +67,22 @@ function primaryCode(error: unknown): number | null {
 
 function readMember(error: unknown, name: string): unknown {
   return typeof error === "object" && error !== null ? Reflect.get(error, name) : undefined;
+}
+
+/** Errors of keys, which cross the thread by their names here. */
+export const KEY_ERRORS = {
+  duplicate: DuplicateKeyError,
+  not_active: KeyNotActiveError,
+  rotated: KeyRotatedError,
+} as const;
+
+/** A change of a key that its state does not allow. */
+export class KeyRefusal extends Error {
+  readonly reason: keyof typeof KEY_ERRORS;
+  readonly id: string;
+  constructor(reason: KeyRefusal["reason"], id: string) {
+    super(reason);
+    this.reason = reason;
+    this.id = id;
+  }
 }

@@ -7,9 +7,9 @@ import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { SessionTable } from "./tables/session-table.ts";
 import { packRows } from "./roll-up-pages.ts";
 import { RollUpTable, type RollUpPage } from "./tables/roll-up-table.ts";
-import { KeyRefusal, type FromWorker, type StoreReply, type StoreRequest } from "./protocol.ts";
+import type { FromWorker, StoreReply } from "./protocol.ts";
 import { readNumber } from "../rows/row.ts";
-import { describeFailure, isRefusal } from "./sqlite-failure.ts";
+import { describeFailure, isRefusal, KeyRefusal } from "./sqlite-failure.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
 import { GENESIS, type ChainLink } from "../../evidence/chain.ts";
@@ -298,6 +298,19 @@ export class StoreEngine {
 }
 
 export type StoreOperations = StoreEngine["operations"];
+
+/** A call of the main thread to the worker. */
+export type StoreRequest = {
+  readonly [Name in keyof StoreOperations]: {
+    readonly operation: Name;
+    readonly parameters: Readonly<Parameters<StoreOperations[Name]>>;
+  };
+}[keyof StoreOperations];
+
+export interface ToWorker {
+  readonly id: number;
+  readonly request: StoreRequest;
+}
 
 function failed(fault: EvidenceFault, done: "no" | "unknown"): StoreReply {
   return { kind: "failed", description: describeFault(fault), refused: false, done };

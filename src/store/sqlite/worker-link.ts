@@ -3,15 +3,9 @@ import { Worker } from "node:worker_threads";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/error.ts";
-import {
-  KEY_ERRORS,
-  type FromWorker,
-  type StoreReply,
-  type StoreRequest,
-  type ToWorker,
-  type WorkerStart,
-} from "./protocol.ts";
-import type { StoreOperations } from "./store-engine.ts";
+import type { FromWorker, StoreReply, WorkerStart } from "./protocol.ts";
+import { KEY_ERRORS } from "./sqlite-failure.ts";
+import type { StoreOperations, StoreRequest, ToWorker } from "./store-engine.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
 const RESTART_DELAY = 1_000;

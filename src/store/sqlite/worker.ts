@@ -1,7 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "./protocol.ts";
+import type { FromWorker, WorkerStart } from "./protocol.ts";
+import type { ToWorker } from "./store-engine.ts";
 import type { Door } from "./shared/door.ts";
 import { StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";

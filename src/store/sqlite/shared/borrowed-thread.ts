@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
-import type { FromWorker, ToWorker } from "../protocol.ts";
+import type { FromWorker } from "../protocol.ts";
+import type { ToWorker } from "../store-engine.ts";
 import type { StoreThread } from "../worker-link.ts";
 import type { Door } from "./door.ts";
 import { encodeMessage, MessageReader } from "./frames.ts";
