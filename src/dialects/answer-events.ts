@@ -32,7 +32,7 @@ export abstract class AnswerEvents {
   /** The events made since the last call. */
   drain(): readonly InferenceEvent[] {
     this.flush();
-    if (this.#events.length === 0) return NONE;
+    if (this.#events.length === 0) return [];
     const events = this.#events;
     this.#events = [];
     return events;
@@ -100,8 +100,6 @@ export abstract class AnswerEvents {
     return this.blocks.drain();
   }
 }
-
-const NONE: readonly InferenceEvent[] = Object.freeze([]);
 
 /** An answer that failed before anything of it was read. */
 export function failedAnswer(
@@ -181,7 +179,7 @@ export class BlockSequencer {
 
   /** The events made since the last call. */
   drain(): readonly InferenceEvent[] {
-    if (this.#events.length === 0) return NONE;
+    if (this.#events.length === 0) return [];
     const events = this.#events;
     this.#events = [];
     return events;

@@ -31,7 +31,7 @@ export abstract class RelayedStream implements AnswerStream {
   abstract get usage(): TokenUsage | null;
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return NONE;
+    if (this.failure !== null || this.done) return [];
     const events: Uint8Array[] = [];
     for (const event of this.#framer.push(chunk)) this.#relay(event, events);
     if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.refuse("too_large");
@@ -77,8 +77,6 @@ export abstract class RelayedStream implements AnswerStream {
     else if (data.trim() !== "") this.relay(bytes, data, event, events);
   }
 }
-
-const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /** A whole answer that failed: nothing of it goes to the client. */
 export function failedWhole(

@@ -244,14 +244,14 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
   }
 
   push(chunk: Uint8Array): readonly InferenceEvent[] {
-    if (this.reader.over) return NONE;
+    if (this.reader.over) return [];
     for (const event of this.#framer.push(chunk)) this.#read(event);
     if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.reader.fail("too_large");
     return this.reader.drain();
   }
 
   end(): readonly InferenceEvent[] {
-    if (this.reader.over) return NONE;
+    if (this.reader.over) return [];
     // A provider may leave the last blank line out.
     this.#read(this.#framer.end());
     this.close();
@@ -272,5 +272,3 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
     if (data !== null && data.trim() !== "") this.take(data, event);
   }
 }
-
-const NONE: readonly InferenceEvent[] = Object.freeze([]);

@@ -32,12 +32,12 @@ export class TranslatedStream implements AnswerStream {
   }
 
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.failure !== null || this.done) return NONE;
+    if (this.failure !== null || this.done) return [];
     return this.#render(this.#parser.push(chunk));
   }
 
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const events = this.done || this.failure !== null ? NONE : this.#render(this.#parser.end());
+    const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.end());
     if (!this.done)
       this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
     for (const field of this.#renderer.dropped) this.#dropped.add(field);
@@ -105,8 +105,6 @@ function charactersOf(event: InferenceEvent): number {
     return event.text.length;
   return event.type === "arguments" ? event.json.length : 0;
 }
-
-const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 /** What a surface says of the ends that its answers can have. */
 type EndRules = Pick<Translation, "impossibleEnds" | "unsaid" | "parsesArguments">;

@@ -20,15 +20,27 @@ import { BUDGET_ABOVE_LIMIT, EFFORTS, LEAST_BUDGET, redactedData } from "./reaso
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { ownValue, parseExactJsonText } from "../json.ts";
-import { budgetOfEffort, continuesUnthought } from "../reasoning-effort.ts";
+import { parseExactJsonText } from "../json.ts";
+import {
+  alternatingMessages,
+  budgetOfEffort,
+  continuesUnthought,
+  dropCacheHints,
+  dropSchemaName,
+  sentTier,
+  splitSystem,
+} from "../reasoning-effort.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
 export function formatMessages(
   request: GenerateRequest,
   target: Target,
 ): FormattedRequest | ServiceError {
-  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
+  const draft: Draft = {
+    body: { model: target.endpoint.upstreamModel },
+    dropped: new Set(),
+    refusal: null,
+  };
   const { body, dropped } = draft;
   const counts = request.purpose === "count";
   const problem =
@@ -74,8 +86,7 @@ function formatLimit(
 
 function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
   if (format?.kind !== "json_schema") return;
-  if (format.name !== null || format.description !== null || format.strict !== null)
-    dropped.add("schema_name_dropped");
+  dropSchemaName(format, dropped);
   const config = body["output_config"];
   body["output_config"] = {
     ...(isJsonObject(config) ? config : {}),
@@ -94,14 +105,9 @@ function formatSampling(request: GenerateRequest, { body }: Draft): void {
 /** Tiers of other protocols and their names in this one. */
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
-function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
-    dropped.add("cache_hint_dropped");
-  const { serviceTier } = hints;
-  if (serviceTier === null || purpose === "count") return;
-  const tier = ownValue(TIERS, serviceTier);
-  if (tier !== undefined) body["service_tier"] = tier;
-  if (tier !== serviceTier) dropped.add("service_tier_changed");
+function formatHints(request: GenerateRequest, { body, dropped }: Draft): void {
+  dropCacheHints(request, dropped);
+  body["service_tier"] = sentTier(request, TIERS, dropped);
 }
 
 /**
@@ -251,152 +257,90 @@ function parallel(allowed: boolean | null): JsonObject {
 
 type Role = "user" | "assistant" | "system";
 
-/** Writes `system` and `messages`. The error is for data that is not what it says it is. */
-function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
-  const first = turns.findIndex(({ role }) => role !== "system");
-  const leading = first === -1 ? turns.length : first;
-  const system = formatSystem(turns.slice(0, leading), draft);
-  if (system !== undefined) draft.body["system"] = system;
-  const messages = new MessageList(draft);
-  for (const turn of turns.slice(leading)) {
-    const refused = messages.add(turn);
-    if (refused !== null) return refused.error;
-  }
-  draft.body["messages"] = messages.list;
-  return null;
+/** The body of a request while it is printed. */
+interface Draft {
+  readonly body: Record<string, JsonValue | undefined>;
+  readonly dropped: Set<DroppedField>;
+  /** The first 400. */
+  refusal: ServiceError | null;
 }
 
-/**
- * The system text before the first turn: a plain text where it is one, a list of blocks where it is
- * more.
- */
-function formatSystem(turns: readonly Turn[], draft: Draft): JsonValue | undefined {
-  const systems = turns.filter((turn): turn is SystemTurn => turn.role === "system");
-  if (systems.length > 1) draft.dropped.add("system_joined");
-  const blocks = systems.flatMap((turn) => formatSystemTurn(turn, draft));
+/** Writes `system` and `messages`. The error is for file data that is not text. */
+function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
+  const { system, rest } = splitSystem(turns, draft.dropped);
+  draft.body["system"] = formatSystem(system);
+  draft.body["messages"] = alternatingMessages(rest, draft.dropped, (turn) =>
+    formatTurn(turn, draft),
+  );
+  return draft.refusal;
+}
+
+/** One plain text as a string, anything else as blocks. */
+function formatSystem(turns: readonly SystemTurn[]): JsonValue | undefined {
+  const blocks = turns.flatMap(formatSystemTurn);
   const [only] = blocks;
   if (only === undefined) return undefined;
   return blocks.length === 1 && only["cache_control"] === undefined ? only["text"] : blocks;
 }
 
-function formatSystemTurn({ authority, content }: SystemTurn, draft: Draft): readonly JsonObject[] {
-  if (authority === "developer") draft.dropped.add("developer_as_system");
+function formatSystemTurn({ content }: SystemTurn): readonly JsonObject[] {
   return content.map(({ text, cache }) => formatText(text, cache));
 }
 
-/**
- * Messages as they are made. Results of tools stand in user messages, and turns of one role in one
- * message.
- */
-class MessageList {
-  readonly list: JsonObject[] = [];
-  readonly #draft: Draft;
-  #blocks: JsonObject[] = [];
-  #role: Role | null = null;
-  /** The kind of the turn that the last message ends with. */
-  #last: Turn["role"] | null = null;
-
-  constructor(draft: Draft) {
-    this.#draft = draft;
-  }
-
-  add(turn: Turn): Refused | null {
-    const blocks = this.#format(turn);
-    if (blocks instanceof Refused) return blocks;
-    const role = turn.role === "tool" ? "user" : turn.role;
-    if (role === this.#role && role !== "system") {
-      if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
-      for (const block of blocks) this.#blocks.push(block);
-    } else {
-      this.#role = role;
-      this.#blocks = [...blocks];
-      this.list.push({ role, content: this.#blocks });
-    }
-    this.#last = turn.role;
-    return null;
-  }
-
-  #format(turn: Turn): readonly JsonObject[] | Refused {
-    const { dropped } = this.#draft;
-    switch (turn.role) {
-      case "system":
-        return formatSystemTurn(turn, this.#draft);
-      case "user": {
-        if (turn.name !== null) dropped.add("participant_name_dropped");
-        return formatInput(turn.content, this.#draft);
-      }
-      case "assistant":
-        if (turn.name !== null) dropped.add("participant_name_dropped");
-        return turn.content.flatMap((part) => this.#formatSaid(part));
-      case "tool": {
-        const results: JsonObject[] = [];
-        for (const result of turn.results) {
-          const block = this.#formatResult(result);
-          if (block instanceof Refused) return block;
-          results.push(block);
-        }
-        return results;
-      }
-    }
-  }
-
-  #formatResult({ callId, content, isError, cache }: ToolResult): JsonObject | Refused {
-    const blocks = formatInput(content, this.#draft);
-    if (blocks instanceof Refused) return blocks;
-    const [only] = blocks;
-    const plain =
-      blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
-    return {
-      type: "tool_result",
-      tool_use_id: callId,
-      content: blocks.length === 0 ? undefined : plain ? only["text"] : blocks,
-      is_error: isError ?? undefined,
-      ...formatMark(cache),
-    };
-  }
-
-  #formatSaid(part: AssistantPart): readonly JsonObject[] {
-    switch (part.kind) {
-      case "text":
-        return [formatText(part.text, part.cache)];
-      case "refusal":
-        this.#draft.dropped.add("refusal_as_text");
-        return [formatText(part.text, null)];
-      case "tool_call": {
-        const { id, name, cache } = part;
-        const input = parseExactJsonText(part.arguments);
-        if (!isJsonObject(input))
-          throw new Error("formatTurns: arguments that no parser at the door let in");
-        return [{ type: "tool_use", id, name, input, ...formatMark(cache) }];
-      }
-      case "reasoning": {
-        const { text, signature } = part;
-        const data = redactedData(signature ?? "");
-        return [
-          data === null
-            ? { type: "thinking", thinking: text, signature }
-            : { type: "redacted_thinking", data },
-        ];
-      }
-    }
+function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
+  const { dropped } = draft;
+  switch (turn.role) {
+    case "system":
+      if (turn.authority === "developer") dropped.add("developer_as_system");
+      return formatSystemTurn(turn);
+    case "user":
+      if (turn.name !== null) dropped.add("participant_name_dropped");
+      return formatInput(turn.content, draft);
+    case "assistant":
+      if (turn.name !== null) dropped.add("participant_name_dropped");
+      return turn.content.flatMap((part) => formatSaid(part, draft));
+    case "tool":
+      return turn.results.map((result) => formatResult(result, draft));
   }
 }
 
-/** The body of a request while it is made, and what could not be said in it. */
-interface Draft {
-  readonly body: Record<string, JsonValue | undefined>;
-  readonly dropped: Set<DroppedField>;
+function formatResult({ callId, content, isError, cache }: ToolResult, draft: Draft): JsonObject {
+  const blocks = formatInput(content, draft);
+  const [only] = blocks;
+  const plain =
+    blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
+  return {
+    type: "tool_result",
+    tool_use_id: callId,
+    content: blocks.length === 0 ? undefined : plain ? only["text"] : blocks,
+    is_error: isError ?? undefined,
+    ...formatMark(cache),
+  };
 }
 
-/**
- * What cannot be printed, and why. A class, because a block is an object too and must be
- * distinguished from it.
- */
-class Refused {
-  readonly error: ServiceError;
-
-  constructor(error: ServiceError) {
-    this.error = error;
+function formatSaid(part: AssistantPart, { dropped }: Draft): readonly JsonObject[] {
+  switch (part.kind) {
+    case "text":
+      return [formatText(part.text, part.cache)];
+    case "refusal":
+      dropped.add("refusal_as_text");
+      return [formatText(part.text, null)];
+    case "tool_call": {
+      const { id, name, cache } = part;
+      const input = parseExactJsonText(part.arguments);
+      if (!isJsonObject(input))
+        throw new Error("formatTurns: arguments that no parser at the door let in");
+      return [{ type: "tool_use", id, name, input, ...formatMark(cache) }];
+    }
+    case "reasoning": {
+      const { text, signature } = part;
+      const data = redactedData(signature ?? "");
+      return [
+        data === null
+          ? { type: "thinking", thinking: text, signature }
+          : { type: "redacted_thinking", data },
+      ];
+    }
   }
 }
 
@@ -405,24 +349,18 @@ function formatText(text: string, cache: CacheMark | null): JsonObject {
 }
 
 /** The blocks of a user's turn or of a tool's result. */
-function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] | Refused {
-  const blocks: JsonObject[] = [];
-  for (const part of parts) {
-    const formatted = formatPart(part, draft);
-    if (formatted instanceof Refused) return formatted;
-    for (const block of formatted) blocks.push(block);
-  }
-  return blocks;
+function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] {
+  return parts.flatMap((part) => formatPart(part, draft));
 }
 
-function formatPart(part: InputPart, draft: Draft): readonly JsonObject[] | Refused {
+function formatPart(part: InputPart, draft: Draft): readonly JsonObject[] {
   switch (part.kind) {
     case "text":
       return [formatText(part.text, part.cache)];
     case "image":
       return [formatImage(part, draft)];
     case "file":
-      return formatFile(part);
+      return formatFile(part, draft);
     case "audio":
       throw new Error("formatMessages: audio, which the dialect does not express");
   }
@@ -437,7 +375,7 @@ function formatImage({ source, detail, cache }: ImagePart, { dropped }: Draft): 
   return { type: "image", source: from, ...formatMark(cache) };
 }
 
-function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | Refused {
+function formatFile({ source, name, cache }: FilePart, draft: Draft): readonly JsonObject[] {
   const more = { title: name ?? undefined, ...formatMark(cache) };
   if (source.kind === "url")
     return [{ type: "document", source: { type: "url", url: source.url }, ...more }];
@@ -448,9 +386,11 @@ function formatFile({ source, name, cache }: FilePart): readonly JsonObject[] | 
   }
   const text = base64ToText(source.data);
   if (text === null) {
-    return new Refused(
-      invalidRequest("invalid_file_data", "A text file's data must be base64 of UTF-8 text"),
+    draft.refusal ??= invalidRequest(
+      "invalid_file_data",
+      "A text file's data must be base64 of UTF-8 text",
     );
+    return [];
   }
   return [
     { type: "document", source: { type: "text", media_type: "text/plain", data: text }, ...more },

@@ -51,16 +51,16 @@ class MessagesRenderer implements EventRenderer {
     switch (event.type) {
       case "start":
         this.#model = event.model;
-        return NONE;
+        return [];
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
-        return NONE;
+        return [];
       case "dropped":
         this.#dropped.add(event.field);
-        return NONE;
+        return [];
       case "citation":
         this.#dropped.add("citations_dropped");
-        return NONE;
+        return [];
       case "failure":
         throw new Error("MessagesRenderer: a failure is not pushed");
       case "open":
@@ -92,7 +92,7 @@ class MessagesRenderer implements EventRenderer {
       case "text":
       case "refusal":
         return event.text === ""
-          ? NONE
+          ? []
           : [delta(event.index, { type: "text_delta", text: event.text })];
       case "arguments":
         return [delta(event.index, { type: "input_json_delta", partial_json: event.json })];
@@ -119,7 +119,7 @@ class MessagesRenderer implements EventRenderer {
   #open(index: number, block: OpenBlock): readonly Uint8Array[] {
     if (block.kind === "reasoning") {
       this.#reasoning = { printed: false, signed: false, summary: block.summary };
-      return NONE;
+      return [];
     }
     const content =
       block.kind === "tool_call"
@@ -135,7 +135,7 @@ class MessagesRenderer implements EventRenderer {
   }
 
   #openThinking(index: number): readonly Uint8Array[] {
-    if (this.#reasoning?.printed !== false) return NONE;
+    if (this.#reasoning?.printed !== false) return [];
     this.#reasoning.printed = true;
     return [opened(index, { type: "thinking", thinking: "", signature: "" })];
   }
@@ -191,8 +191,6 @@ type Printed = Extract<
       | "finish";
   }
 >;
-
-const NONE: readonly Uint8Array[] = Object.freeze([]);
 
 function named(type: string, members: JsonObject): Uint8Array {
   return formatSseEvent(JSON.stringify({ type, ...members }), type);

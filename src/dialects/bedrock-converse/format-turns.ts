@@ -8,7 +8,6 @@ import type {
   GenerateRequest,
   ImagePart,
   InputPart,
-  SystemTurn,
   TextPart,
   Tool,
   ToolResult,
@@ -17,8 +16,7 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { redactedData } from "../anthropic-messages/reasoning.ts";
 import { parseExactJsonText } from "../json.ts";
-
-type Role = "user" | "assistant";
+import { alternatingMessages, splitSystem } from "../reasoning-effort.ts";
 
 /**
  * Writes `system` and `messages`. Leading system text is the one; the protocol has none in the
@@ -26,19 +24,11 @@ type Role = "user" | "assistant";
  */
 export function formatTurns(turns: readonly Turn[], draft: Draft): void {
   const parts = new PartFormatter(draft, new DocumentNames(draft.dropped));
-  const first = turns.findIndex(({ role }) => role !== "system");
-  const leading = first === -1 ? turns.length : first;
-  const systems = turns
-    .slice(0, leading)
-    .filter((turn): turn is SystemTurn => turn.role === "system");
-  if (systems.length > 1) draft.dropped.add("system_joined");
-  if (systems.some(({ authority }) => authority === "developer"))
-    draft.dropped.add("developer_as_system");
-  const system = systems.flatMap(({ content }) => parts.input(content));
-  if (system.length > 0) draft.body["system"] = system;
-  const messages = new MessageList(draft, parts);
-  for (const turn of turns.slice(leading)) messages.add(turn);
-  draft.body["messages"] = messages.list;
+  const { system, rest } = splitSystem(turns, draft.dropped);
+  const instructions = system.flatMap(({ content }) => parts.input(content));
+  if (instructions.length > 0) draft.body["system"] = instructions;
+  const printer = new TurnPrinter(draft, parts);
+  draft.body["messages"] = alternatingMessages(rest, draft.dropped, (turn) => printer.turn(turn));
 }
 
 /**
@@ -53,38 +43,17 @@ export function hasToolHistory(turns: readonly Turn[]): boolean {
   );
 }
 
-/**
- * Messages as they are made. Roles alternate strictly, and results of tools stand in user messages.
- */
-class MessageList {
-  readonly list: JsonObject[] = [];
+/** Prints the content of turns. */
+class TurnPrinter {
   readonly #draft: Draft;
   readonly #parts: PartFormatter;
-  #blocks: JsonObject[] = [];
-  #role: Role | null = null;
-  /** The kind of the turn that the last message ends with. */
-  #last: Turn["role"] | null = null;
 
   constructor(draft: Draft, parts: PartFormatter) {
     this.#draft = draft;
     this.#parts = parts;
   }
 
-  add(turn: Turn): void {
-    const blocks = this.#format(turn);
-    const role = turn.role === "assistant" ? "assistant" : "user";
-    if (role === this.#role) {
-      if (turn.role === this.#last && turn.role !== "tool") this.#draft.dropped.add("turns_merged");
-      for (const block of blocks) this.#blocks.push(block);
-    } else {
-      this.#role = role;
-      this.#blocks = [...blocks];
-      this.list.push({ role, content: this.#blocks });
-    }
-    this.#last = turn.role;
-  }
-
-  #format(turn: Turn): readonly JsonObject[] {
+  turn(turn: Turn): readonly JsonObject[] {
     switch (turn.role) {
       case "system":
         // The decision keeps such requests away; hoisting the text would change what it is about.

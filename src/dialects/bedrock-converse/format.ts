@@ -6,7 +6,13 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import { Draft, cachePoint, formatTurns, hasToolHistory, offeredTools } from "./format-turns.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { budgetOfEffort, continuesUnthought, effortOfBudget } from "../reasoning-effort.ts";
+import {
+  budgetOfEffort,
+  continuesUnthought,
+  dropCacheHints,
+  effortOfBudget,
+  sentTier,
+} from "../reasoning-effort.ts";
 
 /**
  * Prints a request for Bedrock's Converse, ConverseStream or CountTokens
@@ -31,8 +37,7 @@ export function formatConverse(
   } else if (request.format !== null) {
     dropped.add("not_counted");
   }
-  const { promptCacheKey, promptCacheRetention } = request.hints;
-  if (promptCacheKey !== null || promptCacheRetention !== null) dropped.add("cache_hint_dropped");
+  dropCacheHints(request, dropped);
   if (Object.keys(additional).length > 0) body["additionalModelRequestFields"] = additional;
   if (draft.refusal !== null) return draft.refusal;
   const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
@@ -98,18 +103,16 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): vo
 }
 
 /** The tiers of other protocols that this one has a value for. */
-const TIERS: ReadonlyMap<string, string> = new Map([
-  ["default", "default"],
-  ["standard_only", "default"],
-  ["flex", "flex"],
-  ["priority", "priority"],
-]);
+const TIERS = {
+  default: "default",
+  standard_only: "default",
+  flex: "flex",
+  priority: "priority",
+};
 
-function formatTier({ hints: { serviceTier } }: GenerateRequest, { body, dropped }: Draft): void {
-  if (serviceTier === null) return;
-  const type = TIERS.get(serviceTier);
+function formatTier(request: GenerateRequest, { body, dropped }: Draft): void {
+  const type = sentTier(request, TIERS, dropped);
   if (type !== undefined) body["serviceTier"] = { type };
-  if (type !== serviceTier) dropped.add("service_tier_changed");
 }
 
 /**

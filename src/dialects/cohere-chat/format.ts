@@ -21,6 +21,7 @@ import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
+import { dropCacheHints, dropSchemaName, sentTier } from "../reasoning-effort.ts";
 
 /** Where providers answer, after their base URL. */
 const PATH = "/v2/chat";
@@ -40,7 +41,9 @@ export function formatCohere(
     formatOutput(request, draft);
   if (problem !== null) return problem;
   if (request.maxOutputTokens !== null) draft.body["max_tokens"] = request.maxOutputTokens;
-  dropHints(request, draft);
+  // The protocol has no service tiers; `auto` is the tier of requests that name none.
+  sentTier(request, { auto: null }, draft.dropped);
+  dropCacheHints(request, draft.dropped);
   // The protocol's description demands the member, whatever its value.
   draft.body["stream"] = request.stream;
   return { path: PATH, body: draft.body, headers: [], dropped: [...draft.dropped].toSorted() };
@@ -69,21 +72,9 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): Se
     body["response_format"] = { type: "json_object" };
     return null;
   }
-  if (format.name !== null || format.description !== null || format.strict !== null)
-    dropped.add("schema_name_dropped");
+  dropSchemaName(format, dropped);
   body["response_format"] = { type: "json_object", json_schema: format.schema };
   return null;
-}
-
-/**
- * The protocol has neither service tiers nor a member for what a provider may keep. `auto` is the
- * tier of requests that name none.
- */
-function dropHints({ hints }: GenerateRequest, { dropped }: Draft): void {
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto")
-    dropped.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
-    dropped.add("cache_hint_dropped");
 }
 
 /**

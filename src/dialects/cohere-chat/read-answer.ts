@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
-import { countIn, listOf, parseAnswerBytes, parseJsonText } from "../json.ts";
+import { countIn, listOf, parseAnswerBytes, parseJsonText, readCount } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
@@ -407,12 +407,12 @@ function readCitation(value: JsonValue | undefined): ReadCitation {
   const listed: readonly JsonValue[] = isText ? listOf(sources) : [];
   const addressed = listed.flatMap((source) => addressOf(source) ?? []);
   return {
-    content: positionOf(content),
+    content: readCount(content),
     citations: addressed.map(({ url, title }) => ({
       url,
       title,
-      start: positionOf(start),
-      end: positionOf(end),
+      start: readCount(start),
+      end: readCount(end),
     })),
     incomplete: addressed.length === 0 || addressed.length < listed.length,
   };
@@ -431,10 +431,6 @@ function addressOf(
   const title = cited?.["title"];
   if (typeof url !== "string" || url === "") return null;
   return { url, title: typeof title === "string" && title !== "" ? title : null };
-}
-
-function positionOf(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */

@@ -8,7 +8,6 @@ import type {
   ImagePart,
   InputPart,
   ReasoningPart,
-  SystemTurn,
   TextPart,
   ToolCallPart,
   ToolResult,
@@ -17,6 +16,7 @@ import type {
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { parseExactJsonText } from "../json.ts";
+import { splitSystem } from "../reasoning-effort.ts";
 
 /**
  * Writes `systemInstruction` and `contents`. The error is for a tool result that answers no call.
@@ -26,25 +26,16 @@ export function formatTurns(
   style: CallStyle,
   draft: Draft,
 ): ServiceError | null {
-  const first = turns.findIndex(({ role }) => role !== "system");
-  const leading = first === -1 ? turns.length : first;
-  const system = turns
-    .slice(0, leading)
-    .filter((turn): turn is SystemTurn => turn.role === "system");
-  const instruction = formatSystem(system, draft);
+  const { system, rest } = splitSystem(turns, draft.dropped);
+  const instruction = system.flatMap(({ content }) =>
+    content.map((part) => formatText(part, draft)),
+  );
   if (instruction.length > 0) draft.body["systemInstruction"] = { parts: instruction };
-  const contents = formatContents(turns.slice(leading), style, draft);
+  const contents = formatContents(rest, style, draft);
   if (!isParts(contents)) return contents;
   if (turns.at(-1)?.role === "assistant") draft.dropped.add("prefill_as_turn");
   draft.body["contents"] = contents;
   return null;
-}
-
-function formatSystem(turns: readonly SystemTurn[], draft: Draft): readonly JsonObject[] {
-  if (turns.length > 1) draft.dropped.add("system_joined");
-  if (turns.some(({ authority }) => authority === "developer"))
-    draft.dropped.add("developer_as_system");
-  return turns.flatMap(({ content }) => content.map((part) => formatText(part, draft)));
 }
 
 /**

@@ -12,7 +12,7 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { dropMark, formatTurns, type Draft } from "./format-turns.ts";
 import { methodPath, resourceName } from "./read-error.ts";
-import { ownValue } from "../json.ts";
+import { dropCacheHints, dropSchemaName, sentTier } from "../reasoning-effort.ts";
 
 /** Prints a request for generateContent, its stream, or countTokens (docs/protocols.md#gemini). */
 export function formatGemini(
@@ -64,8 +64,7 @@ function formatOutput(format: OutputFormat | null, { config, dropped }: Draft): 
   if (format === null) return;
   config["responseMimeType"] = "application/json";
   if (format.kind === "json_object") return;
-  if (format.name !== null || format.description !== null || format.strict !== null)
-    dropped.add("schema_name_dropped");
+  dropSchemaName(format, dropped);
   config["responseJsonSchema"] = format.schema;
 }
 
@@ -82,21 +81,17 @@ function formatDetail({ details, config, dropped }: Draft): void {
 }
 
 /** Tiers of other protocols and their names in this one. */
-const TIERS: Readonly<Record<string, string>> = {
+const TIERS = {
+  // The provider's default, as without the member.
+  auto: null,
   default: "standard",
   flex: "flex",
   priority: "priority",
 };
 
-function formatHints({ hints, purpose }: GenerateRequest, { body, dropped }: Draft): void {
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
-    dropped.add("cache_hint_dropped");
-  const { serviceTier } = hints;
-  // `auto` means the provider's default, as does an absent member.
-  if (serviceTier === null || serviceTier === "auto" || purpose === "count") return;
-  const tier = ownValue(TIERS, serviceTier);
-  if (tier !== undefined) body["serviceTier"] = tier;
-  if (tier !== serviceTier) dropped.add("service_tier_changed");
+function formatHints(request: GenerateRequest, { body, dropped }: Draft): void {
+  dropCacheHints(request, dropped);
+  body["serviceTier"] = sentTier(request, TIERS, dropped);
 }
 
 /** Efforts that the protocol has. */

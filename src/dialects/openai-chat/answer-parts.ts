@@ -2,7 +2,7 @@ import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import { markSignature, type SignedPart } from "../gemini/format-turns.ts";
-import { memberIn, numberOrNull, textIn, textOf, textOrNull } from "../json.ts";
+import { memberIn, numberOrNull, readCount, textIn, textOf, textOrNull } from "../json.ts";
 import { codePoints } from "./family.ts";
 import { THOUGHT_SIGNATURE } from "./reasoning.ts";
 
@@ -169,15 +169,15 @@ function argumentsOf(called: JsonValue): string {
  * are no part of the answer.
  */
 export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
-  if (!Array.isArray(annotations)) return NONE;
+  if (!Array.isArray(annotations)) return [];
   return annotations.flatMap((annotation) => {
     const cited = isJsonObject(annotation) ? annotation["url_citation"] : null;
     return isJsonObject(cited)
       ? {
           url: textOrNull(cited["url"]),
           title: textOrNull(cited["title"]),
-          start: positionOf(cited["start_index"]),
-          end: positionOf(cited["end_index"]),
+          start: readCount(cited["start_index"]),
+          end: readCount(cited["end_index"]),
         }
       : [];
   });
@@ -213,12 +213,6 @@ export class CitationPositions {
       position === null ? null : Math.max(position - this.#before, 0);
     return { ...citation, start: shift(citation.start), end: shift(citation.end) };
   }
-}
-
-const NONE: readonly Citation[] = Object.freeze([]);
-
-function positionOf(value: JsonValue | undefined): number | null {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 /**

@@ -18,8 +18,6 @@ import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
 import { formatSseEvent } from "../sse.ts";
 
-const NONE: readonly Uint8Array[] = Object.freeze([]);
-
 /**
  * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id
  * and name on the first fragment only, one chunk with the finish reason, the counts where the
@@ -87,16 +85,16 @@ class ChatStreamRenderer implements EventRenderer {
       case "close":
         this.#before += this.#length;
         this.#length = 0;
-        return NONE;
+        return [];
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
-        return NONE;
+        return [];
       case "finish":
         if (event.stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
         return this.#finish(event.reason);
       case "dropped":
       case "failure":
-        return NONE;
+        return [];
     }
   }
 
@@ -118,7 +116,7 @@ class ChatStreamRenderer implements EventRenderer {
   #openBlock(block: OpenBlock): readonly Uint8Array[] {
     this.#open = block;
     this.#reasoning = "";
-    if (block.kind !== "tool_call") return NONE;
+    if (block.kind !== "tool_call") return [];
     this.#calls += 1;
     const { id, name } = block;
     const call = { index: this.#calls, id, type: "function", function: { name, arguments: "" } };
@@ -147,7 +145,7 @@ class ChatStreamRenderer implements EventRenderer {
     const printed = printCitation(citation, this.#before, this.#length);
     if (printed === null) {
       this.#dropped.add("citations_dropped");
-      return NONE;
+      return [];
     }
     const annotation = { index: this.#annotations, ...printed };
     this.#annotations += 1;

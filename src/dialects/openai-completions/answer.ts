@@ -169,8 +169,6 @@ class Narrator {
   }
 }
 
-const NOTHING: readonly Uint8Array[] = Object.freeze([]);
-
 class CompletionsRenderer implements EventRenderer {
   readonly #context: AnswerContext;
   readonly #narrator = new Narrator();
@@ -199,7 +197,7 @@ class CompletionsRenderer implements EventRenderer {
       const text = this.#narrator.text(event);
       if (text !== "") return [this.#chunk([printChoice(text, null)], null)];
     }
-    return NOTHING;
+    return [];
   }
 
   fail(error: ServiceError): Uint8Array {

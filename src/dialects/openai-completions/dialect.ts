@@ -24,6 +24,7 @@ import {
   parseCompletionsRequest,
   requestedChoices,
 } from "./request.ts";
+import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { editedBody } from "../relay.ts";
 import { refusingUnknown } from "../request-reading.ts";
 
@@ -123,7 +124,11 @@ function formatCompletionsRequest(
   const dropped = new Set<DroppedField>(["prompt_as_message"]);
   const prompt = promptOf(turn, dropped);
   if (prompt === null) return cannotSay("anything but text in a message");
-  noteDropped(request, dropped);
+  // No tiers here; `auto` is the tier of requests that name none.
+  sentTier(request, { auto: null }, dropped);
+  dropCacheHints(request, dropped);
+  if (request.reasoning !== null && request.reasoning.display !== null)
+    dropped.add("reasoning_display_dropped");
   const limit = request.maxOutputTokens ?? target.model.defaultMaxOutputTokens;
   if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
   const body: EditableBody = { model: target.endpoint.upstreamModel, prompt };
@@ -180,14 +185,4 @@ function promptOf(turn: UserTurn, dropped: Set<DroppedField>): string | null {
   }
   if (turn.name !== null) dropped.add("participant_name_dropped");
   return prompt;
-}
-
-/** Records what may help and has no member here. */
-function noteDropped({ hints, reasoning }: GenerateRequest, dropped: Set<DroppedField>): void {
-  // The tier `auto` is that of requests which name none.
-  if (hints.serviceTier !== null && hints.serviceTier !== "auto")
-    dropped.add("service_tier_changed");
-  if (hints.promptCacheKey !== null || hints.promptCacheRetention !== null)
-    dropped.add("cache_hint_dropped");
-  if (reasoning !== null && reasoning.display !== null) dropped.add("reasoning_display_dropped");
 }

@@ -127,31 +127,15 @@ export function singlePartTask<Request, Result extends UnaryResult>(
   upstreamOf: (target: Target) => UnaryUpstream<Request, Result>,
   answer: UnaryTask["answer"],
 ): UnaryTask {
-  const { calls, refusals } = callsTo(targets, (target) =>
-    callTo(upstreamOf(target), request, target),
-  );
-  const part: UnaryPart = { first: 0, count: inputs, callTo: (target) => callOf(calls, target) };
-  return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
-}
-
-interface Calls {
-  /** Endpoint id → the way to it. */
-  readonly calls: ReadonlyMap<string, UnaryCall>;
-  readonly refusals: ReadonlyMap<string, ServiceError>;
-}
-
-function callsTo(
-  targets: readonly Target[],
-  make: (target: Target) => UnaryCall | ServiceError,
-): Calls {
   const calls = new Map<string, UnaryCall>();
   const refusals = new Map<string, ServiceError>();
   for (const target of targets) {
-    const call = make(target);
+    const call = callTo(upstreamOf(target), request, target);
     if ("code" in call) refusals.set(target.endpoint.id, call);
     else calls.set(target.endpoint.id, call);
   }
-  return { calls, refusals };
+  const part: UnaryPart = { first: 0, count: inputs, callTo: (target) => callOf(calls, target) };
+  return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
 }
 
 function callOf(calls: ReadonlyMap<string, UnaryCall>, { endpoint }: Target): UnaryCall {
