@@ -11,7 +11,7 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
 /**
  * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`,
  * `messages.2.content`): its name, and its position in a list. What follows may be the caller's own
- * text (names of a schema) and is left out. Nothing where there is no such path.
+ * text (names of a schema) and is left out. `null` without such a path.
  */
 export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
   const match =
@@ -24,7 +24,7 @@ export function namedMember(path: JsonValue | undefined): { readonly param: stri
   return { param: index === undefined ? name : `${name}[${index}]` };
 }
 
-/** What an error status of an answer means, in any protocol. */
+/** Failure kind of an error status, in any protocol. */
 export function kindOfStatus(status: number): FailureKind {
   // A success that is not 200 is no answer of any protocol.
   if (status < 300) return "malformed";
@@ -70,7 +70,7 @@ export function faultyAnswer(fault: AnswerFault): UpstreamFailure {
 }
 
 /**
- * Why answers end, by the value that a provider gives (docs/protocols.md#finish-reasons), in lower
+ * Finish reasons, by the provider's value (docs/protocols.md#finish-reasons), in lower
  * case. One table for all protocols: servers and gateways of one protocol send values of another
  * (`end_turn` in chat completions, `stop` in messages), and no two protocols give one value two
  * meanings.
@@ -117,7 +117,7 @@ const ENDS: Readonly<Record<string, FinishReason>> = {
   pause_turn: "pause",
 };
 
-/** Values that mean that there is no valid answer, with our codes for them. */
+/** Finish reasons of invalid answers, with our codes. */
 const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> = {
   error: ["error_frame", null],
   error_toxic: ["error_frame", null],

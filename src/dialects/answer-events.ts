@@ -92,11 +92,11 @@ export abstract class AnswerEvents {
   /** Adds what the blocks have made. What a failing answer held besides is not part of it. */
   protected flush(): void {
     if (this.#over) return;
-    for (const event of this.made()) this.#events.push(event);
+    for (const event of this.blockEvents()) this.#events.push(event);
   }
 
-  /** What the blocks have made since the last call. */
-  protected made(): readonly InferenceEvent[] {
+  /** Block events since the last call. */
+  protected blockEvents(): readonly InferenceEvent[] {
     return this.blocks.drain();
   }
 }

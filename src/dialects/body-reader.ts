@@ -226,7 +226,7 @@ export const PLAIN_BODY: BodyReader = {
   conversationOpening: () => null,
 };
 
-/** What limits and balancing read of a request whose content is its `input`. */
+/** Estimates for requests whose content is `input`. */
 export const INPUT_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ input }) => turnsOpening(input),

@@ -20,7 +20,7 @@ export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
 /** A member that may only be absent or null. */
 export const ONLY_NULL = { parserRules: { type: "null" } } as const;
 
-/** A value that means no more than its absence (`saysNothing` of `request-reading.ts`). */
+/** A value that means no more than its absence (`isEmptyValue` of `request-reading.ts`). */
 const EMPTY_MEMBER = {
   title: "EmptyMember",
   description:
@@ -211,7 +211,7 @@ export interface EventStream {
   readonly isNamed: boolean;
   /** Whether the last event is `[DONE]`. */
   readonly hasDone: boolean;
-  /** What says that the answer is whole, for readers. */
+  /** How the end of a whole answer looks, for readers. */
   readonly ends: string;
 }
 

@@ -49,7 +49,7 @@ interface SurfaceContract {
   readonly stream?: EventStream;
 }
 
-/** What every surface does with a body before anything is decided. */
+/** Reads request bodies before the decision. */
 export interface RequestReader {
   /**
    * The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every
@@ -88,23 +88,23 @@ interface EditedRequest {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; they stand in the evidence. */
   readonly stripped: readonly string[];
-  /** What was changed besides. */
+  /** Other changes. */
   readonly edits: EditSet;
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
-  /** What the provider's flags left out or changed; nothing where absent. */
+  /** Fields dropped for the provider's flags; default: none. */
   readonly dropped?: readonly DroppedField[];
 }
 
-/** What an attempt has learnt when the upstream has ended. */
+/** Outcome of an upstream answer. */
 export interface Ending {
-  /** `null`: the upstream said that the answer is whole. */
+  /** `null`: the answer is whole. */
   readonly failure: UpstreamFailure | null;
   /** `null` where the upstream gave no reason. */
   readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
   readonly dropped: readonly DroppedField[];
-  /** What was changed in the answer besides dropped fields; nothing where absent. */
+  /** Other changes of the answer; default: none. */
   readonly edits?: EditSet;
 }
 
@@ -116,7 +116,7 @@ export interface AnswerStream {
   /** Takes bytes as they arrive; gives the whole events to send. An empty list: wait for more. */
   push(chunk: Uint8Array): readonly Uint8Array[];
   /**
-   * Set as soon as the provider has said something: a character of text or reasoning, a call's name
+   * Set as soon as there is output: a character of text or reasoning, a call's name
    * or arguments, a citation, data, or why the answer ended. Pings, comments and bare beginnings
    * say nothing: a provider that fails before this can be replaced, as long as the events given so
    * far have not been sent. What a surface cannot print counts too, so this may be set while there
@@ -140,9 +140,9 @@ export interface AnswerStream {
    * stream properly.
    */
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
-  /** What is known of tokens so far, for a stream that is given up. */
+  /** Token counts so far, for an abandoned stream. */
   readonly usage: TokenUsage | null;
-  /** What was changed in the answer so far; nothing where absent. */
+  /** Changes of the answer so far; default: none. */
   readonly edits?: EditSet;
   /**
    * The end of a stream that has begun and cannot be finished: the failure of its protocol, and
@@ -161,13 +161,13 @@ export interface WholeAnswer {
   readonly bytes: Uint8Array;
 }
 
-/** What an answer needs to know besides the upstream's bytes. */
+/** Context of an answer beside the upstream's bytes. */
 export interface AnswerContext {
   readonly request: InferenceRequest;
   readonly requestId: string;
   /** Made of letters and digits; surfaces put their own prefix before it. */
   readonly answerId: string;
-  /** What to call the model where the upstream does not say. */
+  /** Model name where the upstream sends none. */
   readonly model: string;
   /**
    * Who can read what the model signs; `null` where its row does not say. Relays tag signatures
@@ -244,7 +244,7 @@ export interface Translation {
    * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends
    * properly is a failure: nothing of it would be left. None where absent.
    */
-  readonly unsaid?: readonly OpenBlock["kind"][];
+  readonly omittedBlocks?: readonly OpenBlock["kind"][];
   /**
    * The surface has a call's arguments as an object: an answer with other ones that ends properly
    * is a failure.
@@ -271,7 +271,7 @@ export interface EventRenderer {
   fail(error: ServiceError): Uint8Array;
 }
 
-/** What an upstream's half of a translation knows of the endpoint that a request goes to. */
+/** The endpoint of a request, with its model and provider. */
 export interface Target {
   readonly endpoint: EndpointRow;
   readonly model: ModelRow;
@@ -370,14 +370,14 @@ export interface EventParser {
   end(): readonly InferenceEvent[];
 }
 
-/** What the compiler needs to know of a wire protocol without loading its translator. */
+/** Facts of a wire protocol that the compiler reads without loading its translator. */
 export interface DialectFacts {
   readonly operations: readonly ModelOperation[];
   /** Capabilities that the protocol can carry; a model's others do not exist on its endpoints. */
   readonly expresses: readonly Capability[];
   /** The features that its requests can use (docs/protocols.md#what-a-protocol-carries). */
   readonly features: readonly Feature[];
-  /** What only some of its models take; a model row names them under `accepts`. */
+  /** Features of some models only; a model row lists them under `accepts`. */
   readonly optional: readonly Feature[];
   /** Whether an effort may be sent as a budget of tokens where the model row has a table. */
   readonly takesBudgets: boolean;
@@ -410,9 +410,9 @@ export interface FlagFacts {
   readonly omits?: readonly string[];
   /** Features of the dialect that such a provider lacks. */
   readonly withdraws?: readonly Feature[];
-  /** What translated requests to such a provider can say besides what the dialect can. */
+  /** Additional features of translated requests to such a provider. */
   readonly grants?: readonly Feature[];
-  /** What of the dialect's operations such a provider serves; all where absent. */
+  /** Operations that such a provider serves; default: all. */
   readonly leaves?: readonly ModelOperation[];
   /** As `DialectFacts.maxBatch`, where the deviation allows fewer. */
   readonly maxBatch?: number;

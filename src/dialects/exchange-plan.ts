@@ -22,7 +22,7 @@ import { failedWhole } from "./relay.ts";
 import { DIALECTS } from "./table.ts";
 import type { PreparedTranslation } from "./translate-request.ts";
 import {
-  EndJudge,
+  EndCheck,
   FirstCall,
   StopCut,
   TranslatedStream,
@@ -44,7 +44,7 @@ export interface ExchangePlan {
   readonly body: () => string;
   readonly translated: boolean;
   readonly stripped: readonly string[];
-  /** What was changed besides. */
+  /** Other changes. */
   readonly edits: EditSet;
   /** Dropped fields of the request; those of the answer come with its ending. */
   readonly dropped: readonly DroppedField[];
@@ -166,12 +166,12 @@ function relayed(
     dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
     stream: () => {
       if (reading === null) return relay.observe(context);
-      const parser = filtered(reading.parseStream(), [new EndJudge(translation)]);
+      const parser = filtered(reading.parseStream(), [new EndCheck(translation)]);
       return new TranslatedStream(parser, translation.renderStream(context));
     },
     answer: (bytes) => {
       if (reading === null) return relay.readAnswer(bytes, context);
-      const events = filteredEvents(reading.parseAnswer(bytes), [new EndJudge(translation)]);
+      const events = filteredEvents(reading.parseAnswer(bytes), [new EndCheck(translation)]);
       return wholeAnswer(events, surface, context);
     },
     streamOfAnswer: (bytes) =>
@@ -197,7 +197,7 @@ function translated(
     ...(keepsFirstCall ? [new FirstCall()] : []),
     ...(emulation === null ? [] : [emulation.unfold()]),
     ...(stops.length === 0 ? [] : [new StopCut(stops)]),
-    new EndJudge(translation),
+    new EndCheck(translation),
   ];
   const read = (bytes: Uint8Array): readonly InferenceEvent[] =>
     filteredEvents(upstream.parseAnswer(bytes, sent, target, answerId), filters());
@@ -265,7 +265,7 @@ const encoder = new TextEncoder();
  * The whole answer as the client gets it; one that cannot be read or printed (nested beyond the
  * stack) is malformed.
  */
-export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): WholeAnswer {
+export function readableAnswer(exchangePlan: ExchangePlan, received: Uint8Array): WholeAnswer {
   try {
     return exchangePlan.answer(received);
   } catch {
@@ -279,7 +279,7 @@ export function judgedAnswer(exchangePlan: ExchangePlan, received: Uint8Array): 
  * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's
  *   mark the stream is whole only if its counts have come, which providers send last.
  */
-export function judgedEnd(
+export function checkedEnd(
   stream: AnswerStream,
   mayBeCut: boolean,
 ): ReturnType<AnswerStream["end"]> {

@@ -125,7 +125,7 @@ class Fit {
     const sent = new Map<string, string>();
     for (const name of names) {
       if (used.has(name)) continue;
-      const made = madeName(name, toolName, used, KEPT_OF_NAME);
+      const made = safeName(name, toolName, used, KEPT_OF_NAME);
       used.add(made);
       sent.set(name, made);
       this.names.set(made, name);
@@ -236,14 +236,14 @@ class Fit {
     switch (turn.role) {
       case "system":
         return this.#filled(
-          { ...turn, content: turn.content.filter((part) => this.#isTaken(part)) },
+          { ...turn, content: turn.content.filter((part) => this.#isAccepted(part)) },
           turn,
         );
       case "user":
         return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
       case "assistant":
         return this.#filled(
-          { ...turn, content: turn.content.filter((part) => this.#isTaken(part)) },
+          { ...turn, content: turn.content.filter((part) => this.#isAccepted(part)) },
           turn,
         );
       case "tool":
@@ -266,28 +266,28 @@ class Fit {
     return null;
   }
 
-  #isTaken(part: AssistantPart): boolean {
+  #isAccepted(part: AssistantPart): boolean {
     if (part.kind === "reasoning") {
       const { text, signature } = part;
-      const isTaken =
+      const isAccepted =
         signature !== null || (text.trim() !== "" && this.#rules.takesReasoning(this.#target));
-      if (!isTaken) this.dropped.add("unsigned_reasoning_dropped");
-      return isTaken;
+      if (!isAccepted) this.dropped.add("unsigned_reasoning_dropped");
+      return isAccepted;
     }
     if (part.kind === "tool_call") return true;
     const { refusedText } = this.#rules;
-    const isTaken =
+    const isAccepted =
       refusedText === null || (refusedText === "blank" ? part.text.trim() : part.text) !== "";
-    if (!isTaken) {
+    if (!isAccepted) {
       this.dropped.add("empty_text_dropped");
       if (part.kind === "text" && part.cache !== null) this.dropped.add("cache_mark_dropped");
     }
-    return isTaken;
+    return isAccepted;
   }
 
   #input<Part extends InputPart>(parts: readonly Part[]): readonly Part[] {
     return parts.flatMap((part) => {
-      if (part.kind === "text") return this.#isTaken(part) ? part : [];
+      if (part.kind === "text") return this.#isAccepted(part) ? part : [];
       if (part.kind === "audio") return { ...part, data: this.#base64(part.data) };
       const { source } = part;
       if (source.kind === "url") return part;
@@ -414,7 +414,7 @@ const KEPT_OF_ID = 31;
  * prompt caches keep working. The end of the name is kept: names of MCP tools begin with the
  * server's.
  */
-function madeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
+function safeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
   const plain = name.replaceAll(FOREIGN, "_").slice(-kept);
   for (let salt = 0; ; salt += 1) {
     const made = `${plain}_${digest(salt === 0 ? name : `${name} ${salt}`)}`;
@@ -465,7 +465,7 @@ class CallIds {
       const id =
         isFirst && this.#form.test(part.id)
           ? part.id
-          : madeName(part.id, this.#form, this.#used, KEPT_OF_ID);
+          : safeName(part.id, this.#form, this.#used, KEPT_OF_ID);
       this.#used.add(id);
       this.rewritten ||= id !== part.id;
       if (isFirst) this.#open.set(part.id, [{ id, position }]);

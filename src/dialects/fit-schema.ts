@@ -2,7 +2,7 @@ import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { listOf } from "./json.ts";
 
-/** What a protocol requires of schemas that answers or arguments are held to. */
+/** Requirements of a protocol for schemas of answers and arguments. */
 export interface SchemaRules {
   /** Whether schemas of answers must be closed that are not strict. */
   readonly closesAnswers: boolean;
@@ -95,7 +95,7 @@ export function closedSchema(
   let isClosable = true;
   const close: Change = (one) => {
     const bounds = refusedBounds.filter(
-      (name) => one[name] !== undefined && !isTakenBound(name, one[name]),
+      (name) => one[name] !== undefined && !isAcceptedBound(name, one[name]),
     );
     const described = bounds.length === 0 ? one : asText(one, bounds);
     if (bounds.length > 0) dropped.add("schema_bounds_as_text");
@@ -117,7 +117,7 @@ export function closedSchema(
 }
 
 /** Of the bounds of lists, the least may be 0 or 1. */
-function isTakenBound(name: string, value: JsonValue | undefined): boolean {
+function isAcceptedBound(name: string, value: JsonValue | undefined): boolean {
   return name === "minItems" && (value === 0 || value === 1);
 }
 

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { ownValue } from "./json.ts";
 import {
-  saysNothing,
+  isEmptyValue,
   shownName,
   type FieldRegistry,
   type RequestReading,
@@ -224,7 +224,7 @@ class KindsWalk {
     const parent = this.#path.at(-2);
     if (parent === "reasoning" && name === "mode" && value !== "standard")
       this.#reading.need("reasoning", this.#print());
-    if (OTHER_MODELS.includes(name) && !saysNothing(value) && !this.#isOwnModeration(value)) {
+    if (OTHER_MODELS.includes(name) && !isEmptyValue(value) && !this.#isOwnModeration(value)) {
       this.#refuse(otherModel(this.#print()));
     }
     const stored = name === "id" ? `${parent}.id` : name;
@@ -266,7 +266,7 @@ class KindsWalk {
 /** Whether the value of a setting turns it off, in any vendor's way. */
 function isOff(value: JsonValue): boolean {
   if (!isJsonObject(value))
-    return value === false || value === 0 || value === "none" || saysNothing(value);
+    return value === false || value === 0 || value === "none" || isEmptyValue(value);
   return value["type"] === "disabled" || value["enabled"] === false || value["effort"] === "none";
 }
 

@@ -3,10 +3,10 @@ import type { ErrorKind, ServiceError } from "../canon/error.ts";
 import type { JsonObject } from "../canon/json.ts";
 import { TEXT, complete } from "../canon/json/schema.ts";
 
-/** What an error of the contract's document consists of. */
+/** Error in the contract's document. */
 type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
 
-/** What of requests is counted in headers. */
+/** Quantity in a limit header. */
 export type LimitMeasure = "requests" | "tokens";
 
 /** The limit of which least is left. */
@@ -38,7 +38,7 @@ export interface ProtocolFamily {
    * @param facts members that errors of our own endpoints add (`ServiceError.facts`).
    */
   readonly errorSchema: (facts: Readonly<Record<string, JsonObject>>) => JsonObject;
-  /** What an error of one endpoint and status has besides. */
+  /** Additional schema for one endpoint and status. */
   readonly narrowedError: (type: JsonObject, code: JsonObject) => JsonObject;
   /** An error of the contract's document. */
   readonly errorExample: (error: DocumentedError, requestId: string) => JsonObject;
@@ -53,7 +53,7 @@ export interface ProtocolFamily {
   readonly limitHeaderFacts: (measure: LimitMeasure) => readonly HeaderFacts[];
 }
 
-/** What an error says of the policy that denied; nothing where none did. */
+/** Members that name the denying policy; empty for other errors. */
 export function denialMembers({ denial }: ServiceError, requestId: string): JsonObject {
   if (denial === null) return {};
   return {
@@ -69,7 +69,7 @@ export function limitSubject(measure: LimitMeasure): string {
   return `Of the limit of ${measure} of which least is left`;
 }
 
-/** What a denial says beside its code, in both families. */
+/** Members of a denial, in both families. */
 export const DENIAL = {
   policy: complete(
     { id: TEXT, revision: TEXT, mode: { const: "enforce" } },

@@ -57,7 +57,7 @@ export function budgetOfEffort(
  * ("Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020,
  * pydantic/pydantic-ai#2040).
  */
-export function continuesUnthought(turns: readonly Turn[]): boolean {
+export function continuesWithoutSignedReasoning(turns: readonly Turn[]): boolean {
   let begun: AssistantTurn | null = null;
   let calls = false;
   let isAnsweringTools = false;

@@ -21,7 +21,7 @@ type Row = readonly [code: string, beginning: RegExp, param?: string];
  * from the first letter after the wrappers of {@link WRAPPERS}: what follows may quote the prompt.
  */
 const BEGINNINGS: readonly Row[] = [
-  // Cohere, platform documentation, "Errors": above the model's output limit.
+  // docs.cohere.com/v2/reference/errors: above the model's output limit.
   ["max_tokens_exceeded", /^too many tokens: max tokens must/i, "max_tokens"],
   // Anthropic and Bedrock: API error reference; Converse `ValidationException`.
   ["max_tokens_exceeded", /^\d+ > \d+, which is the maximum allowed number of output tokens/],
@@ -30,7 +30,8 @@ const BEGINNINGS: readonly Row[] = [
     /^The maximum tokens you requested exceeds the model limit/i,
     "max_tokens",
   ],
-  // OpenAI (community.openai.com), Groq, DeepSeek, Alibaba: the range of one member.
+  // OpenAI (portkey.ai/error-library/token-limit-exceeded-error-10022), Groq, DeepSeek, Alibaba:
+  // the range of one member.
   [
     "max_tokens_exceeded",
     /^'?(max_(?:completion_)?tokens)'? is too large: \d+\. This model supports at most/,
@@ -102,11 +103,12 @@ const BEGINNINGS: readonly Row[] = [
   // Mistral (code 3051), Groq and Cerebras, Fireworks, Moonshot, MiniMax, Zhipu (code 1261).
   ["context_length_exceeded", /^Prompt contains \d+ tokens\b.{0,80}\btoo large for model/],
   ["context_length_exceeded", /^Please reduce the length of the (?:messages|prompt|input)/i],
+  // Also Anthropic: github.com/anthropics/claude-code/issues/12186.
   ["context_length_exceeded", /^(?:the )?prompt is too long/i],
   ["context_length_exceeded", /^Your request exceeded model token limit/i],
   ["context_length_exceeded", /^context window exceeds limit/i],
   ["context_length_exceeded", /^Prompt exceeds (?:the )?max(?:imum)? length/i],
-  // Alibaba Model Studio, "Error messages"; IBM watsonx.
+  // help.aliyun.com/en/model-studio/error-code; IBM watsonx.
   ["context_length_exceeded", /^Range of input length should be/],
   [
     "context_length_exceeded",
@@ -115,24 +117,25 @@ const BEGINNINGS: readonly Row[] = [
   // GitHub Copilot and GitHub Models.
   ["context_length_exceeded", /^prompt token count of \d+ exceeds the limit/],
   ["context_length_exceeded", /^Request body too large for \S{1,80} model\. Max size: \d+ tokens/],
-  // Gemini and Vertex.
+  // Gemini; Vertex: gitlab.com/gitlab-org/gitlab/-/merge_requests/224001.
   [
     "context_length_exceeded",
     /^(?:the |request |Unable to submit request because the )input token count/i,
   ],
-  // Bedrock; the second and third are Amazon's own models.
+  // Bedrock: github.com/coder/mux/issues/1702; the second and third are Amazon's own models.
   ["context_length_exceeded", /^input is too long/i],
   ["context_length_exceeded", /^input tokens exceeded/i],
   ["context_length_exceeded", /^Too many input tokens/i],
   ["context_length_exceeded", /^expected maxLength: \d+, actual: \d+/],
-  // Anthropic, API error reference.
+  // Anthropic: github.com/strands-agents/sdk-python/pull/1078.
   ["context_length_exceeded", /^input length and `?max_tokens`? exceed context limit/i],
-  // Cohere, "Errors". Bedrock throttles with "Too many tokens, please wait".
+  // docs.cohere.com/v2/reference/errors. Bedrock throttles with "Too many tokens, please wait".
   ["context_length_exceeded", /^too many tokens(?!, please wait| per )/i],
 
   // Groq (413), Gemini, OpenAI's and Voyage's bounds of one call that embeds.
   ["request_too_large", /^Request too large for model/i],
   ["request_too_large", /^Request payload size exceeds the limit/i],
+  // OpenAI: community.openai.com/t/max-total-embeddings-tokens-per-request/1254699.
   ["request_too_large", /^Requested \d+ tokens, max \d+ tokens per request/],
   [
     "request_too_large",
@@ -180,17 +183,20 @@ const BEGINNINGS: readonly Row[] = [
   // Fireworks (412).
   ["insufficient_quota", /^Your credit balance is too low/],
   ["insufficient_quota", /^You have reached your specified API usage limits/],
+  // DeepSeek: api-docs.deepseek.com/quick_start/error_codes.
   ["insufficient_quota", /^insufficient (?:balance|credits?|funds)/i],
   ["insufficient_quota", /^This request requires more credits/],
   ["insufficient_quota", /^(?:Exceeded)?Budget has been exceeded/i],
   ["insufficient_quota", /^Your (?:newly created )?teams? .{0,80}credits/],
+  // Alibaba: help.aliyun.com/en/model-studio/error-code.
   ["insufficient_quota", /^Access denied, please make sure your account is in good/],
   ["insufficient_quota", /^Your account .{0,80}is suspended/],
   ["insufficient_quota", /^Account \S{1,80} is suspended/],
   ["insufficient_quota", /^Credit limit exceeded/],
   ["insufficient_quota", /^You have exceeded your monthly included credits/],
 
-  // Members. OpenAI and those that copied its sentences; llama.cpp has "param".
+  // Members. OpenAI (github.com/openai/openai-python/issues/2046) and those that copied its
+  // sentences; llama.cpp has "param".
   ["unsupported_parameter", /^Unsupported param(?:eter)?:? ['"]?([\w.[\]]+)/i],
   ["unsupported_value", /^Unsupported value:? '?([\w.[\]]+)/i],
   [
@@ -323,7 +329,7 @@ const CLASSES: ReadonlyMap<string, string> = new Map([
 /** An exception's class before a message: a group is its name. */
 const CLASS = /^(?:litellm\.|openai\.)?(\w{1,60}(?:Error|Exception))\b(?: - |: ?| )/;
 
-/** What servers write before the message of another, or of their own validator. */
+/** Prefixes that servers put before the message of another server or of their validator. */
 const WRAPPERS: readonly RegExp[] = [
   CLASS,
   /^Error code: \d{3}(?: - )?/,

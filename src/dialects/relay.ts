@@ -9,7 +9,7 @@ import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
 import type { AnswerStream, Ending, WholeAnswer } from "./dialect.ts";
 import { ownValue } from "./json.ts";
-import { saysNothing, type FieldRegistry } from "./request-reading.ts";
+import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
 
 /** Ends an event whose provider left the blank line out. */
@@ -73,7 +73,7 @@ export abstract class RelayedStream implements AnswerStream {
     if (this.failure !== null || this.done) return;
     const { event, data } = parseSseEvent(bytes);
     if (data === null) events.push(bytes);
-    // Blank data says nothing, and official clients fail to parse it.
+    // Official clients fail to parse blank data.
     else if (data.trim() !== "") this.relay(bytes, data, event, events);
   }
 }
@@ -180,7 +180,7 @@ export function editedBody(
  * of them all the same.
  */
 function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
-  return mode === "strip" || (mode === "reject" && saysNothing(value));
+  return mode === "strip" || (mode === "reject" && isEmptyValue(value));
 }
 
 /**

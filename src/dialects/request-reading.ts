@@ -77,16 +77,16 @@ function nearestField(registry: FieldRegistry, name: string): string | null {
 }
 
 /**
- * Whether a value says no more than its absence would: null, an empty list, or an object that holds
+ * Whether a value means the same as its absence: null, an empty list, or an object that holds
  * nothing but such members. Client libraries that know the members of many vendors send back what
  * they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
  */
-export function saysNothing(value: JsonValue | undefined): boolean {
+export function isEmptyValue(value: JsonValue | undefined): boolean {
   if (value == null) return true;
   if (!isJsonObject(value)) return Array.isArray(value) && value.length === 0;
   let isEmpty = true;
   for (const name in value) {
-    if (!saysNothing(value[name])) return false;
+    if (!isEmptyValue(value[name])) return false;
     isEmpty = false;
   }
   return !isEmpty;
@@ -153,7 +153,7 @@ function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObje
 
 /** Whether an object holds a member that says something and is not among `known`. */
 export function hasUnknownMember(object: JsonObject, known: readonly string[]): boolean {
-  for (const name in object) if (!known.includes(name) && !saysNothing(object[name])) return true;
+  for (const name in object) if (!known.includes(name) && !isEmptyValue(object[name])) return true;
   return false;
 }
 
@@ -177,7 +177,7 @@ export function refusingUnknown(
 ): RequestReader["refuseUnknown"] {
   return (body, mode) => {
     if (mode !== "reject") return null;
-    const name = unknownFields(registry, body).find((unknown) => !saysNothing(body[unknown]));
+    const name = unknownFields(registry, body).find((unknown) => !isEmptyValue(body[unknown]));
     if (name === undefined) return null;
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
       return invalidRequest(
@@ -212,7 +212,7 @@ export class RequestReading {
   readonly #calls = new Map<string, number>();
   /** Capability or feature → path of the member that first required it. */
   readonly paths = new Map<Capability | Feature, string>();
-  /** What canon does not hold. */
+  /** Fields that canon does not hold. */
   readonly dropped = new Set<DroppedField>();
   /** The first refusal; `null` where there is none. */
   refusal: ServiceError | null = null;
@@ -291,7 +291,7 @@ export class RequestReading {
       if (known.includes(name)) continue;
       const value = object[name];
       if (value == null) continue;
-      const isEmpty = saysNothing(value);
+      const isEmpty = isEmptyValue(value);
       if (!isEmpty && (role === undefined || !repeats(object, name, role))) {
         unknown ??= name;
       } else if (role === undefined) {
@@ -399,7 +399,7 @@ function sorted<Name extends string>(names: readonly Name[]): readonly Name[] {
   return names.length === 0 ? NOTHING : names.toSorted();
 }
 
-/** What a surface adds to a reading of its own body. */
+/** Facts that the surface adds to its reading. */
 interface ParsedBody extends Pick<
   InferenceRequest,
   "body" | "headers" | "reader" | "includeUsage"
@@ -415,7 +415,7 @@ interface ParsedBody extends Pick<
   readonly dimensions: number | null;
 }
 
-/** What a request says of generation and of vectors where it says nothing. */
+/** Defaults for generation and vectors. */
 export const UNSPECIFIED = {
   stream: false,
   maxOutputTokens: null,
@@ -424,7 +424,7 @@ export const UNSPECIFIED = {
   dimensions: null,
 } as const satisfies Partial<ParsedBody>;
 
-/** What a body requires, how large it is, what it prefers; or the first refusal of the reading. */
+/** Requirements, size and preferences of a body; or the first refusal of the reading. */
 export function inferenceRequest(
   reading: RequestReading,
   parsed: ParsedBody,

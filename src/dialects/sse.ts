@@ -50,7 +50,7 @@ export class SseFramer {
     if (start === 0 && this.#length > 0) {
       this.#length = bytes.length;
     } else {
-      // What has been handed out is never written again.
+      // Bytes that were returned are never overwritten.
       this.#buffer = bytes.subarray(start);
       this.#length = this.#buffer.length;
     }
@@ -59,7 +59,7 @@ export class SseFramer {
     return events;
   }
 
-  /** What is left when the bytes have ended: an event without its blank line, or nothing. */
+  /** The last event, where its blank line is missing; else empty. */
   end(): Uint8Array {
     const rest = this.#buffer.subarray(0, this.#length);
     this.#buffer = EMPTY;
@@ -221,7 +221,7 @@ function afterLineEnd(bytes: Uint8Array, index: number): number {
   return bytes[index] === CR && bytes[index + 1] === LF ? index + 2 : index + 1;
 }
 
-/** What makes events of one dialect's answer; it gives its terminal event once. */
+/** Reader of one answer; emits one terminal event. */
 interface AnswerReader {
   /** The terminal event has been made; nothing more is read. */
   readonly over: boolean;

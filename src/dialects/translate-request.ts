@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../canon/json.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, UnknownFields } from "../canon/table.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
-import { RequestReading, saysNothing, shownName, type FieldRegistry } from "./request-reading.ts";
+import { RequestReading, isEmptyValue, shownName, type FieldRegistry } from "./request-reading.ts";
 import { emulateFormat, type FormatEmulation } from "./translated-stream.ts";
 
 /** How a surface makes canon of its own bodies. */
@@ -73,7 +73,7 @@ function keptMembers(
   }
   for (const name of Object.keys(body)) {
     if (Object.hasOwn(registry, name) || isAbsent(body, name)) continue;
-    if (saysNothing(body[name])) reading.dropped.add("empty_member_dropped");
+    if (isEmptyValue(body[name])) reading.dropped.add("empty_member_dropped");
     else if (mode !== "strip") reading.refuse(untranslatable(shownName(name), mode));
     else if (!stripped.includes("unknown_field")) stripped.push("unknown_field");
   }
@@ -144,7 +144,7 @@ export function prepareTranslation(
     ? emulateFormat(canonical.request, endpoint)
     : null;
   const { request, keepsFirstCall } = forOneTool(emulation?.request ?? canonical.request, endpoint);
-  const stop = request.stop.filter(takenStop(endpoint));
+  const stop = request.stop.filter(acceptsStop(endpoint));
   const stops = request.stop.filter((one) => one !== "" && !stop.includes(one));
   const lacksSeed = request.seed !== null && !endpoint.features.includes("seed");
   const sent = { ...request, stop, seed: lacksSeed ? null : request.seed };
@@ -170,7 +170,7 @@ export function prepareTranslation(
 const COMMON_STOPS = 4;
 
 /** Whether an endpoint takes the stop sequence at a position. */
-function takenStop({
+function acceptsStop({
   features,
 }: Pick<EndpointRow, "features">): (stop: string, index: number) => boolean {
   if (!features.includes("stop_sequences")) return () => false;

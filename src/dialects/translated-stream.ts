@@ -106,8 +106,8 @@ function charactersOf(event: InferenceEvent): number {
   return event.type === "arguments" ? event.json.length : 0;
 }
 
-/** What a surface says of the ends that its answers can have. */
-type EndRules = Pick<Translation, "impossibleEnds" | "unsaid" | "parsesArguments">;
+/** Rules of a surface for the ends of its answers. */
+type EndRules = Pick<Translation, "impossibleEnds" | "omittedBlocks" | "parsesArguments">;
 
 /** Ends that read as the end of a whole answer on every surface. */
 const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls"]);
@@ -137,12 +137,12 @@ export function filteredEvents(
   return left;
 }
 
-/** Puts a failure instead of an end that would not be true on the surface. */
-export class EndJudge implements EventFilter {
+/** Replaces an end that would be wrong on the surface by a failure. */
+export class EndCheck implements EventFilter {
   readonly #rules: EndRules;
-  /** Something was said that the surface prints. */
-  #said = false;
-  /** Something was said that the surface leaves out. */
+  /** There was output that the surface prints. */
+  #hasPrinted = false;
+  /** There was output that the surface omits. */
   #dropped = false;
   /** Arguments of the latest call, where the surface parses them. */
   #arguments = "";
@@ -153,24 +153,24 @@ export class EndJudge implements EventFilter {
   }
 
   events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    for (const event of events) this.#hear(event);
+    for (const event of events) this.#observe(event);
     const last = events.at(-1);
     if (last?.type !== "finish") return events;
     const { impossibleEnds = [] } = this.#rules;
     // An answer of which nothing is left is no success; one that was cut short says so by its end.
-    const isNothingLeft = this.#dropped && !this.#said && SUCCESSES.has(last.reason);
+    const isNothingLeft = this.#dropped && !this.#hasPrinted && SUCCESSES.has(last.reason);
     const isBroken = this.#broken && SUCCESSES.has(last.reason);
     if (!impossibleEnds.includes(last.reason) && !isNothingLeft && !isBroken) return events;
     const code = isBroken ? "malformed_tool_use" : "unexpected_output_item";
     return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", code) }];
   }
 
-  #hear(event: InferenceEvent): void {
+  #observe(event: InferenceEvent): void {
     if (this.#rules.parsesArguments === true) this.#checkArguments(event);
-    const kind = kindSaid(event);
+    const kind = outputKind(event);
     if (kind === null) return;
-    if (this.#rules.unsaid?.includes(kind) === true) this.#dropped = true;
-    else this.#said = true;
+    if (this.#rules.omittedBlocks?.includes(kind) === true) this.#dropped = true;
+    else this.#hasPrinted = true;
   }
 
   #checkArguments(event: InferenceEvent): void {
@@ -180,19 +180,19 @@ export class EndJudge implements EventFilter {
   }
 }
 
-/** The kind of block in which an event says something; `null` where it says nothing. */
-function kindSaid(event: InferenceEvent): "text" | "refusal" | "reasoning" | "tool_call" | null {
+/** Block kind of an event with output; `null` for other events. */
+function outputKind(event: InferenceEvent): "text" | "refusal" | "reasoning" | "tool_call" | null {
   if (event.type === "open") return event.block.kind === "tool_call" ? "tool_call" : null;
   if (event.type !== "text" && event.type !== "refusal" && event.type !== "reasoning") return null;
   return event.text === "" ? null : event.type;
 }
 
-/** Leaves out all calls but the first, and says so. */
+/** Drops all calls but the first, and records it. */
 export class FirstCall implements EventFilter {
   #first: number | null = null;
   /** Index of the block that is being left out. */
   #extra: number | null = null;
-  #isTold = false;
+  #isReported = false;
   /** Blocks left out so far: the others are counted without them. */
   #left = 0;
 
@@ -206,8 +206,8 @@ export class FirstCall implements EventFilter {
       if (this.#first !== null) {
         this.#extra = event.index;
         this.#left += 1;
-        if (this.#isTold) return [];
-        this.#isTold = true;
+        if (this.#isReported) return [];
+        this.#isReported = true;
         return [{ type: "dropped", field: "further_calls_dropped" }];
       }
       this.#first = event.index;

@@ -9,7 +9,7 @@ import {
 } from "../canon/generate/edit.ts";
 import type { TokenUsage } from "../canon/generate/event.ts";
 import type { AnswerStream, Ending } from "../dialects/dialect.ts";
-import { judgedAnswer, judgedEnd, type ExchangePlan } from "../dialects/exchange-plan.ts";
+import { readableAnswer, checkedEnd, type ExchangePlan } from "../dialects/exchange-plan.ts";
 import type { ClientAnswer, RelayJob } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
 import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
@@ -219,7 +219,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #endAnswer(received: Uint8Array): void {
-    const { ending, bytes } = judgedAnswer(this.#exchangePlan, received);
+    const { ending, bytes } = readableAnswer(this.#exchangePlan, received);
     if (ending.failure === null) this.#wholeAnswer = performance.now() - this.#startedAt;
     const failure = ending.failure && reportedFailure(ending.failure);
     if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
@@ -280,12 +280,12 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   #endStream(stream: AnswerStream): void {
-    const end = judgedEnd(stream, this.#mayBeCut);
+    const end = checkedEnd(stream, this.#mayBeCut);
     if (end.ending.failure !== null) this.fail(end.ending.failure);
     else this.#sendEnd(end);
   }
 
-  #sendEnd({ ending, events }: ReturnType<typeof judgedEnd>): void {
+  #sendEnd({ ending, events }: ReturnType<typeof checkedEnd>): void {
     this.#send(ending, () => {
       this.#outbox?.becomeDurable();
       this.#outbox?.add(events);
@@ -309,7 +309,7 @@ export class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (reported.kind === "timeout_idle" && this.#stream !== null) {
       // Some providers keep the connection open after the end of a protocol without a last mark;
       // the counts prove it.
-      const end = judgedEnd(this.#stream, true);
+      const end = checkedEnd(this.#stream, true);
       this.exchange.cancel();
       if (end.ending.failure === null) return this.#sendEnd(end);
     }

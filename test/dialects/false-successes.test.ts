@@ -18,7 +18,7 @@ import {
   responsesUpstream,
 } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { judgedEnd } from "../../src/dialects/exchange-plan.ts";
+import { checkedEnd } from "../../src/dialects/exchange-plan.ts";
 import { contextOf, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 
@@ -340,7 +340,7 @@ describe("a stream that may have been cut after its finish", () => {
 
   it("is truncated without its counts, and whole with them or with its protocol's mark", () => {
     const kinds = (events: readonly Uint8Array[], mayBeCut: boolean): Verdict =>
-      judgedEnd(stream(...events), mayBeCut).ending.failure?.kind ?? "success";
+      checkedEnd(stream(...events), mayBeCut).ending.failure?.kind ?? "success";
     expect(kinds([finished], true)).toBe("truncated");
     expect(kinds([finished], false)).toBe("success");
     expect(kinds([finished, usage], true)).toBe("success");

@@ -4,7 +4,7 @@ import type { InferenceEvent, OpenBlock } from "../../src/canon/generate/event.t
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import {
-  EndJudge,
+  EndCheck,
   FirstCall,
   StopCut,
   TranslatedStream,
@@ -95,7 +95,7 @@ describe("a translated stream", () => {
 
   it("has no output where its only output is an end that the surface cannot have", () => {
     const stream = new TranslatedStream(
-      filtered(parserOf([[start, finish]], []), [new EndJudge({ impossibleEnds: ["stop"] })]),
+      filtered(parserOf([[start, finish]], []), [new EndCheck({ impossibleEnds: ["stop"] })]),
       renderer,
     );
     stream.push(new Uint8Array());
@@ -128,7 +128,7 @@ describe("a translated stream", () => {
     "whose arguments are no object fails where its end is a success: %s",
     (reason, failed) => {
       const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
-      const last = new EndJudge({ parsesArguments: true }).events(events).at(-1);
+      const last = new EndCheck({ parsesArguments: true }).events(events).at(-1);
       expect(last).toMatchObject(
         failed === null ? { reason } : { type: "failure", failure: failed },
       );

@@ -117,6 +117,6 @@ describe("the record of a decision", () => {
   it("of a later version with a preference that this one does not know is not decided without it", () => {
     const record = readBack(recordOf({ ...PLAIN_SAMPLE, workspace: "w", model: "r" }));
     const later = { ...Object(record), preferences: { only: ["a"], colour: "blue" } };
-    expect(readEvidenceSample(later)).toMatchObject({ unsayable: "preference" });
+    expect(readEvidenceSample(later)).toMatchObject({ unsupportedSetting: "preference" });
   });
 });

@@ -33,7 +33,7 @@ import { WEATHER } from "../protocol-family.ts";
  */
 const nullableShare = nullableNumber(0, 1);
 
-/** What an object of one type must have. */
+/** Required members of one type. */
 const demands = (type: string, ...required: readonly string[]) =>
   ({
     if: { type: "object", required: ["type"], properties: { type: { const: type } } },
@@ -155,7 +155,7 @@ const thinking = {
   ...demands("enabled", "budget_tokens"),
 } as const;
 
-/** What both operations take. */
+/** Members of both operations. */
 const shared = {
   model: MODEL,
   messages: { type: "array", minItems: 1, items: message },

@@ -24,7 +24,7 @@ import { parseExactJsonText } from "../json.ts";
 import {
   alternatingMessages,
   budgetOfEffort,
-  continuesUnthought,
+  continuesWithoutSignedReasoning,
   dropCacheHints,
   dropSchemaName,
   sentTier,
@@ -154,7 +154,7 @@ function formatBudget(
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
   }
-  if (continuesUnthought(request.turns)) {
+  if (continuesWithoutSignedReasoning(request.turns)) {
     draft.dropped.add("reasoning_turned_off");
     draft.body["thinking"] = { type: "disabled" };
     return null;
@@ -255,8 +255,6 @@ function parallel(allowed: boolean | null): JsonObject {
   return allowed === null ? {} : { disable_parallel_tool_use: !allowed };
 }
 
-type Role = "user" | "assistant" | "system";
-
 /** The body of a request while it is printed. */
 interface Draft {
   readonly body: Record<string, JsonValue | undefined>;
@@ -298,7 +296,7 @@ function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
       return formatInput(turn.content, draft);
     case "assistant":
       if (turn.name !== null) dropped.add("participant_name_dropped");
-      return turn.content.flatMap((part) => formatSaid(part, draft));
+      return turn.content.flatMap((part) => formatAssistantPart(part, draft));
     case "tool":
       return turn.results.map((result) => formatResult(result, draft));
   }
@@ -318,7 +316,7 @@ function formatResult({ callId, content, isError, cache }: ToolResult, draft: Dr
   };
 }
 
-function formatSaid(part: AssistantPart, { dropped }: Draft): readonly JsonObject[] {
+function formatAssistantPart(part: AssistantPart, { dropped }: Draft): readonly JsonObject[] {
   switch (part.kind) {
     case "text":
       return [formatText(part.text, part.cache)];

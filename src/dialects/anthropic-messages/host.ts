@@ -159,6 +159,7 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
   const kept: Record<string, JsonValue | undefined> = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {
+    if (body[name] === undefined) continue;
     if (DIRECT_HINTS.includes(name)) stripped.push(name);
     else if (OURS.includes(name)) stripped.push("unknown_field");
     else if (!elsewhere.includes(name)) kept[name] = body[name];
@@ -308,7 +309,7 @@ class InvokeStream implements AnswerStream {
     if (kind === "error")
       return this.#fail(readException(headers.get(":error-code"), body), events);
     if (kind !== "event") return this.#fail(answerFailure("malformed"), events);
-    // Events of other names say nothing of the answer.
+    // Other events are not part of the answer.
     if (headers.get(":event-type") !== "chunk") return;
     const bytes = memberIn(body, "bytes");
     const text = typeof bytes === "string" ? base64ToText(bytes) : null;

@@ -25,7 +25,7 @@ import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { Translation } from "../dialect.ts";
 import { flagOrNull, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
 import { readKinds } from "../kinds.ts";
-import { RequestReading, inferenceRequest, saysNothing, shownName } from "../request-reading.ts";
+import { RequestReading, inferenceRequest, isEmptyValue, shownName } from "../request-reading.ts";
 import {
   canonicalRequest,
   namedToolFeature,
@@ -33,7 +33,7 @@ import {
   type CanonReader,
 } from "../translate-request.ts";
 
-/** What limits and balancing read of a request. */
+/** Estimates for limits and balancing. */
 export const MESSAGES_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
@@ -209,7 +209,7 @@ function readSchema(
     : null;
 }
 
-/** What models may refuse together although they take each alone. */
+/** Combinations that some models refuse. */
 function noteCombinations(
   { tools }: JsonObject,
   toolChoice: GenerateRequest["toolChoice"],
@@ -316,7 +316,7 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
     if (HINTS.includes(name)) {
       if (!isDefault(value)) reading.dropped.add("hint_dropped");
     } else if (name === "allowed_callers" && isDirect(value)) continue;
-    else if (saysNothing(value)) reading.dropped.add("empty_member_dropped");
+    else if (isEmptyValue(value)) reading.dropped.add("empty_member_dropped");
     else reading.useNative(`${path}.${shownName(name)}`);
   }
   const { cache_control: mark, strict, name, description, input_schema: parameters } = tool;

@@ -118,7 +118,7 @@ class MessageReader extends AnswerEvents {
   addDelta(delta: JsonValue | undefined): void {
     if (!isJsonObject(delta)) return this.fail("malformed");
     const type = textOf(delta["type"]);
-    // Some speakers of the protocol begin no block before its first piece.
+    // Some servers send a first piece without opening its block.
     if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
       this.openBlock({ type: type.slice(0, -"_delta".length) });
     const block = this.#open;
@@ -230,35 +230,35 @@ class MessagesParser extends SseEventParser<MessageReader> {
 
   #begin({ message }: JsonObject): void {
     if (this.#continued || !isJsonObject(message)) return this.reader.fail("malformed");
-    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
     if (this.#begun) return;
     this.#begun = true;
     this.reader.start(message, true);
   }
 
-  /** Events of other names, pings among them, say nothing of the answer. */
+  /** Other events, such as pings, are not part of the answer. */
   #continue(type: unknown, event: JsonObject): void {
     switch (type) {
       case "content_block_start":
-        if (this.#isPlaced()) this.reader.openBlock(event["content_block"]);
+        if (this.#isInOrder()) this.reader.openBlock(event["content_block"]);
         break;
       case "content_block_delta":
-        if (this.#isPlaced()) this.reader.addDelta(event["delta"]);
+        if (this.#isInOrder()) this.reader.addDelta(event["delta"]);
         break;
       case "content_block_stop":
-        if (this.#isPlaced()) this.reader.closeBlock();
+        if (this.#isInOrder()) this.reader.closeBlock();
         break;
       case "message_delta":
-        if (this.#isPlaced()) this.reader.change(event["delta"], event["usage"]);
+        if (this.#isInOrder()) this.reader.change(event["delta"], event["usage"]);
         break;
       case "message_stop":
-        if (this.#isPlaced()) this.reader.stop();
+        if (this.#isInOrder()) this.reader.stop();
         break;
     }
   }
 
-  #isPlaced(): boolean {
+  #isInOrder(): boolean {
     if (!this.#begun) this.reader.fail("malformed");
     this.#continued = true;
     return this.#begun;
@@ -291,7 +291,7 @@ export function parseMessagesAnswer(
  * Whether a request only fills the provider's cache: it is answered with nothing, and nothing has
  * no reason to end.
  */
-export function asksNothing({ body }: InferenceRequest): boolean {
+export function isCacheWarmup({ body }: InferenceRequest): boolean {
   return body["max_tokens"] === 0;
 }
 

@@ -17,7 +17,7 @@ import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
 import {
   blockFacts,
   blocksOf,
-  goneUnder,
+  removedInVersion,
   serverToolNeeds,
   storedFile,
   type BlockContext,
@@ -222,7 +222,7 @@ function readBlock(
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.useNative(path);
     if (type === "document" && context === "assistant" && reading.version === VERSIONS[1]) {
-      reading.refuse(goneUnder(path, "must not be a document in an assistant message"));
+      reading.refuse(removedInVersion(path, "must not be a document in an assistant message"));
     }
     return null;
   }
@@ -289,7 +289,7 @@ function readText(
   if (Array.isArray(citations) && citations.length > 0) {
     reading.dropped.add("citations_dropped");
     if (context === "user" && reading.version === VERSIONS[1]) {
-      reading.refuse(goneUnder(`${path}.citations`, "must be empty on a user's text"));
+      reading.refuse(removedInVersion(`${path}.citations`, "must be empty on a user's text"));
     }
   }
   return { kind: "text", text: textOf(text), cache: cacheMark(block) };

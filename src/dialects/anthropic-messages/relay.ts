@@ -9,7 +9,7 @@ import type { ProviderRow } from "../../canon/table.ts";
 import { finishReason } from "../answer-ends.ts";
 import {
   UsageTally,
-  asksNothing,
+  isCacheWarmup,
   eventFailure,
   messageFailure,
   readErrorFrame,
@@ -95,7 +95,7 @@ function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): stri
   return flags.includes("version_2023_06_01_only") ? VERSIONS[0] : (version ?? VERSIONS[0]);
 }
 
-/** Lowers the limit, and the budget for thinking with it. Says whether it changed. */
+/** Lowers the limit, and the budget for thinking with it. Returns whether it changed. */
 function capOutput(body: Body, cap: number): boolean {
   const { max_tokens, thinking } = body;
   const requested = numberOrNull(max_tokens);
@@ -197,13 +197,13 @@ const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Members of a message that begins in which something is said. */
-const SAID_IN_MESSAGE = ["content"] as const;
+const MESSAGE_OUTPUT = ["content"] as const;
 
 /**
  * Members of a block that begins, or of a piece of one. Other members describe the model or the
  * transport.
  */
-const SAID_IN_BLOCK = [
+const BLOCK_OUTPUT = [
   "text",
   "thinking",
   "signature",
@@ -229,7 +229,7 @@ const ONCE: ReadonlySet<unknown> = new Set([
  */
 class MessagesObserver extends RelayedStream {
   readonly #requestId: string;
-  readonly #asksNothing: boolean;
+  readonly #isCacheWarmup: boolean;
   readonly #tally = new UsageTally();
   readonly #tagger: EventTagger;
   #begun = false;
@@ -241,7 +241,7 @@ class MessagesObserver extends RelayedStream {
     super();
     this.#requestId = requestId;
     this.#tagger = new EventTagger(signatureFamily);
-    this.#asksNothing = asksNothing(request);
+    this.#isCacheWarmup = isCacheWarmup(request);
   }
 
   override get usage(): TokenUsage | null {
@@ -271,7 +271,7 @@ class MessagesObserver extends RelayedStream {
     events.push(tagged === event ? bytes : formatSseEvent(JSON.stringify(tagged), name));
   }
 
-  /** Reads one event with data; says whether it is relayed. */
+  /** Reads one event with data; returns whether it is relayed. */
   #take(
     name: string | null,
     type: JsonValue | undefined,
@@ -289,7 +289,7 @@ class MessagesObserver extends RelayedStream {
       return false;
     }
     const isContent = CONTENT_EVENTS.has(type);
-    // Some speakers of the protocol say the beginning twice; in the middle of an answer it would be
+    // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun)
       return this.#isRefused("malformed");
@@ -298,7 +298,7 @@ class MessagesObserver extends RelayedStream {
     else if (type === "message_delta") this.#change(event);
     else if (type === "message_stop") {
       // An end without a reason is no proper one, as in a whole answer.
-      if (this.finish === null && !this.#asksNothing) return this.#isRefused("malformed");
+      if (this.finish === null && !this.#isCacheWarmup) return this.#isRefused("malformed");
       this.done = true;
     }
     this.outputCharacters += charactersOf(type, event);
@@ -338,11 +338,11 @@ class MessagesObserver extends RelayedStream {
 function charactersOf(type: unknown, event: JsonObject): number {
   switch (type) {
     case "message_start":
-      return outputCharacters(event["message"], SAID_IN_MESSAGE);
+      return outputCharacters(event["message"], MESSAGE_OUTPUT);
     case "content_block_start":
-      return outputCharacters(event["content_block"], SAID_IN_BLOCK);
+      return outputCharacters(event["content_block"], BLOCK_OUTPUT);
     case "content_block_delta":
-      return outputCharacters(event["delta"], SAID_IN_BLOCK);
+      return outputCharacters(event["delta"], BLOCK_OUTPUT);
     default:
       return 0;
   }
@@ -435,7 +435,7 @@ export function readMessagesAnswer(
   const tally = new UsageTally();
   tally.add(answer["usage"]);
   const { usage } = tally;
-  const isEnded = finish !== null || asksNothing(request);
+  const isEnded = finish !== null || isCacheWarmup(request);
   if (!isEnded || !Array.isArray(answer["content"])) return failedWhole("malformed", usage);
   const tagged = withTags(bytes, answer, signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;

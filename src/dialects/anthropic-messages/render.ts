@@ -416,21 +416,21 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
     resetAt(),
   ],
   limitHeaderFacts: (measure) => {
-    const whose = limitSubject(measure);
+    const subject = limitSubject(measure);
     return [
       {
         name: `anthropic-ratelimit-${measure}-limit`,
-        description: `${whose}: the most in its period.`,
+        description: `${subject}: the most in its period.`,
         schema: COUNT,
       },
       {
         name: `anthropic-ratelimit-${measure}-remaining`,
-        description: `${whose}: what is left.`,
+        description: `${subject}: what is left.`,
         schema: COUNT,
       },
       {
         name: `anthropic-ratelimit-${measure}-reset`,
-        description: `${whose}: when it is whole, RFC 3339.`,
+        description: `${subject}: when it is whole, RFC 3339.`,
         schema: TEXT,
       },
     ];

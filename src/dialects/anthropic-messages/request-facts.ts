@@ -5,7 +5,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
 import { ownValue } from "../json.ts";
 import { otherModel, storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
-import { saysNothing, type FieldRegistry } from "../request-reading.ts";
+import { isEmptyValue, type FieldRegistry } from "../request-reading.ts";
 
 /**
  * Paths after a provider's base URL, which has no `/v1`: official clients are configured the same
@@ -91,11 +91,11 @@ const REMOVED = ["temperature", "top_p", "top_k"] as const;
 export function removedMember(body: JsonObject, version: string): ServiceError | null {
   if (version === VERSIONS[0]) return null;
   const name = REMOVED.find((member) => body[member] != null);
-  return name === undefined ? null : goneUnder(name, "does not exist");
+  return name === undefined ? null : removedInVersion(name, "does not exist");
 }
 
 /** The 400 for what the newer version no longer takes. */
-export function goneUnder(path: string, why: string): ServiceError {
+export function removedInVersion(path: string, why: string): ServiceError {
   return invalidRequest(
     "removed_in_version",
     `${path} ${why} under anthropic-version ${VERSIONS[1]}`,
@@ -184,7 +184,7 @@ export function blockFacts(type: string): BlockFacts | null {
   return ownValue(BLOCKS, type) ?? null;
 }
 
-/** What a call of a server's own tool was, by the tool's name. */
+/** Capability of a server tool, by its name. */
 const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
   web_search: "web_search",
   web_fetch: "web_search",
@@ -306,7 +306,7 @@ const REFUSED_MEMBERS = [
 /** The 400 for such a member on every route, also where unknown members are forwarded. */
 export function refusedMember(body: JsonObject): ServiceError | null {
   for (const [name, code, sentence] of REFUSED_MEMBERS) {
-    if (!saysNothing(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
+    if (!isEmptyValue(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
   const { diagnostics } = body;
   if (!isJsonObject(diagnostics) || diagnostics["previous_message_id"] == null) return null;

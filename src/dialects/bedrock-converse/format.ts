@@ -8,7 +8,7 @@ import type { FormattedRequest, Target } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import {
   budgetOfEffort,
-  continuesUnthought,
+  continuesWithoutSignedReasoning,
   dropCacheHints,
   effortOfBudget,
   sentTier,
@@ -247,7 +247,7 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
       "invalid_reasoning_budget",
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
-  } else if (continuesUnthought(turns)) {
+  } else if (continuesWithoutSignedReasoning(turns)) {
     draft.dropped.add("reasoning_turned_off");
     draft.additional["thinking"] = { type: "disabled" };
     return;

@@ -122,7 +122,7 @@ class ConverseParser implements EventParser {
     this.#read(type, body);
   }
 
-  /** Events of other names say nothing of the answer. */
+  /** Other events are not part of the answer. */
   #read(type: string, event: JsonObject): void {
     const reader = this.#reader;
     switch (type) {
@@ -187,7 +187,7 @@ interface Block {
  */
 class MessageReader extends AnswerEvents {
   readonly #family: string | null;
-  /** What ended the text, where it can have been only one. */
+  /** The stop sequence that ended the text, where the request has only one. */
   readonly #stopSequence: string | null;
   /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
   readonly #offersNone: boolean;

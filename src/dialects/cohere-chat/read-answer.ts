@@ -155,29 +155,29 @@ class MessageReader extends AnswerEvents {
   }
 
   addPlan(plan: JsonValue | undefined): void {
-    if (typeof plan !== "string" || plan === "" || !this.#goesOn()) return;
+    if (typeof plan !== "string" || plan === "" || !this.#accepts()) return;
     this.#text = null;
     this.blocks.text(plan, [], "plan");
   }
 
   openCall(index: number, call: JsonValue | undefined): void {
-    if (!this.#goesOn()) return;
+    if (!this.#accepts()) return;
     this.#text = null;
     const failure = this.#calls.open(index, call);
     if (failure !== null) this.fail(failure);
   }
 
   addArguments(index: number, json: JsonValue | undefined): void {
-    if (typeof json !== "string" || !this.#goesOn()) return;
+    if (typeof json !== "string" || !this.#accepts()) return;
     if (!this.#calls.add(index, json)) this.fail("malformed");
   }
 
   closeCall(index: number): void {
-    if (this.#goesOn()) this.#calls.close(index);
+    if (this.#accepts()) this.#calls.close(index);
   }
 
   cite(value: JsonValue | undefined): void {
-    if (!this.#goesOn()) return;
+    if (!this.#accepts()) return;
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
     const hasPosition = text !== null && (content === null || content === text);
@@ -187,7 +187,7 @@ class MessageReader extends AnswerEvents {
 
   /** The end of the answer: why it ended, and its usage. */
   end({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
-    if (!this.#goesOn()) return;
+    if (!this.#accepts()) return;
     const failure = finishFailure(value);
     const reason = finishReason(value);
     if (failure === null && reason !== null) this.blocks.closeAll();
@@ -201,7 +201,7 @@ class MessageReader extends AnswerEvents {
 
   /** A piece of a kind that the protocol did not have. */
   skip(): void {
-    if (this.#goesOn()) this.drop("unknown_content_dropped");
+    if (this.#accepts()) this.drop("unknown_content_dropped");
   }
 
   #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
@@ -221,7 +221,7 @@ class MessageReader extends AnswerEvents {
     { text, thinking }: JsonObject,
     { logprobs, joined }: ReadLogprobs,
   ): void {
-    if (!this.#goesOn()) return;
+    if (!this.#accepts()) return;
     if (typeof thinking === "string" && thinking !== "") {
       this.#text = null;
       this.blocks.reasoning(thinking, false, String(index));
@@ -236,7 +236,7 @@ class MessageReader extends AnswerEvents {
    * Whether pieces are still taken. One that comes without the message's beginning is the
    * beginning.
    */
-  #goesOn(): boolean {
+  #accepts(): boolean {
     this.start();
     return !this.over;
   }

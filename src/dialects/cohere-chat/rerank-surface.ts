@@ -120,7 +120,7 @@ export const RERANK_SCHEMA = {
   },
 } as const;
 
-/** What limits read of a request. The query is read once with every document. */
+/** Estimates for limits. The query is read once with every document. */
 export const RERANK_BODY: BodyReader = {
   ...PLAIN_BODY,
   inputAllowance: (body, needs) => PLAIN_BODY.inputAllowance(body, needs) + repeatedQuery(body),
@@ -178,7 +178,7 @@ const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
   });
 };
 
-/** What the caller wants the answer to look like. */
+/** Requested form of the answer. */
 interface AnswerForm {
   /** The caller's documents as they came, to be put into the results; `null`: not requested. */
   readonly documents: readonly JsonValue[] | null;

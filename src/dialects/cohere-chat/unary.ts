@@ -78,7 +78,7 @@ function findVectors(body: JsonObject): FoundVectors | AnswerFault | UpstreamFai
 /** Where providers answer, after their base URL. */
 const RERANK_PATH = "/v2/rerank";
 
-/** What Bedrock wants to know of the protocol's version: the second of today. */
+/** Version of the protocol that Bedrock expects. */
 const INVOKE_VERSION = 2;
 
 /** Rerank as Cohere speaks it, at Cohere or through Bedrock's InvokeModel. */

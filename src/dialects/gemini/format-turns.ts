@@ -86,7 +86,7 @@ function formatGroup(
       if (first.name !== null) draft.dropped.add("participant_name_dropped");
       return formatInput(first.content, draft);
     case "assistant":
-      return formatSaid(
+      return formatAssistantPart(
         group.filter((turn): turn is AssistantTurn => turn.role === "assistant"),
         style,
         draft,
@@ -105,13 +105,13 @@ function formatGroup(
   }
 }
 
-function formatSaid(
+function formatAssistantPart(
   turns: readonly AssistantTurn[],
   style: CallStyle,
   draft: Draft,
 ): readonly JsonObject[] {
   if (turns.length > 1) draft.dropped.add("turns_merged");
-  const said = new SaidParts(draft, style);
+  const said = new AssistantParts(draft, style);
   for (const { name, content } of turns) {
     if (name !== null) draft.dropped.add("participant_name_dropped");
     for (const part of content) said.add(part);
@@ -132,7 +132,7 @@ interface CallStyle {
  * Makes the parts of one model turn, and puts signatures back on the parts that they were taken
  * from (`markSignature`).
  */
-class SaidParts {
+class AssistantParts {
   readonly #parts: Made[] = [];
   readonly #draft: Draft;
   readonly #style: CallStyle;
@@ -194,7 +194,7 @@ class SaidParts {
     dropMark(cache, this.#draft);
     const args = parseExactJsonText(text);
     if (!isJsonObject(args))
-      throw new Error("SaidParts: arguments that no parser at the door let in");
+      throw new Error("AssistantParts: arguments that no parser at the door let in");
     const functionCall = { id: this.#style.withIds ? id : undefined, name, args };
     const signature = this.#take(this.#forCalls) ?? this.#placeholder();
     this.#hasCall = true;
@@ -242,7 +242,7 @@ export interface Draft {
   readonly details: Set<ImagePart["detail"]>;
 }
 
-/** What a provider may keep is named in the protocol, not marked. */
+/** The protocol has no cache marks. */
 export function dropMark(cache: CacheMark | null, { dropped }: Draft): void {
   if (cache !== null) dropped.add("cache_mark_dropped");
 }

@@ -53,7 +53,7 @@ function bodyOf({ body, config }: Draft): JsonObject {
   return Object.keys(config).length === 0 ? body : { ...body, generationConfig: config };
 }
 
-/** What is counted is what the model reads; how it may answer is not part of it. */
+/** A count covers the input only. */
 function countBody(draft: Draft, { endpoint, provider }: Target): JsonObject {
   const { toolConfig: _choice, ...read } = bodyOf(draft);
   if (provider.flags.includes("flat_count_tokens")) return read;

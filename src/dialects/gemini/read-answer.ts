@@ -58,7 +58,7 @@ class GeminiParser extends SseEventParser<AnswerReader> {
     const error = errorOf(piece);
     if (error !== null) this.reader.fail(readErrorFrame(error));
     else if (isJsonObject(piece)) this.reader.take(piece);
-    // What follows a proper end and is no piece of an answer does not undo it.
+    // Other data after a proper end is ignored.
     else if (!this.reader.conclude()) this.reader.fail("malformed");
   }
 
@@ -182,13 +182,13 @@ class AnswerReader extends AnswerEvents {
     const { text, functionCall, thoughtSignature } = part;
     const signature = textOf(thoughtSignature);
     if (part["thought"] === true) {
-      this.#think(textOf(text), signature);
+      this.#addThought(textOf(text), signature);
     } else if (isJsonObject(functionCall)) {
       if (this.#isRepeated(functionCall)) return false;
       this.#sign("call", signature);
       this.#call(functionCall, answerId);
     } else if (typeof text === "string" || isEmptyPart(part)) {
-      return this.#say(textOf(text), signature, logprobs);
+      return this.#addText(textOf(text), signature, logprobs);
     } else {
       // Images, code and calls of the provider's own tools: no caller of another protocol can have
       // requested them.
@@ -198,7 +198,7 @@ class AnswerReader extends AnswerEvents {
   }
 
   /** Thoughts that are shown sum up the reasoning itself. */
-  #think(text: string, signature: string): void {
+  #addThought(text: string, signature: string): void {
     this.blocks.reasoning(text, true);
     this.#inText = false;
     if (signature === "") return;
@@ -237,7 +237,7 @@ class AnswerReader extends AnswerEvents {
     this.blocks.close();
   }
 
-  #say(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
+  #addText(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
     this.#sign(text === "" ? "empty" : "text", signature);
     if (text === "") return false;
     this.blocks.text(text, logprobs);

@@ -36,7 +36,7 @@ const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
 };
 
 /**
- * Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, whose
+ * Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, subject
  * requests have the same paths' errors.
  */
 export const OPENAI_FAMILY: ProtocolFamily = {
@@ -62,21 +62,21 @@ export const OPENAI_FAMILY: ProtocolFamily = {
     formatDuration(untilReset),
   ],
   limitHeaderFacts: (measure) => {
-    const whose = limitSubject(measure);
+    const subject = limitSubject(measure);
     return [
       {
         name: `x-ratelimit-limit-${measure}`,
-        description: `${whose}: the most in its period.`,
+        description: `${subject}: the most in its period.`,
         schema: COUNT,
       },
       {
         name: `x-ratelimit-remaining-${measure}`,
-        description: `${whose}: what is left.`,
+        description: `${subject}: what is left.`,
         schema: COUNT,
       },
       {
         name: `x-ratelimit-reset-${measure}`,
-        description: `${whose}: the time until it is whole, such as 1m30s.`,
+        description: `${subject}: the time until it is whole, such as 1m30s.`,
         schema: TEXT,
       },
     ];

@@ -6,7 +6,7 @@ import { readReasoningHistory } from "./reasoning.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
-/** What flags say of one message. */
+/** Changes of one message, by flag. */
 const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
   ["no_developer_role", developerAsSystem],
   ["no_participant_names", withoutName],
@@ -191,7 +191,7 @@ function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
   return named;
 }
 
-/** What the assistant says where it has to say something. */
+/** Filler message of the assistant. */
 const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
 
 /**
@@ -293,7 +293,7 @@ function dropChoice(body: EditableBody, changes: Changes): void {
  */
 export type EditableBody = Record<string, JsonValue | undefined>;
 
-/** What a provider's flags changed. */
+/** Changes made for a provider's flags. */
 export interface Changes {
   /** Registered names of top-level members that were taken out. */
   readonly stripped: string[];

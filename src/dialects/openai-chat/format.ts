@@ -28,7 +28,7 @@ import { applyFlags, type EditableBody } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";
 import { effortOfBudget } from "../reasoning-effort.ts";
 
-/** What to call a schema that came without a name, which this protocol demands. */
+/** Name of a schema without one; the protocol requires a name. */
 const SCHEMA_NAME = "response";
 
 /** Other protocols' values for one of them. */

@@ -55,7 +55,7 @@ const MODERATIONS_FIELDS: FieldRegistry = {
  */
 const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading("native_chat");
-  const problem = askImages(body["input"], reading);
+  const problem = readImageParts(body["input"], reading);
   if (problem !== null) return problem;
   const parsed = {
     ...UNSPECIFIED,
@@ -69,7 +69,10 @@ const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) =
   return inferenceRequest(reading, parsed);
 };
 
-function askImages(input: JsonValue | undefined, reading: RequestReading): ServiceError | null {
+function readImageParts(
+  input: JsonValue | undefined,
+  reading: RequestReading,
+): ServiceError | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
@@ -107,9 +110,9 @@ function readModerationsRequest(
   const extras = takeExtras(members, body, MODERATIONS_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
   const input = readInput(members, mode === "forward");
-  const strange = strangePartMember(body["input"]);
+  const strange = unknownPartMember(body["input"]);
   if (strange !== null && mode === "strip") record.strip("unknown_field");
-  if (strange !== null && mode === "reject") record.refuse(strangePartError(strange));
+  if (strange !== null && mode === "reject") record.refuse(unknownPartError(strange));
   members.close();
   const refusal = record.result(mode);
   if (refusal !== null) return refusal;
@@ -137,7 +140,7 @@ function readInput(members: Members, forwards: boolean): ModerationInput {
 
 function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   if (!isJsonObject(item)) return null;
-  const forwarded = forwards && strangeMemberOfPart(item, "") !== null ? item : null;
+  const forwarded = forwards && unknownMemberOfPart(item, "") !== null ? item : null;
   const { type, text, image_url: image } = item;
   if (type === "text") return typeof text === "string" ? { type, text, forwarded } : null;
   const url = type === "image_url" ? memberIn(image, "url") : undefined;
@@ -154,11 +157,11 @@ const MEMBERS = {
 /**
  * Path of the first unknown member of a part; `null` where there is none. Null counts as absent.
  */
-function strangePartMember(input: JsonValue | undefined): string | null {
+function unknownPartMember(input: JsonValue | undefined): string | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
-    const found = isJsonObject(item) ? strangeMemberOfPart(item, `input[${index}]`) : null;
+    const found = isJsonObject(item) ? unknownMemberOfPart(item, `input[${index}]`) : null;
     if (found !== null) return found;
   }
   return null;
@@ -169,15 +172,15 @@ function strangePartMember(input: JsonValue | undefined): string | null {
  *
  * @param path where it stands in the body.
  */
-function strangeMemberOfPart(part: JsonObject, path: string): string | null {
+function unknownMemberOfPart(part: JsonObject, path: string): string | null {
   const { type, image_url: image } = part;
   return (
-    strangeMember(part, type === "text" ? MEMBERS.text : MEMBERS.image_url, path) ??
-    (isJsonObject(image) ? strangeMember(image, MEMBERS.image, `${path}.image_url`) : null)
+    unknownMember(part, type === "text" ? MEMBERS.text : MEMBERS.image_url, path) ??
+    (isJsonObject(image) ? unknownMember(image, MEMBERS.image, `${path}.image_url`) : null)
   );
 }
 
-function strangeMember(object: JsonObject, known: readonly string[], path: string): string | null {
+function unknownMember(object: JsonObject, known: readonly string[], path: string): string | null {
   for (const name in object) {
     if (known.includes(name) || object[name] == null) continue;
     return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? `${path}.${name}` : `${path}.*`;
@@ -186,7 +189,7 @@ function strangeMember(object: JsonObject, known: readonly string[], path: strin
 }
 
 /** The 400 for such a member, where the route refuses what it does not know. */
-function strangePartError(path: string): ServiceError {
+function unknownPartError(path: string): ServiceError {
   return invalidRequest(
     "unknown_field",
     `Unknown field ${path}: parts of a moderation input have no such member`,
@@ -194,7 +197,7 @@ function strangePartError(path: string): ServiceError {
   );
 }
 
-/** What all items of a list are, where its first item is of a type. */
+/** Schema of all items, chosen by the type of the first. */
 interface ItemsOfType {
   readonly type: "string" | "number" | "array" | "object";
   readonly items: JsonObject;
@@ -323,8 +326,8 @@ export const moderationsSurface: UnarySurface = {
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
   const unknown = refuseUnknownFields(body, mode);
   if (unknown !== null || mode !== "reject") return unknown;
-  const strange = strangePartMember(body["input"]);
-  return strange === null ? null : strangePartError(strange);
+  const strange = unknownPartMember(body["input"]);
+  return strange === null ? null : unknownPartError(strange);
 }
 
 function openModerations(

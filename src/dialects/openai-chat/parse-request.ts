@@ -19,7 +19,7 @@ import { readMessages } from "./read-messages.ts";
 import { CHAT_KINDS, forcesTool, readTools } from "./read-tools.ts";
 import { flagOrNull, numberOrNull, textOrNull } from "../json.ts";
 
-/** What limits and balancing read of a request. */
+/** Estimates for limits and balancing. */
 export const CHAT_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ messages }) => turnsOpening(messages),

@@ -99,7 +99,7 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
  * message is one delta that holds everything. Members that it does not know are other vendors' and
  * say nothing to other protocols' callers.
  */
-/** What the reading of an answer needs of its request. */
+/** Request settings that the answer reader needs. */
 interface ChatQuestion {
   readonly logprobs: number | null;
   readonly tools: readonly { readonly name: string }[];
@@ -202,8 +202,8 @@ class ChatAnswerReader extends AnswerEvents {
     );
   }
 
-  protected override made(): readonly InferenceEvent[] {
-    return this.#citations.shift(super.made());
+  protected override blockEvents(): readonly InferenceEvent[] {
+    return this.#citations.shift(super.blockEvents());
   }
 
   #start(object: JsonObject): void {

@@ -192,7 +192,7 @@ function readAssistant(
   if (Array.isArray(details) && details.some(isNamed)) reading.dropped.add("item_id_dropped");
   if (Array.isArray(annotations) && annotations.length > 0)
     reading.dropped.add("citations_dropped");
-  // Answers that only call tools come back with empty text; it says nothing.
+  // Clients send answers that only call tools back with empty text.
   const said = content === "" ? [] : readContent(message, isSaid, path, reading);
   const refused: RefusalPart[] =
     typeof refusal === "string" && refusal !== "" ? [{ kind: "refusal", text: refusal }] : [];

@@ -117,7 +117,7 @@ const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
 
 /**
  * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
- * that the caller names. Says whether it changed.
+ * that the caller names. Returns whether it changed.
  */
 function capOutput(body: Record<string, JsonValue | undefined>, limit: number): boolean {
   let limited = false;
@@ -139,7 +139,14 @@ const DONE = formatSseEvent("[DONE]");
 /**
  * Members of a delta in which providers say something. Others describe the model or the transport.
  */
-const SAID = ["content", "refusal", "tool_calls", "function_call", "executed_tools", "annotations"];
+const OUTPUT_MEMBERS = [
+  "content",
+  "refusal",
+  "tool_calls",
+  "function_call",
+  "executed_tools",
+  "annotations",
+];
 
 /**
  * Members with sound or pictures in base64. They are output, but their characters say nothing about
@@ -159,11 +166,11 @@ const COMPLETION = ["text"] as const;
  * closes the answer. Output that follows a reason makes it doubtful until another one comes, or
  * `[DONE]`.
  */
-type ChoiceEnd = "finished" | "resumed" | "goes_on" | "unsaid";
+type ChoiceEnd = "finished" | "resumed" | "unfinished" | "missing";
 
 function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
-  if (value === null || value === "null") return "goes_on";
-  return finishReason(value) === null ? "unsaid" : "finished";
+  if (value === null || value === "null") return "unfinished";
+  return finishReason(value) === null ? "missing" : "finished";
 }
 
 /**
@@ -175,18 +182,20 @@ function closingFailure(
   ends: readonly ChoiceEnd[],
   expectedChoices: number,
 ): UpstreamFailure | null {
-  return ends.length < expectedChoices || ends.includes("goes_on") ? MISSING_FINISH_REASON : null;
+  return ends.length < expectedChoices || ends.includes("unfinished")
+    ? MISSING_FINISH_REASON
+    : null;
 }
 
 /**
- * The finish reason of an answer that was closed. Why one ended that gave no reason is unknown: it
+ * The finish reason of an answer that was closed. Without a reason it
  * is not recorded as completed.
  */
 function closingReason(
   finish: FinishReason | null,
   ends: readonly ChoiceEnd[],
 ): FinishReason | null {
-  return ends.includes("unsaid") ? "other" : finish;
+  return ends.includes("missing") ? "other" : finish;
 }
 
 /**
@@ -262,7 +271,7 @@ class RelayedChatStream extends RelayedStream {
     return formatSseEvent(JSON.stringify(answer), event);
   }
 
-  /** Reads one chunk; says whether it is relayed. */
+  /** Reads one chunk; returns whether it is relayed. */
   #take(event: string | null, chunk: JsonObject): boolean {
     this.failure = failureIn(chunk, event);
     if (this.failure !== null) return false;
@@ -290,7 +299,7 @@ class RelayedChatStream extends RelayedStream {
     return [...this.#choices.values()];
   }
 
-  /** The provider has said `[DONE]`. */
+  /** The provider has sent `[DONE]`. */
   #end(): void {
     // An end without a beginning: there is no choice that could have been finished.
     this.failure =
@@ -316,7 +325,11 @@ class RelayedChatStream extends RelayedStream {
       // What follows a reason does not take it back; a member that was `null` once means what the
       // protocol says.
       const end = choiceEnd(reason);
-      if (known === undefined || end === "finished" || (known === "unsaid" && end === "goes_on"))
+      if (
+        known === undefined ||
+        end === "finished" ||
+        (known === "missing" && end === "unfinished")
+      )
         this.#choices.set(index, end);
       else if (known === "finished" && holdsAnswer(choice)) this.#choices.set(index, "resumed");
     }
@@ -345,7 +358,7 @@ function charactersOf(message: JsonValue | undefined): number {
   let reasoning = 0;
   // A delta has one or two members, and there are nine that could be looked for.
   for (const name in message) {
-    if (SAID.includes(name)) said += charactersIn(message[name]);
+    if (OUTPUT_MEMBERS.includes(name)) said += charactersIn(message[name]);
     else if (REASONING.includes(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
   }
   return said + reasoning;

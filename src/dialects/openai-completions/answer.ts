@@ -122,7 +122,7 @@ export function parseCompletionsAnswer(bytes: Uint8Array): readonly InferenceEve
  * What an answer says in this protocol, and what it cannot say. Streams and whole answers share it,
  * so that both say the same.
  */
-class Narrator {
+class TextRenderer {
   readonly dropped = new Set<DroppedField>();
   #refused = false;
 
@@ -171,7 +171,7 @@ class Narrator {
 
 class CompletionsRenderer implements EventRenderer {
   readonly #context: AnswerContext;
-  readonly #narrator = new Narrator();
+  readonly #renderer = new TextRenderer();
   #created = 0;
   #model: string;
   #usage: TokenUsage | null = null;
@@ -182,7 +182,7 @@ class CompletionsRenderer implements EventRenderer {
   }
 
   get dropped(): readonly DroppedField[] {
-    return [...this.#narrator.dropped];
+    return [...this.#renderer.dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -192,9 +192,9 @@ class CompletionsRenderer implements EventRenderer {
     } else if (event.type === "usage") {
       this.#usage = mergeUsage(this.#usage, event.usage);
     } else if (event.type === "finish") {
-      return this.#finish(this.#narrator.finishReason(event.reason, event.stopSequence));
+      return this.#finish(this.#renderer.finishReason(event.reason, event.stopSequence));
     } else {
-      const text = this.#narrator.text(event);
+      const text = this.#renderer.text(event);
       if (text !== "") return [this.#chunk([printChoice(text, null)], null)];
     }
     return [];
@@ -233,26 +233,26 @@ export function renderCompletionsAnswer(
   { model, blocks, usage, finish }: Answer,
   context: AnswerContext,
 ): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
-  const narrator = new Narrator();
+  const renderer = new TextRenderer();
   let text = "";
   for (const [index, block] of blocks.entries()) {
-    if (block.kind === "tool_call") narrator.dropped.add("tool_call_dropped");
+    if (block.kind === "tool_call") renderer.dropped.add("tool_call_dropped");
     else if (block.kind === "reasoning") {
-      if (block.text !== "") narrator.dropped.add("reasoning_dropped");
-      if (block.signature !== null) narrator.dropped.add("signature_dropped");
+      if (block.text !== "") renderer.dropped.add("reasoning_dropped");
+      if (block.signature !== null) renderer.dropped.add("signature_dropped");
     } else if (block.kind === "refusal")
-      text += narrator.text({ type: "refusal", index, text: block.text });
+      text += renderer.text({ type: "refusal", index, text: block.text });
     else {
-      text += narrator.text({ type: "text", index, text: block.text, logprobs: block.logprobs });
-      if (block.citations.length > 0) narrator.dropped.add("citations_dropped");
+      text += renderer.text({ type: "text", index, text: block.text, logprobs: block.logprobs });
+      if (block.citations.length > 0) renderer.dropped.add("citations_dropped");
     }
   }
-  const reason = finish === null ? null : narrator.finishReason(finish.reason, finish.stopSequence);
+  const reason = finish === null ? null : renderer.finishReason(finish.reason, finish.stopSequence);
   const body = printCompletion(context, context.now(), model ?? context.model, [
     printChoice(text, reason),
   ]);
   const said = printUsage(usage);
-  return { body: said === null ? body : { ...body, usage: said }, dropped: [...narrator.dropped] };
+  return { body: said === null ? body : { ...body, usage: said }, dropped: [...renderer.dropped] };
 }
 
 function printCompletion(

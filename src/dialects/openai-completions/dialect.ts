@@ -75,7 +75,7 @@ export const completionsSurface: Surface = {
     toCanon: completionsToCanon,
     // A prompt brings no tools: text that a call cut off must not read as a whole one.
     impossibleEnds: ["tool_calls"],
-    unsaid: ["reasoning", "tool_call"],
+    omittedBlocks: ["reasoning", "tool_call"],
     renderStream: renderCompletionsStream,
     renderAnswer: renderCompletionsAnswer,
   },
@@ -117,13 +117,13 @@ function formatCompletionsRequest(
   request: GenerateRequest,
   target: Target,
 ): FormattedRequest | ServiceError {
-  const problem = unsayable(request);
+  const problem = unsupportedSetting(request);
   if (problem !== null) return problem;
   const [turn] = request.turns;
-  if (turn?.role !== "user") return cannotSay("a conversation of several turns");
+  if (turn?.role !== "user") return unsupported("a conversation of several turns");
   const dropped = new Set<DroppedField>(["prompt_as_message"]);
   const prompt = promptOf(turn, dropped);
-  if (prompt === null) return cannotSay("anything but text in a message");
+  if (prompt === null) return unsupported("anything but text in a message");
   // No tiers here; `auto` is the tier of requests that name none.
   sentTier(request, { auto: null }, dropped);
   dropCacheHints(request, dropped);
@@ -149,26 +149,26 @@ function formatCompletionsRequest(
   return { path: COMPLETIONS_PATH, body, headers: [], dropped: [...dropped] };
 }
 
-/** What would change the answer and has no member here. */
-function unsayable(request: GenerateRequest): ServiceError | null {
-  if (request.purpose === "count") return cannotSay("token counting");
-  if (request.turns.length !== 1) return cannotSay("a conversation of several turns");
-  if (request.tools.length > 0) return cannotSay("tools");
-  if (request.format !== null) return cannotSay("a response format");
-  if (request.topK !== null) return cannotSay("top_k");
-  if (request.logprobs !== null) return cannotSay("log probabilities of a conversation");
-  if (request.verbosity !== null) return cannotSay("verbosity");
+/** Settings that the protocol lacks and that change the answer. */
+function unsupportedSetting(request: GenerateRequest): ServiceError | null {
+  if (request.purpose === "count") return unsupported("token counting");
+  if (request.turns.length !== 1) return unsupported("a conversation of several turns");
+  if (request.tools.length > 0) return unsupported("tools");
+  if (request.format !== null) return unsupported("a response format");
+  if (request.topK !== null) return unsupported("top_k");
+  if (request.logprobs !== null) return unsupported("log probabilities of a conversation");
+  if (request.verbosity !== null) return unsupported("verbosity");
   const { reasoning } = request;
   if (
     reasoning !== null &&
     (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive)
   ) {
-    return cannotSay("reasoning");
+    return unsupported("reasoning");
   }
   return null;
 }
 
-function cannotSay(what: string): ServiceError {
+function unsupported(what: string): ServiceError {
   return invalidRequest(
     "feature_not_supported",
     `The request uses ${what}, which the legacy completions protocol of an endpoint that may get it cannot carry`,

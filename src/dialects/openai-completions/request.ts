@@ -65,7 +65,7 @@ export const COMPLETIONS_FIELDS: FieldRegistry = {
 };
 
 /**
- * What limits and balancing read of a request. Each prompt of a list is read and answered by
+ * Estimates for limits and balancing. Each prompt of a list is read and answered by
  * itself; a list of numbers is one prompt, of tokens.
  */
 export const COMPLETIONS_BODY: BodyReader = {

@@ -33,8 +33,8 @@ export function formatResponsesRequest(
   request: GenerateRequest,
   target: Target,
 ): FormattedRequest | ServiceError {
-  const unsayable = unsayableMember(request);
-  if (unsayable !== null) return unsayable;
+  const unsupportedSetting = unsupportedMember(request);
+  if (unsupportedSetting !== null) return unsupportedSetting;
   const dropped = new Set<DroppedField>();
   const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel };
   const { instructions, input, signed } = formatInput(request.turns, dropped);
@@ -69,7 +69,7 @@ export function formatResponsesRequest(
  * The decision keeps requests away whose features the protocol lacks; what slipped through must not
  * vanish.
  */
-function unsayableMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
+function unsupportedMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
   const name =
     stop.length > 0
       ? "stop"
@@ -330,7 +330,7 @@ class ItemPrinter {
     if (name === null) this.#dropped.add("file_name_made");
     return {
       type: "input_file",
-      filename: name ?? madeName(source),
+      filename: name ?? safeName(source),
       file_data: printDataUrl(source.mediaType, source.data),
     };
   }
@@ -355,7 +355,7 @@ function image({ source, detail }: ImagePart): JsonObject {
 }
 
 /** Providers refuse file data without a name, and read the kind of the file off its end. */
-function madeName({ mediaType }: Extract<DataSource, { kind: "base64" }>): string {
+function safeName({ mediaType }: Extract<DataSource, { kind: "base64" }>): string {
   if (mediaType === "application/pdf") return "file.pdf";
   return mediaType === "text/plain" ? "file.txt" : "file";
 }

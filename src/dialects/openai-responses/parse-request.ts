@@ -32,7 +32,7 @@ import {
   type CanonReader,
 } from "../translate-request.ts";
 
-/** What limits and balancing read of a request. */
+/** Estimates for limits and balancing. */
 export const RESPONSES_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ input, instructions }) => turnsOpening(input, instructions),

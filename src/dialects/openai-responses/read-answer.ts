@@ -121,7 +121,7 @@ class ResponseReader extends AnswerEvents {
    * only. Neither positions nor ids alone identify them: some providers leave positions out, some
    * change ids.
    */
-  conclude({ output, usage: counts }: JsonObject, judge: (said: Said) => Terminal): void {
+  conclude({ output, usage: counts }: JsonObject, judge: (said: OutputSummary) => Terminal): void {
     for (const [index, item] of listOf(output).entries()) {
       if (isJsonObject(item) && !this.#emitter.has(index, item)) this.#emitter.done(index, item);
     }
@@ -206,7 +206,7 @@ export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
   return countedTokens(countIn(answer, "input_tokens"));
 }
 
-/** What has been reported of one output item. */
+/** State of one output item. */
 interface Reported {
   /**
    * Content indices whose text has been reported; by kind, because providers count reasoning and
@@ -226,7 +226,7 @@ interface Reported {
  * Emits output items to a sequencer, once, whether they come in deltas, whole when they are done,
  * or whole in a JSON answer. Keys are output indices: providers change the ids of items on the way.
  */
-class ItemEmitter implements Said {
+class ItemEmitter implements OutputSummary {
   readonly #sequencer: BlockSequencer;
   readonly #family: string | null;
   readonly #reported = new Map<number, Reported>();
@@ -439,7 +439,7 @@ type Terminal =
  * What an answer held, as far as it decides the finish reason: this protocol has one value for most
  * of them.
  */
-export interface Said {
+export interface OutputSummary {
   readonly calls: boolean;
   readonly refusal: boolean;
 }
@@ -465,7 +465,7 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new
 export function terminalOf(
   status: JsonValue | undefined,
   response: JsonObject,
-  said: Said,
+  said: OutputSummary,
 ): Terminal {
   const { error } = response;
   if (error != null) return { kind: "failure", failure: readErrorFrame(error) };
@@ -503,7 +503,7 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
  * How a whole answer ended. One with `failed` is an answer too: no other endpoint is tried. One
  * that failed because of the request is an error instead, as in streams before their first output.
  */
-export function wholeTerminal(response: JsonObject, said: Said): Terminal {
+export function wholeTerminal(response: JsonObject, said: OutputSummary): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, said);
   // A provider that failed before it had any output may leave it out.
@@ -518,8 +518,8 @@ export function wholeTerminal(response: JsonObject, said: Said): Terminal {
   return { kind: "failure", failure: { ...terminal.failure, final: true } };
 }
 
-/** What an output list holds. */
-export function saidIn(output: JsonValue | undefined): Said {
+/** Summary of an output list. */
+export function summarizeOutput(output: JsonValue | undefined): OutputSummary {
   const items = Array.isArray(output) ? output.filter(isJsonObject) : [];
   return {
     calls: items.some(({ type }) => type === "function_call" || type === "custom_tool_call"),

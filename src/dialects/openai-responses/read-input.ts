@@ -243,7 +243,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   };
 }
 
-/** What the item holds is read by kind (`request-facts.ts`). */
+/** The content is read by kind (`request-facts.ts`). */
 function noteNativeItem(
   item: JsonObject,
   type: string,

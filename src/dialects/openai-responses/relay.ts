@@ -16,11 +16,11 @@ import { readErrorFrame } from "../openai-chat/ending.ts";
 import { reasoningPart } from "./items.ts";
 import {
   readUsage,
-  saidIn,
+  summarizeOutput,
   terminalOf,
   terminalStatus,
   wholeTerminal,
-  type Said,
+  type OutputSummary,
 } from "./read-answer.ts";
 import {
   ENCRYPTED_REASONING,
@@ -69,11 +69,11 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
     body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };
     made |= MEMBER_REWRITTEN;
   }
-  if (provider.flags.includes("no_include")) leaveOutSealing(body, stripped);
+  if (provider.flags.includes("no_include")) dropEncryptedReasoning(body, stripped);
   else if (
     request.body["store"] !== false &&
     endpoint.capabilities.includes("reasoning") &&
-    askForSealing(body)
+    requestEncryptedReasoning(body)
   )
     made |= ENCRYPTED_REASONING_REQUESTED;
   const { input } = body;
@@ -95,7 +95,7 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
  * @returns whether the caller had not requested it. A model that does not reason refuses the
  * option.
  */
-function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
+function requestEncryptedReasoning(body: Record<string, JsonValue | undefined>): boolean {
   const { include } = body;
   const wishes: readonly JsonValue[] = listOf(include);
   if (wishes.includes(ENCRYPTED_REASONING)) return false;
@@ -104,7 +104,10 @@ function askForSealing(body: Record<string, JsonValue | undefined>): boolean {
 }
 
 /** Takes out the wish for encrypted reasoning; the other wishes of the list stay. */
-function leaveOutSealing(body: Record<string, JsonValue | undefined>, stripped: string[]): void {
+function dropEncryptedReasoning(
+  body: Record<string, JsonValue | undefined>,
+  stripped: string[],
+): void {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);
@@ -130,7 +133,7 @@ const PRELUDE = ["response.created", "response.queued", "response.in_progress"];
 const TERMINALS = ["response.completed", "response.incomplete", "response.failed"];
 
 /** Members of an event in which something is said, beside its item. */
-const SAID = [
+const OUTPUT_MEMBERS = [
   "delta",
   "text",
   "refusal",
@@ -146,7 +149,7 @@ const SAID = [
 ] as const;
 
 /** The same for an item that begins. Reasoning begins with a seal that says nothing yet. */
-const SAID_AT_FIRST = [
+const ADDED_ITEM_OUTPUT = [
   "content",
   "summary",
   "name",
@@ -164,7 +167,7 @@ const SAID_AT_FIRST = [
 ] as const;
 
 /** The same for an item that is done. */
-const SAID_AT_LAST = [...SAID_AT_FIRST, "encrypted_content"] as const;
+const DONE_ITEM_OUTPUT = [...ADDED_ITEM_OUTPUT, "encrypted_content"] as const;
 
 /**
  * Observes a relayed responses stream (docs/protocols.md#responses). Events go through byte for
@@ -236,7 +239,7 @@ class ResponsesStreamObserver extends RelayedStream {
       this.#output.take(type, tagged);
       const characters = charactersOf(type, value);
       this.hasOutput ||= characters > 0;
-      // What follows the pieces of a part or of an item repeats them.
+      // Later events of a part or item repeat its pieces.
       if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
       this.#begun = true;
       events.push(
@@ -247,7 +250,7 @@ class ResponsesStreamObserver extends RelayedStream {
     const { response } = value;
     if (!isJsonObject(response)) return this.refuse("malformed");
     this.#takeResource(type, response, isPrelude);
-    // What ends the client's stream instead has its number.
+    // The failure event that follows takes this number.
     if (this.failure !== null) return;
     this.#count(value);
     const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
@@ -318,8 +321,8 @@ class ResponsesStreamObserver extends RelayedStream {
  */
 function charactersOf(type: string, event: JsonObject): number {
   if (!type.startsWith("response.")) return 0;
-  const inItem = type === "response.output_item.added" ? SAID_AT_FIRST : SAID_AT_LAST;
-  return outputCharacters(event, SAID) + outputCharacters(event["item"], inItem);
+  const inItem = type === "response.output_item.added" ? ADDED_ITEM_OUTPUT : DONE_ITEM_OUTPUT;
+  return outputCharacters(event, OUTPUT_MEMBERS) + outputCharacters(event["item"], inItem);
 }
 
 /** How the types of events end that hold a new piece of output. */
@@ -377,7 +380,7 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const usage = readUsage(response["usage"]);
   const { error, output, status } = response;
   if (isJsonObject(error) && status === undefined) return failedWhole(readErrorFrame(error), usage);
-  const terminal = wholeTerminal(response, saidIn(output));
+  const terminal = wholeTerminal(response, summarizeOutput(output));
   if (terminal.kind === "failure" && terminal.failure.final !== true)
     return failedWhole(terminal.failure, usage);
   const { signatureFamily } = context;
@@ -434,7 +437,7 @@ const PART_DELTAS: ReadonlyMap<string, PartialPart["type"]> = new Map<string, Pa
  * What a relayed stream has said so far, so that a stream that breaks can end with it
  * (`response.failed` keeps partial items).
  */
-class PartialOutput implements Said {
+class PartialOutput implements OutputSummary {
   readonly #items = new Map<number, PartialItem>();
   calls = false;
   refusal = false;

@@ -125,8 +125,8 @@ class ResponsesRenderer implements EventRenderer {
   #start(model: string | null): void {
     this.#model = model ?? this.#context.model;
     this.#started = true;
-    this.#say("response.created", { response: this.#resource({}) });
-    this.#say("response.in_progress", { response: this.#resource({}) });
+    this.#emit("response.created", { response: this.#resource({}) });
+    this.#emit("response.in_progress", { response: this.#resource({}) });
   }
 
   #open(block: OpenBlock): void {
@@ -135,7 +135,7 @@ class ResponsesRenderer implements EventRenderer {
       this.#closeItem("completed");
       const item = new OpenItem(block, this.#output.length, this.#context.answerId);
       this.#item = item;
-      this.#say("response.output_item.added", {
+      this.#emit("response.output_item.added", {
         output_index: item.index,
         item: item.print("in_progress"),
       });
@@ -150,7 +150,7 @@ class ResponsesRenderer implements EventRenderer {
     const part = openPart(kind);
     item.part = part;
     const isSummary = kind === "summary_text";
-    this.#sayOfPart(
+    this.#emitPartEvent(
       isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added",
       item,
       {
@@ -166,14 +166,14 @@ class ResponsesRenderer implements EventRenderer {
     const printed = logprobs.map(printLogprob);
     part.text += text;
     for (const logprob of printed) part.logprobs.push(logprob);
-    this.#sayOfPart("response.output_text.delta", item, { delta: text, logprobs: printed });
+    this.#emitPartEvent("response.output_text.delta", item, { delta: text, logprobs: printed });
   }
 
   #plainDelta(type: string, delta: string): void {
     const item = this.#item;
     if (item === null || item.part === null) return;
     item.part.text += delta;
-    this.#sayOfPart(type, item, { delta });
+    this.#emitPartEvent(type, item, { delta });
   }
 
   /** A part begins with its first text: reasoning that is only signed has none. */
@@ -192,7 +192,7 @@ class ResponsesRenderer implements EventRenderer {
     const item = this.#item;
     if (item === null) return;
     item.arguments += json;
-    this.#sayOfItem("response.function_call_arguments.delta", item, { delta: json });
+    this.#emitItemEvent("response.function_call_arguments.delta", item, { delta: json });
   }
 
   #citation(citation: Citation): void {
@@ -206,7 +206,7 @@ class ResponsesRenderer implements EventRenderer {
     }
     const index = part.annotations.length;
     part.annotations.push(annotation);
-    this.#sayOfPart("response.output_text.annotation.added", item, {
+    this.#emitPartEvent("response.output_text.annotation.added", item, {
       annotation_index: index,
       annotation,
     });
@@ -216,7 +216,7 @@ class ResponsesRenderer implements EventRenderer {
     const item = this.#item;
     if (item === null) return;
     if (item.kind === "function_call") {
-      return this.#sayOfItem("response.function_call_arguments.done", item, {
+      return this.#emitItemEvent("response.function_call_arguments.done", item, {
         arguments: item.arguments,
       });
     }
@@ -224,16 +224,17 @@ class ResponsesRenderer implements EventRenderer {
     if (part === null) return;
     const { kind, text, logprobs } = part;
     if (kind === "output_text")
-      this.#sayOfPart("response.output_text.done", item, { text, logprobs });
-    else if (kind === "refusal") this.#sayOfPart("response.refusal.done", item, { refusal: text });
+      this.#emitPartEvent("response.output_text.done", item, { text, logprobs });
+    else if (kind === "refusal")
+      this.#emitPartEvent("response.refusal.done", item, { refusal: text });
     else if (kind === "reasoning_text")
-      this.#sayOfPart("response.reasoning_text.done", item, { text });
-    else this.#sayOfPart("response.reasoning_summary_text.done", item, { text });
+      this.#emitPartEvent("response.reasoning_text.done", item, { text });
+    else this.#emitPartEvent("response.reasoning_summary_text.done", item, { text });
     const done =
       kind === "summary_text"
         ? "response.reasoning_summary_part.done"
         : "response.content_part.done";
-    this.#sayOfPart(done, item, { part: printOpenPart(part) });
+    this.#emitPartEvent(done, item, { part: printOpenPart(part) });
     item.endPart(part);
   }
 
@@ -241,7 +242,7 @@ class ResponsesRenderer implements EventRenderer {
     const item = this.#item;
     if (item === null) return;
     const printed = item.print(status);
-    this.#say("response.output_item.done", { output_index: item.index, item: printed });
+    this.#emit("response.output_item.done", { output_index: item.index, item: printed });
     this.#output.push(printed);
     this.#item = null;
   }
@@ -254,7 +255,7 @@ class ResponsesRenderer implements EventRenderer {
     if (usage === null && this.#usage !== null) this.#dropped.add("usage_hidden");
     const completed = conclusion.status === "completed" ? this.#context.now() : null;
     const response = this.#resource({ ...conclusion, completed_at: completed });
-    this.#say(`response.${conclusion.status}`, { response });
+    this.#emit(`response.${conclusion.status}`, { response });
     this.#printed.push(DONE);
   }
 
@@ -276,18 +277,18 @@ class ResponsesRenderer implements EventRenderer {
     };
   }
 
-  #sayOfPart(type: string, item: OpenItem, more: JsonObject): void {
+  #emitPartEvent(type: string, item: OpenItem, more: JsonObject): void {
     const position = item.isSummary
       ? { summary_index: item.partIndex }
       : { content_index: item.partIndex };
-    this.#sayOfItem(type, item, { ...position, ...more });
+    this.#emitItemEvent(type, item, { ...position, ...more });
   }
 
-  #sayOfItem(type: string, item: OpenItem, more: JsonObject): void {
-    this.#say(type, { item_id: item.id, output_index: item.index, ...more });
+  #emitItemEvent(type: string, item: OpenItem, more: JsonObject): void {
+    this.#emit(type, { item_id: item.id, output_index: item.index, ...more });
   }
 
-  #say(type: string, more: JsonObject): void {
+  #emit(type: string, more: JsonObject): void {
     const event = { type, sequence_number: this.#sequence, ...more };
     this.#sequence += 1;
     this.#printed.push(formatSseEvent(JSON.stringify(event), type));
@@ -312,7 +313,7 @@ export function renderResponsesAnswer(
   );
   const groups = groupedBlocks(answer.blocks);
   const output = groups.map((group, index) => {
-    // What was cut off is what came last.
+    // Only the last item can be cut off.
     const status = index === groups.length - 1 ? conclusion.status : "completed";
     return printItem(group, index, status, context, dropped);
   });

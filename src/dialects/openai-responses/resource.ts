@@ -303,7 +303,7 @@ export class EventPositions {
   readonly #items = new Map<JsonValue | undefined, number>();
   #part = 0;
 
-  /** What the event lacks; `null` where it lacks none. Each event once, in their order. */
+  /** Missing positions; `null` for a complete event. Call once per event, in order. */
   missing(type: string, event: JsonObject): JsonObject | null {
     const { item, item_id: id, output_index: index, content_index: content } = event;
     const isItem = isJsonObject(item);

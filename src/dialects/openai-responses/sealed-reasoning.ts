@@ -10,7 +10,7 @@ import { NATIVE_FAMILY } from "./request-facts.ts";
  */
 const SEALED = "text:";
 
-/** What `encrypted_content` holds. */
+/** Content of `encrypted_content`. */
 interface SealedReasoning {
   readonly family: string;
   readonly signature: string;

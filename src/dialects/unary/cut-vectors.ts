@@ -128,7 +128,7 @@ function markedVector(
   return typeof ordinal === "number" ? vectors[ordinal] : undefined;
 }
 
-/** What is wrong with something that was not cut out although a vector should be there. */
+/** Fault of a value that is no vector. */
 function faultOf(value: JsonValue | undefined): AnswerFault {
   const numbers: readonly unknown[] = listOf(value);
   const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
@@ -277,7 +277,7 @@ function makeKernel(): Kernel {
 export class NumberArrays {
   readonly #bytes: Uint8Array;
   readonly #kernel = (kernel ??= makeKernel());
-  /** What of the bytes the kernel's memory holds. */
+  /** Range of the bytes in the kernel's memory. */
   #from = 0;
   #to = 0;
 

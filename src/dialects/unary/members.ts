@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { UnknownFields } from "../../canon/table.ts";
-import { saysNothing, shownName, unknownFields, type FieldRegistry } from "../request-reading.ts";
+import { isEmptyValue, shownName, unknownFields, type FieldRegistry } from "../request-reading.ts";
 import { untranslatable } from "../translate-request.ts";
 
 /**
@@ -159,7 +159,7 @@ export class Members {
     for (const name of Object.keys(this.#object)) {
       const value = this.#object[name];
       if (this.#taken.has(name) || value == null) continue;
-      if (saysNothing(value)) this.#record.drop("empty_member_dropped");
+      if (isEmptyValue(value)) this.#record.drop("empty_member_dropped");
       else this.#record.unknown(this.pathOf(name));
     }
   }

@@ -8,7 +8,7 @@ import type { UnaryUpstream } from "../dialect.ts";
 import { parseAnswerBytes } from "../json.ts";
 import { refuseExtras } from "./members.ts";
 
-/** What a protocol finds in its answers, not yet checked against the request. */
+/** Result as the answer has it, before it is checked against the request. */
 export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {
   /** The answer's list of results. */
   readonly results: JsonValue | undefined;
@@ -61,7 +61,7 @@ function readRanking(
   const wanted = wantedResults(request);
   // With fewer, a document would be dropped without a record.
   if (ranked.length < wanted) return faultyAnswer("result_count");
-  // What is cut off must be the worst, so the order comes first.
+  // Sort before the cut: the worst results are cut off.
   const results = ranked.toSorted(byScore).slice(0, wanted);
   return { operation: "rerank", results, ...facts };
 }

@@ -112,7 +112,7 @@ export function callTo<Request, Result extends UnaryResult>(
   };
 }
 
-/** What a request was found to be when it was read. */
+/** A request in canon, with its dropped fields. */
 export interface ReadRequest<Request> {
   readonly request: Request;
   readonly stripped: readonly string[];

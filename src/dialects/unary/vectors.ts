@@ -15,7 +15,7 @@ interface ObjectAnswer {
   readonly vectorAt: CutAnswer["vectorAt"];
 }
 
-/** What a protocol finds in its answers, not yet checked against the request. */
+/** Result as the answer has it, before it is checked against the request. */
 export interface FoundVectors {
   /** Where the vectors should be, in the order of the inputs. */
   readonly entries: readonly (JsonValue | undefined)[];

@@ -135,7 +135,7 @@ function explanationAnswer({ table, policies }: Decider, record: DecisionRecord)
 function sampleOf(record: DecisionRecord): EvidenceSample | null {
   const value = parseJson(JSON.stringify(record));
   const read = isJsonObject(value) ? readEvidenceSample(value) : null;
-  return read === null || "unsayable" in read ? null : read;
+  return read === null || "unsupportedSetting" in read ? null : read;
 }
 
 function isSame({ outcome, reason, plan }: EvidenceSample, decision: Decision): boolean {
@@ -259,7 +259,7 @@ function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
 
 function explainOf(decision: DecisionRecord): string | null {
   const sample = readEvidenceSample(asJson(decision));
-  return sample === null || "unsayable" in sample
+  return sample === null || "unsupportedSetting" in sample
     ? null
     : explainCommand(explainArguments(sample.sample));
 }

@@ -56,7 +56,7 @@ function tokens(value: JsonValue | undefined): number | null {
 
 /** A decision's record, and which part of it this version cannot express. */
 export interface UnsayableDecision {
-  readonly unsayable: "route" | "need" | "feature" | "size" | "preference";
+  readonly unsupportedSetting: "route" | "need" | "feature" | "size" | "preference";
   readonly decisions: number;
   readonly at: number;
 }
@@ -90,17 +90,17 @@ export function readEvidenceSample(
   if ((outcome !== "route" && outcome !== "deny") || !isInstant(at)) return null;
   const decisions =
     typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
-  if (typeof route !== "string") return { unsayable: "route", decisions, at };
+  if (typeof route !== "string") return { unsupportedSetting: "route", decisions, at };
   const needs = strings(record["needs"]);
   const features = strings(record["features"]);
-  if (!needs.every(isCapability)) return { unsayable: "need", decisions, at };
-  if (!features.every(isFeature)) return { unsayable: "feature", decisions, at };
+  if (!needs.every(isCapability)) return { unsupportedSetting: "need", decisions, at };
+  if (!features.every(isFeature)) return { unsupportedSetting: "feature", decisions, at };
   const { preferences = null, workload, owner, dimensions } = record;
   if (preferences !== null && !isPreferencesRecord(preferences))
-    return { unsayable: "preference", decisions, at };
+    return { unsupportedSetting: "preference", decisions, at };
   const budget = BUDGET_STEPS.find((step) => step === record["budget"]);
   const scalars = readScalars((member) => record[member]);
-  if (scalars === null) return { unsayable: "size", decisions, at };
+  if (scalars === null) return { unsupportedSetting: "size", decisions, at };
   return {
     sample: {
       workspace,

@@ -66,8 +66,8 @@ export class EvidenceTally {
     this.#decisions += decisions;
     this.#first = Math.min(this.#first, at);
     this.#last = Math.max(this.#last, at);
-    if ("unsayable" in found) {
-      this.#miss(UNSAYABLE[found.unsayable], decisions);
+    if ("unsupportedSetting" in found) {
+      this.#miss(UNSAYABLE[found.unsupportedSetting], decisions);
       return;
     }
     const { sample } = found;
@@ -163,7 +163,7 @@ export class EvidenceTally {
   }
 }
 
-const UNSAYABLE: Readonly<Record<UnsayableDecision["unsayable"], string>> = {
+const UNSAYABLE: Readonly<Record<UnsayableDecision["unsupportedSetting"], string>> = {
   route: "the request named no route of its workspace",
   need: "a capability that this version does not support",
   feature: "a feature that this version does not support",

@@ -106,7 +106,7 @@ export type ExampleExplanation =
   | { readonly explain: Identifier; readonly not_explained: null }
   | {
       readonly explain: null;
-      readonly not_explained: UnsayableDecision["unsayable"] | "operation";
+      readonly not_explained: UnsayableDecision["unsupportedSetting"] | "operation";
     };
 
 /**
@@ -120,7 +120,8 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
     outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"],
   });
   if (sample === null) return { explain: null, not_explained: "operation" };
-  if ("unsayable" in sample) return { explain: null, not_explained: sample.unsayable };
+  if ("unsupportedSetting" in sample)
+    return { explain: null, not_explained: sample.unsupportedSetting };
   // Names of the configuration and enum values only: records hold nothing else.
   const explain = asIdentifier(shellLine([...explainArguments(sample.sample), "--promoted"]));
   return { explain, not_explained: null };

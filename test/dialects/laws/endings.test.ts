@@ -304,7 +304,7 @@ describe.each(PAIRS)("endings of $names", ({ from, to }) => {
   it("calls of two answers have different ids", () => {
     if (
       !NAMELESS_CALLS.includes(from) ||
-      surface.translation.unsaid?.includes("tool_call") === true
+      surface.translation.omittedBlocks?.includes("tool_call") === true
     )
       return;
     const { call } = wires;
