@@ -20,7 +20,7 @@ import {
   readClientRequestId,
 } from "./heads.ts";
 import type { Runtime } from "./runtime.ts";
-import { internalError, printerAt, sendError } from "./send.ts";
+import { internalError, printerAt, sendError, sendText } from "./send.ts";
 import type { SimulatedOperation } from "./control/simulate.ts";
 import { bodyValidator, type BodyValidator } from "./validate-body.ts";
 
@@ -278,9 +278,32 @@ function unknownPath(near: string | null): ServiceError {
   return codedError("unknown_path", `No such path and method.${fix} GET /openapi.json lists them.`);
 }
 
+/** For a person who opens the base URL of clients. The console, if served here, has this path. */
+const FRONT = `<!doctype html><meta charset="utf-8"><title>Signalbox</title>
+<h1>Signalbox</h1>
+<p>This address is for clients: <code>/v1</code> for OpenAI's, <code>/api</code> for Anthropic's.</p>
+<p><a href="/openapi.json">The API</a> · <a href="/status">Status</a> · The console is where
+<code>serve --console</code> puts it: by default <code>/console/</code> of the admin listener.</p>
+`;
+
 function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
   return (incoming, response) => {
     const path = incoming.url ?? "/";
+    if (
+      path === "/" &&
+      incoming.method === "GET" &&
+      /text\/html/.test(incoming.headers.accept ?? "")
+    ) {
+      const id = commonHeaders(runtime.newRequestId(), null, []);
+      sendText(
+        response,
+        200,
+        FRONT,
+        [...id, "content-security-policy", "default-src 'none'"],
+        "text/html",
+      );
+      return Promise.resolve();
+    }
     const stored =
       /^\/v1\/(responses(?!\/(input_tokens|compact)($|\?))|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(
         path,

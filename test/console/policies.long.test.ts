@@ -26,7 +26,7 @@ describe.skipIf(CHROMIUM === null)(
     test("the list begins with what waits for a person", async () => {
       const page = await stage.open("#/policies", READS);
       await page.getByRole("table").waitFor();
-      const ids = await page.locator("tbody tr td:first-child").allTextContents();
+      const ids = await page.locator("tbody tr td:first-child a").allTextContents();
       expect(ids).toEqual([
         "tool-approval",
         "structured-output-parity",

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { nearestPath } from "../../src/http/nearest-path.ts";
+import { startRouter } from "../support/router.ts";
+import { table } from "../support/table.ts";
 
 const PUBLIC = ENDPOINTS.filter(({ listener }) => listener === "public");
 
@@ -48,4 +50,13 @@ test.each([
   "/constructor",
 ])("nothing is near %j", (path) => {
   expect(nearestPath("GET", path, PUBLIC)).toBeNull();
+});
+
+test("the base URL shows a person where to go, and stays an error for clients", async () => {
+  const router = await startRouter({ table: table() });
+  const page = await fetch(router.url, { headers: { accept: "text/html,*/*" } });
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html"]);
+  expect(await page.text()).toContain("/openapi.json");
+  const client = await fetch(router.url, { headers: { accept: "application/json" } });
+  expect(client.status).toBe(404);
 });

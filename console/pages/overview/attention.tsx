@@ -9,7 +9,8 @@ import { groupLabel } from "../group-label.ts";
 import { isWell, troubleOf } from "./health.tsx";
 import { SOON_DAYS } from "../keys/keys.tsx";
 import { beginningOf, STEPS } from "../window.ts";
-import { isSpent, lasts, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
+import { linkToVerdict } from "./verdicts.tsx";
+import { isSpent, lasts, REASONS, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
 
 /** Something that a person should look at. */
 export interface Concern {
@@ -55,6 +56,7 @@ export function concernsOf({
     ...(health === null ? [] : ofHealth(health)),
     ...(lastHour === null ? [] : ofRoutes(lastHour)),
     ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
+    ...(summary === null ? [] : ofRefusals(summary)),
     ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
@@ -183,6 +185,22 @@ function ofBudget(budget: Spend["budgets"][number], now: number): readonly Conce
       ),
     },
   ];
+}
+
+/** Requests that budgets refused within the window, spent or nearly: money stops work. */
+function ofRefusals({ verdicts }: Summary): readonly Concern[] {
+  return verdicts
+    .filter(({ reason_code, refused }) => refused > 0 && REASONS.includes(reason_code ?? ""))
+    .map((verdict) => ({
+      key: `refused ${verdict.reason_code}`,
+      tone: "stop",
+      kind: "budget",
+      text: (
+        <a href={linkToVerdict(verdict, "")}>
+          {counted(verdict.refused, "request")} refused: {humanise(verdict.reason_code ?? "")}
+        </a>
+      ),
+    }));
 }
 
 /** Revisions that are in shadow now: a promoted one is no candidate any more. */

@@ -60,24 +60,21 @@ const rankOf = ({ state }: PolicyLine): number => {
 const COLUMNS: readonly Column<PolicyLine>[] = [
   {
     head: "Policy",
-    cell: ({ id }) => (
-      <a href={link(["policies", id])}>
-        <Name of={id} />
-      </a>
+    cell: ({ id, title }) => (
+      <div class="lines prose">
+        <a href={link(["policies", id])}>
+          <Name of={id} />
+        </a>
+        <small>
+          <bdi>{printable(title)}</bdi>
+        </small>
+      </div>
     ),
   },
   { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{humanise(state)}</Badge> },
-  {
-    head: "Title",
-    cell: ({ title }) => (
-      <span class="prose">
-        <bdi>{printable(title)}</bdi>
-      </span>
-    ),
-  },
   { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision ?? null} /> },
   { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision ?? null} /> },
-  { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} /> },
+  { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} minute /> },
   {
     head: "Approvals",
     number: true,

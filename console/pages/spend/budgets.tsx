@@ -34,7 +34,7 @@ export function runsOutAt(budget: Amounts, now: number): number | null {
 }
 
 /** Reasons of refusals by a budget. */
-const REASONS = ["budget_exhausted", "exceeds_remaining_budget"];
+export const REASONS: readonly string[] = ["budget_exhausted", "exceeds_remaining_budget"];
 
 /** Since when a spent budget refuses, and how many requests, of its workspace. */
 export function RefusedSince({
