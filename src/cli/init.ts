@@ -298,7 +298,7 @@ function endpointOf(
   const area = areaOf(region);
   const profile = sample.profiles?.[area];
   const row = {
-    id: `${model}-${id}`,
+    id: endpointId(sample.model, id),
     model,
     provider: id,
     ...(profile === undefined ? {} : { region: area }),
@@ -306,6 +306,17 @@ function endpointOf(
     ...(sample.batch === undefined ? {} : { batch: sample.batch }),
   };
   return { row, provider: id, model, region: profile === undefined ? region : area };
+}
+
+/**
+ * Model and provider in one name, without the provider's first parts that the model's name has:
+ * `mistral-medium` at `mistral-eu` is `mistral-medium-eu`.
+ */
+function endpointId(model: string, provider: string): string {
+  const named = new Set(model.split("-"));
+  const parts = provider.split("-");
+  const own = parts.findIndex((part) => !named.has(part));
+  return [model, ...(own === -1 ? [] : parts.slice(own))].join("-");
 }
 
 /** The policies that a new folder begins with; texts are those of this release. */

@@ -172,10 +172,21 @@ async function write(
     throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
   }
   await createFiles(rows);
-  if (json) io.stdout(formatImportJson(result));
-  else
-    io.stdout(`${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`);
+  if (json) {
+    io.stdout(formatImportJson(result));
+    return;
+  }
+  const isOpen = files.get("routes.yaml")?.includes("trains_on_data: true") === true;
+  io.stdout(
+    `${isOpen ? TRAINING : ""}${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`,
+  );
 }
+
+/** The one question without whose answer clients that worked before are refused. */
+const TRAINING = `Decide first: do your contracts forbid the providers to train on requests? Until routes.yaml has
+\`trains_on_data: false\` there, your clients are refused. Or import again with --no-training.
+
+`;
 
 const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   carried: "carried over",

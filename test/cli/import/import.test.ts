@@ -56,6 +56,10 @@ describe("signalbox import", () => {
       "wrote new/routes.yaml\nwrote new/routes.simulated.yaml\nwrote new/IMPORT.md\n",
     );
     expect(stdout).toContain("check: 0 errors, 0 warnings");
+    // The question without whose answer clients are refused comes first.
+    expect(stdout).toMatch(/^Decide first: do your contracts forbid .*\n`trains_on_data: false`/);
+    const declared = await run("litellm", "config.yaml", "--out", "declared", "--no-training");
+    expect(declared.stdout).toMatch(/^wrote /);
     const cache = ["--cache", TEST_CACHE_FOLDER];
     for (const environment of [[], ["--environment", "simulated"]]) {
       const checked = await runCommand(check, ["new", "--strict", ...environment, ...cache], {

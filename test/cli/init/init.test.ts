@@ -234,3 +234,15 @@ describe("signalbox init", () => {
     expect(stderr).toContain(message);
   });
 });
+
+test.each([
+  ["openai,azure-openai", "us,eu", ["gpt-5-openai-us", "gpt-5-openai-eu", "gpt-5-azure-openai-eu"]],
+  ["mistral", "us", ["mistral-medium-us"]],
+])(
+  "init --providers %s names each endpoint once, without repetition",
+  async (providers, regions, ids) => {
+    const argv = ["--providers", providers, "--regions", regions, "--yes"];
+    expect(await run(init, argv)).toMatchObject({ code: 0 });
+    expect([...routes().matchAll(/^ {2}- \{ id: ([\w.-]+)/gm)].map(([, id]) => id)).toEqual(ids);
+  },
+);
