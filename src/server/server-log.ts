@@ -1,3 +1,4 @@
+import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { CallKind } from "../canon/operation.ts";
 import type { AlertEvent } from "../canon/table.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
@@ -122,7 +123,7 @@ export class ServerLog {
   reloaded(
     built:
       | RunningServer["built"]
-      | { readonly ok: false; readonly diagnostics: readonly unknown[] },
+      | { readonly ok: false; readonly diagnostics: readonly Diagnostic[] },
   ): void {
     if (built.ok) {
       this.#log?.write("info", {
@@ -131,7 +132,7 @@ export class ServerLog {
       });
       this.#drifts(built.drifts);
     } else {
-      this.#reloadFailed(built.diagnostics.length);
+      this.#reloadFailed(built.diagnostics);
     }
   }
 
@@ -142,13 +143,23 @@ export class ServerLog {
     try {
       return step();
     } catch (error) {
-      this.#reloadFailed(1);
+      this.#reloadFailed([]);
       throw error;
     }
   }
 
-  #reloadFailed(errors: number): void {
-    this.#log?.write("error", { event: "reload_failed", errors });
+  /** @param diagnostics none where the store or the policy engine failed. */
+  #reloadFailed(diagnostics: readonly Diagnostic[]): void {
+    const errors = diagnostics.filter(({ severity }) => severity === "error");
+    const [first] = errors;
+    this.#log?.write("error", {
+      event: "reload_failed",
+      errors: Math.max(1, errors.length),
+      warnings: diagnostics.length - errors.length,
+      code: first === undefined ? null : asIdentifier(first.code),
+      file: first === undefined ? null : asIdentifier(first.file),
+      line: first?.line ?? null,
+    });
   }
 
   draining(inFlight: number): void {

@@ -220,7 +220,15 @@ export type LogRecord =
       readonly keys: number;
     }
   | { readonly event: "reloaded"; readonly table: Identifier }
-  | { readonly event: "reload_failed"; readonly errors: number }
+  | {
+      readonly event: "reload_failed";
+      readonly errors: number;
+      readonly warnings: number;
+      /** Of the first error; `null` where it is in no file of the configuration. */
+      readonly code: Identifier | null;
+      readonly file: Identifier | null;
+      readonly line: number | null;
+    }
   | {
       /** Another set of policies decides under the same table. */
       readonly event: "policies_swapped";

@@ -47,7 +47,14 @@ describe("a log of JSON lines", () => {
     const log = await openJsonLog({ level: "info", descriptor });
     log.write("debug", { event: "stopped" });
     log.write("info", { event: "draining", in_flight: 3 });
-    log.write("error", { event: "reload_failed", errors: 1 });
+    log.write("error", {
+      event: "reload_failed",
+      errors: 1,
+      warnings: 0,
+      code: null,
+      file: null,
+      line: null,
+    });
     expect([log.takes("debug"), log.takes("warn")]).toEqual([false, true]);
     await log.close(1_000);
     const lines = linesOf(readFileSync(path, "utf8"));
@@ -58,7 +65,7 @@ describe("a log of JSON lines", () => {
         event: "draining",
         in_flight: 3,
       },
-      { level: "error", time: expect.any(String), event: "reload_failed", errors: 1 },
+      expect.objectContaining({ level: "error", event: "reload_failed", errors: 1 }),
     ]);
   });
 
@@ -157,7 +164,7 @@ function serveJson(folder: string, more: readonly string[] = []): Running {
 }
 
 describe("signalbox serve --log-format json", () => {
-  it("writes every event as a line of known fields to stdout, and text for people to stderr", async () => {
+  it("writes every event as a line of known fields to stdout, and messages as JSON lines to stderr", async () => {
     const folder = temporaryFolder();
     cpSync(join(ROOT, "policies"), join(folder, "policies"), { recursive: true });
     const routes = readFileSync(join(ROOT, "routes.yaml"), "utf8");
@@ -180,7 +187,7 @@ describe("signalbox serve --log-format json", () => {
     writeFileSync(join(folder, "routes.yaml"), routes.replace("chat-small", "chat-tiny"));
     running.child.kill("SIGHUP");
     await until(() => events().includes("reloaded") || events().includes("reload_failed"), 40_000);
-    writeFileSync(join(folder, "routes.yaml"), "version: none\n");
+    writeFileSync(join(folder, "routes.yaml"), `nonsense: true\n${routes}`);
     running.child.kill("SIGHUP");
     await until(() => events().includes("reload_failed"), 40_000);
     running.child.kill("SIGTERM");
@@ -199,6 +206,36 @@ describe("signalbox serve --log-format json", () => {
       expect(events(), event).toContain(event);
     }
     expect(lines.at(-1)?.["event"]).toBe("stopped");
+    expect(lines.findLast(({ event }) => event === "reload_failed")).toMatchObject({
+      errors: 1,
+      warnings: 0,
+      code: "UNKNOWN_KEY",
+      file: expect.stringMatching(/routes\.yaml$/) as string,
+      line: 1,
+    });
+    // The texts of --demo are for a person.
+    const messages = linesOf(
+      `${running
+        .stderr()
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .join("\n")}\n`,
+    );
+    expect(messages).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        event: "finding",
+        code: "UNKNOWN_KEY",
+        line: 1,
+      }),
+    );
+    expect(messages).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        event: "message",
+        message: "reload failed; the last good configuration keeps serving",
+      }),
+    );
     const request = lines.find(({ event }) => event === "request");
     expect(request).toMatchObject({
       level: "info",

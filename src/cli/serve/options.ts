@@ -76,7 +76,7 @@ ${ENVIRONMENT_HELP}
                       longest time that an answer waits for its decision to be on disk, up to 60; then 503 (default: 1)
   --evidence-retention DAYS
                       delete older evidence, hourly (default: $SIGNALBOX_EVIDENCE_RETENTION_DAYS or keep all)
-  --log-format FORMAT text, or json: one object a line on standard output, and text on
+  --log-format FORMAT text, or json: one object a line, events on standard output and messages on
                       standard error (default: $SIGNALBOX_LOG_FORMAT or text)
   --log-level LEVEL   of the json log: debug, info, warn or error (default: $SIGNALBOX_LOG_LEVEL or info)
   --no-watch          do not reload when a file changes; SIGHUP always reloads

@@ -3,12 +3,12 @@ import { dirname, resolve } from "node:path";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
 import { usableCache } from "../terminal/configuration.ts";
-import { printFindings } from "../terminal/report.ts";
 import { runCommand, shownPath } from "../terminal/command-line.ts";
 import { readVersion, saveCompiledCode, stopRequested } from "../terminal/process.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKeys } from "./first-keys.ts";
 import { consoleText, demoRequest, demoText, reviewText, TRAFFIC_TEXT } from "./demo.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
+import { messageIo, type MessageIo } from "./messages.ts";
 import { parseServeOptions, SERVE_HELP } from "./options.ts";
 import { secretFiles } from "../../compile/secrets.ts";
 import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
@@ -20,19 +20,17 @@ import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
 
-/**
- * `signalbox serve`: runs until the signal to stop (SIGTERM, SIGINT), reloads on SIGHUP and on a
- * change of its files.
- */
+/** Runs until SIGTERM or SIGINT; reloads on SIGHUP and when its files change. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
   const reloads = new ReloadRequests();
   process.on("SIGHUP", reloads.request);
   try {
-    return await runCommand({ name: "serve", help: SERVE_HELP }, argv, io, () => {
+    let messages = messageIo(io, false);
+    const errorIo = { ...io, stderr: (text: string) => messages.error(text) };
+    return await runCommand({ name: "serve", help: SERVE_HELP }, argv, errorIo, () => {
       const options = parseServeOptions(argv, io);
-      // Standard output is the log's alone, so that every line of it is an object.
-      const messageIo = { ...io, stdout: io.stderr, terminal: io.stderrTerminal === true };
-      return runServe(options, reloads, options.log?.format === "json" ? messageIo : io);
+      messages = messageIo(io, options.log?.format === "json");
+      return runServe(options, reloads, messages);
     });
   } finally {
     process.off("SIGHUP", reloads.request);
@@ -42,7 +40,7 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
 async function runServe(
   requested: ServeOptions,
   reloads: ReloadRequests,
-  io: CommandIo,
+  io: MessageIo,
 ): Promise<number> {
   // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
@@ -56,8 +54,7 @@ async function runServe(
   if (options.example === true) {
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
   }
-  // From before the first compilation: a change during it would otherwise be served only after the
-  // next one.
+  // Starts before the first compilation: a change during it must not be missed.
   const unwatch = options.watch
     ? watchConfiguration(
         options.config,
@@ -68,7 +65,6 @@ async function runServe(
     : () => {};
   try {
     const server = await start(options, io);
-    if (server === null) return EXIT.failed;
     try {
       // Before the server is announced: an unhandled signal ends the process at once.
       const stopped = stopRequested(io.signal);
@@ -90,7 +86,7 @@ async function runServe(
   }
 }
 
-/** A start would find it too, after it has made a database. @throws {CommandError} */
+/** Before a database is created. @throws {CommandError} */
 function checkConfig(config: string, cwd: string): void {
   if (existsSync(config)) return;
   throw new CommandError(
@@ -103,7 +99,7 @@ function filesOf({ tls }: ServeOptions): readonly string[] {
   return tls === undefined ? [] : [tls.cert, tls.key];
 }
 
-/** Gives a function that watches the secret files of a build instead of those of the one before. */
+/** Returns a function that watches the secret files of a build instead of the previous ones. */
 function secretWatcher(
   { config, watch }: ServeOptions,
   changed: () => void,
@@ -120,7 +116,8 @@ function secretWatcher(
   };
 }
 
-async function start(options: ServeOptions, io: CommandIo): Promise<RunningServer | null> {
+/** @throws {CommandError} where the configuration has errors. */
+async function start(options: ServeOptions, io: MessageIo): Promise<RunningServer> {
   const version = readVersion();
   const environment = {
     ...io.environment,
@@ -131,9 +128,8 @@ async function start(options: ServeOptions, io: CommandIo): Promise<RunningServe
     throw new StartError(listenFailure(error), { cause: error });
   });
   if (started.ok) return started.server;
-  printFindings(started.diagnostics, io);
-  io.stderr("signalbox serve: the configuration has errors; nothing was started\n");
-  return null;
+  io.findings(started.diagnostics);
+  throw new CommandError("the configuration has errors; nothing was started");
 }
 
 async function startAs(
@@ -150,7 +146,7 @@ async function startAs(
 async function announce(
   options: ServeOptions,
   server: RunningServer,
-  io: CommandIo,
+  io: MessageIo,
 ): Promise<void> {
   const { built, store, url, adminUrl, signInCode } = server;
   const { table } = built.snapshot.decider;
@@ -158,7 +154,7 @@ async function announce(
   // everything.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
-  // What is not a terminal may be a log, and logs are read and kept by others.
+  // Output that is not a terminal may be a log, which others read and keep.
   const file = io.terminal === true ? null : (options.firstKeyFile ?? null);
   const bootstrap = await bootstrapKey(
     store,
@@ -182,17 +178,17 @@ async function announce(
   if (options.demo && tried === null) {
     io.stdout("--demo: no workspace approves a route, so no demo key is made\n");
   }
-  if (demo !== null && tried !== null) io.stdout(demoText(url, demo.text, tried));
+  if (demo !== null && tried !== null) io.plain(demoText(url, demo.text, tried));
   if (demo !== null && signInCode !== null)
-    io.stdout(consoleText(options, server, signInCode(demo.operator)));
-  if (options.demo) io.stdout(reviewText(io.cwd));
+    io.plain(consoleText(options, server, signInCode(demo.operator)));
+  if (options.demo) io.plain(reviewText(io.cwd));
 }
 
 /** Sends made-up requests unless a provider is real, and prints how they ended. */
 async function traffic(
   server: RunningServer,
   stopped: Promise<void>,
-  io: CommandIo,
+  io: MessageIo,
 ): Promise<void> {
   const { simulated, snapshot } = server.built;
   const real = Object.keys(snapshot.decider.table.providers).filter(
@@ -204,15 +200,15 @@ async function traffic(
     );
     return;
   }
-  io.stdout(TRAFFIC_TEXT);
+  io.plain(TRAFFIC_TEXT);
   const end = new AbortController();
   void stopped.then(() => end.abort());
   const { sendTraffic } = await import("./traffic.ts");
   io.stdout(`${await sendTraffic(server, end.signal)}\n`);
 }
 
-function reportBuild(built: BuiltSnapshot, io: CommandIo): void {
-  if (built.diagnostics.length > 0) printFindings(built.diagnostics, io);
+function reportBuild(built: BuiltSnapshot, io: MessageIo): void {
+  io.findings(built.diagnostics);
   if (!built.ok) return;
   for (const missing of built.simulated) {
     io.stdout(
@@ -253,7 +249,7 @@ async function untilStopped(
   server: RunningServer,
   reloads: ReloadRequests,
   watchSecrets: (built: BuiltSnapshot | null) => void,
-  io: CommandIo,
+  io: MessageIo,
 ): Promise<void> {
   watchSecrets(server.built);
   reloads.begin(() => {
@@ -263,12 +259,12 @@ async function untilStopped(
         reportBuild(built, io);
         if (built.ok)
           io.stdout(`reloaded, table ${built.snapshot.decider.table.revision.slice(0, 12)}\n`);
-        else io.stderr("reload failed; the last good configuration keeps serving\n");
+        else io.error("reload failed; the last good configuration keeps serving\n");
       },
       (error: unknown) => {
         const where =
           error instanceof StartError ? `: ${error.message}` : " in the store or the policy engine";
-        io.stderr(`reload failed${where}; the last good configuration keeps serving\n`);
+        io.error(`reload failed${where}; the last good configuration keeps serving\n`);
       },
     );
   });
