@@ -5,6 +5,7 @@ import type { ConfigurationFiles } from "../compile/load.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
 import type { SettingChange, SimulationReport } from "./report/report.ts";
 import type { ChangedEntry } from "./report/cause-report.ts";
+import type { EnforcedDigests } from "./side-contents.ts";
 
 /** One of the two trees that are compared, compiled without errors. */
 export interface Side {
@@ -47,6 +48,8 @@ export interface HeldFile {
 export interface SimulationRequest {
   /** Whether both sides are taken as stores would start them that have seen neither. */
   readonly fresh: boolean;
+  /** What a server enforces; absent: base is a new store. Not with `fresh`. */
+  readonly enforced?: EnforcedDigests | null;
   /**
    * `null`: every candidate of both sides. Every entry names a policy of head, or one that head
    * ends; each at most once.

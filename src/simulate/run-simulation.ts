@@ -47,7 +47,12 @@ import { rowOf } from "./table-rows.ts";
 
 /** Compares two trees: every class of requests on both sides, and the results of the assertions. */
 export const runSimulation: RunSimulation = async (base, head, request, watch) => {
-  const compiled = compiledSides(compiledOf(base), compiledOf(head), request.fresh);
+  const compiled = compiledSides(
+    compiledOf(base),
+    compiledOf(head),
+    request.fresh,
+    request.enforced,
+  );
   return simulateSides(
     { base, head, compiled, explain: explainer(compiled, base, head) },
     request,

@@ -38,6 +38,9 @@ export interface CompiledSide {
 
 export type CompiledSides = OfSides<CompiledSide>;
 
+/** Policy → digest of the content that a server enforces; `null` if it enforces none. */
+export type EnforcedDigests = ReadonlyMap<string, string | null>;
+
 /**
  * The content of each slot on both sides. Head is what a store would have that has seen base:
  * enforced bytes stay enforced until somebody promotes what head has instead, be it other rules or
@@ -46,14 +49,17 @@ export type CompiledSides = OfSides<CompiledSide>;
  *
  * @param fresh both sides as stores would start them that have seen neither: every policy of the
  * files in the slot of `initial_mode`.
+ * @param enforced the slots of a server. Policies that it does not have start as in a new store.
  */
 export function compiledSides(
   base: CompiledTree,
   head: CompiledTree,
   fresh: boolean,
+  enforced: EnforcedDigests | null = null,
 ): CompiledSides {
-  const before = startedSide(base);
-  return { base: before, head: fresh ? startedSide(head) : followingSide(before, head) };
+  if (fresh) return { base: startedSide(base), head: startedSide(head) };
+  const before = enforced === null ? startedSide(base) : servedSide(base, head, enforced);
+  return { base: before, head: followingSide(before, head, enforced ?? new Map()) };
 }
 
 /** One promotion: what is enforced now, and the content that would be enforced instead. */
@@ -102,14 +108,47 @@ function startedSide({ table, policies: { policies, modules } }: CompiledTree): 
   return { table, contents: contents.toSorted(byIdThenSlot), modules };
 }
 
+/** Base on a server: what it enforces, from the files of either side, and its own files. */
+function servedSide(
+  { table, policies: { policies, modules } }: CompiledTree,
+  head: CompiledTree,
+  enforced: EnforcedDigests,
+): CompiledSide {
+  const own = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
+  const ofHead = head.policies.policies
+    .filter(
+      ({ contract: { id }, digest }) =>
+        enforced.get(id) === digest && !own.some((each) => isContent(each, id, digest)),
+    )
+    .map((rules) => contentOf(rules, "enforced"));
+  return {
+    table,
+    contents: [...own, ...ofHead].toSorted(byIdThenSlot),
+    modules: [...modules, ...modulesOf(head.policies.modules, ofHead)],
+  };
+}
+
+/** The modules that have some of the contents. */
+function modulesOf(
+  modules: readonly PolicyModule[],
+  contents: readonly SideContent[],
+): readonly PolicyModule[] {
+  return modules.filter(({ units }) =>
+    units.some(({ policy }) =>
+      contents.some((content) => isContent(content, policy.contract.id, policy.digest)),
+    ),
+  );
+}
+
 function followingSide(
   before: CompiledSide,
   { table, policies: { policies, modules } }: CompiledTree,
+  served: EnforcedDigests,
 ): CompiledSide {
-  const known = new Map(before.contents.map((content) => [content.contract.id, content]));
-  const own = policies.map((rules) =>
-    contentOf(rules, slotAfter(known.get(rules.contract.id), table, rules)),
-  );
+  const enforced = new Map(served);
+  for (const { contract, digest, slot } of before.contents)
+    enforced.set(contract.id, slot === "enforced" ? digest : (enforced.get(contract.id) ?? null));
+  const own = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
   const ids = new Set(policies.map(({ contract }) => contract.id));
   const kept = before.contents
     .filter(
@@ -118,25 +157,21 @@ function followingSide(
     )
     .map((content): SideContent => ({ ...content, isKept: true }));
   const removals = kept.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
-  const needed = before.modules.filter(({ units }) =>
-    units.some(({ policy }) =>
-      kept.some((content) => isContent(content, policy.contract.id, policy.digest)),
-    ),
-  );
   return {
     table,
     contents: [...own, ...kept, ...removals].toSorted(byIdThenSlot),
-    modules: [...modules, ...needed],
+    modules: [...modules, ...modulesOf(before.modules, kept)],
   };
 }
 
 function slotAfter(
-  before: SideContent | undefined,
+  enforced: EnforcedDigests,
   table: RoutingTable,
   { contract, digest }: CompiledPolicy,
 ): PolicySlot {
-  if (before === undefined) return slotAtFirst(table, contract.id);
-  return before.slot === "enforced" && before.digest === digest ? "enforced" : "candidate";
+  const present = enforced.get(contract.id);
+  if (present === undefined) return slotAtFirst(table, contract.id);
+  return present === digest ? "enforced" : "candidate";
 }
 
 function slotAtFirst(table: RoutingTable, id: string): PolicySlot {

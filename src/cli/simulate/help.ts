@@ -25,8 +25,8 @@ export function simulateHelp(): string {
   return `Usage: signalbox simulate [options]
 
 Shows what a change of routes.yaml and the policies does, before it is merged: compiles two trees, decides every class
-of requests on both, and reports the differences. Calls no provider, opens no store, reads no secret. It does not check
-out or fetch anything.
+of requests on both, and reports the differences. Calls no provider, opens no store, reads no secret of a provider. It
+does not check out or fetch anything.
 
 What is compared
   --base REF|FOLDER     before the change (default: origin/main)
@@ -46,6 +46,9 @@ What is compared
   --fresh               compare two new servers: on both sides, initial_mode decides the slot of every policy. Without
                         it, head starts with the policies that base enforces: each stays enforced until its
                         change or its removal is promoted
+  --policies FILE       the policies of a server, from signalbox policy list --format json: base starts with what the
+                        server enforces, whatever initial_mode says
+  --server URL          the same from a running server; its key, with the scope governance:read, from SIGNALBOX_KEY
   --evidence FILE       exported evidence (signalbox evidence export): shows how often each change occurred
   --now DATE            the date that waivers are compared with, such as 2026-11-21 (default: today)
 

@@ -41,6 +41,9 @@ export interface SimulateOptions {
   readonly outputs: readonly OutputOption[];
   readonly promote: readonly Promotion[] | null;
   readonly fresh: boolean;
+  /** File with the policies of a server, or its address; `null`: base is a new server. */
+  readonly policies: string | null;
+  readonly server: string | null;
   readonly evidence: string | null;
   /** Milliseconds. */
   readonly timeLimit: number;
@@ -74,6 +77,8 @@ const FLAGS = {
   format: { type: "string", multiple: true },
   promote: { type: "string", multiple: true },
   fresh: { type: "boolean", default: false },
+  policies: { type: "string" },
+  server: { type: "string" },
   evidence: { type: "string" },
   "time-limit": { type: "string" },
   workers: { type: "string" },
@@ -100,6 +105,12 @@ export function readSimulateOptions(
       "--merge-base: --base is a folder, which has no history; give a ref, or leave --merge-base out",
     );
   }
+  const states = (["fresh", "policies", "server"] as const).filter((name) => values[name]);
+  if (states.length > 1) {
+    throw new UsageError(
+      `--${states[1]}: --${states[0]} is given too; give one of them, because each states which policies are enforced`,
+    );
+  }
   return {
     base,
     head,
@@ -111,6 +122,8 @@ export function readSimulateOptions(
     outputs: readOutputs(values.format ?? [], cwd),
     promote: values.promote === undefined ? null : readPromotions(values.promote),
     fresh: values.fresh,
+    policies: values.policies ?? null,
+    server: values.server ?? null,
     evidence:
       values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
     timeLimit: readTimeLimit(values["time-limit"]),

@@ -28,6 +28,7 @@ import { simulateHelp } from "./help.ts";
 import { readSimulateOptions, type SimulateOptions } from "./options.ts";
 import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
+import { enforcedDigests } from "./served-policies.ts";
 import { posix } from "node:path";
 import { environmentsOf } from "../../compile/includes.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
@@ -62,7 +63,9 @@ async function compare(
     for (const side of [base, head]) if ("diagnostics" in side) printFailure(side, io);
     return exitCodeOf(null, exitFlags(options));
   }
-  checkPromotions(compiledSides(base, head, options.fresh).head, options.promote ?? []);
+  const enforced = await enforcedDigests(options, [base, head], io);
+  const { promote, fresh, timeLimit, workers, evidence, now } = options;
+  checkPromotions(compiledSides(base, head, fresh, enforced).head, promote ?? []);
   const asserted = await heldAssertions(trees, base, head, options.assertions);
   if (asserted.failed) {
     printFailure(
@@ -72,10 +75,9 @@ async function compare(
     );
     return exitCodeOf(null, exitFlags(options));
   }
-  const { promote, fresh, timeLimit, workers, evidence, now } = options;
   const otherOverlays = await changedOverlays(trees, options.config, options.environment);
   const held = { assertions: asserted.assertions, otherOverlays };
-  const request = { promote, fresh, timeLimit, workers, evidence, now, ...held };
+  const request = { promote, fresh, enforced, timeLimit, workers, evidence, now, ...held };
   const warned = { ...head, warnings: [...head.warnings, ...asserted.diagnostics] };
   const report = await runWatched(base, warned, request, { io, quiet: options.quiet, run });
   const verdict = verdictOf(report, exitFlags(options));

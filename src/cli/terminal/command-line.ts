@@ -140,8 +140,6 @@ export function commandGroup<const Given extends Options>({
   });
 }
 
-export { readTime } from "../../canon/rfc3339.ts";
-
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 /** Flags with a value, by their names. */

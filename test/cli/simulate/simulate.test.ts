@@ -123,6 +123,7 @@ describe("signalbox simulate over folders", () => {
       promote: null,
       otherOverlays: [],
       fresh: false,
+      enforced: null,
       timeLimit: 7_000,
       workers: 2,
       assertions: null,
