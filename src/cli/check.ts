@@ -13,6 +13,7 @@ import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
+import { acceptWarnings } from "./accepted.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
@@ -40,7 +41,8 @@ Calls no provider, opens no store, reads no secret.
   --config FILE       routes.yaml to check (default: routes.yaml)
 ${ENVIRONMENT_HELP}
   --format FORMAT     ${REPORT_FORMATS.join(", ")} (default: terminal)
-  --strict            warnings fail too
+  --strict            warnings fail too, unless a comment accepts them: # signalbox: accept CODE because REASON,
+                      above the line of the warning or behind it
   --cache DIRECTORY   compiled policies (default: ${DEFAULT_CACHE_TEXT})
   --explain CODE      explain a code of a finding or of an API error, and how to fix it
   --help              this text
@@ -113,15 +115,22 @@ async function run(
   const compiled = await compileConfiguration(files, { cache: await openCache(cache, io) });
   const { table } = compiled;
   const assertions = await loadAssertions(files.routes, path);
-  const diagnostics = [
+  const sources = [
+    ...allSources(files),
+    ...(assertions.source === null ? [] : [assertions.source]),
+  ];
+  const found = [
     ...compiled.diagnostics,
     ...assertions.unreadable,
     ...assertionFindings(assertions.source, compiled),
     ...(await slowPolicies(files, compiled)),
-  ].toSorted(compareDiagnostics);
+  ];
+  const { open, accepted } = acceptWarnings(found, sources);
+  const diagnostics = open.toSorted(compareDiagnostics);
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const context = {
-    sources: [...allSources(files), ...(assertions.source === null ? [] : [assertions.source])],
+    sources,
+    accepted,
     revision: table?.revision ?? null,
     colour: wantsColour(io),
     presets: table === null ? [] : resolvedPresets(table, compiled.presets ?? new Map()),

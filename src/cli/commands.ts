@@ -34,6 +34,10 @@ export const COMMANDS: CommandTable = {
     summary: "show where one request would go, and why",
     load: async () => (await import("./explain/explain.ts")).explainRequest,
   },
+  why: {
+    summary: "show why a recorded request was decided as it was, its calls and its cost",
+    load: async () => (await import("./why.ts")).why,
+  },
   policy: {
     summary: "create, check, test and format policies; approve, promote and roll them back",
     load: async () => (await import("./policy/policy.ts")).policy,

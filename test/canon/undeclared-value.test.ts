@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { undeclaredValue } from "../../src/canon/credentials/service-key.ts";
 import { route } from "../support/table.ts";
 
-const vocabulary = { environments: ["production"], workloads: ["nightly"], labels: ["eu", "us"] };
+const vocabulary = {
+  environments: ["production"],
+  workloads: ["nightly"],
+  owners: ["group:payments"],
+  labels: ["eu", "us"],
+};
 const table = {
   vocabulary,
   routes: { chat: route("chat", "m", []), "chat-eu": route("chat-eu", "m", []) },
@@ -15,6 +20,8 @@ describe("values of a new key that nothing declares", () => {
     ["no workload", { workload: "" }, null],
     ["an environment", { environment: "prodution" }, "environment"],
     ["a workload", { workload: "nightli" }, "workload"],
+    ["a declared owner", { owner: "group:payments" }, null],
+    ["an owner", { owner: "group:payment" }, "owner"],
     ["the second label", { labels: ["eu", "xx"] }, "labels"],
     ["no exchange", { exchange: null }, null],
     ["an exchange for every route", { exchange: { routes: null } }, null],
@@ -32,6 +39,7 @@ describe("values of a new key that nothing declares", () => {
     for (const key of [
       { environment: "sk-1" },
       { workload: "sk-1" },
+      { owner: "sk-1" },
       { labels: ["sk-1"] },
       { exchange: { routes: ["sk-1"] } },
     ]) {
@@ -44,7 +52,7 @@ describe("values of a new key that nothing declares", () => {
       routes: table.routes,
       vocabulary: { environments: [], workloads: [], labels: [] },
     };
-    expect(undeclaredValue({ environment: "x", workload: "y" }, none)).toBeNull();
+    expect(undeclaredValue({ environment: "x", workload: "y", owner: "z" }, none)).toBeNull();
     expect(undeclaredValue({ labels: ["z"] }, none)?.field).toBe("labels");
   });
 });

@@ -49,6 +49,46 @@ describe("signalbox check", () => {
     });
   });
 
+  test("a comment with a reason accepts a warning; one without effect is a warning", async () => {
+    const code = "APPROVAL_EMPTY";
+    const doubtful = DOUBTFUL.replace(
+      /^ {2}chat: \{.*$/m,
+      "$& # signalbox: accept UNREACHABLE_ROUTE because it is for later",
+    );
+    const line = "      routes: []";
+    const accept = (comment: string): string =>
+      doubtful.replace(line, `      # signalbox: accept ${comment}\n${line}`);
+    const deliberate = await run(accept(`${code} because nobody calls it yet`), "--strict");
+    expect(deliberate.stdout).toContain(`accepted ${code} routes.yaml:`);
+    expect(deliberate.stdout).toContain("nobody calls it yet");
+    expect(deliberate.code).toBe(0);
+    const behind = doubtful.replace(line, `${line} # signalbox: accept ${code} because later`);
+    expect((await run(behind, "--strict")).code).toBe(0);
+    for (const comment of [code, `${code} because`, "MODEL_UNUSED because it is elsewhere"]) {
+      const { code: exit, stdout } = await run(accept(comment), "--strict");
+      expect([exit, stdout], comment).toEqual([
+        1,
+        expect.stringContaining("warning ACCEPTANCE_UNUSED") as string,
+      ]);
+    }
+    const json: Record<string, unknown> = JSON.parse(
+      (await run(accept(`${code} because of tests`), "--format", "json")).stdout,
+    );
+    expect(json).toMatchObject({
+      warnings: 0,
+      accepted: [{ code: "UNREACHABLE_ROUTE" }, { code, reason: "of tests" }],
+    });
+    const sarif = await run(accept(`${code} because of tests`), "--format", "sarif");
+    expect(sarif.stdout).toContain('"justification": "of tests"');
+  });
+
+  test("a comment at the head of a policy accepts a warning about the file", async () => {
+    const policy = `# signalbox: accept POLICY_REGION_UNKNOWN because it comes later\n${gatePolicy("eu-residency")}`;
+    writeFileSync(join(folder, "policies/eu-residency.rego"), policy);
+    expect((await run(CLEAN, "--strict")).stdout).toContain("eu-residency.rego:1:1");
+    expect((await run(CLEAN, "--strict")).stdout).not.toContain("POLICY_WAIVER");
+  });
+
   test("an error: exit 1, the line and a caret", async () => {
     const { code, stdout } = await run(BROKEN);
     expect(code).toBe(1);

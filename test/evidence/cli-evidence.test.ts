@@ -55,6 +55,30 @@ describe("evidence tail", () => {
     expect(entry.decision.requestId).toBe("r2");
   });
 
+  it("filters by route, key, outcome, reason and time", async () => {
+    await store.evidence.decide(decisionRecord("r1", { route: asIdentifier("chat-small") }));
+    await store.evidence.decide(
+      decisionRecord("r2", { outcome: "deny", reason: asIdentifier("REGION_NOT_APPROVED") }),
+    );
+    await store.evidence.decide(
+      decisionRecord("r3", { keyId: asIdentifier("k3"), at: Date.now() - 60_000 }),
+    );
+    store.evidence.settle(outcomeRecord("r1", "failed"));
+    await store.evidence.flush();
+    const ids = async (...flags: string[]): Promise<string[]> =>
+      (await run("tail", ...flags)).stdout.match(/\br\d\b/g) ?? [];
+    expect(await ids("--route", "chat-small")).toEqual(["r1"]);
+    expect(await ids("--reason", "REGION_NOT_APPROVED")).toEqual(["r2"]);
+    expect(await ids("--outcome", "deny")).toEqual(["r2"]);
+    expect(await ids("--outcome", "failed")).toEqual(["r1"]);
+    expect(await ids("--key", "k3")).toEqual(["r3"]);
+    expect(await ids("--since", "1h")).toEqual(["r3"]);
+    expect(await ids("--since", "2026-01-01T00:00:00Z", "--limit", "1")).toEqual(["r3"]);
+    expect((await run("tail", "--outcome", "denied")).stdout).toBe("");
+    expect(await run("tail", "--since", "soon")).toMatchObject({ code: 2 });
+    expect(await run("tail", "--outcome", "den")).toMatchObject({ code: 2 });
+  });
+
   it("follows: prints each request once, when it has ended", async () => {
     await recordDecision(store.evidence, decisionRecord("r1"));
     await recordDecision(store.evidence, decisionRecord("r2"));

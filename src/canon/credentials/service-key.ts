@@ -120,25 +120,27 @@ export interface KeyManagement {
 export interface DeclaredValues {
   readonly environment?: string;
   readonly workload?: string;
+  readonly owner?: string;
   readonly labels?: readonly string[];
   readonly exchange?: { readonly routes: readonly string[] | null } | null;
 }
 
 /** The first value of a key that nothing declares, without repeating it. */
 interface UndeclaredValue {
-  readonly field: "environment" | "workload" | "labels" | "exchange.routes";
+  readonly field: keyof typeof LIST_OF;
   readonly fix: string;
 }
 
 const LIST_OF = {
   environment: "vocabulary.environments",
   workload: "vocabulary.workloads",
+  owner: "vocabulary.owners",
   labels: "vocabulary.labels",
   "exchange.routes": "routes",
-} as const satisfies Record<UndeclaredValue["field"], string>;
+} as const;
 
 /**
- * Why a key cannot have its environment, workload, labels or routes: policies are compiled against
+ * Why a key cannot have its environment, workload, owner, labels or routes: policies are compiled against
  * `vocabulary` of routes.yaml, so a value outside it opens or closes nothing, and tokens that may
  * use only a route that does not exist are refused everywhere.
  *
@@ -148,21 +150,19 @@ export function undeclaredValue(
   key: DeclaredValues,
   { vocabulary, routes }: Pick<RoutingTable, "vocabulary" | "routes">,
 ): UndeclaredValue | null {
-  const { environment, workload = "", labels = [], exchange } = key;
-  const { environments, workloads } = vocabulary;
-  // Where no list stands, no policy can name a value of it: teams that only report by workload
-  // declare none.
+  const { environment = "", workload = "", owner = "", labels = [], exchange } = key;
+  const { environments, workloads, owners = [] } = vocabulary;
+  // Without a list no policy can name a value of it: teams that only report by workload declare
+  // none.
+  const single = (
+    field: "environment" | "workload" | "owner",
+    value: string,
+    declared: readonly string[],
+  ) => undeclared(field, value === "" || declared.length === 0 ? [] : [value], declared);
   return (
-    undeclared(
-      "environment",
-      environment === undefined || environments.length === 0 ? [] : [environment],
-      environments,
-    ) ??
-    undeclared(
-      "workload",
-      workload === "" || workloads.length === 0 ? [] : [workload],
-      workloads,
-    ) ??
+    single("environment", environment, environments) ??
+    single("workload", workload, workloads) ??
+    single("owner", owner, owners) ??
     undeclared("labels", labels, vocabulary.labels) ??
     undeclared("exchange.routes", exchange?.routes ?? [], Object.keys(routes))
   );

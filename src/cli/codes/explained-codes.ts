@@ -62,11 +62,8 @@ const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   ]),
 );
 
-/**
- * Codes of providers that are passed on, because they are enum values: what each means, and what to
- * do.
- */
-const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string])[] = [
+/** Codes of providers that are passed on, because they are enum values, by meaning and fix. */
+const PASSED_ON: readonly (readonly [codes: string, meaning: string, fix: string])[] = [
   [
     "context_length_exceeded",
     "The conversation is longer than the model's window.",
@@ -79,23 +76,27 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "Add it, or use another route.",
   ],
   ["string_above_max_length", "A text is longer than the provider takes.", "Shorten it."],
-  ["invalid_image", "The provider cannot read an image.", "Send another file or format."],
-  ["invalid_image_format", "The provider does not take the image's format.", "Send PNG or JPEG."],
-  ["invalid_prompt", "The provider refuses the prompt.", "Change the request."],
-  ["image_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
-  ["image_file_too_large", "An image is larger than the provider takes.", "Send a smaller one."],
-  ["image_too_small", "An image is smaller than the provider takes.", "Send a larger one."],
-  ...["invalid_base64_image", "image_parse_error", "empty_image_file"].map(
-    (code) => [code, "The provider cannot read an image.", "Send another file or format."] as const,
-  ),
-  ...["invalid_image_url", "failed_to_download_image", "image_file_not_found"].map(
-    (code) =>
-      [code, "The provider cannot fetch an image.", "Send its bytes, or another URL."] as const,
-  ),
   [
-    "unsupported_image_media_type",
+    "invalid_image invalid_base64_image image_parse_error empty_image_file",
+    "The provider cannot read an image.",
+    "Send another file or format.",
+  ],
+  [
+    "invalid_image_format unsupported_image_media_type",
     "The provider does not take the image's format.",
     "Send PNG or JPEG.",
+  ],
+  ["invalid_prompt", "The provider refuses the prompt.", "Change the request."],
+  [
+    "image_too_large image_file_too_large",
+    "An image is larger than the provider takes.",
+    "Send a smaller one.",
+  ],
+  ["image_too_small", "An image is smaller than the provider takes.", "Send a larger one."],
+  [
+    "invalid_image_url failed_to_download_image image_file_not_found",
+    "The provider cannot fetch an image.",
+    "Send its bytes, or another URL.",
   ],
   [
     "invalid_image_mode",
@@ -103,9 +104,11 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "Send an RGB image.",
   ],
   ["image_not_supported", "The model takes no images.", "Send text only, or use another route."],
-  ...["bio_policy", "misalignment_policy_violation", "image_content_policy_violation"].map(
-    (code) => [code, "The provider's rules forbid the request.", "Change the request."] as const,
-  ),
+  [
+    "bio_policy misalignment_policy_violation image_content_policy_violation content_policy_violation",
+    "The provider's rules forbid the request.",
+    "Change the request.",
+  ],
   ["vector_store_timeout", "The provider's file search took too long.", RETRY_FIX],
   [
     "request_too_large",
@@ -117,7 +120,6 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The provider's filter stopped the request or the answer.",
     "Change the request; the filter is a setting of the account.",
   ],
-  ["content_policy_violation", "The provider's rules forbid the request.", "Change the request."],
   [
     "data_residency_mismatch",
     "The key's project is not in the region of the host.",
@@ -129,7 +131,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "For the operator: add credit.",
   ],
   [
-    "rate_limit_exceeded",
+    "rate_limit_exceeded rate_limit_error rate_limited",
     "The provider's own rate limit is exhausted.",
     "Try again after `retry-after`.",
   ],
@@ -143,14 +145,9 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "The model wrote a tool call that cannot be read.",
     "Try again, or simplify the tool's schema.",
   ],
-  [
-    "rate_limit_error",
-    "The provider's own rate limit is exhausted.",
-    "Try again after `retry-after`.",
-  ],
-  ["overloaded_error", "The provider is overloaded.", RETRY_FIX],
+  ["overloaded_error overloaded", "The provider is overloaded.", RETRY_FIX],
   ["timeout_error", "The provider took too long.", RETRY_FIX],
-  ["api_error", "The provider failed.", RETRY_FIX],
+  ["api_error internal server_error", "The provider failed.", RETRY_FIX],
   [
     "billing_error",
     "The account at the provider cannot be charged.",
@@ -205,7 +202,7 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "For the operator: report it.",
   ],
   [
-    "malformed_model_output",
+    "malformed_model_output malformed_response",
     "The provider reports that its model wrote no readable output.",
     RETRY_FIX,
   ],
@@ -218,11 +215,6 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "malformed_function_call",
     "The provider reports that its model wrote an unreadable tool call.",
     "Try again, or simplify the tool's schema.",
-  ],
-  [
-    "malformed_response",
-    "The provider reports that its model wrote no readable output.",
-    RETRY_FIX,
   ],
   [
     "unexpected_tool_call",
@@ -262,20 +254,14 @@ const PASSED_ON: readonly (readonly [code: string, meaning: string, fix: string]
     "Use another number.",
   ],
   ["already_exists", "An object of this name or id exists already at the provider.", RETRY_FIX],
-  ["aborted", "The provider aborted the call.", RETRY_FIX],
-  ["cancelled", "The provider aborted the call.", RETRY_FIX],
+  ["aborted cancelled", "The provider aborted the call.", RETRY_FIX],
   ["unknown", "The provider failed and gave no reason.", RETRY_FIX],
   ["deadline_exceeded", "The provider exceeded its own time limit.", RETRY_FIX],
-  ["permission_denied", "The provider's credential may not do this.", OPERATOR_FIX],
+  ["permission_denied access_denied", "The provider's credential may not do this.", OPERATOR_FIX],
   ["unauthenticated", "The provider does not accept the router's credential.", OPERATOR_FIX],
-  ["access_denied", "The provider's credential may not do this.", OPERATOR_FIX],
   ["api_key_invalid", "The provider does not accept the router's key.", OPERATOR_FIX],
   ["unimplemented", "The provider does not have the requested object.", "Use another route."],
-  ["internal", "The provider failed.", RETRY_FIX],
-  ["server_error", "The provider failed.", RETRY_FIX],
   ["unavailable", "The provider cannot serve the model now.", RETRY_FIX],
-  ["overloaded", "The provider is overloaded.", RETRY_FIX],
-  ["rate_limited", "The provider's own rate limit is exhausted.", "Try again after `retry-after`."],
   ["data_loss", "The provider failed and lost data.", RETRY_FIX],
   ["model_error", "The model failed at the provider.", RETRY_FIX],
   ["model_not_ready", "The provider is loading the model.", RETRY_FIX],
@@ -293,10 +279,14 @@ const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
   ...ATTEMPT_CODES,
   ...ANSWER_CODES,
   ...Object.fromEntries(
-    PASSED_ON.map(([code, meaning, fix]) => [
-      code,
-      answer([400, 413, 429, 502], meaning, "A provider that answers with this code.", fix),
-    ]),
+    PASSED_ON.flatMap(([codes, meaning, fix]) =>
+      codes
+        .split(" ")
+        .map((code) => [
+          code,
+          answer([400, 413, 429, 502], meaning, "A provider that answers with this code.", fix),
+        ]),
+    ),
   ),
   missing_finish_reason: answer(
     502,
@@ -348,6 +338,16 @@ const START_CODES: Readonly<Record<string, FurtherCode>> = {
     ["auth: { bearer: { file: /run/secrets/openai } }", "# and the file holds two lines"],
     "Look for line breaks or quotation marks around the secret.",
   ),
+};
+
+/** Findings of `signalbox check` about comments in any file. */
+const COMMENT_CODES: Readonly<Record<string, FurtherCode>> = {
+  ACCEPTANCE_UNUSED: {
+    severity: "warning",
+    meaning: "A comment that accepts a warning has no effect, or gives no reason.",
+    example: ["# signalbox: accept MODEL_UNUSED because", "routes:"],
+    fix: "Write `# signalbox: accept CODE because REASON` above the line of the warning, or remove it.",
+  },
 };
 
 /** Findings of `signalbox policy test`. */
@@ -436,6 +436,7 @@ const FINDINGS: readonly (readonly [CodeKind, Readonly<Record<string, Finding>>]
 ];
 
 const FURTHER: readonly (readonly [CodeKind, Readonly<Record<string, FurtherCode>>])[] = [
+  ["configuration", COMMENT_CODES],
   ["start", START_CODES],
   ["tests", TEST_CODES],
 ];

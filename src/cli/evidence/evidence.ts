@@ -9,6 +9,8 @@ import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
   listFlags,
+  readDuration,
+  readValue,
   required,
   commandGroup,
   switches,
@@ -18,7 +20,12 @@ import {
 } from "../terminal/command-line.ts";
 import { databasePath, withStore } from "../terminal/open-store.ts";
 import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
-import { endedAt } from "../../evidence/record.ts";
+import { endedAt, TERMINALS } from "../../evidence/record.ts";
+import { OUTCOMES } from "../../http/contract/decision-schemas.ts";
+
+const LARGEST_READ = 10_000;
+
+const FILTERS = ["route", "key", "reason", "outcome", "since"] as const;
 
 const HELP = `Usage: signalbox evidence <command> [flags]
 
@@ -36,6 +43,11 @@ Commands
 Flags of tail
   --limit N         How many, 1 to 10000. Default: 20.
   --workspace W     Only this workspace.
+  --route R, --key ID, --reason CODE, --outcome O
+                    Only requests of this route or key, or with this reason or outcome: route, deny, refuse, answer,
+                    or how they ended: ${TERMINALS.join(", ")}.
+  --since T         Only requests since then: a duration such as 1h, or an RFC 3339 time.
+                    Filters search the newest ${LARGEST_READ} requests.
   --follow, -f      Prints new requests as they end, until interrupted.
   --format FORMAT   ${TABLE_FORMAT_HELP}
                     json: one object a line, with sequence, decision and outcome
@@ -77,6 +89,7 @@ const FLAGS = {
     "before",
     "output",
     "file",
+    ...FILTERS,
   ),
   follow: { type: "boolean", short: "f" },
   ...switches("yes", "policies"),
@@ -91,7 +104,10 @@ export const evidence = commandGroup({
   flags: FLAGS,
   common: ["database"],
   commands: {
-    tail: { flags: ["limit", "workspace", "follow", "format"], run: runTail },
+    tail: {
+      flags: ["limit", "workspace", "follow", "format", ...FILTERS],
+      run: runTail,
+    },
     verify: {
       flags: ["expect-head", "anchor", "policy-head", "file", "format"],
       run: runVerify,
@@ -115,6 +131,7 @@ async function runTail(values: Values, io: CommandIo): Promise<number> {
   const options = {
     limit: readLimit(values.limit),
     workspace: values.workspace === undefined ? {} : { workspace: values.workspace },
+    accepts: readFilters(values),
     json: wantsJson(values.format),
     follow: values.follow === true,
   };
@@ -213,8 +230,6 @@ function readLimit(text: string | undefined): number {
   return limit;
 }
 
-const LARGEST_READ = 10_000;
-
 /** How often new entries are looked for, milliseconds. */
 const FOLLOW_INTERVAL = 500;
 
@@ -225,16 +240,47 @@ interface TailOptions {
   /** 1 to 10,000. */
   readonly limit: number;
   readonly workspace: { readonly workspace?: string };
+  /** `null`: all requests. */
+  readonly accepts: ((entry: EvidenceEntry) => boolean) | null;
   readonly json: boolean;
-  /** Goes on until interrupted. */
+  /** Prints new requests until interrupted. */
   readonly follow: boolean;
+}
+
+/** @throws {UsageError} */
+function readFilters({ route, key, reason, outcome, since }: Values): TailOptions["accepts"] {
+  if ([route, key, reason, outcome, since].every((value) => value === undefined)) return null;
+  if (outcome !== undefined) readValue("--outcome", outcome, [...OUTCOMES, ...TERMINALS]);
+  const from = since === undefined ? 0 : readSince(since);
+  return ({ decision, outcome: ended }) =>
+    decision.at >= from &&
+    (route === undefined || decision.route === route) &&
+    (key === undefined || decision.keyId === key) &&
+    (reason === undefined || decision.reason === reason) &&
+    (outcome === undefined || outcome === decision.outcome || outcome === ended?.terminal);
+}
+
+function readSince(text: string): number {
+  const duration = readDuration(text);
+  const time = duration === null ? readTime(text) : Date.now() - duration;
+  if (time === null)
+    throw new UsageError("--since: give a duration such as 1h, or an RFC 3339 time");
+  return time;
 }
 
 /** Prints the newest entries. */
 async function tail(store: EvidenceStore, options: TailOptions, io: CommandIo): Promise<void> {
-  const print = (entry: EvidenceEntry): void =>
-    io.stdout(options.json ? `${JSON.stringify(entry)}\n` : `${formatEntry(entry)}\n`);
-  const entries = await store.read({ after: 0, limit: options.limit, ...options.workspace });
+  const { accepts, limit, json } = options;
+  const print = (entry: EvidenceEntry): void => {
+    if (accepts === null || accepts(entry))
+      io.stdout(json ? `${JSON.stringify(entry)}\n` : `${formatEntry(entry)}\n`);
+  };
+  const read = await store.read({
+    after: 0,
+    limit: accepts === null ? limit : LARGEST_READ,
+    ...options.workspace,
+  });
+  const entries = accepts === null ? read : read.filter(accepts).slice(-limit);
   if (options.follow) await follow(store, entries, options.workspace, print, io);
   else entries.forEach(print);
 }

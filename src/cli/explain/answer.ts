@@ -43,8 +43,11 @@ import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
 import { sideViews } from "../../simulate/views.ts";
 
+/** The request to explain. */
+type RequestOptions = Pick<ExplainOptions, "sample" | "time" | "promoted">;
+
 /** An explanation, with notes for a reader of the files. */
-interface Answer {
+export interface Answer {
   readonly explanation: JsonObject;
   readonly notes: readonly string[];
 }
@@ -57,7 +60,7 @@ interface Answer {
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
  */
 export async function explainFromFiles(
-  options: ExplainOptions,
+  options: RequestOptions,
   source: FilesSource,
   body: JsonObject | null,
   io: CommandIo,
@@ -136,7 +139,7 @@ async function compiledFiles(
 }
 
 function readRequest(
-  options: ExplainOptions,
+  options: RequestOptions,
   operation: SimulatedOperation,
   body: JsonObject,
 ): SimulatedQuestion {
@@ -146,7 +149,7 @@ function readRequest(
 }
 
 /** The part of a simulation's body that a request's own body and the flags beside it make. */
-function simulationBody({ sample }: ExplainOptions, body: JsonObject): JsonObject {
+function simulationBody({ sample }: RequestOptions, body: JsonObject): JsonObject {
   return {
     request: body,
     ...(sample.model === "" ? {} : { model: sample.model }),
@@ -196,7 +199,7 @@ async function followingPolicies(
 interface Noted {
   readonly table: RoutingTable;
   readonly locations: Locations;
-  readonly options: ExplainOptions;
+  readonly options: RequestOptions;
   readonly question: Question;
 }
 

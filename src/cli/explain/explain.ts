@@ -10,7 +10,7 @@ import { wantsColour, jsonText } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/command-line.ts";
 import { explainFromFiles, explainFromServer } from "./answer.ts";
 import { readOptions, type ExplainOptions } from "./flags.ts";
-import { formatExplanation } from "./format-explanation.ts";
+import { printExplanation } from "./format-explanation.ts";
 
 const HELP = `Usage: signalbox explain [options]
 
@@ -62,20 +62,10 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
       "server" in source
         ? await explainFromServer(options, source.server, body, io)
         : await explainFromFiles(options, source, body, io);
-    io.stdout(print(options, explanation, notes, wantsColour(io)));
+    if (options.format === "json") io.stdout(jsonText({ ...explanation, notes }));
+    else printExplanation(explanation, notes, io);
     return EXIT.ok;
   });
-}
-
-function print(
-  { format }: ExplainOptions,
-  explanation: JsonObject,
-  notes: readonly string[],
-  colour: boolean,
-): string {
-  return format === "json"
-    ? jsonText({ ...explanation, notes })
-    : formatExplanation(explanation, notes, colour);
 }
 
 async function readBody(name: string, io: CommandIo): Promise<JsonObject> {

@@ -1,75 +1,89 @@
-import { type JsonObject, isJsonObject, type JsonValue } from "../../canon/json.ts";
-import { objectOf, objectsOf, stringsOf, textOf } from "../terminal/call-server.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { SourceLocation } from "../../simulate/report/location.ts";
-import { painter, printable, type Paint, type Style } from "../terminal/printing.ts";
+import {
+  isEmptyText,
+  quoted,
+  strong,
+  type Item,
+  type Section,
+  type Text,
+  type Tone,
+} from "../document/document.ts";
+import { inlineLine, sectionLines } from "../document/terminal.ts";
+import { objectOf, objectsOf, stringsOf, textOf } from "../terminal/call-server.ts";
+import type { CommandIo } from "../terminal/command-io.ts";
+import { printable, printLines } from "../terminal/printing.ts";
 
-/**
- * An explanation as a tree: the outcome, then every candidate with every constraint, then the other
- * facts.
- */
-export function formatExplanation(
+/** Prints an explanation: the outcome, every candidate with every constraint, the other facts. */
+export function printExplanation(
   explanation: JsonObject,
   notes: readonly string[],
-  colour: boolean,
-): string {
-  const paint = painter(colour);
-  const isDenied = explanation["outcome"] === "deny";
-  const promoted = promotedLine(explanation);
-  const edits = editText(objectOf(explanation, "edits"));
+  io: CommandIo,
+): void {
+  const tone = explanation["outcome"] === "deny" ? "stop" : "good";
+  printDocument(strong(headline(explanation), tone), explanationSections(explanation, notes), io);
+}
+
+/** Lines are wrapped on a terminal only: programs look for the location at their ends. */
+export function printDocument(head: Text, sections: readonly Section[], io: CommandIo): void {
+  printLines([inlineLine(head), ...sectionLines(sections, true)], io, Number.POSITIVE_INFINITY);
+}
+
+export function explanationSections(
+  explanation: JsonObject,
+  notes: readonly string[],
+): readonly Section[] {
   return [
-    paint(isDenied ? "red" : "green", headline(explanation)),
-    "",
-    ...requestLines(explanation, paint),
-    "",
-    ...candidateLines(explanation, paint),
-    ...section(
-      "obligations",
-      objectsOf(explanation, "obligations").map((one) => obligationLine(one, paint)),
-      paint,
+    listSection("Request", factItems(requestFacts(explanation))),
+    {
+      ...listSection("Candidates", candidateItems(explanation)),
+      note: "✓ passes, ✗ fails, ? cannot be evaluated, · not evaluated",
+    },
+    listSection("Obligations", objectsOf(explanation, "obligations").map(obligationItem)),
+    listSection(
+      "On its way to the provider",
+      textItems([editText(objectOf(explanation, "edits"))]),
     ),
-    ...section("on its way to the provider", edits === "" ? [] : [edits], paint),
-    ...section(
-      "if every candidate policy were promoted",
-      promoted === null ? [] : [promoted],
-      paint,
-    ),
-    ...section("notes", [...ownNotes(explanation), ...notes.map((note) => printable(note))], paint),
-    "",
-    paint(
-      "dim",
-      "✓ passes  ✗ does not pass  ? cannot be evaluated  · not evaluated, because the candidate was left out earlier",
-    ),
-    "",
-  ].join("\n");
-}
-
-function section(title: string, lines: readonly string[], paint: Paint): readonly string[] {
-  return lines.length === 0 ? [] : ["", paint("bold", title), ...lines.map((line) => `  ${line}`)];
-}
-
-function requestLines(explanation: JsonObject, paint: Paint): readonly string[] {
-  const [route, workspace] = [textOf(explanation, "route"), textOf(explanation, "workspace")];
-  const model = textOf(explanation, "model");
-  const time = objectOf(explanation, "time");
-  const rows: readonly (readonly [string, string])[] = [
-    [
-      "request",
-      [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", "),
-    ],
-    ["route", withLocation(route === "" ? model : route, explanation["route_place"], paint)],
-    ["workspace", withLocation(workspace, explanation["workspace_place"], paint)],
-    ["key", keyText(objectOf(explanation, "key"))],
-    ["budget", textOf(explanation, "budget")],
-    ["time", time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`],
-    ["policies", explanation["promoted"] === true ? "as if every candidate were promoted" : ""],
+    listSection("If every candidate policy were promoted", textItems([promotedText(explanation)])),
+    listSection("Notes", textItems([...callNotes(explanation), ...notes.map(printable)])),
   ];
-  return rows
-    .filter(([, value]) => value !== "")
-    .map(([name, value]) => `${paint("bold", name.padEnd(10))}${value}`);
+}
+
+/** A section with all of its items; nothing is printed without items. */
+export function listSection(title: string, items: readonly Item[]): Section {
+  const blocks = [{ noun: "line", items, most: Number.POSITIVE_INFINITY }];
+  return { id: title, title, note: "", blocks };
+}
+
+/** Facts by name; those without a text are left out. */
+export function factItems(facts: Readonly<Record<string, Text>>): readonly Item[] {
+  return Object.entries(facts).flatMap(([name, text]) =>
+    isEmptyText(text) ? [] : [{ cells: [name, text] }],
+  );
+}
+
+function textItems(texts: readonly string[]): readonly Item[] {
+  return texts.flatMap((text) => (text === "" ? [] : [{ cells: [quoted(text)] }]));
+}
+
+function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
+  const time = objectOf(explanation, "time");
+  const route = textOf(explanation, "route") || textOf(explanation, "model");
+  return {
+    request: quoted(
+      [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", "),
+    ),
+    route: located(quoted(route), explanation["route_place"]),
+    workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_place"]),
+    key: quoted(keyText(objectOf(explanation, "key"))),
+    budget: quoted(textOf(explanation, "budget")),
+    time: quoted(time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`),
+    policies: explanation["promoted"] === true ? "as if every candidate were promoted" : null,
+  };
 }
 
 function shapeTexts(shape: JsonObject | null): readonly string[] {
-  const said = (label: string, name: string): readonly string[] => {
+  const single = (label: string, name: string): readonly string[] => {
     const value = textOf(shape, name);
     return value === "" || value === "unspecified" ? [] : [`${label} ${value}`];
   };
@@ -81,10 +95,10 @@ function shapeTexts(shape: JsonObject | null): readonly string[] {
     ...(shape?.["stream"] === true ? ["streamed"] : []),
     ...listed("needs", "needs"),
     ...listed("uses", "features"),
-    ...said("context", "context"),
-    ...said("output", "max_output"),
-    ...said("reasoning effort", "reasoning_effort"),
-    ...said("dimensions", "dimensions"),
+    ...single("context", "context"),
+    ...single("output", "max_output"),
+    ...single("reasoning effort", "reasoning_effort"),
+    ...single("dimensions", "dimensions"),
     ...listed("signed by", "signature_families"),
   ];
 }
@@ -101,48 +115,48 @@ function keyText(key: JsonObject | null): string {
   ].join(", ");
 }
 
-/** In the order of the plan, then those that are not in it, in the order of the table. */
-function candidateLines(explanation: JsonObject, paint: Paint): readonly string[] {
-  const candidates = objectsOf(explanation, "candidates");
+/** In the order of the plan, then the others in the order of the table. */
+function candidateItems(explanation: JsonObject): readonly Item[] {
   const plan = objectsOf(explanation, "plan").map((candidate) => textOf(candidate, "endpoint"));
   const rankOf = (candidate: JsonObject): number => {
     const index = plan.indexOf(textOf(candidate, "endpoint"));
     return index < 0 ? plan.length : index;
   };
-  const ordered = candidates.toSorted((left, right) => rankOf(left) - rankOf(right));
-  const effects = objectsOf(explanation, "constraints").map((entry) => textOf(entry, "effect"));
-  if (ordered.length === 0) {
-    const [entry] = objectsOf(explanation, "constraints");
-    return entry === undefined ? [] : [`└─ ${verdictLine(entry, effects[0] ?? "", paint)}`];
-  }
-  return ordered.flatMap((candidate, index) => {
-    const isLast = index === ordered.length - 1;
-    const rank = rankOf(candidate);
-    const number =
-      rank < plan.length ? `${rank + 1}.` : explanation["outcome"] === "deny" ? "–" : "– left out:";
-    const verdicts = objectsOf(candidate, "constraints");
-    const lines = verdicts.map((verdict, entry) => {
-      const branch = entry === verdicts.length - 1 ? "└─" : "├─";
-      return `${isLast ? "   " : "│  "}${branch} ${verdictLine(verdict, effects[entry] ?? "", paint)}`;
+  const constraints = objectsOf(explanation, "constraints");
+  const effects = constraints.map((entry) => textOf(entry, "effect"));
+  const candidates = objectsOf(explanation, "candidates");
+  // Without a route there are no candidates; the first constraint states why.
+  if (candidates.length === 0)
+    return constraints.slice(0, 1).map((entry) => ({ cells: verdictCells(entry, effects[0]) }));
+  return candidates
+    .toSorted((left, right) => rankOf(left) - rankOf(right))
+    .map((candidate) => {
+      const rank = rankOf(candidate);
+      const leftOut = explanation["outcome"] === "deny" ? "–" : "– left out:";
+      const text = located(
+        [
+          `${rank < plan.length ? `${rank + 1}.` : leftOut} `,
+          strong(textOf(candidate, "endpoint")),
+          quoted(
+            ` (${textOf(candidate, "rank")}): ${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`,
+          ),
+        ],
+        candidate["place"],
+      );
+      const details = objectsOf(candidate, "constraints").map((verdict, index) =>
+        verdictCells(verdict, effects[index]),
+      );
+      return { cells: [text], details };
     });
-    return [`${isLast ? "└─" : "├─"} ${number} ${candidateText(candidate, paint)}`, ...lines];
-  });
 }
 
-function candidateText(candidate: JsonObject, paint: Paint): string {
-  const [endpoint, rank] = [textOf(candidate, "endpoint"), textOf(candidate, "rank")];
-  const where = `${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`;
-  return withLocation(`${paint("bold", endpoint)} (${rank}): ${where}`, candidate["place"], paint);
-}
-
-const MARKS: ReadonlyMap<string, readonly [string, Style]> = new Map([
-  ["pass", ["✓", "green"]],
-  ["fail", ["✗", "red"]],
-  ["indeterminate", ["?", "yellow"]],
-  ["not_asked", ["·", "dim"]],
+const MARKS: ReadonlyMap<string, readonly [mark: string, tone: Tone | null]> = new Map([
+  ["pass", ["✓", null]],
+  ["fail", ["✗", "stop"]],
+  ["not_asked", ["·", null]],
 ]);
 
-/** What follows for a candidate that did not pass. */
+/** The consequence for a candidate that does not pass. */
 const EFFECTS: ReadonlyMap<string, string> = new Map([
   ["narrowed", "left out for it"],
   ["denied", "denies the request"],
@@ -150,33 +164,35 @@ const EFFECTS: ReadonlyMap<string, string> = new Map([
   ["would_deny", "would deny the request"],
 ]);
 
-function verdictLine(verdict: JsonObject, effect: string, paint: Paint): string {
-  const result = textOf(verdict, "verdict");
-  const [mark, style] = MARKS.get(result) ?? ["?", "yellow"];
-  const [policy, reason] = [textOf(verdict, "policy"), textOf(verdict, "reason")];
-  const isOwn = policy === "approvals" || policy === "preferences";
-  const slot = isOwn ? "" : ` (${textOf(verdict, "slot")})`;
-  const followed = result === "pass" || result === "not_asked" ? undefined : EFFECTS.get(effect);
-  const said = [reason, followed ?? ""].filter((part) => part !== "").join(", ");
-  const text = `${policy}/${textOf(verdict, "constraint")}${slot}${said === "" ? "" : `: ${said}`}`;
-  return withLocation(`${paint(style, mark)} ${text}`, verdict["place"], paint);
+function verdictCells(verdict: JsonObject, effect: string = ""): readonly [string, Text] {
+  const [mark, tone] = MARKS.get(textOf(verdict, "verdict")) ?? ["?", "widen"];
+  const policy = textOf(verdict, "policy");
+  const isBuiltIn = policy === "approvals" || policy === "preferences";
+  const slot = isBuiltIn ? "" : ` (${textOf(verdict, "slot")})`;
+  const consequence = tone === null ? "" : (EFFECTS.get(effect) ?? "");
+  const why = [textOf(verdict, "reason"), consequence].filter((part) => part !== "").join(", ");
+  const text = `${policy}/${textOf(verdict, "constraint")}${slot}${why === "" ? "" : `: ${why}`}`;
+  return [mark, located(tone === null ? quoted(text) : strong(text, tone), verdict["place"])];
 }
 
-function obligationLine(obligation: JsonObject, paint: Paint): string {
-  const what = `${textOf(obligation, "policy")}/${textOf(obligation, "obligation")} (${textOf(obligation, "slot")})`;
+function obligationItem(obligation: JsonObject): Item {
+  const name = `${textOf(obligation, "policy")}/${textOf(obligation, "obligation")} (${textOf(obligation, "slot")})`;
   const effect = textOf(obligation, "effect");
   const followed =
     effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
-  const text = `${what}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
-  return withLocation(text, obligation["place"], paint);
+  const text = `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
+  return { cells: [located(quoted(text), obligation["place"])] };
 }
 
-function withLocation(text: string, location: JsonObject[string], paint: Paint): string {
+/** A text with its location in the files, where that is known. */
+function located(text: Text, location: JsonObject[string]): Text {
   const shown = formatLocation(location);
-  return shown === "" ? text : `${text}  ${paint("dim", shown)}`;
+  return shown === ""
+    ? text
+    : [text, "  ", { kind: "location", text: shown } as const].flat<readonly Text[]>();
 }
 
-/** The age of an endpoint's measurements; nothing where there are none, or their age is unknown. */
+/** The age of an endpoint's measurements, if it is known. */
 function measuredNote(candidate: JsonObject): readonly string[] {
   const latency = objectOf(objectOf(candidate, "standing") ?? {}, "latency_ms");
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
@@ -185,8 +201,8 @@ function measuredNote(candidate: JsonObject): readonly string[] {
   return [`${textOf(candidate, "endpoint")}: ${recent} ms of latency, measured ${seconds} s ago`];
 }
 
-/** Facts of the call that a plan does not show. */
-function ownNotes(explanation: JsonObject): readonly string[] {
+/** Facts about a call that the plan does not show. */
+function callNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
   const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(
     ({ length }) => length > 1,
@@ -222,7 +238,7 @@ function ownNotes(explanation: JsonObject): readonly string[] {
   ];
 }
 
-/** What becomes of the request, in one line. */
+/** The outcome in one line. */
 function headline(explanation: JsonObject): string {
   const denial = objectOf(explanation, "denial");
   if (denial !== null) {
@@ -240,10 +256,7 @@ function denialText(denial: JsonObject): string {
   return `${policy}/${textOf(denial, "failed_constraint")}: ${textOf(denial, "reason_code")}`;
 }
 
-/**
- * A server has put the plan in the order in which a call would try it now, and chance has no part
- * in it.
- */
+/** Whether the server has sorted the plan as a call would try it now. */
 function isArranged(explanation: JsonObject): boolean {
   return objectOf(explanation, "arrangement")?.["by_chance"] === false;
 }
@@ -261,10 +274,10 @@ function planText(plan: readonly JsonObject[]): string {
     .join(", then ");
 }
 
-/** What would become of it if every candidate were promoted; `null` where nothing would change. */
-function promotedLine(explanation: JsonObject): string | null {
+/** The outcome if every candidate policy were promoted; empty if nothing would change. */
+function promotedText(explanation: JsonObject): string {
   const promoted = objectOf(explanation, "if_promoted");
-  if (promoted === null) return null;
+  if (promoted === null) return "";
   const denial = objectOf(promoted, "denial");
   if (denial !== null) return `DENIED by ${denialText(denial)}`;
   const edits = editText(objectOf(promoted, "edits"));

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Source } from "../../canon/diagnostic.ts";
+import { compareDiagnostics, type Source } from "../../canon/diagnostic.ts";
 import { compilePolicies } from "../../policy/compile-policies.ts";
 import { diagnosticOf } from "../../policy/codes.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
@@ -10,6 +10,7 @@ import { DEFAULT_CACHE_TEXT, openCache } from "../terminal/configuration.ts";
 import { amountText, wantsColour } from "../terminal/printing.ts";
 import { formatDiagnostics, printFindings, REPORT_FORMATS } from "../terminal/report.ts";
 import { replaceFile } from "../terminal/write-file.ts";
+import { acceptWarnings } from "../accepted.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
 
 const FOLDER = "name the folder with --dir";
@@ -41,8 +42,11 @@ export const checkPolicies = flagCommand(
     const format = readValue("--format", values.format, REPORT_FORMATS);
     const { shown, sources } = await readPolicyFolder(io, values.dir);
     const cache = await openCache(values.cache, io);
-    const { policies, diagnostics } = await compilePolicies(sources, { cache });
-    const context = { sources, revision: null, colour: wantsColour(io) };
+    const compiled = await compilePolicies(sources, { cache });
+    const { policies } = compiled;
+    const { open, accepted } = acceptWarnings(compiled.diagnostics, sources);
+    const diagnostics = open.toSorted(compareDiagnostics);
+    const context = { sources, accepted, revision: null, colour: wantsColour(io) };
     io.stdout(formatDiagnostics(format, diagnostics, context));
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");
     if (format === "terminal" && !hasErrors) {

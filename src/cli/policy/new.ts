@@ -37,7 +37,7 @@ export const newPolicy = flagCommand(
   { name: "policy new", help: HELP, flags: FLAGS },
   async (values, io, positionals) => {
     const id = readId(positionals);
-    const effect = readEffect(values.effect);
+    const effect = readValue("--effect", values.effect, CONSTRAINT_EFFECTS);
     const owners = readOwners(values.owner);
     const { policy, test } = policyTexts({
       id,
@@ -70,10 +70,6 @@ function readId(positionals: readonly string[]): string {
     );
   }
   return id;
-}
-
-function readEffect(value: string): ConstraintEffect {
-  return readValue("--effect", value, CONSTRAINT_EFFECTS);
 }
 
 function readOwners(value: string): readonly string[] {

@@ -230,6 +230,12 @@ export function renderLines(
   return rows.map((row) => `${rowText(row, colour)}\n`).join("");
 }
 
+/** Prints lines, wrapped. @param otherwise columns if stdout is not a terminal. */
+export function printLines(lines: readonly Line[], io: CommandIo, otherwise: number = 120): void {
+  const width = io.terminal === true ? (io.columns ?? 120) : otherwise;
+  io.stdout(renderLines(lines, { colour: wantsColour(io), width }));
+}
+
 function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly Span[])[] {
   const rows: Span[][] = [[]];
   let used = 0;

@@ -1,3 +1,4 @@
+import type { AcceptedWarning } from "../accepted.ts";
 import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
 import type { CommandIo } from "./command-io.ts";
 import {
@@ -280,6 +281,8 @@ interface ReportContext {
   readonly sources?: readonly Source[];
   /** SHA-256 of the table; `null` when there is none. */
   readonly revision?: string | null;
+  /** Warnings that a comment accepts. */
+  readonly accepted?: readonly AcceptedWarning[];
   readonly colour?: boolean;
   /** What presets came to; only the JSON shows it. */
   readonly presets?: readonly ResolvedPreset[];
@@ -298,13 +301,13 @@ export function formatDiagnostics(
 ): string {
   switch (format) {
     case "terminal":
-      return formatTerminal(diagnostics, context.sources ?? [], context.colour ?? false);
+      return `${formatTerminal(diagnostics, context.sources ?? [], context.colour ?? false)}${(context.accepted ?? []).map(acceptedLine).join("")}`;
     case "json":
       return formatJson(diagnostics, context);
     case "github":
       return formatGithub(diagnostics);
     case "sarif":
-      return formatSarif(diagnostics);
+      return formatSarif(diagnostics, context.accepted ?? []);
   }
 }
 
@@ -341,6 +344,10 @@ function formatTerminal(
   return [...blocks, `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`].join(
     "\n",
   );
+}
+
+function acceptedLine({ code, file, line, column, reason }: AcceptedWarning): string {
+  return `accepted ${code} ${printable(file)}:${line}:${column}: ${printable(reason)}\n`;
 }
 
 /** Columns of the source that fit beside the margin of a terminal. */
@@ -380,10 +387,13 @@ function count(diagnostics: readonly Diagnostic[]): {
 /** Version 1 of this form: members are only ever added. */
 function formatJson(
   diagnostics: readonly Diagnostic[],
-  { revision = null, presets = [] }: ReportContext,
+  { revision = null, presets = [], accepted = [] }: ReportContext,
 ): string {
-  const resolved = presets.length === 0 ? {} : { presets };
-  return jsonText({ version: 1, revision, ...count(diagnostics), ...resolved, diagnostics });
+  const more = {
+    ...(presets.length > 0 && { presets }),
+    ...(accepted.length > 0 && { accepted }),
+  };
+  return jsonText({ version: 1, revision, ...count(diagnostics), ...more, diagnostics });
 }
 
 /** Workflow commands of GitHub Actions: one annotation a finding. */
@@ -411,18 +421,23 @@ function factsOf(code: string): { readonly meaning: string; readonly fix: string
  * SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and
  * fix.
  */
-function formatSarif(diagnostics: readonly Diagnostic[]): string {
-  const codes = [...new Set(diagnostics.map(({ code }) => code))].toSorted();
+function formatSarif(
+  diagnostics: readonly Diagnostic[],
+  accepted: readonly AcceptedWarning[],
+): string {
+  const all: readonly (Diagnostic & { readonly reason?: string })[] = [...diagnostics, ...accepted];
+  const codes = [...new Set(all.map(({ code }) => code))].toSorted();
   const rules = codes.map((code) => {
-    const level = diagnostics.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
+    const level = all.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
     const facts = factsOf(code);
     return { id: code, meaning: facts.meaning, fix: facts.fix, level };
   });
-  const results = diagnostics.map(({ code, severity, message, hint, ...location }) => ({
+  const results = all.map(({ code, severity, message, hint, reason, ...location }) => ({
     ruleId: code,
     level: severity,
     message: withHint(message, hint),
     location,
+    ...(reason !== undefined && { suppression: reason }),
   }));
   return formatSarifLog(rules, results);
 }

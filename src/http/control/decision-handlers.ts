@@ -177,7 +177,7 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
 }
 
 /** Everything that the two records of a request say. */
-function decisionAnswer(entry: EvidenceEntry): DecisionAnswer {
+export function decisionAnswer(entry: EvidenceEntry): DecisionAnswer {
   const { decision, outcome } = entry;
   return {
     ...decisionLine(entry),

@@ -15,9 +15,6 @@ import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
  */
 const NOT_NOW = 3;
 
-/** Columns where stdout is no terminal. */
-const USUAL_WIDTH = 120;
-
 /** One flag and its help. */
 interface Flag {
   readonly type: "boolean" | "string";
@@ -194,9 +191,4 @@ function policyId(positionals: readonly string[]): string {
 function noPolicy(positionals: readonly string[]): string {
   noArguments(positionals, "one policy is shown by: signalbox policy show");
   return "";
-}
-
-export function printLines(lines: readonly Line[], io: CommandIo): void {
-  const width = io.terminal === true ? (io.columns ?? USUAL_WIDTH) : USUAL_WIDTH;
-  io.stdout(renderLines(lines, { colour: wantsColour(io), width }));
 }

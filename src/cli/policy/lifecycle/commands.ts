@@ -1,15 +1,9 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
-import { jsonText, line, span, type Line } from "../../terminal/printing.ts";
+import { printLines, jsonText, line, span, type Line } from "../../terminal/printing.ts";
 import { readValue } from "../../terminal/command-line.ts";
 import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import {
-  lifecycleCommand,
-  printLines,
-  type Flags,
-  type Values,
-  type LifecycleCommand,
-} from "./command.ts";
+import { lifecycleCommand, type Flags, type Values, type LifecycleCommand } from "./command.ts";
 import { actingText, commandText, missingTexts } from "./policy-lines.ts";
 import {
   contentText,

@@ -1,8 +1,16 @@
 import { isJsonObject, type JsonObject, canonicalJson } from "../../../canon/json.ts";
 import { objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
-import { jsonText, line, section, span, type Line, type Style } from "../../terminal/printing.ts";
+import {
+  printLines,
+  jsonText,
+  line,
+  section,
+  span,
+  type Line,
+  type Style,
+} from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
-import { lifecycleCommand, printLines } from "./command.ts";
+import { lifecycleCommand } from "./command.ts";
 import {
   contentText,
   type PolicyServer,

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
 import { numberOf, objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
-import { lifecycleCommand, printLines } from "./command.ts";
+import { lifecycleCommand } from "./command.ts";
 import {
   contentText,
   notPolicies,
@@ -15,7 +15,13 @@ import {
   type SlotView,
 } from "./policy-server.ts";
 import { driftText, missingTexts, personText, policyLines, timeText } from "./policy-lines.ts";
-import { amountText, formatTable, jsonText, numberText } from "../../terminal/printing.ts";
+import {
+  printLines,
+  amountText,
+  formatTable,
+  jsonText,
+  numberText,
+} from "../../terminal/printing.ts";
 
 export const listPolicies = lifecycleCommand({
   name: "list",

@@ -54,22 +54,14 @@ export function watchedSources(
   ];
 }
 
-/** Lines of a test's output that are sightings, and those that its author printed. */
-export function readSightings(
-  lines: readonly string[],
-  mark: string,
-): { readonly sightings: readonly Sighting[]; readonly printed: readonly string[] } {
-  const sightings: Sighting[] = [];
-  const printed: string[] = [];
-  for (const line of lines) {
-    if (!line.startsWith(`${mark} `)) printed.push(line);
-    else {
-      // Written by the rules below under a mark that no policy knows.
-      const sighting: Sighting = JSON.parse(line.slice(mark.length + 1));
-      sightings.push(sighting);
-    }
-  }
-  return { sightings, printed };
+/** The sightings in a test's output; what its author printed has no mark. */
+export function readSightings(lines: readonly string[], mark: string): readonly Sighting[] {
+  return lines.flatMap((line) => {
+    if (!line.startsWith(`${mark} `)) return [];
+    // Printed by the rules below, under a mark that no policy knows.
+    const sighting: Sighting = JSON.parse(line.slice(mark.length + 1));
+    return [sighting];
+  });
 }
 
 /**

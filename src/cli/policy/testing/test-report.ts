@@ -275,29 +275,28 @@ function suiteOf({ id, file, tests }: TestedPolicy): JunitSuite {
   return { name: id, file, cases, seconds: seconds(totalsOf(tests).milliseconds) };
 }
 
+const JUNIT_OUTCOMES = {
+  pass: "passed",
+  skip: "skipped",
+  error: "error",
+  fail: "failure",
+} as const;
+
 function caseOf(className: string, test: PolicyTest): JunitCase {
-  const { name, file, line, column, printed, milliseconds } = test;
-  const position = { file, line };
-  const one = { name, className, position, output: printed, seconds: seconds(milliseconds) };
-  const location = `${file}:${line}:${column}`;
-  switch (test.outcome) {
-    case "pass":
-      return { ...one, outcome: "passed", message: null, lines: [] };
-    case "skip":
-      return { ...one, outcome: "skipped", message: null, lines: [] };
-    case "error":
-      return {
-        ...one,
-        outcome: "error",
-        message: test.error[0] ?? "error",
-        lines: [location, ...test.error],
-      };
-    case "fail": {
-      const failing = test.cases.map((text) => `failing case: ${text}`);
-      const message = failing[0] ?? "the test failed";
-      return { ...one, outcome: "failure", message, lines: [location, ...failing] };
-    }
-  }
+  const { name, file, line, column, printed, milliseconds, outcome, error, cases } = test;
+  const reasons = outcome === "error" ? error : cases.map((text) => `failing case: ${text}`);
+  const isFailure = outcome === "error" || outcome === "fail";
+  const fallback = outcome === "error" ? "error" : "the test failed";
+  return {
+    name,
+    className,
+    position: { file, line },
+    outcome: JUNIT_OUTCOMES[outcome],
+    message: isFailure ? (reasons[0] ?? fallback) : null,
+    lines: isFailure ? [`${file}:${line}:${column}`, ...reasons] : [],
+    output: printed,
+    seconds: seconds(milliseconds),
+  };
 }
 
 function findingCase({ code, file, line, column, message, hint }: Diagnostic): JunitCase {
@@ -332,27 +331,11 @@ export function formatTestJson(run: TestRun | null, diagnostics: readonly Diagno
     version: 1,
     ...totals,
     milliseconds: run?.milliseconds ?? 0,
-    policies:
-      run?.policies.map(({ id, file, tests }) => ({ id, file, tests: tests.map(testDocument) })) ??
-      [],
+    policies: run?.policies ?? [],
     coverage: run === null || run.coverage === null ? null : coverageDocument(run.coverage),
     diagnostics,
   };
   return jsonText(document);
-}
-
-function testDocument({
-  name,
-  outcome,
-  file,
-  line,
-  column,
-  cases,
-  printed,
-  error,
-  milliseconds,
-}: PolicyTest): object {
-  return { name, outcome, file, line, column, cases, printed, error, milliseconds };
 }
 
 function coverageDocument({ files, constraints }: Coverage): object {

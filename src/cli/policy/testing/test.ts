@@ -363,9 +363,7 @@ function coverageOf(
       return [policy.contract.id, { policy: start, constraintAt }];
     }),
   );
-  const sightings = response.results.map(
-    ({ output }) => readSightings(linesOf(output), mark).sightings,
-  );
+  const sightings = response.results.map(({ output }) => readSightings(linesOf(output), mark));
   const constraints = coveredConstraints(compiled, sightings);
   const untested = tested.filter(({ tests }) => tests.length === 0).map(({ id }) => id);
   return {

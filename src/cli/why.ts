@@ -1,0 +1,242 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseJsonObject, type JsonObject } from "../canon/json.ts";
+import { decisionAnswer } from "../http/control/decision-handlers.ts";
+import { readEvidenceSample } from "../simulate/evidence/evidence-sample.ts";
+import { name, quoted, strong, type Item, type Section, type Text } from "./document/document.ts";
+import { explainFromFiles, type Answer } from "./explain/answer.ts";
+import {
+  explanationSections,
+  factItems,
+  listSection,
+  printDocument,
+} from "./explain/format-explanation.ts";
+import {
+  callServer,
+  KEY_NOT_ACCEPTED,
+  numberOf,
+  objectOf,
+  objectsOf,
+  serverKey,
+  serverUrl,
+  stringsOf,
+  textOf,
+} from "./terminal/call-server.ts";
+import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import {
+  asTyped,
+  DATABASE_HELP,
+  flagCommand,
+  onlyArgument,
+  readEnvironment,
+  TABLE_FORMAT_HELP,
+  textFlags,
+  wantsJson,
+  type FlagValues,
+} from "./terminal/command-line.ts";
+import { databasePath, withStore } from "./terminal/open-store.ts";
+import { jsonText } from "./terminal/printing.ts";
+
+const HELP = `Usage: signalbox why REQUEST [flags]
+
+Shows one recorded request: the decision, why each candidate was used or not, the calls of providers, the cost, and the
+command that decides the request again. Without text of requests or answers, which nothing records.
+
+  REQUEST           Its id, as x-request-id has it: req_… or dec_….
+
+Flags
+  --server URL      A running server instead of the database; its key, with the scopes governance:read and
+                    route:simulate, from SIGNALBOX_KEY.
+  --config FILE     routes.yaml, with the policies beside it, that explains the candidates of a request from the
+                    database. Default: routes.yaml, if it is there.
+  --environment E   merge routes.E.yaml over it. Default: SIGNALBOX_ENVIRONMENT, else none.
+  --format FORMAT   ${TABLE_FORMAT_HELP}
+                    json: one object, with decision, explanation and notes
+${DATABASE_HELP}
+
+Exit codes: 0 shown, 1 not shown, 2 the command line cannot be used.
+`;
+
+const FLAGS = textFlags("server", "config", "environment", "format", "database");
+type Values = FlagValues<typeof FLAGS>;
+
+/** A recorded request, and the same request decided again where that is possible. */
+interface Recorded {
+  readonly decision: JsonObject;
+  readonly explanation: JsonObject | null;
+  readonly notes: readonly string[];
+}
+
+export const why = flagCommand(
+  { name: "why", help: HELP, flags: FLAGS },
+  async (values, io, positionals) => {
+    const digits = /^(?:req|dec)_([0-9a-f]{32})$/.exec(onlyArgument(positionals, "REQUEST"))?.[1];
+    if (digits === undefined)
+      throw new UsageError(
+        `REQUEST: must be req_ and 32 hexadecimal digits, as x-request-id has it${asTyped(positionals)}`,
+      );
+    const json = wantsJson(values.format);
+    const { server } = values;
+    const recorded =
+      server === undefined
+        ? await fromStore(`req_${digits}`, values, io)
+        : await fromServer(`req_${digits}`, server, io);
+    if (json) io.stdout(jsonText(recorded));
+    else printRecorded(recorded, io);
+    return EXIT.ok;
+  },
+);
+
+async function fromStore(id: string, values: Values, io: CommandIo): Promise<Recorded> {
+  const [entry] = await withStore(databasePath(values.database, io), "read", ({ evidence }) =>
+    evidence.read({ after: 0, limit: 1, requestId: id }),
+  );
+  if (entry === undefined)
+    throw new CommandError("there is no such request in this database; it may have been pruned");
+  const decision = parseJsonObject(JSON.stringify(decisionAnswer(entry))) ?? {};
+  const record = parseJsonObject(JSON.stringify(entry.decision)) ?? {};
+  const answer = await explainRecord(record, values, io);
+  if (answer === null) return { decision, explanation: null, notes: [] };
+  const { explanation, notes } = answer;
+  const isSameTable = explanation["table_revision"] === decision["table_revision"];
+  return {
+    decision,
+    explanation,
+    notes: [
+      ...(isSameTable ? [] : ["the request was decided with another routes.yaml than this one"]),
+      ...notes,
+    ],
+  };
+}
+
+/** `null` where no files are there, or the record cannot be decided again. */
+async function explainRecord(
+  record: JsonObject,
+  { config, environment }: Values,
+  io: CommandIo,
+): Promise<Answer | null> {
+  const file = config ?? "routes.yaml";
+  const read = readEvidenceSample(record);
+  if (read === null || "unsayable" in read) return null;
+  if (config === undefined && !existsSync(resolve(io.cwd, file))) return null;
+  const source = {
+    config: file,
+    environment: readEnvironment(environment, io),
+    cache: undefined,
+    base: null,
+    head: null,
+  };
+  const { sample } = read;
+  const options = { promoted: false, time: sample.time, sample };
+  return await explainFromFiles(options, source, null, io);
+}
+
+async function fromServer(id: string, server: string, io: CommandIo): Promise<Recorded> {
+  const key = serverKey(io, "governance:read and route:simulate");
+  const get = async (path: string): Promise<JsonObject> => {
+    const { status, body } = await callServer({
+      url: serverUrl(server, `/v1/decisions/${id}${path}`),
+      method: "GET",
+      key,
+    });
+    if (status === 200 && body !== null) return body;
+    const message = textOf(objectOf(body, "error"), "message").slice(0, 500);
+    throw new CommandError(
+      status === 401 ? KEY_NOT_ACCEPTED : `--server: answered with ${status}: ${message}`,
+    );
+  };
+  const decision = await get("");
+  const again = await get("/explanation");
+  const notes = [
+    ["same_table", "the request was decided with another routes.yaml than the server has now"],
+    ["same_policies", "the request was decided with other policies than the server has now"],
+    ["same_result", "decided again, the request has another result"],
+  ] as const;
+  return {
+    decision,
+    explanation: objectOf(again, "explanation"),
+    notes: notes.flatMap(([member, note]) => (again[member] === false ? [note] : [])),
+  };
+}
+
+function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo): void {
+  const isServed = decision["outcome"] === "route" || decision["outcome"] === "answer";
+  const command = textOf(decision, "explain");
+  const sections: readonly Section[] = [
+    listSection("Recorded", factItems(recordedFacts(decision))),
+    listSection("Calls", objectsOf(decision, "calls").map(callItem)),
+    listSection("Cost", factItems(costFacts(decision))),
+    listSection("In shadow", objectsOf(decision, "shadow").map(shadowItem)),
+    ...(explanation === null ? [] : explanationSections(explanation, notes)),
+    ...(command === ""
+      ? []
+      : [{ id: "again", title: "Decide it again", note: "", blocks: [{ command }] }]),
+  ];
+  printDocument(strong(headline(decision), isServed ? "good" : "stop"), sections, io);
+}
+
+function headline(decision: JsonObject): string {
+  const status = textOf(decision, "status");
+  const answered = status === "" ? "" : `, ${status}`;
+  const reason = textOf(decision, "reason");
+  const terminal = textOf(decision, "terminal") || "running";
+  switch (textOf(decision, "outcome")) {
+    case "deny":
+      return `DENIED by ${textOf(decision, "policy")}/${textOf(decision, "constraint")}: ${reason}${answered}`;
+    case "refuse":
+      return `REFUSED: ${reason}${answered}`;
+    case "answer":
+      return `ANSWERED by the router${answered}`;
+    default:
+      return `ROUTED to ${textOf(decision, "endpoint") || "no endpoint"}: ${terminal}${answered}`;
+  }
+}
+
+function recordedFacts(decision: JsonObject): Readonly<Record<string, Text>> {
+  const text = (member: string): Text => quoted(textOf(decision, member));
+  return {
+    id: text("id"),
+    at: text("at"),
+    workspace: text("workspace"),
+    key: text("key"),
+    operation: text("operation"),
+    route: text("route"),
+    plan: quoted(stringsOf(decision, "plan").join(", ")),
+    table: quoted(textOf(decision, "table_revision").slice(0, 12)),
+    policy: text("policy_revision"),
+    finish: text("finish"),
+    time: quoted(decision["total_ms"] === null ? "" : `${textOf(decision, "total_ms")} ms`),
+  };
+}
+
+function callItem(call: JsonObject): Item {
+  const failure = textOf(call, "failure");
+  const status = textOf(call, "status");
+  return {
+    cells: [
+      name(textOf(call, "endpoint")),
+      quoted(`${textOf(call, "provider")}/${textOf(call, "region")}`),
+      failure === "" ? "answered" : strong(failure.replaceAll("_", " "), "stop"),
+      quoted(status === "" ? "-" : status),
+      quoted(`${Math.round(numberOf(call, "duration_ms") ?? 0)} ms`),
+    ],
+  };
+}
+
+function costFacts(decision: JsonObject): Readonly<Record<string, Text>> {
+  if (objectsOf(decision, "calls").length === 0) return {};
+  const [input, output] = [textOf(decision, "input_tokens"), textOf(decision, "output_tokens")];
+  const cost = numberOf(decision, "cost_usd");
+  return {
+    tokens: quoted(input === "" && output === "" ? "not counted" : `${input}+${output}`),
+    cost: cost === null ? "unknown" : quoted(`${cost} USD by list price`),
+  };
+}
+
+function shadowItem(verdict: JsonObject): Item {
+  const effect = textOf(verdict, "effect") || textOf(verdict, "verdict");
+  const policy = `${textOf(verdict, "policy")}/${textOf(verdict, "constraint")} ${textOf(verdict, "revision")}`;
+  return {
+    cells: [name(policy), quoted(`${textOf(verdict, "reason")}, ${effect.replaceAll("_", " ")}`)],
+  };
+}

@@ -1,0 +1,93 @@
+import { cpSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runCommands } from "../../src/cli/commands.ts";
+import { runCommand, type Ran } from "../keys/command.ts";
+import { startTestServer } from "../support/server.ts";
+import { ROOT } from "./explain-command.ts";
+
+type TestServer = Awaited<ReturnType<typeof startTestServer>>;
+
+/** The id of a chat that a workspace's key requested. */
+async function chat(test: TestServer, workspace: string, model: string): Promise<string> {
+  const key = await test.key(workspace, ["inference"]);
+  const { headers } = await fetch(`${test.server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "a secret question" }] }),
+  });
+  await test.server.store.evidence.flush();
+  return headers.get("x-request-id") ?? "";
+}
+
+function why(test: TestServer, argv: readonly string[], key: string = ""): Promise<Ran> {
+  return runCommand(runCommands, ["why", ...argv], {
+    cwd: test.folder,
+    environment: {
+      SIGNALBOX_KEY: key,
+      SIGNALBOX_DATABASE: join(test.folder, "signalbox.db"),
+      XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),
+    },
+  });
+}
+
+describe("signalbox why", () => {
+  it("shows decision, calls, cost, candidates and the explain command, the same from a server", async () => {
+    const test = await startTestServer();
+    const id = await chat(test, "demo", "chat-small");
+    const local = await why(test, [id]);
+    expect(local).toMatchObject({ code: 0, stderr: "" });
+    expect(local.stdout).toMatch(/^ROUTED to [\w-]+: completed, 200\n/);
+    for (const text of [
+      id,
+      "\nCalls\n",
+      "\nCost\n",
+      "USD by list price",
+      "\nCandidates ",
+      "✓  approvals/provider_approved",
+      "try  signalbox explain",
+    ]) {
+      expect(local.stdout).toContain(text);
+    }
+    expect(local.stdout).not.toContain("secret question");
+    const key = await test.key("demo", ["governance:read", "route:simulate"]);
+    const remote = await why(test, [id, "--server", test.server.url], key);
+    const [head] = local.stdout.split("\n");
+    expect(remote.stdout.startsWith(`${head}\n`)).toBe(true);
+    expect(remote.stdout).toContain("\nCandidates ");
+    const json: Record<string, unknown> = JSON.parse(
+      (await why(test, [id, "--format", "json"])).stdout,
+    );
+    expect(json).toMatchObject({ decision: { id, outcome: "route" }, explanation: {}, notes: [] });
+  });
+
+  it("shows a denial with its policy, and that another table explains it", async () => {
+    const test = await startTestServer();
+    const id = await chat(test, "demo", "no-such-route");
+    cpSync(join(ROOT, "docs/examples/eu-fallback"), join(test.folder, "other"), {
+      recursive: true,
+    });
+    const { stdout } = await why(test, [id.replace("req_", "dec_")]);
+    expect(stdout).toMatch(/^DENIED by approvals\/route_known: model_not_found, 404\n/);
+    const routed = await chat(test, "demo", "chat-small");
+    expect((await why(test, [routed, "--config", "other/routes.yaml"])).stdout).toContain(
+      "was decided with another routes.yaml",
+    );
+  });
+
+  it("an unknown request is an error that names the fix", async () => {
+    const test = await startTestServer();
+    const unknown = `req_${"0".repeat(32)}`;
+    expect(await why(test, [unknown])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("there is no such request") as string,
+    });
+    const key = await test.key("demo", ["governance:read", "route:simulate"]);
+    expect(await why(test, [unknown, "--server", test.server.url], key)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("has no decision of this id") as string,
+    });
+    expect((await why(test, ["nonsense"])).code).toBe(2);
+  });
+});
