@@ -58,9 +58,9 @@ describe("signalbox check", () => {
     const line = "      routes: []";
     const accept = (comment: string): string =>
       doubtful.replace(line, `      # signalbox: accept ${comment}\n${line}`);
-    const deliberate = await run(accept(`${code} because nobody calls it yet`), "--strict");
+    const deliberate = await run(accept(`${code} because it has no callers yet`), "--strict");
     expect(deliberate.stdout).toContain(`accepted ${code} routes.yaml:`);
-    expect(deliberate.stdout).toContain("nobody calls it yet");
+    expect(deliberate.stdout).toContain("it has no callers yet");
     expect(deliberate.code).toBe(0);
     const behind = doubtful.replace(line, `${line} # signalbox: accept ${code} because later`);
     expect((await run(behind, "--strict")).code).toBe(0);

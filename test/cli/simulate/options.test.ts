@@ -50,6 +50,8 @@ describe("options of simulate", () => {
       outputs: [{ format: DEFAULT_FORMAT, file: null }],
       promote: null,
       fresh: false,
+      policies: null,
+      server: null,
       evidence: null,
       timeLimit: 600_000,
       workers: defaultWorkers(),
