@@ -117,7 +117,7 @@ async function explainRecord(
 ): Promise<Answer | null> {
   const file = config ?? "routes.yaml";
   const read = readEvidenceSample(record);
-  if (read === null || "unsayable" in read) return null;
+  if (read === null || "unsupportedSetting" in read) return null;
   if (config === undefined && !existsSync(resolve(io.cwd, file))) return null;
   const source = {
     config: file,

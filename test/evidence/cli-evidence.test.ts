@@ -56,11 +56,16 @@ describe("evidence tail", () => {
   });
 
   it("filters by route, key, outcome, reason and time", async () => {
-    await store.evidence.decide(decisionRecord("r1", { route: asIdentifier("chat-small") }));
-    await store.evidence.decide(
+    await recordDecision(
+      store.evidence,
+      decisionRecord("r1", { route: asIdentifier("chat-small") }),
+    );
+    await recordDecision(
+      store.evidence,
       decisionRecord("r2", { outcome: "deny", reason: asIdentifier("REGION_NOT_APPROVED") }),
     );
-    await store.evidence.decide(
+    await recordDecision(
+      store.evidence,
       decisionRecord("r3", { keyId: asIdentifier("k3"), at: Date.now() - 60_000 }),
     );
     store.evidence.settle(outcomeRecord("r1", "failed"));

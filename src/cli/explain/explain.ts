@@ -6,10 +6,10 @@ import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT } from "../terminal/configuration.ts";
-import { wantsColour, jsonText } from "../terminal/printing.ts";
+import { jsonText } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/command-line.ts";
 import { explainFromFiles, explainFromServer } from "./answer.ts";
-import { readOptions, type ExplainOptions } from "./flags.ts";
+import { readOptions } from "./flags.ts";
 import { printExplanation } from "./format-explanation.ts";
 
 const HELP = `Usage: signalbox explain [options]

@@ -7,7 +7,6 @@ import {
   runCommand,
   wantsJson,
 } from "../../terminal/command-line.ts";
-import { renderLines, wantsColour, type Line } from "../../terminal/printing.ts";
 import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
 
 /**
