@@ -57,10 +57,15 @@ export function compiledSides(
   fresh: boolean,
   enforced: EnforcedDigests | null = null,
 ): CompiledSides {
-  if (fresh) return { base: startedSide(base), head: startedSide(head) };
-  const before = enforced === null ? startedSide(base) : servedSide(base, head, enforced);
-  return { base: before, head: followingSide(before, head, enforced ?? new Map()) };
+  const served = enforced ?? NEW_STORE;
+  const before = startedSide(base, head, served);
+  return {
+    base: before,
+    head: fresh ? startedSide(head, head, served) : followingSide(before, head, served),
+  };
 }
+
+const NEW_STORE: EnforcedDigests = new Map();
 
 /** One promotion: what is enforced now, and the content that would be enforced instead. */
 export interface PlannedPromotion {
@@ -103,19 +108,14 @@ export function promotionSides({
   };
 }
 
-function startedSide({ table, policies: { policies, modules } }: CompiledTree): CompiledSide {
-  const contents = policies.map((rules) => contentOf(rules, slotAtFirst(table, rules.contract.id)));
-  return { table, contents: contents.toSorted(byIdThenSlot), modules };
-}
-
-/** Base on a server: what it enforces, from the files of either side, and its own files. */
-function servedSide(
+/** A tree on a server: its own files, and enforced contents that only the other tree has. */
+function startedSide(
   { table, policies: { policies, modules } }: CompiledTree,
-  head: CompiledTree,
+  other: CompiledTree,
   enforced: EnforcedDigests,
 ): CompiledSide {
   const own = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
-  const ofHead = head.policies.policies
+  const ofOther = other.policies.policies
     .filter(
       ({ contract: { id }, digest }) =>
         enforced.get(id) === digest && !own.some((each) => isContent(each, id, digest)),
@@ -123,8 +123,8 @@ function servedSide(
     .map((rules) => contentOf(rules, "enforced"));
   return {
     table,
-    contents: [...own, ...ofHead].toSorted(byIdThenSlot),
-    modules: [...modules, ...modulesOf(head.policies.modules, ofHead)],
+    contents: [...own, ...ofOther].toSorted(byIdThenSlot),
+    modules: [...modules, ...modulesOf(other.policies.modules, ofOther)],
   };
 }
 
