@@ -176,7 +176,7 @@ async function write(
     io.stdout(formatImportJson(result));
     return;
   }
-  const isOpen = files.get("routes.yaml")?.includes("trains_on_data: true") === true;
+  const isOpen = /^[^#\n]*trains_on_data: true/m.test(files.get("routes.yaml") ?? "");
   io.stdout(
     `${isOpen ? TRAINING : ""}${rows.map((row) => `wrote ${row.shown}\n`).join("")}\n${summaryOf(result, shown)}`,
   );
