@@ -12,11 +12,13 @@ import { finding } from "../policy/codes.ts";
 import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
+import { comparePrices, priceNotes } from "../compile/prices.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import { acceptWarnings } from "./accepted.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
+import { loadPriceList } from "./prices.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import {
@@ -149,6 +151,9 @@ async function run(
     io.stdout(
       `${context.presets.map(formatPreset).join("")}${describeFiles(files, environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
+    const list = await loadPriceList(path);
+    const compared = comparePrices(table, compiled.presets ?? new Map(), list);
+    io.stdout(priceNotes(compared, list.date).join(""));
   }
   const failed = errors > 0 || (strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;

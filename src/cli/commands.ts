@@ -66,6 +66,10 @@ export const COMMANDS: CommandTable = {
     summary: "show how much of the limits of workspaces and keys is used",
     load: async () => (await import("./limits.ts")).limits,
   },
+  prices: {
+    summary: "compare the prices of endpoints with the list prices of providers",
+    load: async () => (await import("./prices.ts")).prices,
+  },
   completion: {
     summary: "print a script for completion in a shell",
     load: () => Promise.resolve(completion),

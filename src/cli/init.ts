@@ -14,6 +14,7 @@ import { packagedText } from "./terminal/process.ts";
 import { createFiles, fileBelow, type FileToWrite } from "./terminal/write-file.ts";
 import { suggest } from "../compile/authored/literal-secrets.ts";
 import { PRESET_NAMES, presetOf, type Preset } from "../compile/presets.ts";
+import { listedPrice, PRICE_LIST } from "../compile/prices.ts";
 
 const DEFAULT_WORKSPACE = "demo";
 
@@ -227,7 +228,16 @@ export function planInit({
     const group = areaOf(region);
     groups.set(group, [...(groups.get(group) ?? []), region]);
   }
-  return { workspace, trainsOnData, groups, providers, models, endpoints };
+  // A route whose endpoints have prices in part is reported by `check` (PRICE_GAP).
+  const generates = ({ model }: PlannedEndpoint): boolean =>
+    listOf(models.get(model)?.["operations"]).includes("generate");
+  const isGap = endpoints.some((one) => generates(one) && one.row["price"] === undefined);
+  const priced = endpoints.map((one): PlannedEndpoint => {
+    if (!isGap || !generates(one)) return one;
+    const { price: _, ...row } = one.row;
+    return { ...one, row };
+  });
+  return { workspace, trainsOnData, groups, providers, models, endpoints: priced };
 }
 
 /** The chosen regions of a preset; the widest where none was chosen. */
@@ -297,12 +307,15 @@ function endpointOf(
   models.set(model, sample.row);
   const area = areaOf(region);
   const profile = sample.profiles?.[area];
+  const upstream = profile ?? sample.upstream_model ?? "";
+  const listed = listedPrice(PRICE_LIST, name, upstream);
   const row = {
     id: endpointId(sample.model, id),
     model,
     provider: id,
     ...(profile === undefined ? {} : { region: area }),
-    upstream_model: profile ?? sample.upstream_model ?? "",
+    upstream_model: upstream,
+    ...(listed === null ? {} : { price: { ...listed.price } }),
     ...(sample.batch === undefined ? {} : { batch: sample.batch }),
   };
   return { row, provider: id, model, region: profile === undefined ? region : area };
@@ -369,7 +382,8 @@ ${plan.providers.map((provider) => providerText(provider, plan.trainsOnData)).jo
 models:
 ${[...plan.models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
 
-# One model at one provider. Add \`price: { input: …, output: … }\`, US dollars per million tokens, where budgets need it.
+# One model at one provider. Prices are US dollars per million tokens: list prices of ${PRICE_LIST.date}, which \`signalbox prices\` compares.
+# Add \`price: { input: …, output: … }\` where budgets need it and the list has none.
 endpoints:
 ${plan.endpoints.map(({ row }) => `  - ${flow(row)}`).join("\n")}
 

@@ -67,7 +67,12 @@ export async function loadTable(
   io: CommandIo,
   config: string,
   environment: string | undefined,
-): Promise<{ readonly table: RoutingTable; readonly file: string }> {
+): Promise<{
+  readonly table: RoutingTable;
+  /** Provider id → the preset that its row names. */
+  readonly presets: ReadonlyMap<string, string>;
+  readonly file: string;
+}> {
   const path = resolve(io.cwd, config);
   const files = await loadConfiguration(
     path,
@@ -77,8 +82,8 @@ export async function loadTable(
   const [unread] = files.unreadable ?? [];
   if (unread !== undefined)
     throw new CommandError(`${unread.file}: ${unread.message}; ${unread.hint}`);
-  const { table } = compileTable(files.routes, furtherSources(files));
+  const { table, presets = new Map() } = compileTable(files.routes, furtherSources(files));
   if (table === null)
     throw new CommandError(`${files.routes.path} has errors; list them with: signalbox check`);
-  return { table, file: files.routes.path };
+  return { table, presets, file: files.routes.path };
 }
