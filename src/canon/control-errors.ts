@@ -49,7 +49,8 @@ export const PROMOTION_ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
-const LOOK = "Read the policy again with `GET /v1/policies/{id}` or `signalbox policy show ID`.";
+const READ_AGAIN =
+  "Read the policy again with `GET /v1/policies/{id}` or `signalbox policy show ID`.";
 
 /** Keys, the catalogue, and changes of policies. */
 export const CONTROL_ERRORS = {
@@ -135,7 +136,7 @@ export const CONTROL_ERRORS = {
     at: ["if_match"],
     meaning: "A change of a policy needs `If-Match` with the ETag that the caller has read.",
     example: "A promotion without `If-Match`.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   precondition_failed: {
     ...final(412, "precondition"),
@@ -143,14 +144,14 @@ export const CONTROL_ERRORS = {
     meaning:
       "The policy has changed since the caller read it; `current` of the error has its state.",
     example: "Two people promote at once.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   no_candidate: {
     ...final(409, "precondition"),
     at: ["policy_change", "retrievePolicyShadow", "retrievePolicySimulation"],
     meaning: "No candidate waits for promotion.",
     example: "A second promotion of the same content.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   held: {
     ...CONFLICT,
@@ -162,13 +163,13 @@ export const CONTROL_ERRORS = {
     ...CONFLICT,
     meaning: "The content is neither held nor withdrawn.",
     example: "A release of enforced content.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   not_approved: {
     ...CONFLICT,
     meaning: "The caller has not approved this content.",
     example: "A withdrawal after a withdrawal.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   nothing_to_roll_back_to: {
     ...CONFLICT,
@@ -203,7 +204,7 @@ export const CONTROL_ERRORS = {
     at: ["retrievePolicySimulation"],
     meaning: "The content is enforced already, so promoting it would change nothing.",
     example: "`?digest=enforced`.",
-    fix: LOOK,
+    fix: READ_AGAIN,
   },
   assertions_invalid: {
     ...final(409, "precondition"),

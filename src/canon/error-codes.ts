@@ -83,8 +83,8 @@ export function codedError(
 }
 
 /**
- * The answer to an allowed request without a usable endpoint: 503, because it may pass, and no
- * denial.
+ * The error of an allowed request without a usable endpoint: 503, because a retry may succeed; it is
+ * no denial.
  */
 export function noHealthyEndpoint(): ServiceError {
   return codedError(

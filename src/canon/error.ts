@@ -1,6 +1,6 @@
 import type { JsonObject } from "./json.ts";
 
-/** What is known of a call of the store that failed. */
+/** Details of a failed store call. */
 export interface StoreFailure {
   /**
    * `no`: nothing of it was done, it was rolled back or never began. `unknown`, the default: it may
@@ -102,7 +102,7 @@ export function passing<Status extends number>(
   return { status, kind, retryable: true, retryAfter };
 }
 
-/** Why a request does not go anywhere. Every member is an identifier; there is no room for text. */
+/** Why a request was denied. Every member is an identifier, never free text. */
 export interface Denial {
   /** Policy id, or `approvals`. */
   readonly policy: string;
@@ -137,8 +137,7 @@ export interface ServiceError {
   readonly param: string | null;
   readonly denial: Denial | null;
   /**
-   * The same request may succeed when it is sent again; where not, clients get
-   * `x-should-retry: false`.
+   * The same request may succeed later; if not, clients get `x-should-retry: false`.
    */
   readonly retryable: boolean;
   /** Milliseconds after which a retry makes sense; `null` where none does or it is unknown. */
@@ -156,7 +155,11 @@ export interface ServiceError {
  */
 export type FinalStatus = 400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 417 | 428 | 431;
 
-/** Makes a {@link ServiceError} that never passes, without the members that are `null` for most. */
+/**
+ * Makes a {@link ServiceError} that no retry can change.
+ *
+ * @example serviceError(404, "not_found", "key_not_found", "The workspace has no such key.")
+ */
 export function serviceError(
   status: FinalStatus,
   kind: ErrorKind,
@@ -181,7 +184,11 @@ export function serviceError(
   };
 }
 
-/** Shorthand for the 400 that names a member of the request. */
+/**
+ * A 400 that names a member of the request.
+ *
+ * @example invalidRequest("invalid_value", "temperature must be at most 2.", "temperature")
+ */
 export function invalidRequest(code: string, message: string, param?: string): ServiceError {
   return serviceError(400, "invalid_request", code, message, param === undefined ? {} : { param });
 }

@@ -1,12 +1,12 @@
 /**
- * What may help after a failure while nothing has been sent to the client. `again`: another
- * candidate, and later the same one; `elsewhere`: another candidate only; `stop`: nothing.
+ * Retries that are useful after a failure, as long as the client has received nothing. `again`:
+ * another candidate, later the same one; `elsewhere`: another candidate only; `stop`: none.
  */
 export type RetryAction = "again" | "elsewhere" | "stop";
 
 /**
- * What a failure says of the endpoint where it happened. `nothing`: it was ours, or the caller's,
- * or says as little of the endpoint as a success would.
+ * Effect on the health of the endpoint. `nothing`: the failure was the router's or the caller's, or
+ * is no evidence about the endpoint.
  */
 type FailureEffect = "ill" | "rate_limited" | "nothing";
 
@@ -112,8 +112,8 @@ const ROWS = {
     fix: TIMES,
     next: "elsewhere",
   },
-  // Says nothing of the endpoint: it is the caller's deadline, of which earlier attempts may have
-  // left this one next to nothing.
+  // No evidence about the endpoint: the deadline is the caller's, and earlier attempts may have used
+  // most of it.
   timeout_total: {
     sentence: "the request's deadline passed",
     fix: "Raise `x-request-timeout-ms`, or request less output.",
@@ -152,8 +152,7 @@ const ROWS = {
     next: "elsewhere",
     traits: ["lasting", "reported", "callers"],
   },
-  // Says nothing of the endpoint: otherwise one caller's bad requests would close the endpoint to
-  // all others.
+  // No evidence about the endpoint: otherwise one caller's invalid requests would eject it for all.
   rejected: {
     sentence: "the provider refused the request as invalid",
     fix: "Check the request; the provider's own message is never passed on.",
@@ -304,7 +303,11 @@ export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
     "the provider closed its answer without a finish reason, so it may not be whole",
 };
 
-/** A failure of which nothing is known but its kind. */
+/**
+ * A failure without further details.
+ *
+ * @example failureOf("timeout_idle")
+ */
 export function failureOf(kind: FailureKind): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null };
 }

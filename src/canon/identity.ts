@@ -31,7 +31,7 @@ export function isScope(value: string): value is Scope {
   return SCOPES.some((scope) => scope === value);
 }
 
-/** Whose session it is: who signed in with a key, or a person whom an identity provider named. */
+/** Owner of a session: the holder of a key, or a person signed in at an identity provider. */
 export type SessionHolder = KeyHolder | Person;
 
 interface KeyHolder {
@@ -54,13 +54,13 @@ export interface Person {
 
 /** How long sessions last, milliseconds. */
 export interface SessionTimes {
-  /** Without a use. */
+  /** After the last request. */
   readonly idle: number;
-  /** However much it is used. */
+  /** After the sign-in. */
   readonly absolute: number;
 }
 
-/** What a browser's return from the provider is checked with. */
+/** Values that the redirect back from the provider must match. */
 export interface SignInCheck {
   readonly state: string;
   readonly nonce: string;
@@ -76,8 +76,11 @@ export interface SignInCheck {
 export type SignInFault = { readonly fault: "refused" | "invalid" | "unverified" | "unavailable" };
 
 /**
- * What evidence and keys call a person: equal for the same issuer and subject, and it names
- * neither. @param digest SHA-256 of {@link personText}, hexadecimal.
+ * Pseudonym of a person in evidence and keys: the same for the same issuer and subject, and reveals
+ * neither.
+ *
+ * @param digest SHA-256 of {@link personText}, hexadecimal.
+ * @example personId(hash("sha256", personText(person), "hex")) // "person_3f2a…"
  */
 export function personId(digest: string): string {
   return `person_${digest.slice(0, 24)}`;
@@ -88,7 +91,7 @@ export function isPersonId(id: string): boolean {
   return /^person_[0-9a-f]{24}$/.test(id);
 }
 
-/** A holder in one text: equal for all sessions of the same key or person, and for no others. */
+/** Identifies the owner of a session: equal for all sessions of one key or person. */
 export function holderText(holder: SessionHolder): string {
   return "key" in holder ? `key:${holder.key}` : personText(holder);
 }
@@ -134,9 +137,9 @@ export interface Identity {
   readonly narrowed?: Narrowing | null;
 }
 
-/** What an exchanged token may do less than its key. */
+/** Restrictions of an exchanged token, compared with its key. */
 export interface Narrowing {
-  /** The token's id, for the evidence; the token itself stands nowhere. */
+  /** The token's id, for the evidence; the token itself is not stored. */
   readonly tokenId: string;
   /** `null`: every operation. */
   readonly operations: readonly Operation[] | null;
@@ -148,7 +151,7 @@ export interface Narrowing {
 }
 
 /**
- * What one token may use in its whole life, counted by each process for itself; `null`: no ceiling.
+ * Quota of one token over its lifetime, counted per process; `null`: unlimited.
  */
 export interface TokenCeilings {
   readonly requests: number | null;

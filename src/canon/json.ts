@@ -15,8 +15,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
  * and strings as ECMAScript prints them (RFC 8785). Members whose value is `undefined` are left
  * out, as JSON.stringify does.
  *
- * @throws {TypeError} for a number that JSON cannot say (NaN, infinities); that is a bug of the
- * caller.
+ * @throws {TypeError} for a number without a JSON form (NaN, infinities): a bug of the caller.
+ * @example canonicalJson({ b: 1, a: undefined }) // '{"b":1}'
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === "boolean" || typeof value === "string")
@@ -77,7 +77,7 @@ declare global {
 type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
 
 /**
- * What JSON.parse should give. The engine of Node 24 and 26 reads a member's name wrongly when it
+ * JSON.parse without a bug of the engine. The engine of Node 24 and 26 reads a member's name wrongly when it
  * is written with an escape and an object read before has a name with a backslash in the same
  * place: after `{"\\":0}`, `{"\n":1}` gives a member named `\` (nodejs/node#63785). One caller's
  * request could so change how another one's is read. A name that was read wrongly always contains a

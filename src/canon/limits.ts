@@ -1,6 +1,6 @@
 /**
- * What is left of the tightest budget of a caller, in steps: few values keep the classes of
- * requests finite. `unlimited`: there is no budget.
+ * Remainder of the tightest budget of a caller, in steps: few values keep the classes of requests
+ * finite. `unlimited`: there is no budget.
  */
 export const BUDGET_STEPS = [
   "unlimited",
@@ -11,14 +11,17 @@ export const BUDGET_STEPS = [
 ] as const;
 export type BudgetStep = (typeof BUDGET_STEPS)[number];
 
-/** @param share what is left of the whole budget; negative where more was used. */
+/**
+ * @param share remaining part of the budget; negative when overspent.
+ * @example budgetStep(0.05) // "below_tenth"
+ */
 export function budgetStep(share: number): BudgetStep {
   if (share <= 0) return "exhausted";
   if (share < 0.1) return "below_tenth";
   return share < 0.5 ? "below_half" : "above_half";
 }
 
-/** What one key may use; `null` where nothing limits it. */
+/** Limits of one key; `null`: unlimited. */
 export interface KeyLimits {
   readonly requestsPerMinute: number | null;
   /** Input and output together. */
@@ -39,9 +42,9 @@ export const SMALLEST_BUDGET = 0.000_001;
 export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
 type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
-/** What all keys of a workspace may use together. */
+/** Limits of all keys of a workspace together. */
 export interface WorkspaceLimits extends KeyLimits {
-  /** What each key may use. Its own limits only narrow that (`limits/accounts.ts`). */
+  /** Limits of each key; a key's own limits can only be lower (`limits/accounts.ts`). */
   readonly perKey: KeyLimits | null;
   /**
    * Simulations that its keys may ask each process for; absent: the default of

@@ -1,4 +1,8 @@
-/** The name that a misspelt one was probably meant to be; `null` where none is near. */
+/**
+ * The candidate that a misspelt name was probably meant to be; `null` where none is close.
+ *
+ * @example nearestName("fallback", ["fallbacks", "primary"]) // "fallbacks"
+ */
 export function nearestName(name: string, candidates: readonly string[]): string | null {
   // One slip in a short word, up to three in a long one: more would suggest words that merely look
   // similar.

@@ -78,7 +78,11 @@ const BUCKET_LIMITS: readonly (readonly [TokenBucket, number])[] = [
   ["to_1m", 1_000_000],
 ];
 
-/** The bucket that a number of tokens falls in; `undefined` means that the request does not say. */
+/**
+ * The bucket of a number of tokens; `undefined`: the request states none.
+ *
+ * @example tokenBucket(3_500) // "to_4k"
+ */
 export function tokenBucket(tokens: number | undefined): TokenBucket {
   if (tokens === undefined) return "unspecified";
   for (const [name, limit] of BUCKET_LIMITS) if (tokens <= limit) return name;
@@ -125,7 +129,7 @@ export interface RequestShape {
   readonly dimensions: number | null;
 }
 
-/** What every request of an operation uses, whatever it says. */
+/** Features that every request of an operation uses. */
 export const ALWAYS_USED: Readonly<Partial<Record<Operation, readonly Feature[]>>> = {
   "messages.count_tokens": ["count_tokens"],
 };

@@ -2,7 +2,11 @@
 const INSTANT =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else. */
+/**
+ * Milliseconds since the epoch of an RFC 3339 time with a zone; `null` for anything else.
+ *
+ * @example readTime("2026-11-28T12:00:00Z") // 1795867200000
+ */
 export function readTime(text: string): number | null {
   const [, year, month, day, hour] = INSTANT.exec(text) ?? [];
   if (year === undefined || month === undefined || day === undefined) return null;

@@ -6,10 +6,10 @@ import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary.ts";
 import type { WorkloadIdentity } from "./workload-identity.ts";
 
-/** Where a secret stands. Never the secret itself. */
+/** Location of a secret; never the secret itself. */
 export type SecretReference = { readonly env: string } | { readonly file: string };
 
-/** What an endpoint's answers are made for, as routes.yaml declares it. */
+/** Latency that an endpoint is meant for, as routes.yaml declares it. */
 export const LATENCY_CLASSES = ["interactive", "standard", "batch"] as const;
 export type LatencyClass = (typeof LATENCY_CLASSES)[number];
 
@@ -29,7 +29,7 @@ export interface Vocabulary {
 }
 
 /**
- * How long a provider keeps what it is sent: not at all, a stated time, or without a stated end.
+ * How long a provider keeps requests and answers: not at all, for a stated time, or without a limit.
  */
 export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const;
 
@@ -46,8 +46,7 @@ export interface Approvals {
   /** The largest context window of a model that embeds, tokens; `null` approves none. */
   readonly contextWindow: number | null;
   /**
-   * Providers that train on data are no candidates, whatever callers prefer; absent: callers
-   * decide.
+   * Excludes providers that train on data, whatever callers prefer; absent: callers decide.
    */
   readonly dataCollection?: "deny";
   /** The longest retention of a provider that is a candidate; absent: any. */
@@ -62,7 +61,7 @@ export const CEILINGS = ["data_collection", "retention"] as const;
 
 export type Ceiling = (typeof CEILINGS)[number];
 
-/** A provider's, as far as it is looked at. */
+/** The part of a provider row that ceilings are compared with. */
 interface Contract {
   readonly retention: Retention;
   readonly trainsOnData: boolean;
@@ -90,7 +89,7 @@ export function isWithinCeilings(approve: Approvals, contract: Contract | undefi
   return CEILINGS.every((ceiling) => isWithinCeiling(ceiling, approve, contract));
 }
 
-/** What people may do on the console (docs/console.md#roles). */
+/** Permissions of people on the console (docs/console.md#roles). */
 export const ROLES = ["viewer", "approver", "operator", "administrator"] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -99,9 +98,9 @@ export type Role = (typeof ROLES)[number];
 export interface ConsoleSettings {
   /** Origin at which browsers reach the console. */
   readonly url: string;
-  /** A session ends when it has not been used for so long. */
+  /** A session ends after this long without a request. */
   readonly idle: number;
-  /** A session ends so long after its start. */
+  /** A session ends this long after the sign-in. */
   readonly absolute: number;
   /** `null`: people sign in with keys only. */
   readonly oidc: OidcSettings | null;
@@ -110,7 +109,7 @@ export interface ConsoleSettings {
 
 /** A provider of OpenID Connect. */
 export interface OidcSettings {
-  /** What the button of the sign-in calls it. */
+  /** Label of the sign-in button. */
   readonly label: string;
   readonly issuer: string;
   readonly clientId: string;
@@ -134,7 +133,7 @@ interface ConsoleRole {
   readonly workspaces: readonly string[] | null;
 }
 
-/** Where the section does not say otherwise, milliseconds. */
+/** Defaults, milliseconds. */
 export const SESSION_TIMES = { idle: 30 * 60_000, absolute: 12 * 3_600_000 } as const;
 
 /**

@@ -8,7 +8,11 @@ const LONGEST_CLAIM = 2_048;
 /** Items of a claim that is a list that are looked at. */
 const MOST_ITEMS = 256;
 
-/** Whether claims have what all of the rules require. */
+/**
+ * Whether the claims meet every rule.
+ *
+ * @example matchesClaims({ sub: "repo:acme/app" }, [{ claim: "sub", values: ["repo:acme/*"] }]) // true
+ */
 export function matchesClaims(claims: JsonObject, rules: readonly ClaimRule[]): boolean {
   // A rule without claims would admit everybody for whom the issuer signs.
   return (
@@ -45,8 +49,8 @@ function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"]
 }
 
 /**
- * Whether a text is exactly what a pattern says. `*` stands for at least one character other than
- * `/` and `:`, which separate the parts of names: one for a part does not match across parts.
+ * Whether a whole text matches a pattern. `*` matches one or more characters other than `/` and `:`,
+ * which separate the parts of names.
  */
 export function matchesPattern(text: string, pattern: string): boolean {
   if (!pattern.includes("*")) return text === pattern;
@@ -81,8 +85,8 @@ function matchesPart(part: string, pattern: string): boolean {
 }
 
 /**
- * Whether every token that the second list lets through is let through by the first one too. May
- * say no where it is so; never says yes where it is not.
+ * Whether every token that `narrow` admits is admitted by `wide` too. False negatives are possible,
+ * false positives are not.
  */
 export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimRule[]): boolean {
   return wide.every(({ claim, values }) => {
@@ -117,7 +121,7 @@ export interface WorkloadIdentity {
   readonly rules: Readonly<Record<string, WorkloadRule>>;
 }
 
-/** Who signs the JWTs of workloads. */
+/** Issuer of the JWTs of workloads. */
 export interface WorkloadIssuer {
   /** `iss` of its tokens, exactly. */
   readonly issuer: string;
@@ -135,7 +139,7 @@ export type IssuerKeys =
   /** Public keys only; the compiler has read them from a file. */
   | { readonly kind: "file"; readonly file: string; readonly keys: readonly JsonObject[] };
 
-/** Which workloads get a token, and for what. */
+/** Admits workloads to a workspace, with these rights. */
 export interface WorkloadRule {
   readonly id: string;
   /** Id of its issuer. */
@@ -170,8 +174,8 @@ interface ClaimRule {
 const PREFIX = "workload_";
 
 /**
- * What evidence, limits and counts call the callers of a rule. No key has such an id: the public id
- * of a key has no `_`.
+ * Id of the callers of a rule in evidence, limits and counts. No key has such an id: public ids of
+ * keys have no `_`.
  */
 export function workloadCaller(rule: string): string {
   return `${PREFIX}${rule}`;

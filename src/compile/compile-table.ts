@@ -120,7 +120,7 @@ export interface FurtherSources {
 }
 
 /**
- * routes.yaml with what it includes and the overlay upon it, as one tree with its presets followed;
+ * routes.yaml with what it includes and the overlay overlayTree it, as one tree with its presets followed;
  * `null` where one of the texts has no meaning to go on with.
  *
  * @param presets gets the preset of each provider that names one.
@@ -141,11 +141,12 @@ export function readTree(
     return node;
   };
   const read = parts.map(readFurther);
-  const upon = overlay === null ? null : readFurther(overlay);
-  if (tree === null || read.includes(null) || (overlay !== null && upon === null)) return null;
+  const overlayTree = overlay === null ? null : readFurther(overlay);
+  if (tree === null || read.includes(null) || (overlay !== null && overlayTree === null))
+    return null;
   if (tree.kind !== "map") return tree;
   for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
-  if (upon !== null) mergeOverlay(tree, upon, findings);
+  if (overlayTree !== null) mergeOverlay(tree, overlayTree, findings);
   for (const [provider, preset] of expandPresets(tree, findings)) presets.set(provider, preset);
   return tree;
 }

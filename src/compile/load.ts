@@ -85,7 +85,7 @@ export async function loadFromTree(
     unreadable.push(unreadFile(name, text, absent));
     return { path: name, text: "" };
   };
-  const routes = await read(path, shown, BEGIN);
+  const routes = await read(path, shown, FIRST_RUN_FIX);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
   const further = await findFurther(tree, path, routes.text, environment, findings);
   const beside = (name: string): Promise<Source> =>
@@ -189,7 +189,8 @@ function isPolicy(name: string): boolean {
 }
 
 /** The fix for a routes.yaml that does not exist: a new user has none yet. */
-const BEGIN = "name another file with --config, or write a first routes.yaml: signalbox init";
+const FIRST_RUN_FIX =
+  "name another file with --config, or write a first routes.yaml: signalbox init";
 
 /** @param absent the fix where there is no such file. */
 function unreadFile(file: string, { unread }: UnreadText, absent?: string): Diagnostic {

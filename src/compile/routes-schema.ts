@@ -89,8 +89,16 @@ const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   owner: "group:payments",
 };
 
-/** What shows its values by itself. */
-const TELLING = ["enum", "const", "default", "examples", "properties", "if", "oneOf"] as const;
+/** Keywords that show the possible values. */
+const SELF_EXPLANATORY = [
+  "enum",
+  "const",
+  "default",
+  "examples",
+  "properties",
+  "if",
+  "oneOf",
+] as const;
 
 /** The schema with an example at every key of {@link EXAMPLES} that has none and needs one. */
 function withExamples(schema: Schema): Schema {
@@ -111,7 +119,7 @@ function annotate(name: string, property: Schema[string]): Schema[string] {
   const inner = withExamples(property);
   const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
   const listsValues =
-    TELLING.some((keyword) => keyword in property) ||
+    SELF_EXPLANATORY.some((keyword) => keyword in property) ||
     property["type"] === "boolean" ||
     property["type"] === "object";
   // A list of values of a closed list shows them itself; a mapping has its own keys.

@@ -396,7 +396,7 @@ function driftOf(
 ): AnswerPolicy["drift"] {
   const said = (["enforced", "candidate"] as const).flatMap((slot) => {
     const content = policy?.[slot] ?? null;
-    // There is nothing to load of a policy's end.
+    // Removals have no module.
     return content?.content === "rules" ? [{ slot, digest: content.digest }] : [];
   });
   if (own.length === 0) return said.length === 0 ? null : "not_loaded";

@@ -10,8 +10,7 @@ type Verification =
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
 /**
- * A use is written again only after this long, milliseconds: `last_used` says "about when", not
- * "how often".
+ * Minimum time between two writes of a key's `last_used`, milliseconds: it is approximate.
  */
 const USE_INTERVAL = 5 * 60_000;
 
@@ -211,7 +210,7 @@ export class KeyRing {
   }
 }
 
-/** Who has something that tokens are made of: a key that is good now, or a rule for workloads. */
+/** Source of tokens: a valid key, or a rule for workloads. */
 export interface Holder {
   readonly identity: Identity;
   readonly exchange: ExchangeGrant | null;

@@ -44,7 +44,7 @@ export class Accounts {
     return made;
   }
 
-  /** Forgets who has neither anything under way nor anything in hand. */
+  /** Forgets subjects without requests in flight and without leases. */
   forgetIdle(isIdle: (account: CounterAccount | SlotAccount) => boolean): void {
     for (const [id, account] of this.counters)
       if (account.open === 0 && isIdle(account)) this.counters.delete(id);
@@ -102,7 +102,7 @@ export class Accounts {
     return this.#refusedDebts.size > 0;
   }
 
-  /** The store will not have it: it is owed still, and keeps no request waiting. */
+  /** A debt that the store refused: still owed, but no request waits for it. */
   oweRefused(debt: Overdraft): void {
     this.owe(debt);
     this.#refusedDebts.add(counterId(debt));
@@ -138,7 +138,7 @@ function idOf({ subject, measure, window }: CounterAccount): string {
 }
 
 /**
- * What a request uses, or may use: whole numbers, at least 0. Money in millionths of a US dollar.
+ * Use of a request, or its upper bound: whole numbers, at least 0. Money in millionths of a dollar.
  */
 export interface Amounts {
   readonly requests: number;
@@ -193,7 +193,7 @@ function measured(budget: Budget): Pick<CounterLimit, "measure" | "ceiling"> {
   return { measure: "tokens", ceiling: budget.tokens };
 }
 
-/** Whose limits hold for a request. */
+/** A workspace or key whose limits apply to a request. */
 export interface LimitedSubject {
   readonly kind: "workspace" | "key";
   readonly id: string;

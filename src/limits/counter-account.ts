@@ -20,7 +20,7 @@ const SHARES: Readonly<Record<LimitWindow, number>> = {
 };
 
 /** A refill that follows faster requests twice as much, a slower one half. Milliseconds. */
-const BRISK = 1_000;
+const FAST_REFILL = 1_000;
 const LEAST_FACTOR = 4;
 const LARGEST_FACTOR = 4_096;
 
@@ -142,8 +142,8 @@ export class CounterAccount {
    * amount of one of them.
    */
   wanted(lack: number, amount: number, now: number): number {
-    const brisk = now - this.#refilledAt < BRISK;
-    this.#factor = brisk
+    const isFast = now - this.#refilledAt < FAST_REFILL;
+    this.#factor = isFast
       ? Math.min(this.#factor * 2, LARGEST_FACTOR)
       : Math.max(this.#factor / 2, LEAST_FACTOR);
     this.#refilledAt = now;

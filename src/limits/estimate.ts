@@ -60,7 +60,7 @@ export interface Estimate {
  * How many times its estimate a count may be without a bound that is stated, and how many times the
  * stated ones where a provider's own tools read and write again and again.
  */
-const BELIEVED = 16;
+const PLAUSIBLE_FACTOR = 16;
 
 /**
  * Tokens of input that providers may add to any prompt: instructions of their own, descriptions of
@@ -99,7 +99,7 @@ export function estimateRequest(
   let microUsd = 0;
   let [input, output] = [0, 0];
   const most = { input: 0, output: 0, reasonedOutput: 0, sum: 0 };
-  const rounds = needs.some((need) => REPEATING.has(need)) ? BELIEVED : 1;
+  const rounds = needs.some((need) => REPEATING.has(need)) ? PLAUSIBLE_FACTOR : 1;
   for (const { endpoint, model } of candidates) {
     const window = generates ? (model?.contextWindow ?? null) : null;
     const read = Math.min(bound, prompts * (window ?? Infinity));
@@ -111,10 +111,10 @@ export function estimateRequest(
     const stated = rounds * (window ?? Infinity);
     const largest =
       largestOutput(model) *
-      (window === null && (model?.maxOutputTokens ?? null) === null ? BELIEVED : 1);
+      (window === null && (model?.maxOutputTokens ?? null) === null ? PLAUSIBLE_FACTOR : 1);
     const added = Math.max(
       ADDED_INPUT,
-      BELIEVED * bound,
+      PLAUSIBLE_FACTOR * bound,
       rounds === 1 ? 0 : prompts * rounds * (window ?? ADDED_INPUT),
     );
     raise(most, {

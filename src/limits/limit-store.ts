@@ -1,7 +1,7 @@
-/** Above this, numbers are not exact here: no figure of the store rises past it. */
+/** Larger numbers are not exact in JavaScript; figures of the store stop here. */
 export const LARGEST_FIGURE = Number.MAX_SAFE_INTEGER;
 
-/** One figure that rises: who, what, and in which period. */
+/** One counter: subject, measure and period. */
 export interface LimitCounter {
   /** `workspace:<id>` or `key:<public id>`. */
   readonly subject: string;
@@ -11,7 +11,11 @@ export interface LimitCounter {
   readonly start: number;
 }
 
-/** A text for each counter, the same for the same one. */
+/**
+ * Identifies a counter.
+ *
+ * @example counterId({ subject: "workspace:acme", measure: "tokens", window: "day", start: 0 })
+ */
 export function counterId({ subject, measure, window, start }: LimitCounter): string {
   return `${subject} ${measure} ${window} ${start}`;
 }
@@ -106,8 +110,8 @@ export interface LimitUsage {
  */
 export interface LimitStore {
   /**
-   * All of it in one transaction, durable when it resolves. Counters are independent of each other:
-   * what one does not grant keeps no other from granting.
+   * One transaction, durable when it resolves. Counters are independent: a refusal by one does not
+   * affect the others.
    *
    * Figures never pass 2^53 - 1: what would, stays there.
    *
@@ -159,7 +163,11 @@ export const KEPT: Readonly<Record<LimitWindow, number>> = {
   month: 62 * DAY,
 };
 
-/** When the window that holds the moment began. @param at milliseconds since the epoch. */
+/**
+ * Start of the window that contains a moment, milliseconds since the epoch.
+ *
+ * @example windowStart("day", Date.UTC(2026, 10, 28, 15)) // 2026-11-28T00:00:00Z
+ */
 export function windowStart(window: LimitWindow, at: number): number {
   if (window !== "month") return at - (at % LENGTHS[window]);
   const date = new Date(at);
@@ -167,8 +175,7 @@ export function windowStart(window: LimitWindow, at: number): number {
 }
 
 /**
- * When the window ends that began then: the first moment of the next. @param start as
- * {@link windowStart} gives it.
+ * End of the window that starts at `start`: the first moment of the next one.
  */
 export function windowEnd(window: LimitWindow, start: number): number {
   if (window !== "month") return start + LENGTHS[window];

@@ -239,8 +239,7 @@ export class LoadedModules {
   }
 
   /**
-   * Forgets modules of one content that is not among these; sets that are made of them go on with
-   * them.
+   * Drops single-content modules of other digests; sets made from them keep working.
    */
   retain(digests: ReadonlySet<string>): void {
     this.#modules = this.#modules.filter(

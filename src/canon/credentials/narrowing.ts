@@ -2,7 +2,7 @@ import { TOKEN_LIFETIME, type ExchangeGrant } from "./service-key.ts";
 import { OPERATIONS, isOperation, type Operation } from "../operation.ts";
 import type { Identity, Narrowing, Scope, TokenCeilings } from "../identity.ts";
 
-/** Why a key is not exchanged. */
+/** Why a key exchange is refused. */
 export type ExchangeFault =
   | { readonly fault: "not_granted" | "too_large" | "unavailable" }
   | { readonly fault: "option"; readonly field: TokenRefusal["field"]; readonly fix: string };
@@ -28,7 +28,7 @@ export type TokenVerification =
 export interface Tokens {
   /** Whether a credential looks like a token; it may still be invalid. */
   readonly isToken: (text: string) => boolean;
-  /** Who holds the token; every reason to refuse it is the same. Never rejects. */
+  /** The holder of the token; all refusals look alike to callers. Never rejects. */
   readonly verify: (text: string, now: number) => Promise<TokenVerification>;
   /** The ceiling of the token that is reached already; counts nothing. */
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
@@ -54,7 +54,7 @@ export interface Tokens {
  */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
 
-/** What a backend requests of a token; `null`: what the grant says. */
+/** Token that a backend requests; `null`: the value of the grant. */
 export interface TokenRequest {
   readonly scopes: readonly string[] | null;
   readonly operations: readonly string[] | null;
@@ -65,7 +65,7 @@ export interface TokenRequest {
   readonly ceilings: TokenCeilings;
 }
 
-/** What it gets; never more than the key has and its grant leaves. */
+/** Token that it gets: never more than the key has and its grant allows. */
 export interface TokenGrant extends Omit<Narrowing, "tokenId"> {
   readonly scopes: readonly Scope[];
   /** Seconds. */
@@ -82,7 +82,7 @@ interface TokenRefusal {
     | "lifetime"
     | "max_requests"
     | "max_tokens";
-  /** What to ask instead; no value that was given. */
+  /** A request that would succeed; repeats no value of the caller. */
   readonly fix: string;
 }
 
@@ -90,17 +90,19 @@ const MAXIMUM_CEILING = 1_000_000_000;
 
 /** @see narrow */
 interface ScopeBounds {
-  /** What a token can have at all. */
+  /** Scopes that a token can have. */
   readonly possible: readonly Scope[];
-  /** What it gets where none are requested; `null`: all that it can. */
+  /** Scopes of a token that requests none; `null`: all possible ones. */
   readonly usual: readonly Scope[] | null;
 }
 
 const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, usual: ["inference"] };
 
 /**
- * The token that a key with this grant gets for a request, or why it gets none. Nothing that is
- * requested is left out in silence.
+ * The token that a key with this grant gets, or why it gets none. A request that cannot be met whole
+ * is refused, never trimmed.
+ *
+ * @example narrow(identity, grant, { ...request, scopes: ["inference"] })
  */
 export function narrow(
   parent: Pick<Identity, "scopes">,
@@ -171,7 +173,7 @@ function isCeiling(count: number | null): boolean {
   return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
 }
 
-/** Whether the credential may do this kind of work at all; keys may, within their scopes. */
+/** Whether the credential allows the operation; keys allow all, within their scopes. */
 export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
   const operations = narrowed?.operations ?? null;
   return operations === null || operations.includes(operation);
@@ -184,8 +186,9 @@ export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
 }
 
 /**
- * Whether the request comes from where it must. @param origin the `Origin` header, where there is
- * one.
+ * Whether the request has the origin that the token is bound to.
+ *
+ * @param origin the `Origin` header; absent: none.
  */
 export function mayComeFrom({ narrowed }: Identity, origin: string | undefined): boolean {
   const bound = narrowed?.origin ?? null;
@@ -193,8 +196,7 @@ export function mayComeFrom({ narrowed }: Identity, origin: string | undefined):
 }
 
 /**
- * A name that a route may have; whether there is such a route is for the table of each moment to
- * say.
+ * Whether a route may have this name. The route need not exist: tables change.
  */
 export function isRouteName(name: string): name is string {
   return /^[\x21-\x7e]{1,256}$/.test(name);

@@ -4,7 +4,7 @@ import type { Operation } from "../operation.ts";
 import type { Scope } from "../identity.ts";
 import type { RoutingTable } from "../table.ts";
 
-/** What a key may be exchanged for. */
+/** Tokens that a key may be exchanged for. */
 export interface NewExchange {
   /** Seconds. */
   readonly maximumLifetime: number;
@@ -13,7 +13,7 @@ export interface NewExchange {
   readonly origins: readonly string[] | null;
 }
 
-/** What a new key is to be; unchecked texts. */
+/** Requested properties of a new key; unchecked text. */
 export interface NewKey {
   readonly workspace: string;
   readonly scopes: readonly string[];
@@ -45,8 +45,7 @@ export interface Rotation {
 }
 
 /**
- * Why a key could not be made, read or changed. `fix` is a sentence without any value that was
- * given.
+ * Why a key could not be created, read or changed. `fix` repeats no value of the caller.
  */
 export type KeyFault =
   | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
@@ -75,10 +74,10 @@ interface KeyPage {
   readonly limit: number;
 }
 
-/** A key of a name that is there already. */
+/** An existing key of the requested name. */
 export interface ExistingKey {
   readonly existing: ServiceKey;
-  /** What is to be changed so that it is as wanted; `null` where it is. */
+  /** The change that makes it match the request; `null` where it matches. */
   readonly change: {
     /** Names of the grants that change. */
     readonly grants: readonly string[];
@@ -190,8 +189,8 @@ export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;
 export const DEFAULT_KEY_ENVIRONMENT = "production";
 
 /**
- * Leave for a key to trade itself for tokens (RFC 8693) that can do less than it, for minutes. What
- * a list does not name, no token of the key gets.
+ * Permission to exchange the key for short-lived tokens with fewer rights (RFC 8693). Tokens get only
+ * what the lists name.
  */
 export interface ExchangeGrant {
   /** Longest life of a token, seconds; {@link TOKEN_LIFETIME}. */

@@ -34,9 +34,11 @@ export function readSignature(
 }
 
 /**
- * A provider's signature as clients of the same protocol get it: tagged, unless its family is what
- * a signature without a tag means there. A provider that is itself such a router may have tagged it
- * already: without our tag, the provider's would be read as ours.
+ * A provider's signature as clients of the same protocol get it: tagged, unless its family is the
+ * default of the protocol. A provider that is itself such a router may have tagged it already; a
+ * second tag keeps its tag from being read as ours.
+ *
+ * @example relayedSignature("c2ln", "openai", "anthropic") // "sbx1.openai.c2ln"
  *
  * @param untagged family of the protocol's signatures without a tag.
  */

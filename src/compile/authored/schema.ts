@@ -40,7 +40,7 @@ export function rows<const Names extends Schema, const Row extends Schema>(
   return { type: "object", description, propertyNames: names, additionalProperties: row } as const;
 }
 
-/** A list that names things; repeating one would mean nothing. */
+/** A list of distinct items. */
 export function list<const Items extends Schema>(description: string, items: Items) {
   return { type: "array", description, items, uniqueItems: true } as const;
 }
@@ -58,7 +58,7 @@ export function text(pattern: string, message: string) {
   return { type: "string", pattern, patternErrorMessage: message } as const;
 }
 
-/** Both bounds belong to it. */
+/** Inclusive on both ends. */
 export function range<const Type extends "integer" | "number">(
   type: Type,
   minimum: number,

@@ -124,11 +124,11 @@ function reportGaps(
     (capability) => !fallback.endpoint.row.capabilities.includes(capability),
   );
   const gaps = lacking.filter((capability) =>
-    approving.some(({ approve }) => asksFor(approve.capabilities, capability)),
+    approving.some(({ approve }) => isApproved(approve.capabilities, capability)),
   );
   if (gaps.length > 0) {
     const concerned = approving.filter(({ approve }) =>
-      gaps.some((capability) => asksFor(approve.capabilities, capability)),
+      gaps.some((capability) => isApproved(approve.capabilities, capability)),
     );
     const message = `${subject(route, fallback)} lacks ${gaps.join(", ")}; requests of ${concerned.map(({ id }) => quote(id)).join(", ")} that need it are denied`;
     const hint = `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`;
@@ -144,7 +144,7 @@ function reportGaps(
 }
 
 /** Some capabilities need no approval. */
-function asksFor(approved: readonly Capability[], capability: Capability): boolean {
+function isApproved(approved: readonly Capability[], capability: Capability): boolean {
   return !CAPABILITIES[capability].approved || approved.includes(capability);
 }
 

@@ -256,13 +256,13 @@ export function readKeySet(text: string): readonly JsonObject[] | string {
   if (!Array.isArray(keys)) return "is not a JWK Set: an object with a list `keys`";
   if (keys.length === 0 || keys.length > MOST_KEYS) return `must have 1 to ${MOST_KEYS} keys`;
   for (const [index, key] of keys.entries()) {
-    const wrong = wrongWith(key);
+    const wrong = keyFault(key);
     if (wrong !== null) return `has ${wrong} at keys[${index}]`;
   }
   return keys.filter(isJsonObject);
 }
 
-function wrongWith(key: JsonValue): string | null {
+function keyFault(key: JsonValue): string | null {
   if (!isJsonObject(key) || !KINDS.has(key["kty"])) return "a key other than RSA, EC or OKP";
   if (SECRET_MEMBERS.some((name) => Object.hasOwn(key, name)))
     return "a private key, which belongs to the issuer alone,";

@@ -182,8 +182,7 @@ export interface FormatResponse {
 }
 
 /**
- * What keeps the Rego toolchain from running at all. A fault in a policy is never one of these; it
- * is a finding.
+ * Why the Rego toolchain cannot run. Faults in a policy are findings, not errors of the toolchain.
  */
 type ToolchainErrorCode =
   | "ARTEFACT_MISSING"
