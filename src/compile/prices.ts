@@ -131,7 +131,7 @@ export function comparePrices(
 }
 
 function ratesIn({ price }: ListedPrice): readonly Rate[] {
-  return (Object.keys(RATES) as readonly Rate[]).filter((rate) => price[rate] !== undefined);
+  return Object.keys(RATES).filter((name): name is Rate => Object.hasOwn(price, name));
 }
 
 /**
