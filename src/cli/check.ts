@@ -14,13 +14,17 @@ import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { comparePrices, priceNotes } from "../compile/prices.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
-import { acceptWarnings } from "./accepted.ts";
+import {
+  REPORT_FORMATS,
+  acceptWarnings,
+  formatDiagnostics,
+  type ReportFormat,
+} from "./terminal/report.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { loadPriceList } from "./prices.ts";
 import { wantsColour } from "./terminal/printing.ts";
-import { formatDiagnostics, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import {
   ENVIRONMENT_HELP,
   asTyped,

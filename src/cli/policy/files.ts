@@ -8,9 +8,13 @@ import { EXIT } from "../terminal/command-io.ts";
 import { flagCommand, readValue } from "../terminal/command-line.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../terminal/configuration.ts";
 import { amountText, wantsColour } from "../terminal/printing.ts";
-import { formatDiagnostics, printFindings, REPORT_FORMATS } from "../terminal/report.ts";
 import { replaceFile } from "../terminal/write-file.ts";
-import { acceptWarnings } from "../accepted.ts";
+import {
+  REPORT_FORMATS,
+  acceptWarnings,
+  formatDiagnostics,
+  printFindings,
+} from "../terminal/report.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
 
 const FOLDER = "name the folder with --dir";

@@ -1,24 +1,60 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { Diagnostic } from "../../canon/diagnostic.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
-import { usableCache } from "../terminal/configuration.ts";
-import { runCommand, shownPath } from "../terminal/command-line.ts";
-import { readVersion, saveCompiledCode, stopRequested } from "../terminal/process.ts";
+import { TRAFFIC_TEXT, consoleText, demoRequest, demoText, reviewText } from "./demo.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKeys } from "./first-keys.ts";
-import { consoleText, demoRequest, demoText, reviewText, TRAFFIC_TEXT } from "./demo.ts";
-import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
-import { messageIo, type MessageIo } from "./messages.ts";
-import { parseServeOptions, SERVE_HELP } from "./options.ts";
+import { SERVE_HELP, parseServeOptions } from "./options.ts";
+import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { runCommand, shownPath } from "../terminal/command-line.ts";
+import { usableCache } from "../terminal/configuration.ts";
+import { readVersion, saveCompiledCode, stopRequested } from "../terminal/process.ts";
+import { printFindings } from "../terminal/report.ts";
 import { secretFiles } from "../../compile/secrets.ts";
-import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
+import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/slots.ts";
-import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
+import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
 import type { RunningServer, Started } from "../../server/running-server.ts";
 import type { ServeOptions } from "../../server/serve-options.ts";
+import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
 import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
+
+/** Messages of `serve` about itself. `stdout` is for information, `stderr` for warnings. */
+interface MessageIo extends CommandIo {
+  readonly error: (text: string) => void;
+  readonly findings: (diagnostics: readonly Diagnostic[]) => void;
+  /** Text of `--demo` to read and paste; never JSON. */
+  readonly plain: (text: string) => void;
+}
+
+/**
+ * @param json of the log: messages are one JSON object a line on standard error. Standard output has
+ *   the log alone, whose lines contain no free text.
+ */
+function messageIo(io: CommandIo, json: boolean): MessageIo {
+  if (!json) {
+    const findings: MessageIo["findings"] = (diagnostics) => printFindings(diagnostics, io);
+    return { ...io, error: io.stderr, findings, plain: io.stdout };
+  }
+  const line = (level: "info" | "warn" | "error", members: object): void =>
+    io.stderr(`${JSON.stringify({ level, time: new Date().toISOString(), ...members })}\n`);
+  const printer = (level: "info" | "warn" | "error") => (text: string) =>
+    line(level, { event: "message", message: text.trim() });
+  return {
+    ...io,
+    terminal: io.stderrTerminal === true,
+    stdout: printer("info"),
+    stderr: printer("warn"),
+    error: printer("error"),
+    plain: io.stderr,
+    findings: (diagnostics) => {
+      for (const { severity, hint: fix, ...finding } of diagnostics)
+        line(severity === "error" ? "error" : "warn", { event: "finding", ...finding, fix });
+    },
+  };
+}
 
 /** Runs until SIGTERM or SIGINT; reloads on SIGHUP and when its files change. */
 export async function serve(argv: readonly string[], io: CommandIo): Promise<number> {
