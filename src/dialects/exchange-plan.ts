@@ -84,6 +84,9 @@ interface ExchangeOptions {
  * relays otherwise (docs/architecture.md#translation).
  *
  * @param upstream the endpoint's dialect.
+ * @example
+ *   const plan = planExchange(options, target, upstreamFor("generate", endpoint.dialect));
+ *   const answer = readableAnswer(plan, await call(plan.path, plan.body()));
  */
 export function planExchange(
   options: ExchangeOptions,

@@ -42,29 +42,6 @@ export function parseExactJsonText(text: string): JsonValue | undefined {
 }
 
 /**
- * Whether some object in a JSON text names a member twice: parsers differ in which of the two they
- * take. @param bytes of valid JSON.
- */
-export function repeatsMember(bytes: Uint8Array): boolean {
-  const open: (Set<unknown> | null)[] = [];
-  for (const [token, colon] of strict.decode(bytes).matchAll(STRUCTURE)) {
-    if (token === "{") open.push(new Set());
-    else if (token === "[") open.push(null);
-    else if (token === "}" || token === "]") open.pop();
-    else if (colon !== undefined) {
-      const names = open.at(-1);
-      const name: unknown = parseJson(token.slice(0, token.lastIndexOf('"') + 1));
-      if (names?.has(name) === true) return true;
-      names?.add(name);
-    }
-  }
-  return false;
-}
-
-/** Brackets, and strings with the colon that makes one a member's name. */
-const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g;
-
-/**
  * Parses an upstream's bytes as JSON, as `parseJsonText` does; `undefined` where they are not UTF-8
  * either.
  */

@@ -1,7 +1,7 @@
 import { decisionId } from "../canon/decision.ts";
 import type { ErrorKind, ServiceError } from "../canon/error.ts";
 import type { JsonObject } from "../canon/json.ts";
-import { TEXT, complete } from "../canon/json/schema.ts";
+import { COUNT, TEXT, complete } from "../canon/json/schema.ts";
 
 /** Error in the contract's document. */
 type DocumentedError = Pick<ServiceError, "kind" | "code" | "message">;
@@ -64,9 +64,45 @@ export function denialMembers({ denial }: ServiceError, requestId: string): Json
   };
 }
 
-/** How every description of a limit's header begins. */
-export function limitSubject(measure: LimitMeasure): string {
-  return `Of the limit of ${measure} of which least is left`;
+/**
+ * Limit headers of one family.
+ *
+ * @param nameOf name of the header for one part of a limit.
+ * @param printReset value of the header for the reset.
+ * @param reset how the contract describes that value.
+ */
+export function limitHeaders(
+  nameOf: (measure: LimitMeasure, part: "limit" | "remaining" | "reset") => string,
+  printReset: (limit: RemainingLimit) => string,
+  reset: string,
+): Pick<ProtocolFamily, "limitHeaders" | "limitHeaderFacts"> {
+  return {
+    limitHeaders: (measure, limit) => [
+      nameOf(measure, "limit"),
+      String(limit.limit),
+      nameOf(measure, "remaining"),
+      String(limit.remaining),
+      nameOf(measure, "reset"),
+      printReset(limit),
+    ],
+    limitHeaderFacts: (measure) => {
+      const describe = (text: string): string =>
+        `Of the limit of ${measure} of which least is left: ${text}`;
+      return [
+        {
+          name: nameOf(measure, "limit"),
+          description: describe("the most in its period."),
+          schema: COUNT,
+        },
+        {
+          name: nameOf(measure, "remaining"),
+          description: describe("what is left."),
+          schema: COUNT,
+        },
+        { name: nameOf(measure, "reset"), description: describe(reset), schema: TEXT },
+      ];
+    },
+  };
 }
 
 /** Members of a denial, in both families. */

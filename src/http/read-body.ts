@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
-import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/error-codes.ts";
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { isJsonObject, type JsonObject } from "../canon/json.ts";
-import { parseJsonBytes, repeatsMember } from "../dialects/json.ts";
+import { parseJsonBytes } from "../dialects/json.ts";
+import { repeatsMember } from "../dialects/unary/one-meaning.ts";
 import { stoppedError } from "../dispatch/failures.ts";
 import type { StopReason, StopSource } from "../dispatch/stop-order.ts";
 import type { RequestHold, ServerLimits } from "./capacity.ts";

@@ -10,7 +10,7 @@ import type {
 } from "../../canon/generate/event.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
-import { COUNT, TEXT, complete } from "../../canon/json/schema.ts";
+import { TEXT, complete } from "../../canon/json/schema.ts";
 import { UNSIGNED, UNSIGNED_SUMMARY, redactedData, tagThinking } from "./reasoning.ts";
 import type { AnswerContext, EventRenderer } from "../dialect.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, mergeUsage, parseExactJsonText } from "../json.ts";
@@ -18,7 +18,7 @@ import {
   DENIAL,
   ERROR_MESSAGE,
   denialMembers,
-  limitSubject,
+  limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
 import { formatSseEvent } from "../sse.ts";
@@ -407,34 +407,11 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
     error: { type: ANTHROPIC_TYPES[kind], message, details: { error_code: code } },
     request_id: requestId,
   }),
-  limitHeaders: (measure, { limit, remaining, resetAt }) => [
-    `anthropic-ratelimit-${measure}-limit`,
-    String(limit),
-    `anthropic-ratelimit-${measure}-remaining`,
-    String(remaining),
-    `anthropic-ratelimit-${measure}-reset`,
-    resetAt(),
-  ],
-  limitHeaderFacts: (measure) => {
-    const subject = limitSubject(measure);
-    return [
-      {
-        name: `anthropic-ratelimit-${measure}-limit`,
-        description: `${subject}: the most in its period.`,
-        schema: COUNT,
-      },
-      {
-        name: `anthropic-ratelimit-${measure}-remaining`,
-        description: `${subject}: what is left.`,
-        schema: COUNT,
-      },
-      {
-        name: `anthropic-ratelimit-${measure}-reset`,
-        description: `${subject}: when it is whole, RFC 3339.`,
-        schema: TEXT,
-      },
-    ];
-  },
+  ...limitHeaders(
+    (measure, part) => `anthropic-ratelimit-${measure}-${part}`,
+    ({ resetAt }) => resetAt(),
+    "when it is whole, RFC 3339.",
+  ),
 };
 
 /**

@@ -1,7 +1,7 @@
 import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
 import type { Hints } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
+import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
 import { memberIn, numberOrNull, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
@@ -9,7 +9,7 @@ import {
   DENIAL,
   ERROR_MESSAGE,
   denialMembers,
-  limitSubject,
+  limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
 import type { RequestReading } from "../request-reading.ts";
@@ -53,34 +53,11 @@ export const OPENAI_FAMILY: ProtocolFamily = {
       code,
     },
   }),
-  limitHeaders: (measure, { limit, remaining, untilReset }) => [
-    `x-ratelimit-limit-${measure}`,
-    String(limit),
-    `x-ratelimit-remaining-${measure}`,
-    String(remaining),
-    `x-ratelimit-reset-${measure}`,
-    formatDuration(untilReset),
-  ],
-  limitHeaderFacts: (measure) => {
-    const subject = limitSubject(measure);
-    return [
-      {
-        name: `x-ratelimit-limit-${measure}`,
-        description: `${subject}: the most in its period.`,
-        schema: COUNT,
-      },
-      {
-        name: `x-ratelimit-remaining-${measure}`,
-        description: `${subject}: what is left.`,
-        schema: COUNT,
-      },
-      {
-        name: `x-ratelimit-reset-${measure}`,
-        description: `${subject}: the time until it is whole, such as 1m30s.`,
-        schema: TEXT,
-      },
-    ];
-  },
+  ...limitHeaders(
+    (measure, part) => `x-ratelimit-${part}-${measure}`,
+    ({ untilReset }) => formatDuration(untilReset),
+    "the time until it is whole, such as 1m30s.",
+  ),
 };
 
 function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {

@@ -50,6 +50,11 @@ export class TranslationRecord {
 /**
  * Reads the members of one object of a body and notices those that were not read. `null` counts as
  * absent, as in all four protocols.
+ *
+ * @example
+ *   const members = new Members(body, "", record);
+ *   const query = members.text("query");
+ *   members.close(); // every other member is recorded as unknown
  */
 export class Members {
   readonly #object: JsonObject;

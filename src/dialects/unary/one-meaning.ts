@@ -15,6 +15,21 @@ const COLON = 0x3a;
  * @param json text that is known to be JSON.
  */
 export function hasOneMeaning(json: string): boolean {
+  return hasUniqueNames(json, true);
+}
+
+const decoder = new TextDecoder();
+
+/**
+ * Whether an object in a JSON text has a name twice: parsers differ in which of the two they take.
+ *
+ * @param bytes of valid JSON.
+ */
+export function repeatsMember(bytes: Uint8Array): boolean {
+  return !hasUniqueNames(decoder.decode(bytes), false);
+}
+
+function hasUniqueNames(json: string, checksIndex: boolean): boolean {
   const names: Set<string>[] = [];
   let offset = 0;
   while (offset < json.length) {
@@ -33,7 +48,8 @@ export function hasOneMeaning(json: string): boolean {
       const known = names.at(-1);
       if (known === undefined || known.has(name)) return false;
       known.add(name);
-      if (name === "index" && !isPlain(json, afterSpace(json, next + 1))) return false;
+      if (checksIndex && name === "index" && !isPlain(json, afterSpace(json, next + 1)))
+        return false;
     }
     offset = end;
   }

@@ -4,24 +4,25 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { compileTable } from "../../../src/compile/compile-table.ts";
-import { parseJsonBytes, repeatsMember } from "../../../src/dialects/json.ts";
+import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
+import { parseJsonBytes } from "../../../src/dialects/json.ts";
+import { repeatsMember } from "../../../src/dialects/unary/one-meaning.ts";
 import { readRetryAfter } from "../../../src/dispatch/provider-call.ts";
 import {
   formatHeader,
-  formatRow,
-  readHeader,
-  readRow,
   formatPolicyHeader,
   formatPolicyRow,
+  formatRow,
+  readHeader,
   readPolicyHeader,
   readPolicyRow,
+  readRow,
 } from "../../../src/evidence/export-line.ts";
 import { readGrouping } from "../../../src/governance/increments.ts";
 import { readWindow } from "../../../src/governance/roll-up.ts";
 import { page } from "../../../src/http/control/catalogue-page.ts";
-import { readBody } from "../../../src/http/read-body.ts";
 import { readBounds } from "../../../src/http/heads.ts";
-import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
+import { readBody } from "../../../src/http/read-body.ts";
 import { holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { parseTraceContext } from "../../../src/telemetry/trace-context.ts";
 import { CLEAN } from "../../compile/base.ts";
