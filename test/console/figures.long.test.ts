@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { decisionList, decisionOf } from "./answers/decisions.ts";
 import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./answers/figures.ts";
 import { keyPage, serviceKey } from "./answers/keys.ts";
 import { SIGNED_IN } from "./answers/session.ts";
@@ -81,6 +82,37 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       await page.getByText(kind, { exact: true }).waitFor();
     },
   );
+
+  test("a route that its second choice serves is named with both endpoints and the beginning", async () => {
+    const hour = summary("minute,route", SHADOWS);
+    const groups = hour.groups.map((group, at) =>
+      at < 46 ? group : { ...group, ended: { ...group.ended, second_choice: { total: 3 } } },
+    );
+    const page = await stage.open(
+      "#/",
+      {
+        ...READS,
+        "GET /v1/governance/summary": ({ query }) => {
+          const by = query.get("group_by");
+          return { body: by === "minute,route" ? { ...hour, groups } : summary(by, SHADOWS) };
+        },
+        "GET /v1/decisions": { body: decisionList(1) },
+        "GET /v1/decisions/*": (request) => ({
+          body: {
+            ...(decisionOf(request).body as object),
+            endpoint: "mistral-medium",
+            skipped: [{ endpoint: "gpt-5-mini-eu", reason: "ejected" }],
+            second_choice: "ejected",
+          },
+        }),
+      },
+      { now: "2026-11-24T02:00:00Z" },
+    );
+    const name =
+      "chat-large is served by mistral-medium instead of gpt-5-mini-eu since 02:46 (42 requests)";
+    await page.getByRole("link", { name }).waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
 
   test("the last hour is drawn by minute, and a promoted revision is no candidate", async () => {
     const page = await stage.open("#/?window=1h", {

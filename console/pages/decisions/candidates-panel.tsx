@@ -5,6 +5,7 @@ import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { milliseconds, whole, humanise } from "../../format/amounts.ts";
+import { skippedOf } from "../second-choice.tsx";
 import { SimulationAnswer } from "../routes/simulation-answer.tsx";
 import { candidateLines, failedRules, isExact, type CandidateLine } from "./candidate-lines.ts";
 import { RuleText } from "./rule-text.tsx";
@@ -22,6 +23,7 @@ export function CandidatesPanel({
   // alone is shown.
   const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
+  const skipped = new Map(skippedOf(decision).map(({ endpoint, reason }) => [endpoint, reason]));
   return (
     <Panel title="Candidates and attempts">
       {lines.length === 0 ? (
@@ -35,7 +37,10 @@ export function CandidatesPanel({
             { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
             { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
             { head: "Result", cell: (line) => <Result line={line} /> },
-            { head: "Why", cell: (line) => <Why line={line} /> },
+            {
+              head: "Why",
+              cell: (line) => <Why line={line} skipped={skipped.get(line.endpoint)} />,
+            },
             { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
             { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
             {
@@ -156,7 +161,15 @@ function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
   );
 }
 
-function Why({ line: { call, rank, leftOutBy } }: { readonly line: CandidateLine }) {
+function Why({
+  line: { call, rank, leftOutBy },
+  skipped,
+}: {
+  readonly line: CandidateLine;
+  /** Why the candidate was not called though another one behind it was. */
+  readonly skipped: string | undefined;
+}) {
+  if (call === null && skipped !== undefined) return <>not called: {humanise(skipped)}</>;
   if (call !== null)
     return <>{rank === null ? "" : call.failure === null ? "eligible" : "eligible, failed"}</>;
   if (rank !== null) return <>eligible, its turn did not come</>;

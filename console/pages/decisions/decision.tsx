@@ -14,6 +14,7 @@ import { link } from "../../router.ts";
 import { KeyName, useKeyNames } from "../keys/key-names.tsx";
 import { CandidatesPanel } from "./candidates-panel.tsx";
 import { VerdictPanel } from "./verdict-panel.tsx";
+import { secondChoiceOf } from "../second-choice.tsx";
 import { BudgetsPanel } from "../spend/budgets.tsx";
 import { sentenceOf } from "./sentence.ts";
 import { costOf, resultOf, toneOf } from "./wording.ts";
@@ -59,6 +60,7 @@ export function DecisionPage({ id }: { readonly id: string }) {
 function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const result = resultOf(decision);
   const names = useKeyNames();
+  const second = secondChoiceOf(decision);
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
   const explanation = useResource<DecisionExplanation>(
     isDecided
@@ -84,6 +86,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
               decision.terminal === "failed" ? "Last call" : "Answered by",
               <Name key="endpoint" of={decision.endpoint} />,
             ],
+            ...(second === null ? [] : [["Second choice, because", humanise(second)] as const]),
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <KeyName key="key" of={decision.key} names={names} />],
             ["Environment", <Name key="environment" of={decision.environment} />],

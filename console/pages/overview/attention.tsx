@@ -8,6 +8,7 @@ import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { isWell, troubleOf } from "./health.tsx";
 import { SOON_DAYS } from "../keys/keys.tsx";
+import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { beginningOf, STEPS } from "../window.ts";
 import { linkToVerdict } from "./verdicts.tsx";
 import { isSpent, lasts, REASONS, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
@@ -55,6 +56,7 @@ export function concernsOf({
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
     ...(lastHour === null ? [] : ofRoutes(lastHour)),
+    ...(lastHour === null ? [] : ofSecondChoices(lastHour)),
     ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
     ...(summary === null ? [] : ofRefusals(summary)),
     ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
@@ -146,6 +148,32 @@ function ofRoutes({ groups, window }: Summary): readonly Concern[] {
                 to <Time at={(last + STEPS.minute) * 1_000} minute />
               </>
             ) : null}
+          </a>
+        ),
+      },
+    ];
+  });
+}
+
+/** Routes that their second choice serves now: an outage of the first one fails no request. */
+function ofSecondChoices({ groups, window }: Summary): readonly Concern[] {
+  const byRoute = Map.groupBy(groups, ({ group }) => groupLabel(group, "route") ?? "");
+  return [...byRoute].flatMap(([route, minutes]) => {
+    const served = minutes.filter((each) => secondChoices(each) > 0);
+    const times = served.map(({ group }) => beginningOf(groupLabel(group, "minute") ?? ""));
+    const count = served.reduce((sum, each) => sum + secondChoices(each), 0);
+    const isOver = Date.parse(window.end) / 1_000 - Math.max(...times) > RECOVERED * STEPS.minute;
+    if (route === "" || served.length === 0 || isOver) return [];
+    return [
+      {
+        key: `second ${route}`,
+        tone: "widen",
+        kind: "second choice",
+        text: (
+          <a href={link(["decisions"], { route, since: "1" })}>
+            <Name of={route} /> is served
+            <ServedInstead route={route} /> since <Time at={Math.min(...times) * 1_000} minute /> (
+            {counted(count, "request")})
           </a>
         ),
       },

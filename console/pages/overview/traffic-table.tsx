@@ -11,6 +11,7 @@ import { compact, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
+import { secondChoices } from "../second-choice.tsx";
 import type { Window } from "../window.ts";
 
 const DIMENSIONS = [
@@ -100,6 +101,7 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                   number: true,
                   cell: ({ ended }) => whole(ended?.terminals.failed),
                 },
+                { head: "Second choice", number: true, cell: (each) => whole(secondChoices(each)) },
                 { head: "Fallbacks", number: true, cell: ({ ended }) => whole(ended?.fallbacks) },
                 {
                   head: "Attempts",

@@ -13,7 +13,7 @@ const COLUMNS = [
   { x: 560, width: 340 },
 ] as const;
 /** Characters that fit into a node of a column. */
-const FITTING = [18, 28, 46] as const;
+const FITTING = [18, 30, 46] as const;
 
 /** Workspace, routes and endpoints, joined where a plain request may go. */
 export function Drawing({
@@ -22,6 +22,7 @@ export function Drawing({
   region,
   plain,
   traffic,
+  second,
   health,
 }: {
   readonly workspace: string;
@@ -32,6 +33,8 @@ export function Drawing({
   readonly plain: ReadonlySet<string>;
   /** Requests of the last 24 hours by route, and by route and model (`route model`). */
   readonly traffic: ReadonlyMap<string, number>;
+  /** Requests of the last 24 hours that the second choice answered, by route. */
+  readonly second: ReadonlyMap<string, number>;
   /** States of endpoints. */
   readonly health: ReadonlyMap<string, string>;
 }) {
@@ -119,6 +122,9 @@ export function Drawing({
                     ? model.regions.join(", ")
                     : (model.denial?.reason_code ?? "denied"),
                 ...(traffic.has(model.id) ? [`${compact(traffic.get(model.id))} requests`] : []),
+                ...((second.get(model.id) ?? 0) > 0
+                  ? [`${compact(second.get(model.id))} by second choice`]
+                  : []),
               ].join(" · "),
             ]}
             dim={isDim(`route ${model.id}`)}

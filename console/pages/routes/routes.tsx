@@ -10,6 +10,7 @@ import { counted, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
+import { secondChoices } from "../second-choice.tsx";
 import { Drawing } from "./drawing.tsx";
 import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
@@ -85,7 +86,8 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
           routes={routes}
           region={region}
           plain={plain}
-          traffic={traffic}
+          traffic={traffic.requests}
+          second={traffic.second}
           health={
             new Map((health.value?.endpoints ?? []).map(({ id, state }) => [id, humanise(state)]))
           }
@@ -110,22 +112,28 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
 }
 
 /** Requests of the last 24 hours, by route and by route and model, for who may see them. */
-function useTraffic(): ReadonlyMap<string, number> {
+function useTraffic(): {
+  readonly requests: ReadonlyMap<string, number>;
+  readonly second: ReadonlyMap<string, number>;
+} {
   const byRoute = useResource<Summary>(
     hasScope("governance:read") ? "/v1/governance/summary?group_by=route" : null,
   );
   const byModel = useResource<Spend>(
     hasScope("spend:read") ? "/v1/spend?group_by=route,model" : null,
   );
-  return new Map([
-    ...(byRoute.value?.groups ?? []).map(
-      ({ group, requests }) => [groupLabel(group, "route") ?? "", requests] as const,
-    ),
-    ...(byModel.value?.groups ?? []).map(
-      ({ group, requests }) =>
-        [`${groupLabel(group, "route")} ${groupLabel(group, "model")}`, requests] as const,
-    ),
-  ]);
+  const groups = byRoute.value?.groups ?? [];
+  const nameOf = ({ group }: Summary["groups"][number]): string => groupLabel(group, "route") ?? "";
+  return {
+    requests: new Map([
+      ...groups.map((each) => [nameOf(each), each.requests] as const),
+      ...(byModel.value?.groups ?? []).map(
+        ({ group, requests }) =>
+          [`${groupLabel(group, "route")} ${groupLabel(group, "model")}`, requests] as const,
+      ),
+    ]),
+    second: new Map(groups.map((each) => [nameOf(each), secondChoices(each)])),
+  };
 }
 
 /** The answer to "who may reach the US?" in a sentence. */
