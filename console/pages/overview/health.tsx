@@ -85,7 +85,8 @@ function EndpointTable({
               humanise(each.state)
             ) : (
               <>
-                <Badge tone="stop">{humanise(each.state)}</Badge> {troubleOf(each)}
+                <Badge tone="stop">{humanise(each.state)}</Badge>{" "}
+                <span class="prose">{troubleOf(each)}</span>
               </>
             ),
         },
