@@ -99,7 +99,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
         "GET /v1/decisions": { body: decisionList(1) },
         "GET /v1/decisions/*": (request) => ({
           body: {
-            ...(decisionOf(request).body as object),
+            ...decisionOf(request).body,
             endpoint: "mistral-medium",
             skipped: [{ endpoint: "gpt-5-mini-eu", reason: "ejected" }],
             second_choice: "ejected",

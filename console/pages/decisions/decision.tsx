@@ -11,7 +11,7 @@ import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { KeyName, useKeyNames } from "../keys/key-names.tsx";
+import { KeyName, limitsOf, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { CandidatesPanel } from "./candidates-panel.tsx";
 import { VerdictPanel } from "./verdict-panel.tsx";
 import { secondChoiceOf } from "../second-choice.tsx";
@@ -101,7 +101,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         <VerdictPanel decision={decision} explained={explanation.value} />
       )}
       <CandidatesPanel decision={decision} explanation={explanation} />
-      <BudgetOfRefusal decision={decision} />
+      <BudgetOfRefusal decision={decision} names={names} />
       <Panel title="Time, tokens and cost">
         <Waterfall decision={decision} />
         <Facts
@@ -218,16 +218,46 @@ const WORTH_A_LINE = 0.02;
 
 const PAYMENT_REQUIRED = 402;
 
-/** Of a refusal by a budget: the limits of the workspace, as they are now. */
-function BudgetOfRefusal({ decision }: { readonly decision: Decision }) {
+/** Of a refusal by a budget: the limits of the key and of the workspace, as they are now. */
+function BudgetOfRefusal({
+  decision,
+  names,
+}: {
+  readonly decision: Decision;
+  readonly names: KeyNames;
+}) {
   const isRefused = decision.status === PAYMENT_REQUIRED && decision.outcome === "refuse";
   const spend = useResource<Spend>(
     isRefused && hasScope("spend:read") ? "/v1/spend" : null,
     undefined,
     decision.workspace,
   );
-  if (spend.value === null) return null;
-  return <BudgetsPanel budgets={spend.value.budgets} now={Date.now()} />;
+  if (!isRefused) return null;
+  const key = names.get(decision.key ?? "");
+  const ofKey = key === undefined ? null : limitsOf(key.limits);
+  return (
+    <>
+      <Panel title="Limits of the key">
+        <p>
+          {key === undefined ? (
+            <span class="hint">Shown to sessions that may manage keys.</span>
+          ) : ofKey === null ? (
+            "The key has no limits of its own: a budget of the workspace refused the request."
+          ) : (
+            <>
+              <bdi>{printable(ofKey)}</bdi>{" "}
+              <span class="hint">
+                beside those of its workspace; whichever had less left refused the request.
+              </span>
+            </>
+          )}
+        </p>
+      </Panel>
+      {spend.value === null ? null : (
+        <BudgetsPanel budgets={spend.value.budgets} now={Date.now()} />
+      )}
+    </>
+  );
 }
 
 function ChangesPanel({ decision }: { readonly decision: Decision }) {

@@ -2,6 +2,7 @@ import { withQuery } from "../../api/client.ts";
 import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import type { KeyList, ServiceKey } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
+import { compact, dollars, whole } from "../../format/amounts.ts";
 import { Code, Name } from "../../components/text.tsx";
 
 export type KeyNames = ReadonlyMap<string, ServiceKey>;
@@ -24,4 +25,27 @@ export function KeyName({ of, names }: { readonly of: string | null; readonly na
       <Name of={key.workload === "" ? key.owner : `${key.owner}, ${key.workload}`} />
     </span>
   );
+}
+
+/** Those of the key, which apply beside its workspace's; `null` where it has none. */
+export function limitsOf(limits: ServiceKey["limits"]): string | null {
+  const {
+    requests_per_minute: requests,
+    tokens_per_minute: tokens,
+    concurrency,
+    budget,
+  } = limits ?? {};
+  const money =
+    budget == null
+      ? ""
+      : "usd" in budget
+        ? dollars(budget.usd)
+        : `${compact(budget.tokens)} tokens`;
+  const parts = [
+    ...(budget == null ? [] : [`${money} a ${budget.per}`]),
+    ...(requests == null ? [] : [`${whole(requests)} requests a minute`]),
+    ...(tokens == null ? [] : [`${compact(tokens)} tokens a minute`]),
+    ...(concurrency == null ? [] : [`${whole(concurrency)} at once`]),
+  ];
+  return parts.length === 0 ? null : parts.join(", ");
 }

@@ -8,10 +8,11 @@ import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { compact, counted, dollars, whole } from "../../format/amounts.ts";
+import { counted, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, replaceQuery } from "../../router.ts";
 import { CreateKeyDialog } from "./create-key.tsx";
+import { limitsOf } from "./key-names.tsx";
 import { RevokeDialog, RotateDialog } from "./change-key.tsx";
 import { NewKey } from "./new-key.tsx";
 
@@ -256,29 +257,6 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
     ),
   },
 ];
-
-/** Those of the key, which apply beside its workspace's; `null` where it has none. */
-function limitsOf(limits: ServiceKey["limits"]): string | null {
-  const {
-    requests_per_minute: requests,
-    tokens_per_minute: tokens,
-    concurrency,
-    budget,
-  } = limits ?? {};
-  const money =
-    budget == null
-      ? ""
-      : "usd" in budget
-        ? dollars(budget.usd)
-        : `${compact(budget.tokens)} tokens`;
-  const parts = [
-    ...(budget == null ? [] : [`${money} a ${budget.per}`]),
-    ...(requests == null ? [] : [`${whole(requests)} requests a minute`]),
-    ...(tokens == null ? [] : [`${compact(tokens)} tokens a minute`]),
-    ...(concurrency == null ? [] : [`${whole(concurrency)} at once`]),
-  ];
-  return parts.length === 0 ? null : parts.join(", ");
-}
 
 function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
   return {
