@@ -48,7 +48,7 @@ export interface WorkspaceLimits extends KeyLimits {
   readonly perKey: KeyLimits | null;
   /**
    * Simulations that its keys may ask each process for; absent: the default of
-   * `http/control/simulation-rate.ts`.
+   * `http/control/simulate.ts`.
    */
   readonly simulationsPerMinute?: number;
 }

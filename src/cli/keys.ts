@@ -1,13 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { NewExchange } from "../canon/credentials/service-key.ts";
-import { TOKEN_LIFETIME } from "../canon/credentials/service-key.ts";
-import { undeclaredValue, type DeclaredValues } from "../canon/credentials/service-key.ts";
+import {
+  type NewExchange,
+  TOKEN_LIFETIME,
+  undeclaredValue,
+  type DeclaredValues,
+} from "../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import { formatTime, readTime } from "../canon/rfc3339.ts";
 import { SCOPES } from "../canon/identity.ts";
-import { describeKey, statusOf } from "../http/control/service-keys/key-json.ts";
+import { describeKey, statusOf } from "../http/control/service-keys/key-page.ts";
 import { KeyOptionError, createKey, rotateKey, type KeyField } from "../keys/key-record.ts";
 import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
 import { parseKeyText } from "../keys/key-text.ts";

@@ -12,11 +12,16 @@ import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import { applyApprovals, applyCeilings } from "./approvals.ts";
 import { endpointIds } from "./candidates.ts";
 import { applyPreferences, orderCandidates } from "./narrow.ts";
-import { applyObligations, obligationTraceOf, sameEdits, type Obliged } from "./obligations.ts";
-import { policyInput } from "./policy-input.ts";
-import { ANY_TIME, timeWindow } from "./time-window.ts";
 import { Trace } from "./trace.ts";
-import { applyVerdicts, traceOf } from "./verdicts.ts";
+import {
+  applyObligations,
+  applyVerdicts,
+  obligationTraceOf,
+  sameEdits,
+  traceOf,
+  type Obliged,
+} from "./verdicts.ts";
+import { ANY_TIME, policyInput, timeWindow } from "./policy-input.ts";
 
 /** What a decision is about: everything that may matter and nothing that was said. */
 export interface Question {

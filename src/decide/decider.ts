@@ -5,8 +5,7 @@ import type { PolicySet } from "../canon/policy.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "./decide.ts";
-import { keyInput } from "./policy-input.ts";
-import { timeWindow } from "./time-window.ts";
+import { keyInput, timeWindow } from "./policy-input.ts";
 
 /**
  * Answers questions from one table and one set of policies. The decision of a class of requests is

@@ -2,6 +2,7 @@ import type { CallTraceEnd, CallTracer } from "../canon/call-trace.ts";
 import type { Candidate } from "../canon/decision.ts";
 import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
 import type { Connection } from "./connections.ts";
+import { hasCalledProvider } from "./failures.ts";
 import type { CallTracker } from "./endpoint-tracker.ts";
 import type { StopCause, StopSource, StopReason } from "./stop-order.ts";
 import type { ServiceError } from "../canon/error.ts";
@@ -192,4 +193,78 @@ export interface ClientAnswer {
   onClose(listener: () => void): void;
   /** Called whenever a full buffer has emptied. */
   onDrain(listener: () => void): void;
+}
+
+/** State that the parts of one request share: their calls under way and ended. */
+export class Siblings {
+  /** Provider id → calls of this request under way. */
+  readonly #calls = new Map<string, number>();
+  readonly #reports = new Map<string, AttemptReport & { readonly calls: number }>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+  #madeCalls = 0;
+  #waiting: (() => void)[] = [];
+  /** The parts together have more bytes than the request may: no further call can help. */
+  isFull = false;
+
+  /** @param maxBytes most bytes of all answers that are kept or under way. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  mayCollect(count: number): boolean {
+    this.#bytes += count;
+    this.isFull ||= this.#bytes > this.#maxBytes;
+    return !this.isFull;
+  }
+
+  /** Subtracts the bytes of an answer that is not kept. */
+  discard(count: number): void {
+    this.#bytes -= count;
+  }
+
+  callBegins(provider: string): void {
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) + 1);
+  }
+
+  callEnds(provider: string): void {
+    this.#calls.set(provider, (this.#calls.get(provider) ?? 0) - 1);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+
+  hasCallTo(provider: string): boolean {
+    return (this.#calls.get(provider) ?? 0) > 0;
+  }
+
+  /** Resolves when any call of the request has ended; never where none is under way. */
+  nextEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  /**
+   * Counts calls that ended alike together: a batch of two thousand parts must not become two
+   * thousand lines of evidence.
+   */
+  add(report: AttemptReport): void {
+    const { candidate, failure, status } = report;
+    if (failure === null || hasCalledProvider(failure)) this.#madeCalls += 1;
+    const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
+    const known = this.#reports.get(key);
+    const duration = Math.max(known?.duration ?? 0, report.duration);
+    this.#reports.set(key, { ...report, duration, calls: (known?.calls ?? 0) + 1 });
+  }
+
+  /** Calls that reached a provider. */
+  get madeCalls(): number {
+    return this.#madeCalls;
+  }
+
+  /** In the order in which each way to end was first met. */
+  reports(): readonly AttemptReport[] {
+    return [...this.#reports.values()];
+  }
 }

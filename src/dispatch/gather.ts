@@ -1,15 +1,122 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
+import { failureOf, type UpstreamFailure } from "../canon/failure.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
 import type { JsonObject } from "../canon/json.ts";
 import type { EndpointRow } from "../canon/table.ts";
-import type { Target } from "../dialects/dialect.ts";
-import type { PartEnd, UnaryPart, UnaryTask } from "../dialects/unary/surface.ts";
-import type { AttemptReport, WalkJob } from "./attempt.ts";
-import { failureError } from "./failures.ts";
-import type { StopCause, StopReason } from "./stop-order.ts";
+import type { Target, UnaryResult } from "../dialects/dialect.ts";
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
+import type { PartEnd, UnaryCall, UnaryPart, UnaryTask } from "../dialects/unary/surface.ts";
+import { Siblings, type AttemptReport, type WalkJob } from "./attempt.ts";
+import type { Connection } from "./connections.ts";
+import { failureError, reportedFailure } from "./failures.ts";
 import { PlanWalk } from "./plan-walk.ts";
-import { Siblings, UnaryAttempt, type PartAnswer } from "./unary-attempt.ts";
+import { ProviderCall } from "./provider-call.ts";
+import type { StopCause, StopReason } from "./stop-order.ts";
+
+/** The answer to one part. */
+interface PartAnswer {
+  readonly candidate: Candidate;
+  readonly result: UnaryResult;
+  /** As they came. */
+  readonly bytes: AnswerBytes;
+  readonly dropped: readonly DroppedField[];
+}
+
+/** One call to one endpoint whose whole answer is wanted before anything is done with it. */
+class UnaryAttempt extends ProviderCall<PartAnswer> {
+  readonly translated: boolean;
+  readonly #candidate: Candidate;
+  readonly #call: UnaryCall;
+  readonly #startedAt = performance.now();
+  readonly #maxAnswerBytes: number;
+  readonly #siblings: Siblings;
+  #collected = 0;
+
+  /**
+   * @param callers the body as the caller sent it. @param deadline on the clock of
+   * `performance.now()`.
+   */
+  constructor(
+    candidate: Candidate,
+    call: UnaryCall,
+    callers: JsonObject,
+    connection: Connection,
+    deadline: number,
+    maxAnswerBytes: number,
+    translated: boolean,
+    siblings: Siblings,
+  ) {
+    super(connection, {
+      path: `${connection.pathPrefix}${call.path}`,
+      headers: [
+        ...connection.headers,
+        ...call.headers,
+        ...(connection.simulated ? (call.simulated ?? []) : []),
+      ],
+      body: call.body,
+      timeouts: connection.provider.timeouts,
+      deadline,
+      awaitsOutput: false,
+      callers,
+      readError: call.readError,
+    });
+    this.translated = translated;
+    this.#candidate = candidate;
+    this.#call = call;
+    this.#maxAnswerBytes = maxAnswerBytes;
+    this.#siblings = siblings;
+  }
+
+  stop(cause: StopCause): void {
+    this.break(cause);
+  }
+
+  fail(failure: UpstreamFailure): void {
+    this.#finish(reportedFailure(failure), null);
+  }
+
+  protected mayCollect(count: number): boolean {
+    this.#collected += count;
+    return this.#siblings.mayCollect(count) && this.#collected <= this.#maxAnswerBytes;
+  }
+
+  protected whole(bytes: AnswerBytes): void {
+    let read: ReturnType<UnaryCall["read"]>;
+    try {
+      read = this.#call.read(bytes);
+    } catch {
+      // Whatever an upstream can send that a reader of ours cannot bear must not end more than its
+      // own request.
+      return this.fail(failureOf("malformed"));
+    }
+    if ("kind" in read) this.fail(read);
+    else
+      this.#finish(null, {
+        candidate: this.#candidate,
+        result: read,
+        bytes,
+        dropped: this.#call.dropped,
+      });
+  }
+
+  #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
+    if (answer === null && !this.ended) this.#siblings.discard(this.#collected);
+    // The whole answer is the first output that there is to see; a call that was given up for a
+    // quicker one took at least so long.
+    const isTimed = failure === null || failure.kind === "abandoned";
+    const firstToken = isTimed ? performance.now() - this.#startedAt : null;
+    const ended = {
+      failure,
+      status: this.status,
+      answer,
+      firstByteAt: null,
+      finish: null,
+      usage: null,
+    };
+    this.finish({ ...ended, firstToken, wholeAnswer: firstToken ?? undefined });
+  }
+}
 
 /**
  * One request whose parts are to be answered, each by the first candidate of the plan that can. The

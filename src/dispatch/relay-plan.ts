@@ -1,20 +1,393 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
-import { INCOMPLETE_REASONS } from "../canon/generate/event.ts";
-import { NO_EDITS, type DroppedField, type EditSet } from "../canon/generate/edit.ts";
+import { failureOf, type FailureKind, type UpstreamFailure } from "../canon/failure.ts";
+import {
+  NO_EDITS,
+  type AnswerEdits,
+  type DroppedField,
+  type EditSet,
+} from "../canon/generate/edit.ts";
+import { INCOMPLETE_REASONS, type TokenUsage } from "../canon/generate/event.ts";
+import type { AnswerStream, Ending } from "../dialects/dialect.ts";
+import { readableAnswer, checkedEnd, type ExchangePlan } from "../dialects/exchange-plan.ts";
+import type { AnswerBytes } from "../dialects/unary/answer-bytes.ts";
 import type {
   AttemptReport,
   CallEnd,
   Calls,
+  ClientAnswer,
   RelayJob,
   RelayOutcome,
-  ClientAnswer,
 } from "./attempt.ts";
 import type { Connection } from "./connections.ts";
-import { failureError, stoppedError, hasCalledProvider } from "./failures.ts";
-import type { StopReason } from "./stop-order.ts";
+import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
+import { failureError, hasCalledProvider, reportedFailure, stoppedError } from "./failures.ts";
+import { Outbox, ReadOn } from "./outbox.ts";
 import { PlanWalk, type WalkStop } from "./plan-walk.ts";
-import { RelayAttempt, type RelayedAnswer } from "./relay-attempt.ts";
+import { ProviderCall } from "./provider-call.ts";
+import type { StopCause, StopReason } from "./stop-order.ts";
+
+/**
+ * A stream has a frame around every few characters: it may have this many times the bytes of an
+ * answer in one piece.
+ */
+const STREAM_FACTOR = 8;
+
+/** The first line of a server-sent event. */
+const EVENT_BEGINS = /^\s*(?:data|event|id|retry)?:/;
+
+const EVENT_STREAM = [
+  "content-type",
+  "text/event-stream; charset=utf-8",
+  "cache-control",
+  "no-cache",
+];
+
+/** What is known of an answer besides its end. */
+interface RelayedAnswer {
+  /** Dropped fields of the answer. */
+  readonly dropped: readonly DroppedField[];
+  /** What was changed in the answer besides dropped fields. */
+  readonly edits: EditSet;
+  /**
+   * Characters of output of a stream, as far as it was read; `null` for an answer in one piece and
+   * where none arrived.
+   */
+  readonly outputCharacters: number | null;
+}
+
+/** Brings one candidate's answer to the client, relayed or translated, and says how it ended. */
+class RelayAttempt extends ProviderCall<RelayedAnswer> {
+  readonly translated: boolean;
+  readonly #job: RelayJob;
+  readonly #candidate: Candidate;
+  readonly #number: number;
+  /** The decision is on disk. */
+  #isDurable: boolean;
+  readonly #exchangePlan: ExchangePlan;
+  readonly #client: ClientAnswer;
+  #stream: AnswerStream | null = null;
+  /**
+   * A stream that ends without its protocol's mark may have been cut, unless its usage has come.
+   */
+  #mayBeCut = false;
+  #collected = 0;
+  /** The bytes of a stream on their way to the client; made with the stream. */
+  #outbox: Outbox | null = null;
+  readonly #startedAt = performance.now();
+  /** When a stream first said something. */
+  #firstOutputAt: number | null = null;
+  /** Milliseconds to the whole answer that is no stream. */
+  #wholeAnswer: number | undefined;
+  #firstByteAt: number | null = null;
+  /**
+   * An answer that is whole: its end, and the way to send it. It waits for the decision to be on
+   * disk.
+   */
+  #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
+  #unsent = false;
+  /** Of a stream whose client has left; `null` while the client is there. */
+  #readOn: ReadOn | null = null;
+
+  constructor(
+    job: RelayJob,
+    candidate: Candidate,
+    connection: Connection,
+    exchangePlan: ExchangePlan,
+    number: number,
+    client: ClientAnswer,
+    isDurable: boolean,
+  ) {
+    super(connection, {
+      path: `${connection.pathPrefix}${exchangePlan.path}`,
+      headers:
+        exchangePlan.headers.length === 0
+          ? connection.headers
+          : [...connection.headers, ...exchangePlan.headers],
+      body: exchangePlan.body(),
+      timeouts: timeoutsFor(connection.provider.timeouts, job.request.shape.stream),
+      deadline: job.deadline,
+      awaitsOutput: job.request.shape.stream,
+      callers: job.request.body,
+      readError: exchangePlan.readError,
+    });
+    this.translated = exchangePlan.translated;
+    this.#job = job;
+    this.#candidate = candidate;
+    this.#number = number;
+    this.#client = client;
+    this.#exchangePlan = exchangePlan;
+    this.#isDurable = isDurable;
+  }
+
+  /**
+   * What has begun is ended in its own grammar, what has not is answered with an error. A whole
+   * answer only waits for the disk.
+   */
+  stop(cause: StopCause): void {
+    if (cause === "client_closed") this.#clientLeft();
+    else if (cause === "abandoned") this.#abandon();
+    else if (this.#readOn !== null) this.#readOn.stop();
+    else if (this.#answered === null) this.break(cause);
+  }
+
+  #clientLeft(): void {
+    const stream =
+      this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
+    if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
+    this.#readOn = new ReadOn(stream, (ending) => this.#giveUp("client_closed", ending));
+    this.exchange.resume();
+  }
+
+  /**
+   * The decision is not on disk in time: nothing may be sent. What the provider has answered by now
+   * is reported nevertheless.
+   */
+  #abandon(): void {
+    if (this.ended) return;
+    if (this.#readOn !== null) return this.#readOn.stop();
+    this.#unsent = !this.exchange.begun;
+    this.exchange.cancel();
+    const answered = this.#answered;
+    if (answered === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
+    this.#finish(answered.ending.failure, answered.ending.usage, answered.ending);
+  }
+
+  resume(): void {
+    this.exchange.resume();
+  }
+
+  override headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void {
+    super.headers(status, headers, endsWithConnection);
+    if (this.ended || status !== 200 || !this.#job.request.shape.stream) return;
+    const type = String(headers["content-type"] ?? "").toLowerCase();
+    this.#mayBeCut = this.#exchangePlan.expectsUsage && endsWithConnection;
+    if (type.startsWith(this.#exchangePlan.streamType)) this.#begin(this.#exchangePlan.stream());
+  }
+
+  #begin(stream: AnswerStream): void {
+    this.#stream = stream;
+    this.#outbox = new Outbox(this.#client, this.#job.recording, this.#isDurable, () =>
+      this.#commit(EVENT_STREAM, stream),
+    );
+  }
+
+  /**
+   * Some providers name another content type than that of their stream
+   * (https://github.com/ollama/ollama/issues/8991).
+   */
+  #isUnnamedStream(chunk: Uint8Array): boolean {
+    const { streamType } = this.#exchangePlan;
+    const isExpected =
+      this.status === 200 && this.#job.request.shape.stream && this.#collected === 0;
+    if (!isExpected || streamType !== "text/event-stream") return false;
+    return EVENT_BEGINS.test(
+      Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 16)).toString("latin1"),
+    );
+  }
+
+  protected mayCollect(count: number): boolean {
+    this.#collected += count;
+    return this.#collected <= this.#job.maxAnswerBytes;
+  }
+
+  protected override take(chunk: Uint8Array): void {
+    if (this.#readOn !== null) return this.#readOn.take(chunk);
+    if (this.#stream === null && this.#isUnnamedStream(chunk))
+      this.#begin(this.#exchangePlan.stream());
+    if (this.#stream === null) return super.take(chunk);
+    this.#collected += chunk.length;
+    if (this.#collected > this.#job.maxAnswerBytes * STREAM_FACTOR) return this.break("too_large");
+    let events: readonly Uint8Array[];
+    try {
+      events = this.#stream.push(chunk);
+    } catch {
+      // Whatever an upstream can send that a machine of ours cannot bear must not end more than its
+      // own request.
+      return this.break("malformed");
+    }
+    this.#relayEvents(this.#stream, events);
+  }
+
+  protected override close(): void {
+    if (this.#readOn !== null) this.#readOn.close();
+    else if (this.#stream !== null) this.#endStream(this.#stream);
+    else super.close();
+  }
+
+  protected whole(answer: AnswerBytes): void {
+    if (!this.#job.request.shape.stream) return this.#endAnswer(answer.whole);
+    // A stream was requested, and the provider gave its answer at once: whole JSON is not cut.
+    this.#mayBeCut = false;
+    try {
+      this.#begin(this.#exchangePlan.streamOfAnswer(answer.whole));
+    } catch {
+      return this.break("malformed");
+    }
+    this.close();
+  }
+
+  #endAnswer(received: Uint8Array): void {
+    const { ending, bytes } = readableAnswer(this.#exchangePlan, received);
+    if (ending.failure === null) this.#wholeAnswer = performance.now() - this.#startedAt;
+    const failure = ending.failure && reportedFailure(ending.failure);
+    if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
+    this.#send({ ...ending, failure }, () => {
+      this.#commit(
+        ["content-type", "application/json", "content-length", String(bytes.length)],
+        ending,
+      );
+      this.#client.end(bytes);
+    });
+  }
+
+  #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
+    if (this.#outbox?.add(events) === false) this.exchange.pause();
+    // Before the output is let go: where both came at once, another candidate may still give the
+    // answer.
+    if (stream.failure !== null) {
+      this.exchange.cancel();
+      return this.fail(stream.failure);
+    }
+    if (stream.hasOutput) this.#outputBegins();
+    if (stream.done) {
+      // The client need not wait for the upstream to hang up, and nothing that still comes is part
+      // of the answer.
+      this.exchange.drain();
+      this.#endStream(stream);
+    }
+  }
+
+  #outputBegins(): void {
+    if (this.#firstOutputAt !== null) return;
+    this.#firstOutputAt = performance.now();
+    this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
+    this.exchange.outputBegan();
+    if (this.#outbox?.release() === false) this.exchange.pause();
+  }
+
+  /** The decision is on disk. */
+  becomeDurable(): void {
+    this.#isDurable = true;
+    if (this.ended || this.#readOn !== null) return;
+    if (this.#answered !== null) return this.#sendAnswered(this.#answered);
+    // It may have been paused because too much was waiting.
+    this.exchange.resume();
+    if (this.#outbox?.becomeDurable() === false) this.exchange.pause();
+  }
+
+  /** Sends a whole answer, at once or when the decision is on disk. */
+  #send(ending: Ending, send: () => void): void {
+    this.#answered = { ending, send };
+    if (this.#isDurable) this.#sendAnswered(this.#answered);
+    else this.#job.recording.needed();
+  }
+
+  #sendAnswered({ ending, send }: { readonly ending: Ending; readonly send: () => void }): void {
+    send();
+    this.#finish(ending.failure, ending.usage, ending);
+  }
+
+  #endStream(stream: AnswerStream): void {
+    const end = checkedEnd(stream, this.#mayBeCut);
+    if (end.ending.failure !== null) this.fail(end.ending.failure);
+    else this.#sendEnd(end);
+  }
+
+  #sendEnd({ ending, events }: ReturnType<typeof checkedEnd>): void {
+    this.#send(ending, () => {
+      this.#outbox?.becomeDurable();
+      this.#outbox?.add(events);
+      this.#outbox?.release();
+      this.#client.end();
+    });
+  }
+
+  #giveUp(kind: FailureKind, answered: Partial<Ending> = {}): void {
+    this.exchange.cancel();
+    this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
+  }
+
+  /**
+   * After the first byte the failure is said in the stream's own grammar; before it the plan goes
+   * on.
+   */
+  fail(reported: UpstreamFailure): void {
+    if (this.ended) return;
+    if (this.#readOn !== null) return this.#readOn.stop();
+    if (reported.kind === "timeout_idle" && this.#stream !== null) {
+      // Some providers keep the connection open after the end of a protocol without a last mark;
+      // the counts prove it.
+      const end = checkedEnd(this.#stream, true);
+      this.exchange.cancel();
+      if (end.ending.failure === null) return this.#sendEnd(end);
+    }
+    const failure = reportedFailure(reported);
+    if (this.#firstByteAt !== null && this.#stream !== null) {
+      const error = failureError([{ endpoint: this.#candidate.endpoint.id, failure }]);
+      this.#client.end(this.#stream.fail(error));
+    }
+    this.#finish(failure, this.#stream?.usage ?? null);
+  }
+
+  /** @param answer what is known of changes in the answer by now. */
+  #commit(
+    headers: readonly string[],
+    answer: Partial<Pick<Ending, "dropped" | "edits">> = {},
+  ): void {
+    this.#firstByteAt = performance.now();
+    const known = withAnswer(this.#exchangePlan, answer);
+    this.#client.start(
+      200,
+      headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)),
+    );
+  }
+
+  /** @param answered the end of an answer that is whole. */
+  #finish(
+    failure: UpstreamFailure | null,
+    usage: TokenUsage | null,
+    answered: Partial<Ending> = {},
+  ): void {
+    const outputCharacters = this.#stream?.outputCharacters ?? null;
+    this.finish({
+      failure,
+      status: this.status,
+      finish: answered.finish ?? null,
+      usage,
+      answer: {
+        dropped: answered.dropped ?? [],
+        edits: answered.edits ?? NO_EDITS,
+        outputCharacters,
+      },
+      firstByteAt: this.#firstByteAt,
+      firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
+      wholeAnswer: this.#wholeAnswer,
+      ...(this.#unsent ? { unsent: true } : {}),
+    });
+  }
+}
+
+/**
+ * Whether a whole answer goes to the client: one that has failed does where the failure is the
+ * answer. @param bytes what there is to pass on.
+ */
+function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
+  return failure === null || (failure.final === true && bytes.length > 0);
+}
+
+/** The edits of a request together with those of its answer, as far as they are known. */
+function withAnswer(
+  { edits, stripped, dropped }: AnswerEdits,
+  answer: { readonly edits?: EditSet; readonly dropped?: readonly DroppedField[] },
+): AnswerEdits {
+  const more = answer.dropped ?? [];
+  return {
+    edits: edits | (answer.edits ?? NO_EDITS),
+    stripped,
+    dropped: more.length === 0 ? dropped : [...dropped, ...more],
+  };
+}
 
 /**
  * Tries the candidates of the plan until one commits (docs/dispatch.md#the-commit-point). Before

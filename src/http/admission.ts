@@ -30,16 +30,15 @@ import {
   type Settlement,
 } from "../limits/cost.ts";
 import type { Quotas, Reservation } from "../limits/quotas.ts";
-import { waitError } from "./heads.ts";
-import { beforeDeadline } from "./deadline.ts";
+import { beforeDeadline, waitError } from "./heads.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { LimitMeasure, ProtocolFamily } from "../dialects/protocol-family.ts";
 import type { CounterAccount } from "../limits/counter-account.ts";
 import { codedError } from "../canon/error-codes.ts";
 import type { TokenUsage } from "../canon/generate/event.ts";
 import type { RoutingTable, RouteRow } from "../canon/table.ts";
-import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** Whose limits a request counts against: its workspace's and its key's. */
 function limitedSubjects(

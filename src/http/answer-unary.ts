@@ -8,13 +8,12 @@ import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../dispatch/gather.ts";
 import type { StopReason } from "../dispatch/stop-order.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
-import { GRACE } from "./deadline.ts";
-import { OUT_OF_TIME } from "./heads.ts";
+import { GRACE, OUT_OF_TIME } from "./heads.ts";
 import { endOf, type InferenceCall, type RequestEnd } from "./inference-call.ts";
 import { answerContext, type OpenedUnary } from "./translation.ts";
 import type { Admission, AdmittedRequest, RelaySettlement } from "./admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
-import { onDisk } from "./request-recording.ts";
+import { onDisk } from "./recorder.ts";
 
 /**
  * Answers with one JSON document: parts are gathered, checked and put together before the first byte

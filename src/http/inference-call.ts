@@ -8,8 +8,8 @@ import type { Capacity } from "./capacity.ts";
 import type { Bounds } from "./heads.ts";
 import type { Recorder } from "./recorder.ts";
 import type { DecidedRequest } from "./records.ts";
-import type { Runtime } from "./runtime.ts";
 import type { Snapshot } from "./snapshot.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** One inference endpoint as a listener serves it. */
 export interface ServedInference {

@@ -27,8 +27,7 @@ import {
 } from "./inference-call.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { readBody } from "./read-body.ts";
-import { Recorder } from "./recorder.ts";
-import { mustPrecedeCalls, onDisk } from "./request-recording.ts";
+import { Recorder, mustPrecedeCalls, onDisk } from "./recorder.ts";
 import { internalError, sendError } from "./send.ts";
 import {
   exchangePlans,

@@ -11,7 +11,7 @@ import type { SummarySource } from "./control/governance-summary.ts";
 import type { Console } from "./console/console-port.ts";
 import type { PolicyAdministration } from "./control/policies/administration.ts";
 import type { KeyManagement } from "../canon/credentials/service-key.ts";
-import type { SimulationRate } from "./control/simulation-rate.ts";
+import type { SimulationRate } from "./control/simulate.ts";
 import type { BudgetLevels } from "../limits/usage.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { ServerLimits } from "./capacity.ts";

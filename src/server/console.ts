@@ -8,7 +8,7 @@ import type { TokenExchange } from "../keys/tokens/token-exchange.ts";
 import type { Store } from "../store/port.ts";
 import { type FindProxy, proxiedFetch } from "../dispatch/egress-proxy.ts";
 import { secretReader } from "./alerts.ts";
-import type { ServeOptions } from "./serve-options.ts";
+import type { ServeOptions } from "./running-server.ts";
 
 /** Where the package has the page, beside this file's folder, and where a checkout builds it. */
 const FOLDERS = [

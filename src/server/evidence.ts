@@ -1,10 +1,67 @@
-import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
-import type { Runtime, RequestSizes } from "../http/runtime.ts";
-import { LIMIT_CODES } from "../limits/accounts.ts";
-import { NO_DECISION } from "../evidence/plain-record.ts";
-import { DuplicateDecisionError, EvidenceUnavailableError } from "../evidence/evidence-store.ts";
-import { isOperation, type Operation, MODEL_OPERATION_OF } from "../canon/operation.ts";
 import { hasReachedProvider } from "../canon/failure.ts";
+import { MODEL_OPERATION_OF, isOperation, type Operation } from "../canon/operation.ts";
+import {
+  DuplicateDecisionError,
+  EvidenceUnavailableError,
+  type EvidenceStore,
+} from "../evidence/evidence-store.ts";
+import { NO_DECISION } from "../evidence/plain-record.ts";
+import { asIdentifier, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
+import type { RequestSizes, Runtime } from "../http/runtime.ts";
+import { LIMIT_CODES } from "../limits/accounts.ts";
+
+/** Between sweeps, milliseconds. */
+const RETENTION_INTERVAL = 3_600_000;
+
+/**
+ * After the start: a server that is restarted every half hour prunes too, and the start itself
+ * stays quick.
+ */
+const FIRST = 60_000;
+
+export interface Retention {
+  /** Whether the newest sweep failed; the next one tries again. */
+  readonly failed: () => boolean;
+  /** Ends the sweeps; one that runs ends with its current step, as the store closes. */
+  readonly stop: () => void;
+}
+
+/**
+ * Deletes old evidence, hourly.
+ *
+ * @param keep milliseconds; `null` deletes nothing
+ */
+export function startRetention(
+  evidence: Pick<EvidenceStore, "prune">,
+  keep: number | null,
+  now: () => number,
+): Retention {
+  let failed = false;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const schedule = (delay: number): void => {
+    timer = setTimeout(() => {
+      // The next sweep is set by the end of this one, so that two never run at once.
+      void evidence
+        .prune(now() - (keep ?? 0), now())
+        .then(
+          () => (failed = false),
+          () => (failed = true),
+        )
+        .finally(() => {
+          if (timer !== null) schedule(RETENTION_INTERVAL);
+        });
+    }, delay);
+    timer.unref();
+  };
+  if (keep !== null) schedule(FIRST);
+  return {
+    failed: () => failed,
+    stop() {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+    },
+  };
+}
 
 /** Refusals that are written one by one at most: at once, and lasting a second. */
 interface Share {
@@ -19,7 +76,7 @@ const OF_WORKSPACE: Share = { atOnce: 100, perSecond: 10 };
 const OF_ANONYMOUS: Share = { atOnce: 20, perSecond: 0.1 };
 
 /** How often those beyond it are written as one, milliseconds. */
-const INTERVAL = 10_000;
+const FOLD_INTERVAL = 10_000;
 
 /** Nothing of it was read or answered. */
 const NOTHING = { request: 0, answer: 0 };
@@ -113,7 +170,7 @@ export function foldedRefusals(
   const writeLater = (): void => {
     // A write that runs while this is closed would otherwise keep the process alive for as long as
     // the store is away.
-    if (!isClosed) timer ??= setTimeout(() => void write(), INTERVAL);
+    if (!isClosed) timer ??= setTimeout(() => void write(), FOLD_INTERVAL);
   };
 
   const write = async (): Promise<void> => {

@@ -7,10 +7,10 @@ import type { SummaryStore } from "../governance/increments.ts";
 import type { Console } from "../http/console/console-port.ts";
 import { DeployedContract } from "../http/contract/openapi.ts";
 import { newRequestId } from "../http/heads.ts";
-import { SimulationRate } from "../http/control/simulation-rate.ts";
+import { SimulationRate } from "../http/control/simulate.ts";
 import { SummaryTurns } from "../http/control/governance-summary.ts";
 import { healthSettingsOf, type SnapshotHolder } from "../http/snapshot.ts";
-import type { Runtime, Workloads } from "../http/runtime.ts";
+import { type Runtime, type Workloads } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { manageKeys } from "../keys/key-management.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
@@ -20,7 +20,7 @@ import type { Quotas } from "../limits/quotas.ts";
 import type { Store } from "../store/port.ts";
 import type { ServedPolicies } from "./policies/served-policies.ts";
 import { BUILD_VARIABLE } from "./build-id.ts";
-import type { Retention } from "./retention.ts";
+import type { Retention } from "./evidence.ts";
 import type { ServerTelemetry } from "./server-telemetry.ts";
 
 const DEFAULT_LIMITS: ServerLimits = {

@@ -1,22 +1,45 @@
+import { StartError } from "./start-error.ts";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreUnavailableError } from "../canon/error.ts";
-import { EvidenceUnavailableError } from "../evidence/evidence-store.ts";
-import { Quotas } from "../limits/quotas.ts";
-import type { LimitStore } from "../limits/limit-store.ts";
-import { type FindProxy, proxyFromEnvironment } from "../dispatch/egress-proxy.ts";
+import { proxyFromEnvironment, type FindProxy } from "../dispatch/egress-proxy.ts";
 import { jsonFetcher } from "../dispatch/fetch-json.ts";
+import { EvidenceUnavailableError } from "../evidence/evidence-store.ts";
 import type { Workloads } from "../http/runtime.ts";
 import type { WorkloadTokens } from "../keys/workload-tokens.ts";
-import type { ServerLog } from "./server-log.ts";
 import { PolicyLogError } from "../lifecycle/fold.ts";
 import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
 import { ToolchainError } from "../policy/toolchain/protocol.ts";
 import type { PolicyLogStore } from "../lifecycle/records.ts";
-import { StartError } from "./start-error.ts";
 import type { BuiltSnapshot, SnapshotSupply } from "./snapshots.ts";
+import type { LimitStore } from "../limits/limit-store.ts";
+import { Quotas } from "../limits/quotas.ts";
 import { ServedPolicies } from "./policies/served-policies.ts";
 import { ContentUnusableError } from "./policies/slots.ts";
+import type { ServerLog } from "./server-telemetry.ts";
+import type { EvidenceLimits } from "../store/evidence-queue.ts";
+import type { Store } from "../store/port.ts";
+import { isPostgresUrl } from "../store/postgres/settings.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+
+/**
+ * Opens a store for a server.
+ *
+ * @param database path of an SQLite file, or a URL of PostgreSQL
+ * @param evidence other bounds than the usual ones
+ *
+ * @throws {StoreUnavailableError}
+ */
+export async function openStore(
+  database: string,
+  evidence: Partial<EvidenceLimits> = {},
+): Promise<Store> {
+  if (!isPostgresUrl(database))
+    return await openSqliteStore({ path: database, refuseCutEnd: true, evidence });
+  // Most servers never need it.
+  const { openPostgresStore } = await import("../store/postgres/open.ts");
+  return await openPostgresStore({ url: database, evidence });
+}
 
 /** How long a part may take to close, milliseconds. */
 const CLOSE_TIME = 2_000;

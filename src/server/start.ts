@@ -7,7 +7,7 @@ import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
 import type { Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
-import { startProber } from "../dispatch/prober.ts";
+import { startProber } from "../dispatch/endpoint-tracker.ts";
 import { StopOrder, Revocations } from "../dispatch/stop-order.ts";
 import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listen.ts";
 import { newRequestId } from "../http/heads.ts";
@@ -17,21 +17,24 @@ import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import { ruleHolder } from "../keys/workload-tokens.ts";
 import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
-import { openQuotas, Opened, openWorkloads, requiredProxy, startPolicies } from "./opened.ts";
-import { openStore } from "./open-store.ts";
+import {
+  openQuotas,
+  Opened,
+  openWorkloads,
+  requiredProxy,
+  startPolicies,
+  openStore,
+} from "./opened.ts";
 import { listenFailure, type AddressFlags, StartError } from "./start-error.ts";
 import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
-import type { Started } from "./running-server.ts";
-import type { LogOptions, ServeOptions } from "./serve-options.ts";
-import { foldedRefusals, meteredEvidence } from "./evidence.ts";
-import { startRetention } from "./retention.ts";
+import type { Started, LogOptions, ServeOptions } from "./running-server.ts";
+import { foldedRefusals, meteredEvidence, startRetention } from "./evidence.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
 import { lazyMock } from "./simulated-provider.ts";
 import { expiryOf, readTls } from "./tls.ts";
 import { secretReader, startAlerts } from "./alerts.ts";
-import { ServerLog } from "./server-log.ts";
-import { ServerTelemetry } from "./server-telemetry.ts";
+import { ServerLog, ServerTelemetry } from "./server-telemetry.ts";
 import type { WorkersStatus } from "./workers/messages.ts";
 
 /** What a process does otherwise that serves together with others. */

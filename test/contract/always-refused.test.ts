@@ -5,7 +5,7 @@ import { EXAMPLES } from "../../src/http/contract/examples.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { bodyOf } from "../../src/http/control/control-call.ts";
 import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
-import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
+import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-page.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { requestFaults } from "./contract.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { bodyOf } from "../../src/http/control/control-call.ts";
 import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
-import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-request.ts";
+import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-page.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { EXAMPLES } from "../../src/http/contract/examples.ts";

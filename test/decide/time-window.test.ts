@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { timeWindow } from "../../src/decide/time-window.ts";
+import { timeWindow } from "../../src/decide/policy-input.ts";
 
 const at = (text: string): number => Date.parse(text);
 

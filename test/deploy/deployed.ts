@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { parseServeOptions } from "../../src/cli/serve/options.ts";
-import type { ServeOptions } from "../../src/server/serve-options.ts";
+import type { ServeOptions } from "../../src/server/running-server.ts";
 import type { CommandIo } from "../../src/cli/terminal/command-io.ts";
 
 export const ROOT = resolve(import.meta.dirname, "../..");

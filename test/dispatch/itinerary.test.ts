@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_KINDS, type FailureKind, type UpstreamFailure } from "../../src/canon/failure.ts";
 import { hasCalledProvider } from "../../src/dispatch/failures.ts";
-import { Itinerary, retryActionFor, type Step } from "../../src/dispatch/itinerary.ts";
+import { Itinerary, retryActionFor, type Step } from "../../src/dispatch/plan-walk.ts";
 
 function failure(kind: FailureKind, more: Partial<UpstreamFailure> = {}): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null, ...more };

@@ -1,11 +1,11 @@
 import { eventTypes } from "../contract/contract.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { errorsOf, errorSchemaOf } from "../../src/http/contract/document/error-answers.ts";
 import {
   DESCRIBED_ERRORS,
   type DescribedError,
 } from "../../src/http/contract/document/error-rows.ts";
-import { parametersOf } from "../../src/http/contract/document/operation.ts";
+import { errorSchemaOf, errorsOf } from "../../src/http/contract/document/error-answers.ts";
+import { parametersOf } from "../../src/http/contract/openapi.ts";
 import {
   EDIT_VALUES,
   RESPONSE_HEADERS,

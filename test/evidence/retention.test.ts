@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseServeOptions, readRetention } from "../../src/cli/serve/options.ts";
-import { startRetention } from "../../src/server/retention.ts";
+import { startRetention } from "../../src/server/evidence.ts";
 import type { Pruned } from "../../src/evidence/evidence-store.ts";
 
 const DAY = 86_400_000;

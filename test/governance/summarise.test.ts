@@ -12,7 +12,7 @@ import {
 } from "../../src/governance/roll-up.ts";
 import { isOperation } from "../../src/canon/operation.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { cellsOf } from "../../src/http/control/covered-workspaces.ts";
+import { cellsOf } from "../../src/http/control/query.ts";
 import { decisionRecord } from "../store/records.ts";
 import { expectAgreement, expectSpendAgreement, groupingOf, readRows } from "./agreement.ts";
 import { countAll } from "./brute-force.ts";

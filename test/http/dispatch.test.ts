@@ -1,8 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { HealthSettings, RouteRow, RoutingTable } from "../../src/canon/table.ts";
-import { startProber } from "../../src/dispatch/prober.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
+import { EndpointTracker, startProber } from "../../src/dispatch/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import {
   answerJson,

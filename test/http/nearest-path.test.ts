@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { nearestPath } from "../../src/http/nearest-path.ts";
+import { nearestPath } from "../../src/http/server.ts";
 import { startRouter } from "../support/router.ts";
 import { table } from "../support/table.ts";
 

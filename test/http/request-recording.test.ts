@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EvidenceUnavailableError } from "../../src/evidence/evidence-store.ts";
-import { RequestRecording } from "../../src/http/request-recording.ts";
+import { RequestRecording } from "../../src/http/recorder.ts";
 import { decisionRecord } from "../store/records.ts";
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../../src/canon/json.ts";
 import type { PolicySet } from "../../src/canon/policy.ts";
-import { SHAPE_MEMBERS } from "../../src/http/contract/simulate-schema.ts";
+import { SHAPE_MEMBERS } from "../../src/http/contract/decision-schemas.ts";
 import { errorOf, startRouter, tableOver } from "../support/router.ts";
 import { fakePolicies, model, table } from "../support/table.ts";
 import { explained, PATH, simulate, twoUpstreams } from "./simulation.ts";

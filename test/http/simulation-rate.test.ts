@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SimulationRate } from "../../src/http/control/simulation-rate.ts";
+import { SimulationRate } from "../../src/http/control/simulate.ts";
 import { startTestServer } from "../support/server.ts";
 
 describe("simulations of a minute", () => {

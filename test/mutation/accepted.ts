@@ -10,7 +10,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
   "src/dialects/openai-completions/parse-answer.ts": {
     "#resumed = false; → #resumed = true;": "read only when a finish reason has set it",
   },
-  "src/dispatch/credentials/aws-keys.ts": {
+  "src/dispatch/credentials/aws-signer.ts": {
     '...(endpoint === "" ? {} : { endpoint }), → ...({ endpoint }),':
       "no test may call the address of AWS itself",
   },

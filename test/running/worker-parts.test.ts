@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Restarts } from "../../src/server/workers/worker-pool.ts";
-import { mergePages } from "../../src/server/workers/worker-metrics.ts";
+import { Restarts, mergePages } from "../../src/server/workers/worker-pool.ts";
 import { parseServeOptions } from "../../src/cli/serve/options.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 

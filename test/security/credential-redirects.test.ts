@@ -7,7 +7,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { serverUrl } from "../../src/cli/terminal/call-server.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 import type { AwsCredentialSource, GoogleOauth } from "../../src/canon/table.ts";
-import { awsKeysFrom } from "../../src/dispatch/credentials/aws-keys.ts";
+import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
 import { googleHeadersFrom } from "../../src/dispatch/credentials/google-headers.ts";
 import { startRaw, type RawServer } from "./raw.ts";
 

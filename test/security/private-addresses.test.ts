@@ -1,13 +1,11 @@
 import { lookup as askDns } from "node:dns";
-import { createServer, type Server } from "node:net";
-import type { AddressInfo, LookupFunction } from "node:net";
+import { createServer, type Server, type AddressInfo, type LookupFunction } from "node:net";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { ProviderRow } from "../../src/canon/table.ts";
 import { guardedConnector, guardedLookup, type Reach } from "../../src/dispatch/provider-client.ts";
 import { ConnectionPools, type Connection } from "../../src/dispatch/connections.ts";
 import { Exchange } from "../../src/dispatch/exchange.ts";
-import { startProber } from "../../src/dispatch/prober.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
+import { EndpointTracker, startProber } from "../../src/dispatch/endpoint-tracker.ts";
 import { healthSettingsOf } from "../../src/http/snapshot.ts";
 import {
   answerJson,

@@ -18,11 +18,11 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/server/tls.ts": "calls none: reads the certificate",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
-  "src/dispatch/credentials/aws-keys.ts": "AWS, by the environment",
+  "src/dispatch/credentials/aws-signer.ts": "AWS, by the environment",
   "src/dispatch/credentials/google-headers.ts": "Google, by the operator's credentials file",
   "src/dispatch/fetch-json.ts":
     "issuers of workloads, by routes.yaml and their discovery document, each address judged, no redirect followed",
-  "src/dispatch/prober.ts": "providers, by routes.yaml, through the connections of calls",
+  "src/dispatch/endpoint-tracker.ts": "providers, by routes.yaml, through the connections of calls",
   "src/dispatch/egress-proxy.ts":
     "the forward proxy, by the environment, where --egress-proxy is given",
   "src/dispatch/failures.ts": "calls none: knows the client's errors",

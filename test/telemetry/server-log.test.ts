@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ContentUnusableError } from "../../src/server/policies/slots.ts";
-import { ServerLog } from "../../src/server/server-log.ts";
+import { ServerLog } from "../../src/server/server-telemetry.ts";
 import { KeyRing } from "../../src/keys/key-ring.ts";
 import { createKey, revokedRecord } from "./made-key.ts";
 import type { EvidenceHealth } from "../../src/evidence/evidence-store.ts";

@@ -22,7 +22,7 @@ import type { Question } from "../../decide/decide.ts";
 import { createDecider } from "../../decide/decider.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
 import { INFERENCE_ENDPOINTS } from "../../http/contract/inference-endpoints.ts";
-import { SHAPE_MEMBERS } from "../../http/contract/simulate-schema.ts";
+import { SHAPE_MEMBERS } from "../../http/contract/decision-schemas.ts";
 import {
   decideFrom,
   simulatedDecision,

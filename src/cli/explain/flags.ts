@@ -1,10 +1,11 @@
 import { BUDGET_STEPS } from "../../canon/limits.ts";
-import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { FEATURE_NAMES } from "../../canon/capability.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import { isJsonObject, parseJsonObject, type JsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/request.ts";
+import { timeWindow } from "../../decide/policy-input.ts";
+import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { readPath, readTree, type TreeOption } from "../simulate/options.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import {
@@ -17,12 +18,10 @@ import {
   switches,
   textFlags,
 } from "../terminal/command-line.ts";
-import { timeWindow } from "../../decide/time-window.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
 import { sampleDefaults } from "../../simulate/explain/explain-arguments.ts";
 import { mapScalars, perScalar } from "../../simulate/request-scalars.ts";
-import type { SampleRequest } from "../../simulate/sample-request.ts";
 
 const setOf = (names: readonly string[]): JsonObject => ({
   type: "array",

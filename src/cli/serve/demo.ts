@@ -2,8 +2,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelOperation } from "../../canon/operation.ts";
 import type { EndpointRow, RoutingTable } from "../../canon/table.ts";
-import type { RunningServer } from "../../server/running-server.ts";
-import type { ServeOptions } from "../../server/serve-options.ts";
+import type { RunningServer, ServeOptions } from "../../server/running-server.ts";
 
 /** The first request of a new user. */
 interface DemoRequest {

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, compileCacheAt } from "../terminal/configuration.ts";
 import { LOG_LEVELS } from "../../telemetry/log-record.ts";
-import type { ConsoleListener, ServeOptions, Exposure } from "../../server/serve-options.ts";
+import type { ConsoleListener, Exposure, ServeOptions } from "../../server/running-server.ts";
 import type { TlsFiles } from "../../server/tls.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { databasePath } from "../terminal/open-store.ts";

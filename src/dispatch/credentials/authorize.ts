@@ -1,6 +1,5 @@
 import type { ProviderRow } from "../../canon/table.ts";
-import { awsKeysFrom } from "./aws-keys.ts";
-import { createAwsSigner } from "./aws-signer.ts";
+import { awsKeysFrom, createAwsSigner } from "./aws-signer.ts";
 import { googleHeadersFrom } from "./google-headers.ts";
 import { Renewed } from "./renewed.ts";
 import type { FindProxy } from "../egress-proxy.ts";

@@ -6,8 +6,14 @@ import { commonHeaders, readClientRequestId } from "../heads.ts";
 import { internalError, printerAt, sendError, sendJson, sendText } from "../send.ts";
 import type { BundleFile } from "./bundle.ts";
 import type { Console } from "./console-port.ts";
-import { finishSignIn, startSignIn } from "./oidc-endpoints.ts";
-import { endSession, showSession, startSession, type SessionCall } from "./session-endpoints.ts";
+import {
+  endSession,
+  finishSignIn,
+  showSession,
+  startSession,
+  startSignIn,
+  type SessionCall,
+} from "./session-endpoints.ts";
 
 /**
  * Headers of every answer below `/console/`: the page loads nothing from elsewhere, runs nothing

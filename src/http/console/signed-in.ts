@@ -1,6 +1,7 @@
-import { hash } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { SESSION_TIMES, type Role } from "../../canon/table.ts";
+import { codedError } from "../../canon/error-codes.ts";
+import { StoreUnavailableError, type ServiceError } from "../../canon/error.ts";
 import {
   PLATFORM_SCOPE,
   SCOPES,
@@ -11,13 +12,78 @@ import {
   type Scope,
   type SessionTimes,
 } from "../../canon/identity.ts";
-import type { Snapshot } from "../snapshot.ts";
-import type { Console, Session } from "./console-port.ts";
-import { readSessionCookie, hasCsrfToken, isFromOurPage } from "./session-cookie.ts";
+import { SESSION_TIMES, type Role } from "../../canon/table.ts";
 import type { Admitted } from "../authenticate.ts";
+import type { Console, Session } from "./console-port.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
-import { codedError } from "../../canon/error-codes.ts";
-import { StoreUnavailableError, type ServiceError } from "../../canon/error.ts";
+import type { Snapshot } from "../snapshot.ts";
+
+const NAME = "signalbox_session";
+
+/**
+ * Browsers take a cookie of this name over TLS only, and for this host alone (RFC 6265bis
+ * §4.1.3.2).
+ */
+const HOST_NAME = `__Host-${NAME}`;
+
+/**
+ * The value of the session's cookie; `null` where there is none. @param isSecure browsers reach us
+ * over TLS: a cookie that plain http could have set does not count.
+ */
+export function readSessionCookie(
+  { cookie }: IncomingHttpHeaders,
+  isSecure: boolean,
+): string | null {
+  return readCookie(cookie, isSecure ? HOST_NAME : NAME);
+}
+
+/** @param seconds how long the browser keeps it; 0 deletes it. */
+export function sessionCookie(value: string, isSecure: boolean, seconds: number): string {
+  const name = isSecure ? HOST_NAME : NAME;
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
+}
+
+/** The value of the first cookie of that name. */
+export function readCookie(header: string | undefined, name: string): string | null {
+  for (const pair of header?.split(";") ?? []) {
+    const at = pair.indexOf("=");
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return null;
+}
+
+/**
+ * What a page of ours proves with that it is ours: it follows from the cookie's value, which no
+ * page can read.
+ */
+export function csrfToken(value: string): string {
+  return hash("sha256", `csrf ${value}`, "base64url");
+}
+
+/** Whether the request has the token of its session. */
+export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boolean {
+  const sent = Buffer.from(String(headers["x-signalbox-csrf"] ?? ""));
+  const expected = Buffer.from(csrfToken(value));
+  return sent.length === expected.length && timingSafeEqual(sent, expected);
+}
+
+/**
+ * Whether no page of another origin sent it, as far as the browser says (Fetch Metadata, RFC 6454).
+ * Other ports of this host are the same site, so the cookie comes with requests of their pages.
+ */
+export function isFromOurPage(
+  headers: IncomingHttpHeaders,
+  { decider }: Pick<Snapshot, "decider">,
+): boolean {
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+  const { origin, host } = headers;
+  return (
+    origin === undefined ||
+    origin === decider.table.console?.url ||
+    origin.replace(/^https?:\/\//, "") === host
+  );
+}
 
 /** What a person may do in one workspace. */
 export interface Seat {
@@ -59,7 +125,7 @@ export function timesOf({ decider }: Pick<Snapshot, "decider">): SessionTimes {
 }
 
 /** Whether browsers reach the console over TLS. */
-export function isSecure(
+export function isOverTls(
   console: Pick<Console, "isSecure">,
   { decider }: Pick<Snapshot, "decider">,
 ): boolean {
@@ -76,7 +142,7 @@ export async function signedIn(
   { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   now: number,
 ): Promise<SignedIn | "ended" | ServiceError | null> {
-  const value = readSessionCookie(headers, isSecure(console, snapshot));
+  const value = readSessionCookie(headers, isOverTls(console, snapshot));
   if (value === null) return null;
   const session = await orStoreError(() =>
     console.sessions.find(value, now, timesOf(snapshot), socket.remoteAddress ?? ""),

@@ -1,4 +1,5 @@
-import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue-page.ts";
+import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue-handlers.ts";
+import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import {
   ANTHROPIC_MODEL,
   ANTHROPIC_MODEL_PAGE,
@@ -6,18 +7,21 @@ import {
   MODEL_LIST,
   SIMULATION,
 } from "./answer-schemas.ts";
-import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
-import { DECISION_QUERY } from "../control/decision-query.ts";
+import { DECISION_QUERY } from "../control/decision-handlers.ts";
 import { GOVERNANCE_SUMMARY, SPEND } from "../../governance/summary-answer.ts";
-import { READING_QUERY } from "../control/covered-workspaces.ts";
+import { READING_QUERY } from "../control/query.ts";
 import { SPEND_QUERY } from "../control/spend.ts";
 import { SUMMARY_QUERY } from "../control/governance-summary.ts";
-import { DECISION, DECISION_EXPLANATION, DECISION_LIST } from "./decision-schemas.ts";
+import {
+  DECISION,
+  DECISION_EXPLANATION,
+  DECISION_LIST,
+  SIMULATE_SCHEMA,
+} from "./decision-schemas.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 import { KEY_ENDPOINTS } from "./key-endpoints.ts";
 import { POLICY_ENDPOINTS } from "./policy-endpoints.ts";
-import { SIMULATE_SCHEMA } from "./simulate-schema.ts";
 
 const READING = {
   kind: "control",

@@ -1,18 +1,18 @@
-import { KEY_PAGE_QUERY } from "../control/service-keys/key-page.ts";
-import type { ControlEndpoint } from "./endpoint.ts";
 import {
-  EXCHANGE_SCHEMA,
-  EXCHANGED_TOKEN,
   CREATE_KEY_SCHEMA,
+  PUT_KEY_SCHEMA,
+  ROTATE_KEY_SCHEMA,
+  SERVICE_KEY,
   CREATED_KEY,
+  ROTATED_KEY,
   KEY_LIST,
   NAMED_SERVICE_KEY,
   PUT_KEY,
-  PUT_KEY_SCHEMA,
-  ROTATE_KEY_SCHEMA,
-  ROTATED_KEY,
-  SERVICE_KEY,
+  EXCHANGE_SCHEMA,
+  EXCHANGED_TOKEN,
 } from "./key-schemas.ts";
+import type { ControlEndpoint } from "./endpoint.ts";
+import { KEY_PAGE_QUERY } from "../control/service-keys/key-page.ts";
 
 const NAMED_KEY = "/v1/workspaces/{workspace}/keys/{name}";
 

@@ -3,24 +3,22 @@ import {
   LIST_QUERY,
   SIMULATION_QUERY,
   TRANSITIONS_QUERY,
-} from "../control/policies/policy-request.ts";
+} from "../control/policies/change-handlers.ts";
 import type { ControlEndpoint } from "./endpoint.ts";
 import {
+  APPROVE_SCHEMA,
   POLICY,
   POLICY_CONTENT,
   POLICY_LIST,
+  POLICY_SHADOW,
   POLICY_SIMULATION,
   POLICY_TRANSITIONS,
   POLICY_VIEW,
-} from "./policy-answers.ts";
-import {
-  APPROVE_SCHEMA,
   PROMOTE_SCHEMA,
   RELEASE_SCHEMA,
   ROLL_BACK_SCHEMA,
   WITHDRAW_SCHEMA,
-} from "./policy-bodies.ts";
-import { POLICY_SHADOW } from "./policy-shadow-schema.ts";
+} from "./policy-answers.ts";
 import { SHADOW_QUERY } from "../control/policy-shadow.ts";
 
 const GET = {

@@ -4,10 +4,10 @@ import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
 import type { ChangeRecord } from "../../evidence/record.ts";
-import type { Body } from "../read-body.ts";
-import type { MetricsPage, Runtime } from "../runtime.ts";
-import type { Snapshot } from "../snapshot.ts";
 import type { SimulatedOperation } from "./simulate.ts";
+import type { Body } from "../read-body.ts";
+import type { Snapshot } from "../snapshot.ts";
+import type { MetricsPage, Runtime } from "../runtime.ts";
 
 /** What a handler of the router's own endpoints gets. */
 export interface ControlCall {

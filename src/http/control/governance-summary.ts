@@ -23,12 +23,12 @@ import {
 import type { LimitUsage } from "../../limits/limit-store.ts";
 import type { Snapshot } from "../snapshot.ts";
 import {
+  WORKSPACES_QUERY,
   cellsOf,
   ownWorkspace,
   readWorkspaces,
-  WORKSPACES_QUERY,
   type ReadingCall,
-} from "./covered-workspaces.ts";
+} from "./query.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SUMMARY_QUERY = {

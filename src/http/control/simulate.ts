@@ -1,6 +1,7 @@
-import type { Decision } from "../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isCapability, isFeature } from "../../canon/capability.ts";
+import type { Decision } from "../../canon/decision.ts";
+import { codedError } from "../../canon/error-codes.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -9,14 +10,70 @@ import { ALWAYS_USED, NO_HEADERS, type InferenceRequest } from "../../canon/requ
 import type { RoutingTable } from "../../canon/table.ts";
 import { decide, type Question } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
-import { instantOf } from "../../simulate/decide-sample.ts";
-import { promotedPolicies } from "../../simulate/explain/promoted.ts";
-import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
+import { parsePreferences } from "../../dialects/body-reader.ts";
+import { refusedKind } from "../../dialects/request-reading.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../validate-body.ts";
 import { openUnary, prepareTranslations } from "../translation.ts";
-import { parsePreferences } from "../../dialects/body-reader.ts";
-import { refusedKind } from "../../dialects/request-reading.ts";
+import { instantOf } from "../../simulate/decide-sample.ts";
+import { promotedPolicies } from "../../simulate/explain/promoted.ts";
+import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
+
+/**
+ * Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of
+ * routes.yaml says nothing.
+ */
+const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
+
+/** Milliseconds. */
+const MINUTE = 60_000;
+
+/**
+ * Counts the simulations of each workspace in the running minute, in this process. A simulation
+ * calls no provider and uses up no limit of inference, but it evaluates policies and is recorded:
+ * without a bound one key could keep a process and its log busy.
+ */
+export class SimulationRate {
+  #minute = 0;
+  #counts = new Map<string, number>();
+
+  /**
+   * Counts one more simulation of the workspace.
+   * @param now milliseconds since the epoch. Windows are minutes of UTC, as for all limits.
+   * @returns the refusal where the minute's simulations are used up.
+   */
+  take(workspace: string, perMinute: number, now: number): ServiceError | null {
+    const minute = Math.floor(now / MINUTE);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#counts = new Map();
+    }
+    const count = this.#counts.get(workspace) ?? 0;
+    if (count >= perMinute) {
+      return codedError(
+        "requests_per_minute",
+        "Limit of the workspace (simulations_per_minute): the simulations of this minute are used up. Try again after the seconds in retry-after.",
+        { retryAfter: (minute + 1) * MINUTE - now },
+      );
+    }
+    this.#counts.set(workspace, count + 1);
+    return null;
+  }
+}
+
+/**
+ * Counts a simulation against the workspace's limit. @returns the refusal where none is left in
+ * this minute.
+ */
+export function takeSimulation(
+  rate: SimulationRate | undefined,
+  { workspaces }: Pick<RoutingTable, "workspaces">,
+  workspace: string,
+): ServiceError | null {
+  const perMinute =
+    workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
+  return rate?.take(workspace, perMinute, Date.now()) ?? null;
+}
 
 /**
  * What simulation needs of the operation it simulates: the same reader and the same checks as a

@@ -4,8 +4,8 @@ import { MAXIMUM_GROUPS, summarise } from "../../governance/summarise.ts";
 import { MAXIMUM_HOURLY_DAYS, windowOf } from "../../governance/roll-up.ts";
 import { budgetLines } from "../../limits/usage.ts";
 import type { Snapshot } from "../snapshot.ts";
-import type { ControlAnswer, ControlCall } from "./control-call.ts";
-import { cellsOf, ownWorkspace, readWorkspaces } from "./covered-workspaces.ts";
+import { cellsOf, ownWorkspace, readWorkspaces } from "./query.ts";
+import { type ControlAnswer, type ControlCall } from "./control-call.ts";
 import { readQuery, SUMMARY_QUERY, type SummarySource } from "./governance-summary.ts";
 
 /** Query parameters, for /openapi.json. */

@@ -12,7 +12,7 @@ import { storedContent } from "../../policy/kept-content.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { buildDigest } from "../../policy/toolchain/toolchain.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
-import { contentsToolchain } from "./kept-modules.ts";
+import { contentsToolchain } from "./slots.ts";
 
 /**
  * From so many on contents are compiled side by side: a thread of the toolchain takes longer to

@@ -8,7 +8,7 @@ import type { PromotionSimulator } from "../../simulate/promotion-simulator.ts";
 import type { PromotionInput } from "../../simulate/simulate-promotion.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import type { Ground } from "../snapshots.ts";
-import type { KeptModules } from "./kept-modules.ts";
+import type { KeptModules } from "./slots.ts";
 
 /**
  * Milliseconds. Waivers of assertions end with a day (UTC), so all simulations of one day are the

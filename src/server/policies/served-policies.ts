@@ -19,16 +19,16 @@ import {
   type Ground,
   type SnapshotSupply,
 } from "../snapshots.ts";
+import { keepFileContents } from "./file-contents.ts";
 import {
-  driftsOf,
-  type PolicyDrift,
-  assembleSlots,
   ContentUnusableError,
+  KeptModules,
+  assembleSlots,
+  driftsOf,
   keptContent,
   slotsOf,
+  type PolicyDrift,
 } from "./slots.ts";
-import { keepFileContents } from "./file-contents.ts";
-import { KeptModules } from "./kept-modules.ts";
 import { simulatePromotionOf } from "./promotion-simulation.ts";
 
 /** How long after a failure it is tried again, milliseconds. */

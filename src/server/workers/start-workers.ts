@@ -3,13 +3,11 @@ import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { formatExposition, single, type Family } from "../../telemetry/families.ts";
-import { openStore } from "../open-store.ts";
+import { openStore } from "../opened.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
-import type { ServeOptions } from "../serve-options.ts";
-import type { Started } from "../running-server.ts";
+import type { ServeOptions, Started } from "../running-server.ts";
 import { startServer } from "../start.ts";
-import { mergePages } from "./worker-metrics.ts";
-import { WorkerPool } from "./worker-pool.ts";
+import { WorkerPool, mergePages } from "./worker-pool.ts";
 
 /**
  * A server of several processes: this one has the store's thread, the admin listener, the files and

@@ -5,7 +5,7 @@ import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { StartError } from "../start-error.ts";
-import { openStore } from "../open-store.ts";
+import { openStore } from "../opened.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";

@@ -2,7 +2,7 @@ import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { isCapability, isFeature } from "../../canon/capability.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import { isOperation } from "../../canon/operation.ts";
-import { timeWindow } from "../../decide/time-window.ts";
+import { timeWindow } from "../../decide/policy-input.ts";
 import { readScalars } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "../space/universe.ts";

@@ -8,7 +8,7 @@ import {
   type ReasoningEffort,
   type TokenBucket,
 } from "../../canon/request.ts";
-import { timeWindow } from "../../decide/time-window.ts";
+import { timeWindow } from "../../decide/policy-input.ts";
 import {
   isPreferencesRecord,
   readEvidenceSample,

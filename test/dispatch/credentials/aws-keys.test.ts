@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { AwsCredentialSource, AwsSigning } from "../../../src/canon/table.ts";
-import { awsKeysFrom } from "../../../src/dispatch/credentials/aws-keys.ts";
+import { awsKeysFrom } from "../../../src/dispatch/credentials/aws-signer.ts";
 import { startTokenServer } from "./token-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "signalbox-keys-"));

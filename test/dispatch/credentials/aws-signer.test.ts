@@ -1,7 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { AwsKeys } from "../../../src/dispatch/credentials/aws-keys.ts";
-import { createAwsSigner } from "../../../src/dispatch/credentials/aws-signer.ts";
+import { createAwsSigner, type AwsKeys } from "../../../src/dispatch/credentials/aws-signer.ts";
 import type { OutgoingRequest } from "../../../src/dispatch/connections.ts";
 import { Renewed } from "../../../src/dispatch/credentials/renewed.ts";
 

@@ -20,9 +20,9 @@ import {
 } from "../../../src/evidence/export-line.ts";
 import { readGrouping } from "../../../src/governance/increments.ts";
 import { readWindow } from "../../../src/governance/roll-up.ts";
-import { page } from "../../../src/http/control/catalogue-page.ts";
-import { readBounds } from "../../../src/http/heads.ts";
+import { page } from "../../../src/http/control/catalogue-handlers.ts";
 import { readBody } from "../../../src/http/read-body.ts";
+import { readBounds } from "../../../src/http/heads.ts";
 import { holdsCredential, makeKeyText, parseKeyText } from "../../../src/keys/key-text.ts";
 import { parseTraceContext } from "../../../src/telemetry/trace-context.ts";
 import { CLEAN } from "../../compile/base.ts";

@@ -1,5 +1,4 @@
-import type { ServeOptions } from "../../../src/server/serve-options.ts";
-import type { RunningServer } from "../../../src/server/running-server.ts";
+import type { RunningServer, ServeOptions } from "../../../src/server/running-server.ts";
 import type { Scope } from "../../../src/canon/identity.ts";
 import { startRunning, writeFixture, type Fixture } from "../../running/running-server.ts";
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 
 import { ERROR_ANSWERS } from "../../../src/canon/error-codes.ts";
 import type { Scope } from "../../../src/canon/identity.ts";
+import { type DescribedError } from "../../../src/http/contract/document/error-rows.ts";
 import { errorsOf } from "../../../src/http/contract/document/error-answers.ts";
-import type { DescribedError } from "../../../src/http/contract/document/error-rows.ts";
 import { isTokenEndpoint, type Endpoint } from "../../../src/http/contract/endpoint.ts";
 import { ENDPOINTS } from "../../../src/http/contract/endpoints.ts";
-import { oauthCode, oauthText, renderOAuthError } from "../../../src/http/oauth-error.ts";
+import { oauthCode, oauthText, renderOAuthError } from "../../../src/http/send.ts";
 import { createKey, DAY } from "../../../src/keys/key-record.ts";
 import { deviations } from "../../contract/contract.ts";
 import { startTestServer } from "../../support/server.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ServiceKey } from "../../../src/canon/credentials/service-key.ts";
-import { actorOf, LONGEST_WAY } from "../../../src/http/control/policies/actor.ts";
+import { LONGEST_WAY, actorOf } from "../../../src/http/control/policies/policy-call.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { keyRecord } from "../../store/records.ts";
 import { Fixture, type MadeKey } from "./fixture.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ConsoleSettings } from "../../../src/canon/table.ts";
 import type { Person } from "../../../src/canon/identity.ts";
 import type { Console } from "../../../src/http/console/console-port.ts";
-import { csrfToken } from "../../../src/http/console/session-cookie.ts";
+import { csrfToken } from "../../../src/http/console/signed-in.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type Answered, type FixtureOptions } from "./fixture.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { readIfMatch } from "../../../src/http/control/policies/policy-request.ts";
+import { readIfMatch } from "../../../src/http/control/policies/change-handlers.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { Fixture, type MadeKey } from "./fixture.ts";
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type DecisionRecord, asIdentifier } from "../../../src/evidence/record.ts";
-import { POLICY_SHADOW } from "../../../src/http/contract/policy-shadow-schema.ts";
+import { POLICY_SHADOW } from "../../../src/http/contract/policy-answers.ts";
 import {
   policyShadow,
   type ShadowSource,

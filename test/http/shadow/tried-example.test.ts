@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
-import { POLICY_SHADOW } from "../../../src/http/contract/policy-shadow-schema.ts";
+import { POLICY_SHADOW } from "../../../src/http/contract/policy-answers.ts";
 import type { ShadowAnswer } from "../../../src/http/control/policy-shadow.ts";
 import { runCommand } from "../../keys/command.ts";
 import { startTestServer } from "../../support/server.ts";

@@ -23,8 +23,11 @@ import {
 } from "../../terminal/call-server.ts";
 import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { jsonText } from "../../terminal/printing.ts";
-import { POLICY, type MISSING_REQUIREMENT } from "../../../http/contract/policy-answers.ts";
-import { POLICY_SHADOW } from "../../../http/contract/policy-shadow-schema.ts";
+import {
+  POLICY,
+  type MISSING_REQUIREMENT,
+  POLICY_SHADOW,
+} from "../../../http/contract/policy-answers.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 

@@ -1,6 +1,6 @@
 import { TEXT, complete } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../oauth-error.ts";
+import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../send.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
 import { DESCRIBED_ERRORS, type DescribedError } from "./error-rows.ts";
 import { headersOf } from "./response-headers.ts";

@@ -1,27 +1,310 @@
+import type { KeyManagement } from "../../../canon/credentials/service-key.ts";
+import { codedError } from "../../../canon/error-codes.ts";
 import type { ServiceError } from "../../../canon/error.ts";
-import type { Identity } from "../../../canon/identity.ts";
+import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import type { PolicyContract } from "../../../canon/policy.ts";
+import type { ValueOf } from "../../../canon/json/schema.ts";
+import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
+import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
+import { formatTime } from "../../../canon/rfc3339.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
+import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
+import type { ControlCall, ControlHandler } from "../control-call.ts";
+import type { PolicyAdministration } from "./administration.ts";
+import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
+import type { ShadowSource } from "../policy-shadow.ts";
+import type { Runtime } from "../../runtime.ts";
+import {
+  rollBackTarget,
+  isJudged,
+  isOfThisPromotion,
+  missingRequirements,
+  promotionRequirements,
+} from "../../../lifecycle/changes.ts";
+import { driftOf } from "../../../lifecycle/observe.ts";
 import {
   contentOf,
+  entityTag,
   type PolicyStates,
   type PolicyStatus,
   type SlotState,
 } from "../../../lifecycle/lifecycle.ts";
-import type { Actor, ShadowFigures } from "../../../lifecycle/records.ts";
-import {
-  isJudged,
-  missingRequirements,
-  promotionRequirements,
-} from "../../../lifecycle/changes.ts";
-import type { Runtime } from "../../runtime.ts";
-import type { ControlCall, ControlHandler } from "../control-call.ts";
-import type { ShadowSource } from "../policy-shadow.ts";
-import { revokedApprovers } from "./actor.ts";
-import type { PolicyAdministration } from "./administration.ts";
-import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
-import { describePolicy, namingDigest } from "./policy-view.ts";
+import type {
+  Actor,
+  Approval,
+  ReportReference,
+  ShadowFigures,
+} from "../../../lifecycle/records.ts";
+
+type PolicyView = ValueOf<typeof POLICY_VIEW>;
+type SlotView = PolicyView["candidate"];
+type ApprovalView = PolicyView["approvals"][number];
+
+/** What a view of a policy is made of besides its status. */
+interface ViewContext {
+  readonly requirements: PromotionRequirements;
+  /** Revision of the table that serves. */
+  readonly tableRevision: string;
+  /** Digest of what this server's files hold; `null`: not the policy. */
+  readonly file: string | null;
+  /** Digests of contents whose kept module is not what its sources compile to. */
+  readonly differing: ReadonlySet<string>;
+  /** Of a content by its digest; `null` where it is not known. */
+  readonly contractOf: (digest: string) => PolicyContract | null;
+}
+
+/** A policy as people and scripts see it. */
+function describePolicy(
+  status: PolicyStatus,
+  { requirements, tableRevision, file, differing, contractOf }: ViewContext,
+): PolicyView {
+  const contract = contractOf(namingDigest(status) ?? "");
+  const target = rollBackTarget(status, undefined);
+  return {
+    object: "policy",
+    id: status.id,
+    title: contract?.title ?? status.id,
+    owners: contract?.owners ?? [],
+    state: stateOf(status),
+    ...modeOf(status),
+    etag: entityTag(status),
+    enforced: describeSlot(status, status.enforced, contractOf),
+    candidate: describeSlot(status, status.candidate, contractOf),
+    approvals: approvalsOf(status).map((approval) =>
+      describeApproval(approval, status, tableRevision),
+    ),
+    requirements: describeRequirements(requirements),
+    rollback_to: typeof target === "string" ? reference(status, target) : null,
+    can_roll_back: target === null || typeof target === "string",
+    held: [...status.held].map((digest) => reference(status, digest)),
+    withdrawn: [...status.withdrawn].map((digest) => reference(status, digest)),
+    files: file !== null && status.contents.has(file) ? reference(status, file) : null,
+    drift: driftOf(status, file, differing),
+  };
+}
+
+/**
+ * The content whose title and owners stand for the policy: what is watched, what acts, or the
+ * newest that there was.
+ */
+function namingDigest(status: PolicyStatus): string | null {
+  const slots = [status.candidate?.digest, status.enforced?.digest].filter(
+    (digest) => digest !== undefined,
+  );
+  const ruling = slots.find((digest) => contentOf(status, digest).content === "rules");
+  return (
+    ruling ??
+    [...status.contents.values()].findLast(({ content }) => content === "rules")?.digest ??
+    null
+  );
+}
+
+export function stateOf(status: PolicyStatus): PolicyView["state"] {
+  const isEnforced = holdsRules(status, status.enforced);
+  if (holdsRules(status, status.candidate)) return isEnforced ? "changing" : "shadow";
+  if (!isEnforced) return "ended";
+  return status.candidate === null ? "enforced" : "ending";
+}
+
+/**
+ * What the policy does to requests, and by which content: enforced rules, else those in shadow.
+ * Both `null` where the policy has ended.
+ */
+function modeOf(status: PolicyStatus): Pick<PolicyView, "mode" | "revision"> {
+  const slot = [status.enforced, status.candidate].find((one) => holdsRules(status, one)) ?? null;
+  if (slot === null) return { mode: null, revision: null };
+  const revision = formatRevision(contentOf(status, slot.digest).revision);
+  return { mode: slot === status.enforced ? "enforce" : "shadow", revision };
+}
+
+function holdsRules(status: PolicyStatus, slot: SlotState | null): boolean {
+  return slot !== null && contentOf(status, slot.digest).content === "rules";
+}
+
+function describeSlot(
+  status: PolicyStatus,
+  slot: SlotState | null,
+  contractOf: ViewContext["contractOf"],
+): SlotView {
+  if (slot === null) return null;
+  const { revision, digest, module, content, firstSeenAt } = contentOf(status, slot.digest);
+  const contract = content === "rules" ? contractOf(digest) : null;
+  return {
+    revision: revisionText(revision),
+    digest,
+    content,
+    module_sha256: module,
+    since: formatTime(slot.since),
+    first_seen: formatTime(firstSeenAt),
+    held: status.held.has(digest),
+    ...describeRules(contract),
+  };
+}
+
+/** Constraints and obligations of a content, and their operations; none for a removal. */
+export function describeRules(
+  contract: PolicyContract | null,
+): Pick<NonNullable<SlotView>, "constraints" | "obligations" | "operations"> {
+  return {
+    constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({
+      name,
+      effect,
+      reasons,
+    })),
+    obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({
+      name,
+      kind,
+      value,
+    })),
+    operations: contract?.operations ?? [],
+  };
+}
+
+/** Approvals of the candidate's content that count. */
+function approvalsOf(status: PolicyStatus): readonly Approval[] {
+  return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
+}
+
+function describeReport(
+  report: ReportReference,
+  status: PolicyStatus,
+  serving: string,
+): ApprovalView["report"] {
+  const { sha256, tableRevision, complete, assertions, verification } = report;
+  const isVerified = verification.result === "verified";
+  return {
+    sha256,
+    table_revision: tableRevision,
+    complete,
+    assertions: { ...assertions },
+    status: !isVerified
+      ? "claimed"
+      : isOfThisPromotion(report, status, serving)
+        ? "verified"
+        : "outdated",
+    claimed_because: isVerified ? null : verification.result,
+  };
+}
+
+function describeApproval(
+  { by, at, report }: Approval,
+  status: PolicyStatus,
+  serving: string,
+): ApprovalView {
+  return {
+    by: {
+      key_id: by.keyId,
+      workspace: by.workspace,
+      origin: by.origin,
+      roles: by.roles,
+      ...(by.person !== undefined && { person: { ...by.person } }),
+    },
+    at: formatTime(at),
+    report: report === null ? null : describeReport(report, status, serving),
+  };
+}
+
+function describeRequirements(required: PromotionRequirements): PolicyView["requirements"] {
+  return mapSettings("shown", {
+    count: (_, name) => required[name],
+    flag: (_, name) => required[name],
+    list: (_, name) => required[name],
+    duration: (_, name) => required[name] / 1_000,
+  });
+}
+
+function reference(status: PolicyStatus, digest: string): PolicyView["held"][number] {
+  return { revision: revisionText(contentOf(status, digest).revision), digest };
+}
+
+/** Contents are numbered from 1. */
+function revisionText(revision: number): string {
+  return formatRevision(revision) ?? `r${revision}`;
+}
+
+/**
+ * Keys between a key and its origin, at most. A key that rotates itself every day gets there in
+ * nearly three years.
+ */
+export const LONGEST_WAY = 1_000;
+
+/** What makers of keys at a terminal are called does not have this form; ids of keys do. */
+const KEY_ID = /^[0-9A-Za-z]{12}$/;
+
+/**
+ * Who is responsible for a key. The way goes from each key to the one that made it over HTTP,
+ * rotations included: the maker of a key sees its text, so its name is what the maker wrote. A key
+ * that was rotated at a terminal comes from the one it replaces, and a key made there is its own
+ * origin.
+ *
+ * A person who is signed in is their own origin, which no key can be: keys that they make over HTTP
+ * are theirs. Their roles are their groups.
+ *
+ * Roles are the labels that all keys on the way have: a key cannot give a role that it does not
+ * have to a key that it creates.
+ */
+export async function actorOf(
+  identity: Pick<Identity, "keyId" | "workspace" | "person" | "labels">,
+  requestId: string,
+  keys: Pick<KeyManagement, "get">,
+): Promise<Actor | ServiceError> {
+  const { keyId, workspace, person } = identity;
+  if (person != null) {
+    const { issuer, subject, name } = person;
+    const named = { issuer, subject, ...(name !== null && { name }) };
+    return {
+      keyId,
+      workspace,
+      origin: keyId,
+      roles: [...identity.labels].toSorted(),
+      requestId,
+      person: named,
+    };
+  }
+  let roles: ReadonlySet<string> | null = null;
+  let id = keyId;
+  for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
+    const key = await keys.get(id);
+    if ("fault" in key) {
+      if (key.fault !== "absent") return storeUnavailable();
+      // A key that is gone still was one person; which labels it had is not known.
+      return { keyId, workspace, origin: id, roles: [], requestId };
+    }
+    const labels: ReadonlySet<string> = new Set(key.labels);
+    roles = roles === null ? labels : roles.intersection(labels);
+    // What the key does, its maker does. Which groups they were in is not known here.
+    if (isPersonId(key.createdBy))
+      return { keyId, workspace, origin: key.createdBy, roles: [], requestId };
+    const next: string | null = KEY_ID.test(key.createdBy) ? key.createdBy : key.rotatedFrom;
+    if (next === null)
+      return { keyId, workspace, origin: id, roles: [...roles].toSorted(), requestId };
+    id = next;
+  }
+  // Any key on the way, taken for the origin, would make several people of one.
+  return codedError(
+    "origin_too_far",
+    "The chain of keys that created this key is too long to identify its owner; create a key at the terminal (signalbox keys create).",
+  );
+}
+
+/**
+ * Public ids of revoked keys whose approvals of the candidate are still recorded: an approval of a
+ * revoked key does not count. A key that has merely expired did speak.
+ */
+export async function revokedApprovers(
+  status: PolicyStatus,
+  keys: Pick<KeyManagement, "get"> | undefined,
+): Promise<ReadonlySet<string> | ServiceError> {
+  const revoked = new Set<string>();
+  for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
+    if (isPersonId(by.keyId)) continue;
+    const key = await keys?.get(by.keyId);
+    if (key === undefined) return storeUnavailable();
+    if ("fault" in key && key.fault !== "absent") return storeUnavailable();
+    if ("fault" in key || key.status === "revoked") revoked.add(by.keyId);
+  }
+  return revoked;
+}
 
 /** What every handler here needs. */
 interface PolicyParts {
@@ -134,7 +417,7 @@ export async function viewOf(
   const contracts = new Map<string, PolicyContract | null>();
   for (const digest of digests) {
     if (digest == null || contracts.has(digest)) continue;
-    contracts.set(digest, loaded.get(digest) ?? (await contractOf(administration, digest)));
+    contracts.set(digest, loaded.get(digest) ?? (await readContract(administration, digest)));
   }
   return describePolicy(status, {
     requirements: promotionRequirements(table, status.id),
@@ -146,7 +429,7 @@ export async function viewOf(
 }
 
 /** One that cannot be read is shown without its rules: the slots are still as they are. */
-async function contractOf(
+async function readContract(
   administration: PolicyAdministration,
   digest: string,
 ): Promise<PolicyContract | null> {

@@ -9,26 +9,26 @@ import {
 } from "../../../lifecycle/lifecycle.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
-import { actorOf } from "./actor.ts";
-import type { PolicyAdministration, LogRow } from "./administration.ts";
-import { CHANGE_HANDLERS } from "./change-handlers.ts";
-import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 import {
+  actorOf,
+  describeRules,
+  managementError,
   missingFor,
   namedStatus,
   newestStates,
   ofPolicy,
   orUnavailable,
   parts,
+  stateOf,
   viewOf,
-  managementError,
 } from "./policy-call.ts";
-import { readCount } from "../query.ts";
-import { readRevision, TRANSITIONS_QUERY } from "./policy-request.ts";
-import { stateOf, describeRules } from "./policy-view.ts";
-import { shadowReader } from "../../../governance/shadow-report.ts";
-import { policyShadow, SHADOW_QUERY } from "../policy-shadow.ts";
+import type { PolicyAdministration, LogRow } from "./administration.ts";
+import { CHANGE_HANDLERS, TRANSITIONS_QUERY, readRevision } from "./change-handlers.ts";
+import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
 import { formatRevision } from "../../../canon/policy.ts";
+import { shadowReader } from "../../../governance/shadow-report.ts";
+import { SHADOW_QUERY, policyShadow } from "../policy-shadow.ts";
+import { readCount } from "../query.ts";
 
 /** GET /v1/policies/{id}/content: rules and contract of one content, from the store. */
 const policyContent = ofPolicy(async ({ url }, { administration, status }) => {

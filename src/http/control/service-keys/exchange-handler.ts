@@ -5,10 +5,10 @@ import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import { ruleOfCaller, type AdmittedWorkload } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
-import type { Runtime } from "../../runtime.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { IncomingMessage } from "node:http";
 import type { Snapshot } from "../../snapshot.ts";
+import type { Runtime } from "../../runtime.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 

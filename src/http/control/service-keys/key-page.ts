@@ -1,14 +1,163 @@
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/roll-up.ts";
-import { readCount } from "../query.ts";
-import { describeKey } from "./key-json.ts";
+import { readCount, WORKSPACES_QUERY } from "../query.ts";
 import type {
   KeyFault,
   KeyManagement,
+  NewExchange,
+  NewKey,
+  Rotation,
   ServiceKey,
 } from "../../../canon/credentials/service-key.ts";
-import { WORKSPACES_QUERY } from "../covered-workspaces.ts";
+import type { ValueOf } from "../../../canon/json/schema.ts";
+import type { KeyLimits } from "../../../canon/limits.ts";
+import { formatTime, readTime } from "../../../canon/rfc3339.ts";
+import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA } from "../../contract/key-schemas.ts";
+
+/** A key as people and scripts see it, in the API and at the terminal; times in RFC 3339. */
+export function describeKey(key: ServiceKey, now: number): JsonObject {
+  const { exchange, limits } = key;
+  return {
+    object: "service_key",
+    id: key.id,
+    status: statusOf(key, now),
+    workspace: key.workspace,
+    environment: key.environment,
+    workload: key.workload,
+    scopes: key.scopes,
+    labels: key.labels,
+    owner: key.owner,
+    expires_at: formatTime(key.expiresAt),
+    created_at: formatTime(key.createdAt),
+    created_by: key.createdBy,
+    last_used_at: formatTime(key.lastUsedAt),
+    rotated_from: key.rotatedFrom,
+    replaced_by: key.replacedBy,
+    revoked_at: formatTime(key.revokedAt),
+    exchange:
+      exchange === null
+        ? null
+        : {
+            maximum_lifetime: exchange.maximumLifetime,
+            operations: exchange.operations,
+            routes: exchange.routes,
+            origins: exchange.origins,
+          },
+    limits:
+      limits === null
+        ? null
+        : {
+            requests_per_minute: limits.requestsPerMinute,
+            tokens_per_minute: limits.tokensPerMinute,
+            concurrency: limits.concurrency,
+            budget: limits.budget === null ? null : { ...limits.budget },
+          },
+  };
+}
+
+/** What a key is good for at a moment, milliseconds since the epoch. */
+export function statusOf(key: ServiceKey, now: number): "active" | "expired" | "revoked" {
+  if (key.status === "revoked") return "revoked";
+  return key.expiresAt <= now ? "expired" : "active";
+}
+
+type CreateKeyBody = ValueOf<typeof CREATE_KEY_SCHEMA>;
+type RotateKeyBody = ValueOf<typeof ROTATE_KEY_SCHEMA>;
+
+export function readNewKey(
+  body: CreateKeyBody,
+  workspace: string,
+  createdBy: string,
+  now: number,
+): NewKey | ServiceError {
+  const expiresAt = readExpiry(body, now);
+  if (expiresAt === null) {
+    return invalidRequest("missing_field", "expires_at or expires_in is required", "expires_at");
+  }
+  if (typeof expiresAt !== "number") return expiresAt;
+  const { scopes, owner, environment, workload, labels, exchange, limits } = body;
+  return {
+    workspace,
+    createdBy,
+    scopes,
+    owner,
+    expiresAt,
+    ...(environment !== undefined && { environment }),
+    ...(workload !== undefined && { workload }),
+    ...(labels !== undefined && { labels }),
+    exchange: exchange == null ? null : readExchange(exchange),
+    limits: limits == null ? null : readLimits(limits),
+  };
+}
+
+export function readRotation(
+  body: RotateKeyBody,
+  createdBy: string,
+  now: number,
+): Rotation | ServiceError {
+  const expiresAt = readExpiry(body, now);
+  if (expiresAt !== null && typeof expiresAt !== "number") return expiresAt;
+  const { overlap_seconds: overlap } = body;
+  return {
+    createdBy,
+    ...(overlap !== undefined && { overlap: overlap * 1_000 }),
+    ...(expiresAt !== null && { expiresAt }),
+  };
+}
+
+/** Milliseconds since the epoch; `null` where the body names no expiry. */
+function readExpiry(
+  { expires_at: at, expires_in: seconds }: RotateKeyBody,
+  now: number,
+): number | null | ServiceError {
+  if (at !== undefined && seconds !== undefined) {
+    return invalidRequest(
+      "invalid_value",
+      "expires_at and expires_in exclude each other; send one",
+      "expires_in",
+    );
+  }
+  if (seconds !== undefined) return now + seconds * 1_000;
+  if (at === undefined) return null;
+  return (
+    readTime(at) ??
+    invalidRequest(
+      "invalid_value",
+      "expires_at must be an RFC 3339 time, such as 2027-01-31T00:00:00Z",
+      "expires_at",
+    )
+  );
+}
+
+function readExchange(requested: NonNullable<CreateKeyBody["exchange"]>): NewExchange {
+  const {
+    maximum_lifetime: maximumLifetime,
+    operations = null,
+    routes = null,
+    origins = null,
+  } = requested;
+  return { maximumLifetime, operations, routes, origins };
+}
+
+function readLimits(requested: NonNullable<CreateKeyBody["limits"]>): KeyLimits {
+  const { requests_per_minute, tokens_per_minute, concurrency = null, budget = null } = requested;
+  return {
+    requestsPerMinute: requests_per_minute ?? null,
+    tokensPerMinute: tokens_per_minute ?? null,
+    concurrency,
+    budget: readBudget(budget),
+  };
+}
+
+function readBudget(
+  requested: NonNullable<CreateKeyBody["limits"]>["budget"] | null,
+): KeyLimits["budget"] {
+  if (requested == null) return null;
+  const { usd, tokens, per } = requested;
+  if (usd !== undefined) return { usd, per };
+  return tokens === undefined ? null : { tokens, per };
+}
 
 /** Query parameters of the list, for /openapi.json. */
 export const KEY_PAGE_QUERY = {
