@@ -33,7 +33,7 @@ const DEFAULT_LIMITS: ServerLimits = {
 };
 
 /** What a server has opened for its requests. */
-export interface RuntimeParts {
+interface RuntimeParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly store: Store;

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
-import { jsonPoster } from "../dispatch/fetch-json.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
 import { SnapshotHolder } from "../http/snapshot.ts";
-import type { Runtime } from "../http/runtime.ts";
+import { type Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { startProber } from "../dispatch/endpoint-tracker.ts";
 import { StopOrder, Revocations } from "../dispatch/stop-order.ts";
@@ -15,45 +15,39 @@ import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
 import { openTokenExchange } from "../keys/tokens/token-exchange.ts";
 import { ruleHolder } from "../keys/workload-tokens.ts";
-import type { Store } from "../store/port.ts";
 import { openConsole } from "./console.ts";
+import { StartError, listenFailure, type AddressFlags } from "./start-error.ts";
 import {
+  ServerParts,
   openQuotas,
-  Opened,
+  openStore,
   openWorkloads,
   requiredProxy,
   startPolicies,
-  openStore,
-} from "./opened.ts";
-import { listenFailure, type AddressFlags, StartError } from "./start-error.ts";
-import { makeRuntime, type RuntimeParts } from "./make-runtime.ts";
-import type { Started, LogOptions, ServeOptions } from "./running-server.ts";
+} from "./parts.ts";
+import { makeRuntime } from "./make-runtime.ts";
+import type { LogOptions, ServeOptions, Started } from "./running-server.ts";
 import { foldedRefusals, meteredEvidence, startRetention } from "./evidence.ts";
 import type { PolicyListener } from "./policies/served-policies.ts";
 import type { BuiltSnapshot } from "./snapshots.ts";
 import { lazyMock } from "./simulated-provider.ts";
 import { expiryOf, readTls } from "./tls.ts";
 import { secretReader, startAlerts } from "./alerts.ts";
+import { jsonPoster } from "../dispatch/fetch-json.ts";
 import { ServerLog, ServerTelemetry } from "./server-telemetry.ts";
-import type { WorkersStatus } from "./workers/messages.ts";
 
-/** What a process does otherwise that serves together with others. */
+/** How a process differs that serves together with others; everything absent: it serves alone. */
 interface ProcessRole {
-  readonly openStore?: () => Promise<Store>;
+  /** One of several that serve the public side; another process has the admin listener. */
+  readonly isWorker?: true;
+  /** The store's thread, where several processes share it. */
+  readonly startThread?: Parameters<typeof openStore>[2];
   /** Reads the configuration's files. */
   readonly load?: () => Promise<ConfigurationFiles>;
-  /** Has others serve the public side. */
+  /** Workers serve the public side. */
   readonly listenPublic?: () => Promise<Listening>;
+  /** Replaces members of the runtime that concern the other processes. */
   readonly runtime?: (own: Runtime) => Runtime;
-  /**
-   * One of several that serve the public side: another process has the admin listener, and logs
-   * events that reach all of them.
-   */
-  readonly worker?: {
-    readonly number: number;
-    readonly status: () => WorkersStatus;
-    readonly reloadFailed: () => boolean;
-  };
 }
 
 /**
@@ -83,40 +77,57 @@ export async function startServer(
   limits: Partial<ServerLimits> = {},
   role: ProcessRole = {},
 ): Promise<Started> {
-  const opened = new Opened();
+  const parts = new ServerParts();
   try {
-    return await open(opened, options, environment, version, limits, role);
+    const started = await startParts(parts, options, environment, version, limits, role);
+    if (!started.ok) await parts.stop();
+    return started;
   } catch (error) {
-    await opened.close().catch(() => undefined);
+    await parts.stop().catch(() => undefined);
     throw error;
   }
 }
 
-async function open(
-  opened: Opened,
+/** Every part in the order of its start; they stop in reverse. */
+async function startParts(
+  parts: ServerParts,
   options: ServeOptions,
   environment: Readonly<Record<string, string | undefined>>,
   version: string,
   limits: Partial<ServerLimits>,
   role: ProcessRole,
 ): Promise<Started> {
-  const tlsNow = (): TlsMaterial | undefined =>
+  const { isWorker = false } = role;
+  const readCertificate = (): TlsMaterial | undefined =>
     options.tls === undefined ? undefined : readTls(options.tls, Date.now());
-  const tls = tlsNow();
+  const tls = readCertificate();
   let certificateExpiry = tls === undefined ? null : expiryOf(tls);
-  const telemetry = await ServerTelemetry.open(options.log ?? TEXT, environment, version);
-  opened.add("telemetry", telemetry.close, SLOW_TIME);
-  // One process logs events that reach all of them.
-  const log = role.worker === undefined ? telemetry.log : new ServerLog(null);
-  const store = await (role.openStore ?? (() => openStore(options.database, options.evidence)))();
-  opened.add("the store", () => store.close(), SLOW_TIME);
-  const retention = startRetention(store.evidence, options.evidenceRetention ?? null, Date.now);
-  opened.add("retention", () => Promise.resolve(retention.stop()));
   const findProxy = options.egressProxy === true ? requiredProxy(environment) : null;
-  const pools = new ConnectionPools(undefined, findProxy);
-  const mock = lazyMock();
-  opened.add("the simulated provider", mock.close);
-  opened.add("connections to providers", () => pools.destroy());
+  const telemetry = await parts.start(
+    "telemetry",
+    () => ServerTelemetry.open(options.log ?? TEXT, environment, version),
+    (started) => started.close(),
+    SLOW_TIME,
+  );
+  // One process logs events that reach all of them.
+  const log = isWorker ? new ServerLog(null) : telemetry.log;
+  const store = await parts.start(
+    "the store",
+    () => openStore(options.database, options.evidence, role.startThread),
+    (opened) => opened.close(),
+    SLOW_TIME,
+  );
+  const retention = await parts.start(
+    "retention",
+    () => startRetention(store.evidence, options.evidenceRetention ?? null, Date.now),
+    (started) => started.stop(),
+  );
+  const mock = await parts.start("the simulated provider", lazyMock, (started) => started.close());
+  const pools = await parts.start(
+    "connections to providers",
+    () => new ConnectionPools(undefined, findProxy),
+    (opened) => opened.destroy(),
+  );
   const supply = {
     config: options.config,
     overlay: options.environment ?? null,
@@ -128,39 +139,48 @@ async function open(
     simulatedOrigin: mock.origin,
   };
   const { policies, built } = await startPolicies(supply, store.policyLog);
-  if (!built.ok) {
-    await opened.close();
-    return built;
-  }
-  let revocations: Revocations | null = null;
-  const keys = await openKeyRing(store.keys, (changed) => {
-    log.keyChanged(changed);
-    if (changed.change === "revoked") revocations?.revoked(changed.id, changed.workspace);
-  });
-  opened.add("keys", keys.close);
+  if (!built.ok) return built;
   const snapshots = new SnapshotHolder(built.snapshot);
-  const findRule = (callerId: string) =>
-    ruleHolder(snapshots.current.decider.table.workloadIdentity, callerId);
-  const tokens = await openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes);
-  opened.add("tokens", () => Promise.resolve(tokens.close()));
-  const limited = openQuotas(store.limits);
-  opened.add("limits", limited.close);
-  const metered = meteredEvidence(store.evidence, tokens.spend);
-  const refusals = foldedRefusals(
-    metered,
-    () => store.evidence.health().state === "ok",
-    newRequestId,
-    Date.now,
+  const table = (): RoutingTable => snapshots.current.decider.table;
+  const revocations = new Revocations(
+    (keyId) => keys.isRevoked(keyId),
+    (workspace) => table().workspaces[workspace]?.onRevoke ?? "end",
   );
-  opened.add("sums of refusals", refusals.close);
+  const keys = await parts.start(
+    "keys",
+    () =>
+      openKeyRing(store.keys, (changed) => {
+        log.keyChanged(changed);
+        if (changed.change === "revoked") revocations.revoked(changed.id, changed.workspace);
+      }),
+    (opened) => opened.close(),
+  );
+  const findRule = (callerId: string) => ruleHolder(table().workloadIdentity, callerId);
+  const tokens = await parts.start(
+    "tokens",
+    () => openTokenExchange(keys, findRule, store.issuers, Date.now, randomBytes),
+    (opened) => opened.close(),
+  );
+  const limited = await parts.start(
+    "limits",
+    () => openQuotas(store.limits),
+    (opened) => opened.close(),
+  );
+  const refusals = await parts.start(
+    "sums of refusals",
+    () =>
+      foldedRefusals(
+        meteredEvidence(store.evidence, tokens.spend),
+        () => store.evidence.health().state === "ok",
+        newRequestId,
+        Date.now,
+      ),
+    (started) => started.close(),
+  );
   const state = { accepting: true, reloadFailed: false };
   const stopOrder = new StopOrder();
-  revocations = new Revocations(
-    keys.isRevoked,
-    (workspace) => snapshots.current.decider.table.workspaces[workspace]?.onRevoke ?? "end",
-  );
   const console = openConsole(options, environment, store, keys, tokens, findProxy);
-  const runtime = runtimeOf(role, {
+  const own = makeRuntime({
     environment,
     version,
     store,
@@ -180,70 +200,89 @@ async function open(
     console: console?.runtime ?? null,
     egressProxies: findProxy?.origins,
   });
-  opened.add(
+  const runtime = role.runtime?.(own) ?? own;
+  await parts.start(
     "metrics",
-    telemetry.begin({
-      runtime,
-      evidence: store.evidence,
-      keyCount: keys.size,
-      keysExpiring: keys.expiring,
-      certificateExpiry: () => certificateExpiry,
-      version,
-    }),
-  );
-  if (role.worker === undefined) {
-    const stopAlerts = startAlerts(
-      {
-        table: () => snapshots.current.decider.table,
-        budgets: runtime.budgets,
+    () =>
+      telemetry.begin({
+        runtime,
+        evidence: store.evidence,
+        keyCount: keys.size,
         keysExpiring: keys.expiring,
         certificateExpiry: () => certificateExpiry,
-        evidence: () => store.evidence.health(),
-        summary: store.summary,
-        limits: store.limits,
-      },
-      {
-        post: jsonPoster(findProxy),
-        secretOf: secretReader(options.config, environment),
-        failed: log.alertFailed,
-        now: Date.now,
-      },
+        version,
+      }),
+    (stop) => stop(),
+  );
+  if (!isWorker) {
+    await parts.start(
+      "alerts",
+      () =>
+        startAlerts(
+          {
+            table,
+            budgets: runtime.budgets,
+            keysExpiring: keys.expiring,
+            certificateExpiry: () => certificateExpiry,
+            evidence: () => store.evidence.health(),
+            summary: store.summary,
+            limits: store.limits,
+          },
+          {
+            post: jsonPoster(findProxy),
+            secretOf: secretReader(options.config, environment),
+            failed: log.alertFailed,
+            now: Date.now,
+          },
+        ),
+      (stop) => stop(),
+      SLOW_TIME,
     );
-    opened.add("alerts", stopAlerts, SLOW_TIME);
   }
   if (role.listenPublic === undefined) {
-    const stopProbes = startProber(runtime.endpoints, () => {
-      const { decider, connections } = snapshots.current;
-      return { table: decider.table, connections };
-    });
-    opened.add("probes", () => Promise.resolve(stopProbes()));
+    const probed = () => ({ table: table(), connections: snapshots.current.connections });
+    await parts.start(
+      "probes",
+      () => startProber(runtime.endpoints, probed),
+      (stop) => stop(),
+    );
   }
   policies.listen(log.policies);
-  opened.add("policies", await policies.follow(snapshots), SLOW_TIME);
+  await parts.start(
+    "policies",
+    () => policies.follow(snapshots),
+    (stop) => stop(),
+    SLOW_TIME,
+  );
   // The admin listener is opened first, so that it is closed last: /readyz answers while the public
   // one drains.
-  const admin =
-    role.worker === undefined
-      ? await listenOn(runtime, "admin", options.adminHost, options.adminPort)
-      : null;
-  opened.add("the admin listener", async () => admin?.close(0));
+  const admin = isWorker
+    ? null
+    : await parts.start(
+        "the admin listener",
+        () => listenOn(runtime, "admin", options.adminHost, options.adminPort),
+        (listening) => listening.close(0),
+      );
   // Streams whose clients left are read on without a connection of ours, and are settled before the
   // limits are closed.
-  opened.add("requests", () => snapshots.idle());
+  await parts.start(
+    "requests",
+    () => snapshots,
+    (running) => running.idle(),
+  );
   const { host, port, maxConnections, keepAlive } = options;
-  const listenPublic =
-    role.listenPublic ??
-    (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive }));
-  const main = await listenPublic();
-  opened.add(
+  const main = await parts.start(
     "the public listener",
-    () => main.close(options.drain, () => stopOrder.give()),
+    role.listenPublic ??
+      (() => listenOn(runtime, "public", host, port, { tls, maxConnections, keepAlive })),
+    (listening) => listening.close(options.drain, () => stopOrder.give()),
     options.drain + LISTENER_TIME,
   );
+
   const reload = async (): Promise<BuiltSnapshot> => {
     let isDone = false;
     try {
-      const renewed = log.orReloadFailed(tlsNow);
+      const renewed = log.orReloadFailed(readCertificate);
       const next = await policies.reload();
       isDone = next.ok;
       if (next.ok && renewed !== undefined) {
@@ -264,51 +303,29 @@ async function open(
   const close = once(async () => {
     retire();
     log.draining(snapshots.users);
-    // Balancers have so long to see that this server is not ready, and go on being served
-    // meanwhile.
+    // Load balancers have so long to see that this server is not ready; it serves meanwhile.
     await delay(options.drainDelay ?? 0);
-    await opened.close();
+    await parts.stop();
   });
-  const watchPolicies = (listener: PolicyListener): void => policies.listen(listener);
   // Where workers serve the page, a code of this process would be unknown to them.
   const servesConsole = role.listenPublic === undefined || options.console === "admin";
-  const signInCode = servesConsole ? (console?.signInCode ?? null) : null;
-  const own = { store, keys, built, policies: policies.administration, signInCode };
-  const { metrics } = runtime;
   const server = {
     url: main.url,
     adminUrl: admin?.url ?? "",
-    ...own,
+    store,
+    keys,
+    built,
+    policies: policies.administration,
+    signInCode: servesConsole ? (console?.signInCode ?? null) : null,
     reload,
-    watchPolicies,
-    metrics,
-    endpointsHealth: () =>
-      endpointsHealth(runtime.endpoints, Object.keys(snapshots.current.decider.table.endpoints)),
+    watchPolicies: (listener: PolicyListener): void => policies.listen(listener),
+    metrics: runtime.metrics,
+    endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(table().endpoints)),
     retire,
     close,
   };
   log.started(server, version);
   return { ok: true, server };
-}
-
-/** The settings of one process among several. */
-function runtimeOf({ worker, runtime }: ProcessRole, parts: RuntimeParts): Runtime {
-  const own = makeRuntime(parts);
-  if (runtime !== undefined) return runtime(own);
-  if (worker === undefined) return own;
-  const { number, status, reloadFailed } = worker;
-  const missesSome = (): boolean => status().ready < status().configured;
-  return {
-    ...own,
-    workers: () => ({ worker: number, ...status() }),
-    degraded: () => [
-      ...new Set([
-        ...own.degraded(),
-        ...(reloadFailed() ? ["reload_failed"] : []),
-        ...(missesSome() ? ["workers"] : []),
-      ]),
-    ],
-  };
 }
 
 const FLAGS: Readonly<Record<"public" | "admin", AddressFlags>> = {

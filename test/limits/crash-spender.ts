@@ -7,7 +7,7 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Quotas } from "../../src/limits/quotas.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { LIMITED } from "./crash-limits.ts";
 
 const [, , database = "", overdraws = ""] = process.argv;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { Quotas, type Reservation } from "../../src/limits/quotas.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { NO_POSTGRES, startTestServer, type TestServer } from "../store/postgres/server.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { CEILING, CONCURRENCY, LIMITED } from "./crash-limits.ts";

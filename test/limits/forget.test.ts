@@ -1,7 +1,7 @@
 import { Accounts, effectiveLimits } from "../../src/limits/accounts.ts";
 import { composeLease } from "../../src/limits/quotas.ts";
 import { expect, it } from "vitest";
-import { forgetOld } from "../../src/server/opened.ts";
+import { forgetOld } from "../../src/server/parts.ts";
 
 it("old counters are forgotten batch by batch, until there are no more or the store fails", async () => {
   let left = 1_700;

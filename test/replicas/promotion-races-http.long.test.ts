@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { PolicyRecord } from "../../src/lifecycle/records.ts";
 import { runCommand } from "../keys/command.ts";

@@ -7,7 +7,7 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { PolicyLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED, TABLE } from "../lifecycle/lifecycle-context.ts";

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import OpenAI from "openai";
 import { Agent, request } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import type { EvidenceEntry } from "../../src/evidence/evidence-store.ts";
 import { Clients, type Seen } from "../replicas/clients.ts";
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
 import { delta, sse, startSse, startUpstream, until, type Upstream } from "../support/router.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { ask, chat } from "../replicas/clients.ts";
 import { addKey, writeFixture } from "./running-server.ts";
 import { SpawnedServer } from "./spawned-server.ts";

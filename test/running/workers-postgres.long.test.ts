@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { runCommand } from "../keys/command.ts";
 import { chat } from "../replicas/clients.ts";
 import { startProvider } from "../replicas/provider.ts";

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
 import { describe, expect, it } from "vitest";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { runCommand } from "../keys/command.ts";
 import { ask, chat, Clients } from "../replicas/clients.ts";
 import { fixture as fixtureOf } from "../replicas/fixture.ts";

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
 import { policy as policyCommand } from "../../src/cli/policy/policy.ts";
-import { openStore } from "../../src/server/opened.ts";
+import { openStore } from "../../src/server/parts.ts";
 import { compilePolicies, decideModule } from "../../src/policy/compile-policies.ts";
 import type { CompiledPolicy, PolicyModule } from "../../src/policy/compiled.ts";
 import { storedContent } from "../../src/policy/kept-content.ts";

@@ -1,9 +1,7 @@
 import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
-import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { formatExposition, single, type Family } from "../../telemetry/families.ts";
-import { openStore } from "../opened.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions, Started } from "../running-server.ts";
 import { startServer } from "../start.ts";
@@ -21,7 +19,7 @@ export async function startWorkers(
   version: string,
   say: (line: string) => void,
 ): Promise<Started> {
-  const { database, evidence = {}, log } = options;
+  const { database, log } = options;
   const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
   // PostgreSQL lets its writers take turns by itself, as those of replicas.
   const thread = isPostgresUrl(database) ? null : new LentThread(say);
@@ -46,10 +44,7 @@ export async function startWorkers(
     version,
     {},
     {
-      openStore: () =>
-        thread === null
-          ? openStore(database, evidence)
-          : openSqliteStore({ path: database, startThread: thread.startThread, evidence }),
+      startThread: thread?.startThread,
       load: async () => {
         read = await loadConfiguration(options.config, options.config, options.environment ?? null);
         return read;

@@ -1,11 +1,8 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
 import type { Door } from "../../store/sqlite/shared/door.ts";
-import { openSqliteStore } from "../../store/sqlite/open.ts";
-import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { StartError } from "../start-error.ts";
-import { openStore } from "../opened.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { RunningServer } from "../running-server.ts";
 import { startServer } from "../start.ts";
@@ -70,22 +67,29 @@ async function start({
   worker,
 }: Extract<ToWorkerProcess, { type: "start" }>): Promise<RunningServer | null> {
   try {
-    const { database, evidence = {} } = options;
     const started = await startServer(
       options,
       { ...process.env, [BUILD_VARIABLE]: build },
       version,
       {},
       {
-        openStore: () =>
-          isPostgresUrl(database)
-            ? openStore(database, evidence)
-            : openSqliteStore({ path: database, startThread: borrowThread, evidence }),
+        isWorker: true,
+        startThread: borrowThread,
         load: () => {
           if (files === null) throw new Error("worker: no files");
           return Promise.resolve(files);
         },
-        worker: { number: worker, status: () => status, reloadFailed: () => reloadFailed },
+        runtime: (own) => ({
+          ...own,
+          workers: () => ({ worker, ...status }),
+          degraded: () => [
+            ...new Set([
+              ...own.degraded(),
+              ...(reloadFailed ? ["reload_failed"] : []),
+              ...(status.ready < status.configured ? ["workers"] : []),
+            ]),
+          ],
+        }),
       },
     );
     if (started.ok) {

@@ -22,58 +22,51 @@ import type { Store } from "../store/port.ts";
 import { isPostgresUrl } from "../store/postgres/settings.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 
-/**
- * Opens a store for a server.
- *
- * @param database path of an SQLite file, or a URL of PostgreSQL
- * @param evidence other bounds than the usual ones
- *
- * @throws {StoreUnavailableError}
- */
-export async function openStore(
-  database: string,
-  evidence: Partial<EvidenceLimits> = {},
-): Promise<Store> {
-  if (!isPostgresUrl(database))
-    return await openSqliteStore({ path: database, refuseCutEnd: true, evidence });
-  // Most servers never need it.
-  const { openPostgresStore } = await import("../store/postgres/open.ts");
-  return await openPostgresStore({ url: database, evidence });
-}
+/** How long a part may take to stop, milliseconds. */
+const STOP_TIME = 2_000;
 
-/** How long a part may take to close, milliseconds. */
-const CLOSE_TIME = 2_000;
-
-interface OpenedPart {
+interface StartedPart {
   readonly name: string;
-  readonly close: () => Promise<void>;
+  readonly stop: () => unknown;
   readonly limit: number;
 }
 
-/**
- * Opened resources; closed in reverse order, every one, even if another fails to close or does not
- * end.
- */
-export class Opened {
-  readonly #parts: OpenedPart[] = [];
+/** The parts of a running server: started one after the other, stopped in reverse order. */
+export class ServerParts {
+  readonly #started: StartedPart[] = [];
 
-  /** @param limit how long it may take to close, milliseconds. */
-  add(name: string, close: () => Promise<void>, limit: number = CLOSE_TIME): void {
-    this.#parts.push({ name, close, limit });
+  /**
+   * Starts a part.
+   *
+   * @param stop is called when the server stops, after all later parts have stopped. @param limit
+   * how long it may take, milliseconds.
+   */
+  async start<Part>(
+    name: string,
+    start: () => Part | Promise<Part>,
+    stop: (part: Part) => unknown,
+    limit: number = STOP_TIME,
+  ): Promise<Part> {
+    const part = await start();
+    this.#started.push({ name, stop: () => stop(part), limit });
+    return part;
   }
 
   /**
+   * Stops every part, even if another fails to stop or does not end in time.
+   *
    * @throws {StartError} naming the parts that failed or are open after their limit, when all have
    * been tried.
    */
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     const open: string[] = [];
-    for (const { name, close, limit } of this.#parts.splice(0).toReversed()) {
+    for (const { name, stop, limit } of this.#started.splice(0).toReversed()) {
       const over = new AbortController();
       const late = delay(limit, `still open after ${limit / 1_000} s`, {
         signal: over.signal,
       }).catch(() => null);
-      const failure = await Promise.race([close().then(() => null, reasonOf), late]);
+      const stopped = Promise.try(stop).then(() => null, reasonOf);
+      const failure = await Promise.race([stopped, late]);
       over.abort();
       if (failure !== null) open.push(`${name} (${failure})`);
     }
@@ -182,4 +175,29 @@ export async function startPolicies(
       throw new StartError(error.message, { cause: error });
     throw error;
   }
+}
+
+/**
+ * Opens a store for a server.
+ *
+ * @param database path of an SQLite file, or a URL of PostgreSQL
+ * @param evidence other bounds than the usual ones
+ * @param startThread the thread of SQLite that several processes share; one of its own unless given
+ *
+ * @throws {StoreUnavailableError}
+ */
+export async function openStore(
+  database: string,
+  evidence: Partial<EvidenceLimits> = {},
+  startThread?: Parameters<typeof openSqliteStore>[0]["startThread"],
+): Promise<Store> {
+  if (!isPostgresUrl(database)) {
+    const options = { path: database, evidence };
+    return await openSqliteStore(
+      startThread === undefined ? { ...options, refuseCutEnd: true } : { ...options, startThread },
+    );
+  }
+  // Most servers never need it.
+  const { openPostgresStore } = await import("../store/postgres/open.ts");
+  return await openPostgresStore({ url: database, evidence });
 }
