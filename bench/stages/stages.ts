@@ -237,7 +237,7 @@ export async function makeStages(
       recorder.read(bytes.length);
       recorder.caller = identity;
       recorder.decided({ request, decision }, performance.now() + 60_000).needed();
-      recorder.dispatched();
+      recorder.dispatched(route, decision, []);
       recorder.relayed(outcome, ANSWER.length, { estimated: false, cost: 2_000 });
       recorder.close();
     },

@@ -20,11 +20,13 @@ import type { HealthState } from "./health.ts";
 const SESSION_HEADERS = ["x-session-id", "session_id", "session-id", "x-claude-code-session-id"];
 
 /** A plan as it is tried. */
-interface ArrangedPlan {
+export interface ArrangedPlan {
   /** In the order to try. */
   readonly plan: readonly Candidate[];
   /** How many of them, from the first, are in service. */
   readonly inService: number;
+  /** Candidates that were put last for their health; also such as are not in `plan` for that. */
+  readonly setAside: readonly SetAside[];
 }
 
 /**
@@ -58,12 +60,16 @@ export function arrangedPlan(
   headers: IncomingHttpHeaders,
 ): ArrangedPlan {
   const { plan, maxCandidates } = decision;
-  if (plan.length === 1) return { plan, inService: 1 };
+  if (plan.length === 1) return { plan, inService: 1, setAside: [] };
   const now = performance.now();
   const wishes = wishesOf(arranger, decision, route, request, headers);
   const { order, out } = arrangeCall(arranger.endpoints, plan, wishes, now, Math.random);
   const inService = order.length - out.length;
-  return { plan: maxCandidates === null ? order : order.slice(0, maxCandidates), inService };
+  return {
+    plan: maxCandidates === null ? order : order.slice(0, maxCandidates),
+    inService,
+    setAside: out,
+  };
 }
 
 /** The order in which a call that began now would try the plan. */
@@ -184,7 +190,7 @@ export interface Circumstances extends TierCircumstances {
 }
 
 /** A candidate that was put last. */
-interface SetAside {
+export interface SetAside {
   readonly candidate: Candidate;
   readonly why: "ejected" | "rate_limited" | "unsupported";
   /**

@@ -218,6 +218,25 @@ export interface AttemptRecord {
   readonly calls?: number;
 }
 
+/** Why a route's first choice did not answer a request (docs/governance.md). */
+export const SECOND_CHOICE_REASONS = [
+  "failed",
+  "slow",
+  "queue_full",
+  "ejected",
+  "rate_limited",
+  "unsupported",
+  "policy",
+  "preference",
+] as const;
+export type SecondChoiceReason = (typeof SECOND_CHOICE_REASONS)[number];
+
+/** A candidate that came before the one that answered, and was not called. */
+export interface SkippedRecord {
+  readonly endpoint: Identifier;
+  readonly reason: SecondChoiceReason;
+}
+
 /** Written after the answer has ended. */
 export interface OutcomeRecord {
   readonly requestId: Identifier;
@@ -228,6 +247,14 @@ export interface OutcomeRecord {
   /** The unified finish reason, where the upstream said one. */
   readonly finish: Identifier | null;
   readonly attempts: readonly AttemptRecord[];
+  /**
+   * Candidates before the answering one that were not called; absent where there were none, and in
+   * older records. Endpoints of its own load-balanced group are listed only where their health kept
+   * them out.
+   */
+  readonly skipped?: readonly SkippedRecord[];
+  /** Absent where the first choice answered, where nothing did, and in older records. */
+  readonly secondChoice?: SecondChoiceReason;
   /**
    * Registered names of request members that were taken out on the way (identity, unknown ones on a
    * route that strips them).

@@ -1,5 +1,5 @@
 import type { FailureKind } from "../canon/failure.ts";
-import type { Terminal } from "../evidence/record.ts";
+import type { SecondChoiceReason, Terminal } from "../evidence/record.ts";
 
 /**
  * Writes whole numbers, texts and bytes one after the other, each with what is needed to read it
@@ -351,7 +351,20 @@ export const COUNTER_NUMBERS = {
   unpriced_unmetered: 60,
   "failure.proxy": 61,
   "failure.proxy_auth": 62,
-} as const satisfies Readonly<Record<`terminal.${Terminal}` | `failure.${FailureKind}`, number>> &
+  "second_choice.failed": 63,
+  "second_choice.slow": 64,
+  "second_choice.queue_full": 65,
+  "second_choice.ejected": 66,
+  "second_choice.rate_limited": 67,
+  "second_choice.unsupported": 68,
+  "second_choice.policy": 69,
+  "second_choice.preference": 70,
+} as const satisfies Readonly<
+  Record<
+    `terminal.${Terminal}` | `failure.${FailureKind}` | `second_choice.${SecondChoiceReason}`,
+    number
+  >
+> &
   Readonly<Record<string, number>>;
 
 /**

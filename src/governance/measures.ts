@@ -1,7 +1,12 @@
-import { FAILURE_KINDS, type FailureKind } from "../canon/failure.ts";
+import { FAILURE_KINDS } from "../canon/failure.ts";
 import { parseJson } from "../canon/json.ts";
 import { COUNT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
-import { TERMINALS, asIdentifier, type Identifier } from "../evidence/record.ts";
+import {
+  TERMINALS,
+  asIdentifier,
+  type Identifier,
+  SECOND_CHOICE_REASONS,
+} from "../evidence/record.ts";
 import { Cell, addTo, type QuantileSketch } from "./cell.ts";
 
 /** Verdicts of one revision in shadow about the requests that it judged. */
@@ -107,6 +112,19 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
   >;
 }
 
+/** A member for each of the names whose count is not zero. */
+function positive<Name extends string>(
+  names: readonly Name[],
+  countOf: (name: Name) => number,
+): Partial<Record<Name, number>> {
+  const found: Partial<Record<Name, number>> = {};
+  for (const name of names) {
+    const count = countOf(name);
+    if (count > 0) found[name] = count;
+  }
+  return found;
+}
+
 const counts = <Name extends string>(names: readonly Name[]) => each(names, () => COUNT);
 
 /**
@@ -138,6 +156,18 @@ export const MEASURES = whole({
     {
       terminals: whole(counts(TERMINALS)),
       fallbacks: { ...COUNT, description: "Requests for which more than one endpoint was tried." },
+      second_choice: whole({
+        total: {
+          ...COUNT,
+          description:
+            "Requests that another endpoint answered than the route's primary or its load-balanced group.",
+        },
+        reasons: {
+          type: "object",
+          additionalProperties: false,
+          properties: counts(SECOND_CHOICE_REASONS),
+        },
+      }),
       attempts: whole({
         total: COUNT,
         failed: { type: "object", additionalProperties: false, properties: counts(FAILURE_KINDS) },
@@ -200,15 +230,18 @@ function decisionMeasures(
 }
 
 function endMeasures(cell: Cell): EndMeasures {
-  const failed: Partial<Record<FailureKind, number>> = {};
-  for (const kind of FAILURE_KINDS) {
-    const count = cell.get(`failure.${kind}`);
-    if (count > 0) failed[kind] = count;
-  }
+  const reasons = positive(SECOND_CHOICE_REASONS, (reason) => cell.get(`second_choice.${reason}`));
   return {
     terminals: each(TERMINALS, (name) => cell.get(`terminal.${name}`)),
     fallbacks: cell.get("fell_back"),
-    attempts: { total: cell.get("attempts"), failed },
+    second_choice: {
+      total: Object.values(reasons).reduce((sum, count) => sum + count, 0),
+      reasons,
+    },
+    attempts: {
+      total: cell.get("attempts"),
+      failed: positive(FAILURE_KINDS, (kind) => cell.get(`failure.${kind}`)),
+    },
     tokens: {
       input: cell.get("input_tokens"),
       output: cell.get("output_tokens"),

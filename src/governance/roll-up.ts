@@ -335,6 +335,7 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
   const hasFallenBack =
     attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
   if (hasFallenBack) addition.count("fell_back");
+  if (outcome.secondChoice !== undefined) addition.count(`second_choice.${outcome.secondChoice}`);
   // Denials and refusals take a millisecond and would hide how long answers take; of a request
   // whose process died no time is known.
   if (facts.outcome !== "route" || terminal === "unknown") return addition;

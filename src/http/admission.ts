@@ -3,6 +3,8 @@ import type { Candidate, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
+import type { ArrangedPlan } from "../dispatch/arrange.ts";
+import type { CallTracker } from "../dispatch/endpoint-tracker.ts";
 import type { AttemptReport, Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import {
   effectiveLimits,
@@ -112,6 +114,10 @@ export interface AdmittedRequest {
   readonly route: RouteRow;
   readonly recording: Recording;
   readonly admission: Admission;
+  /** The endpoints' health and measurements for calls of this kind. */
+  readonly endpoints: CallTracker;
+  /** The order in which candidates are tried. */
+  readonly arranged: ArrangedPlan;
 }
 
 type Estimator = (candidates: readonly Candidate[]) => Estimate;

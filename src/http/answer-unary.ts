@@ -1,4 +1,3 @@
-import { callKindOf } from "../canon/operation.ts";
 import { editSet, NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
@@ -7,7 +6,6 @@ import { stoppedError } from "../dispatch/failures.ts";
 import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../dispatch/gather.ts";
 import type { StopReason } from "../dispatch/stop-order.ts";
-import { arrangedPlan } from "../dispatch/arrange.ts";
 import { GRACE, OUT_OF_TIME } from "./heads.ts";
 import { endOf, type InferenceCall, type RequestEnd } from "./inference-call.ts";
 import { answerContext, type OpenedUnary } from "./translation.ts";
@@ -58,14 +56,13 @@ class UnaryExchange {
   readonly #route: RouteRow;
   readonly #recording: Recording;
   readonly #admission: Admission;
+  readonly #admitted: AdmittedRequest;
   readonly #opened: OpenedUnary;
   readonly #client: NodeAnswer;
 
-  constructor(
-    call: InferenceCall,
-    { request, route, recording, admission }: AdmittedRequest,
-    opened: OpenedUnary,
-  ) {
+  constructor(call: InferenceCall, admitted: AdmittedRequest, opened: OpenedUnary) {
+    const { request, route, recording, admission } = admitted;
+    this.#admitted = admitted;
     this.#call = call;
     this.#request = request;
     this.#route = route;
@@ -173,20 +170,17 @@ class UnaryExchange {
   }
 
   #gathering(): Gathering {
-    const { runtime, snapshot, endpoint, incoming, recorder, bounds } = this.#call;
-    const { decision, task, targets } = this.#opened;
-    const { stickyKeyOf } = runtime;
-    const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
+    const { runtime, snapshot, endpoint, recorder, bounds } = this.#call;
+    const { task, targets } = this.#opened;
+    const {
+      endpoints,
+      arranged: { plan, inService },
+    } = this.#admitted;
     return new Gathering({
       task,
       callersBody: this.#request.body,
-      ...arrangedPlan(
-        { endpoints, stickyKeyOf },
-        decision,
-        this.#route,
-        this.#request,
-        incoming.headers,
-      ),
+      plan,
+      inService,
       endpoints,
       callTracer: recorder.callTracer,
       ownDialect: endpoint.surface.dialect,

@@ -181,8 +181,12 @@ async function decideAndAnswer(
       admission.release();
       return endOf(unrecorded);
     }
-    recorder.dispatched();
-    const admitted = { request, route, recording, admission };
+    const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
+    const arranger = { endpoints, stickyKeyOf: runtime.stickyKeyOf };
+    const { headers } = call.incoming;
+    const arranged = arrangedPlan(arranger, opened.decision, route, request, headers);
+    recorder.dispatched(route, opened.decision, arranged.setAside);
+    const admitted = { request, route, recording, admission, endpoints, arranged };
     return "task" in opened
       ? await answerUnary(call, admitted, opened)
       : await relay(call, admitted, opened);
@@ -194,20 +198,12 @@ async function decideAndAnswer(
 /** Relays or translates the answer of the first candidate that gives one. */
 async function relay(
   call: InferenceCall,
-  { request, route, recording, admission }: AdmittedRequest,
+  { request, route, recording, admission, endpoints, arranged }: AdmittedRequest,
   translatable: TranslatableDecision,
 ): Promise<RequestEnd> {
   const { runtime, snapshot, recorder, requestId, bounds } = call;
-  const { decision } = translatable;
   const client = new NodeAnswer(call.response, call.common, runtime.limits.writeTime);
-  const endpoints = runtime.endpoints.of(callKindOf(request.shape.operation));
-  const { plan, inService } = arrangedPlan(
-    { endpoints, stickyKeyOf: runtime.stickyKeyOf },
-    decision,
-    route,
-    request,
-    call.incoming.headers,
-  );
+  const { plan, inService } = arranged;
   const relayed = await relayPlan(
     {
       request,

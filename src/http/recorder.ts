@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { CallTracer } from "../canon/call-trace.ts";
-import { decisionId, type Candidate } from "../canon/decision.ts";
+import { decisionId, type Candidate, type RouteDecision } from "../canon/decision.ts";
 import { codedError } from "../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
 import type { Identity } from "../canon/identity.ts";
+import type { RouteRow } from "../canon/table.ts";
+import type { SetAside } from "../dispatch/arrange.ts";
 import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import { EvidenceUnavailableError, type PendingDecision } from "../evidence/evidence-store.ts";
 import type { RequestObserver, RequestTrace } from "../evidence/observer.ts";
@@ -20,11 +22,13 @@ import { GRACE, OUT_OF_TIME, atDeadline, routeHeader, waitError } from "./heads.
 import {
   answerRecord,
   attemptRecords,
+  choiceRecord,
   decisionRecord,
   recordHead,
   refusalRecord,
   rounded,
   type DecidedRequest,
+  type Dispatched,
   type RecordHead,
 } from "./records.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -130,6 +134,7 @@ export class Recorder {
   readonly #stopOrder: Runtime["stopOrder"];
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
+  #dispatched: Dispatched | null = null;
   #decision: DecisionRecord | null = null;
   #route = "";
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
@@ -243,7 +248,9 @@ export class Recorder {
     this.#limits = headers;
   }
 
-  dispatched(): void {
+  /** @param setAside candidates that are tried last for their health */
+  dispatched(route: RouteRow, decision: RouteDecision, setAside: readonly SetAside[]): void {
+    this.#dispatched = { route, decision, setAside };
     this.#dispatchedAt = performance.now();
   }
 
@@ -288,13 +295,15 @@ export class Recorder {
     };
     // Members that most requests do not have would make the record of every request larger.
     const written = usage?.cacheWrite ?? 0;
-    const isUsual = outcome.ended === undefined && !estimated && written === 0;
+    const choice = this.#dispatched && choiceRecord(this.#dispatched, outcome);
+    const isUsual = outcome.ended === undefined && !estimated && written === 0 && choice === null;
     this.#outcome = isUsual
       ? known
       : {
           ...known,
           ...(outcome.ended === undefined ? {} : { ended: outcome.ended }),
           ...(estimated ? { estimated } : {}),
+          ...choice,
           ...(written > 0
             ? { cacheWriteTokens: written, cacheWriteHourTokens: usage?.cacheWriteHour }
             : {}),

@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Decision } from "../canon/decision.ts";
+import type { Decision, RouteDecision } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { InferenceRequest, ProviderPreferences } from "../canon/request.ts";
-import type { RoutingTable, Vocabulary } from "../canon/table.ts";
+import type { RouteRow, RoutingTable, Vocabulary } from "../canon/table.ts";
 import type { Question } from "../decide/decide.ts";
 import { regionsNamed } from "../decide/narrow.ts";
-import type { AttemptReport } from "../dispatch/attempt.ts";
+import type { SetAside } from "../dispatch/arrange.ts";
+import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
 import { NO_DECISION } from "../evidence/plain-record.ts";
 import {
   UNKNOWN_NAME,
@@ -17,6 +18,9 @@ import {
   type DecisionRecord,
   type Identifier,
   type ObligationRecord,
+  type OutcomeRecord,
+  type SecondChoiceReason,
+  type SkippedRecord,
   type PreferencesRecord,
   type ShadowRecord,
   type ShadowRevision,
@@ -366,6 +370,88 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
       return calls === undefined ? record : { ...record, calls };
     },
   );
+}
+
+/** A request that goes to providers: its route, its decision, and what health changed of the order. */
+export interface Dispatched {
+  readonly route: RouteRow;
+  readonly decision: RouteDecision;
+  readonly setAside: readonly SetAside[];
+}
+
+/**
+ * What the record says where another candidate answered than the first of the decision, or than the
+ * route's primary and its load-balanced group; `null` where neither did, as for most requests.
+ */
+export function choiceRecord(
+  { route, decision, setAside }: Dispatched,
+  { terminal, attempts }: Pick<RelayOutcome, "terminal" | "attempts">,
+): Pick<OutcomeRecord, "skipped" | "secondChoice"> | null {
+  if (terminal !== "completed" && terminal !== "incomplete") return null;
+  const answering = attempts.filter(({ failure }) => failure === null);
+  const last = answering.at(-1)?.candidate;
+  if (last === undefined) return null;
+  const firstChoice = route.tiers[0]?.endpoints ?? [];
+  const isSecond = answering.some(({ candidate }) => !firstChoice.includes(candidate.endpoint.id));
+  if (!isSecond && setAside.length === 0) return null;
+  const skipped = skippedRecords(decision, setAside, attempts, last.tier);
+  if (!isSecond && skipped.length === 0) return null;
+  return {
+    ...(skipped.length > 0 && { skipped }),
+    ...(isSecond && {
+      secondChoice: secondChoiceReason(firstChoice, decision, attempts, skipped),
+    }),
+  };
+}
+
+function skippedRecords(
+  { plan }: RouteDecision,
+  setAside: readonly SetAside[],
+  attempts: readonly AttemptReport[],
+  answeringTier: number,
+): readonly SkippedRecord[] {
+  const called = new Set(attempts.map(({ candidate }) => candidate.endpoint.id));
+  return plan.flatMap(({ endpoint: { id }, tier }): readonly SkippedRecord[] => {
+    if (called.has(id) || tier > answeringTier) return [];
+    const why = setAside.find(({ candidate }) => candidate.endpoint.id === id)?.why;
+    // Healthy endpoints of the same group lost a draw; earlier tiers missed the caller's speeds.
+    if (why === undefined && tier === answeringTier) return [];
+    return [{ endpoint: asIdentifier(id), reason: why ?? "preference" }];
+  });
+}
+
+/** The reason of the first endpoint of `firstChoice` that has one. */
+function secondChoiceReason(
+  firstChoice: readonly string[],
+  { plan, trace, obligations }: RouteDecision,
+  attempts: readonly AttemptReport[],
+  skipped: readonly SkippedRecord[],
+): SecondChoiceReason {
+  const [first] = plan;
+  const isPlannedFirst = plan.some(
+    ({ endpoint, tier }) => tier === first.tier && firstChoice.includes(endpoint.id),
+  );
+  if (!isPlannedFirst) {
+    const isByPolicy =
+      obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied") ||
+      trace.some(
+        ({ policy, effect, failing }) =>
+          policy !== "preferences" &&
+          effect === "narrowed" &&
+          failing.some((id) => firstChoice.includes(id)),
+      );
+    return isByPolicy ? "policy" : "preference";
+  }
+  for (const id of firstChoice) {
+    const failure = attempts.find(({ candidate }) => candidate.endpoint.id === id)?.failure;
+    if (failure?.kind === "saturated") return "queue_full";
+    // A hedge answered before it.
+    if (failure?.kind === "abandoned") return "slow";
+    if (failure != null) return "failed";
+    const reason = skipped.find(({ endpoint }) => endpoint === id)?.reason;
+    if (reason !== undefined) return reason;
+  }
+  return "preference";
 }
 
 /** Milliseconds to the microsecond: more digits mean nothing to readers. */

@@ -7,6 +7,7 @@ import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {
   CHANGES,
+  SECOND_CHOICE_REASONS,
   TERMINALS,
   type AttemptRecord,
   type ChangeRecord,
@@ -15,6 +16,7 @@ import {
   type OutcomeRecord,
   type ShadowRecord,
   type ShadowRevision,
+  type SkippedRecord,
   type Identifier,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
@@ -137,6 +139,11 @@ const ATTEMPT = {
   calls: isOptional(isNumber),
 } satisfies Record<keyof AttemptRecord, Check>;
 
+const SKIPPED = {
+  endpoint: isText,
+  reason: isOneOf(SECOND_CHOICE_REASONS),
+} satisfies Record<keyof SkippedRecord, Check>;
+
 const OUTCOME = {
   requestId: isText,
   at: isNumber,
@@ -144,6 +151,8 @@ const OUTCOME = {
   terminal: isOneOf(TERMINALS),
   finish: isTextOrNull,
   attempts: isListOf(hasShape(ATTEMPT)),
+  skipped: isOptional(isListOf(hasShape(SKIPPED))),
+  secondChoice: isOptional(isOneOf(SECOND_CHOICE_REASONS)),
   stripped: isListOf(isText),
   losses: isOptional(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
   edits: isOptional(isListOf(isOneOf(EDIT_NAMES))),

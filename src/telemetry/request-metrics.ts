@@ -88,6 +88,11 @@ export class RequestMetrics implements RequestObserver {
       help: "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
       labels: ["route", "endpoint", "failure"],
     }),
+    secondChoices: new Counter({
+      name: "signalbox_second_choices",
+      help: "Requests that another endpoint answered than the route's primary or its load-balanced group, by the reason.",
+      labels: ["route", "reason"],
+    }),
     tokens: new Counter({
       name: "signalbox_tokens",
       help: "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
@@ -219,7 +224,7 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const { terminal, status, total, router, firstByte } = outcome;
+    const { terminal, status, total, router, firstByte, secondChoice } = outcome;
     this.#of.requests.add(
       1,
       operation,
@@ -230,6 +235,7 @@ export class RequestMetrics implements RequestObserver {
     this.#of.workspaceRequests.add(1, workspace ?? "", terminal);
     this.#of.total.observe(total / MILLISECONDS, operation, terminal);
     this.#of.router.observe(router / MILLISECONDS, operation);
+    if (secondChoice !== undefined) this.#of.secondChoices.add(1, route ?? "", secondChoice);
     if (firstByte !== null)
       this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
   }

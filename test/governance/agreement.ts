@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
-import { TERMINALS } from "../../src/evidence/record.ts";
+import { TERMINALS, SECOND_CHOICE_REASONS } from "../../src/evidence/record.ts";
 import {
   readGrouping,
   type GROUPED,
@@ -101,6 +101,13 @@ function expectMeasures(measures: Measures, { counts, latencies }: Counted): voi
     Object.fromEntries(TERMINALS.map((name) => [name, counts[`terminal ${name}`] ?? 0])),
   );
   expect(ended.fallbacks).toBe(counts["fallbacks"] ?? 0);
+  const reasons = SECOND_CHOICE_REASONS.filter((one) => (counts[`second choice ${one}`] ?? 0) > 0);
+  expect(ended.second_choice.reasons).toEqual(
+    Object.fromEntries(reasons.map((one) => [one, counts[`second choice ${one}`]])),
+  );
+  expect(ended.second_choice.total).toBe(
+    reasons.reduce((sum, one) => sum + (counts[`second choice ${one}`] ?? 0), 0),
+  );
   expect(ended.tokens).toEqual(
     counted(["input", "output", "cache_read", "reasoning", "counted_requests"]),
   );

@@ -145,6 +145,7 @@ function countSaid(
 function countEnd(counted: Counted, decision: DecisionRecord, outcome: OutcomeRecord): void {
   count(counted, `terminal ${outcome.terminal}`, decision.repeated ?? 1);
   count(counted, "fallbacks", new Set(outcome.attempts.map(({ endpoint }) => endpoint)).size > 1);
+  if (outcome.secondChoice !== undefined) count(counted, `second choice ${outcome.secondChoice}`);
   count(counted, "input", outcome.inputTokens ?? 0);
   count(counted, "output", outcome.outputTokens ?? 0);
   count(counted, "cache_read", outcome.cacheReadTokens ?? 0);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { HOUR } from "../../src/governance/roll-up.ts";
 import {
+  SECOND_CHOICE_REASONS,
   TERMINALS,
   type AttemptRecord,
   type DecisionRecord,
@@ -132,6 +133,7 @@ const outcome: fc.Arbitrary<Partial<OutcomeRecord>> = fc.record(
     outputTokens: tokens,
     cacheReadTokens: tokens,
     reasoningTokens: tokens,
+    secondChoice: fc.constantFrom(...SECOND_CHOICE_REASONS),
     costNanoUsd: maybe(fc.nat(1_000_000_000)),
     firstByte: maybe(milliseconds),
     total: milliseconds,

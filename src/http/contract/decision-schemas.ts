@@ -15,7 +15,7 @@ import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { CHANGES, TERMINALS } from "../../evidence/record.ts";
+import { CHANGES, SECOND_CHOICE_REASONS, TERMINALS } from "../../evidence/record.ts";
 import { SIMULATION } from "./answer-schemas.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 
@@ -276,6 +276,17 @@ export const DECISION = {
       "What the request changed of keys or policies.",
     ),
     calls: { type: "array", items: ATTEMPT, description: "In the order of trying." },
+    skipped: {
+      type: "array",
+      items: whole({ endpoint: TEXT, reason: { enum: SECOND_CHOICE_REASONS } }),
+      description:
+        "Candidates that came before the one that answered and were not called. Of its own load-balanced group only those that their health kept out.",
+    },
+    second_choice: {
+      enum: [...SECOND_CHOICE_REASONS, null],
+      description:
+        "Why another endpoint answered than the route's primary or its load-balanced group; `null`: one of these did, or none.",
+    },
     finish: { ...NULLABLE_TEXT, description: "The unified finish reason." },
     stripped: { ...TEXTS, description: "Members of the request that were taken out." },
     dropped: {

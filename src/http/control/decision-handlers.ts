@@ -336,6 +336,8 @@ function requestFacts(decision: DecisionRecord) {
 function outcomeFacts(outcome: OutcomeRecord | null) {
   return {
     calls: (outcome?.attempts ?? []).map(attemptAnswer),
+    skipped: outcome?.skipped ?? [],
+    second_choice: outcome?.secondChoice ?? null,
     finish: outcome?.finish ?? null,
     stripped: outcome?.stripped ?? [],
     dropped: outcome?.losses ?? [],

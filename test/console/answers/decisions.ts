@@ -195,6 +195,8 @@ export const DECISION: Decision = {
   dropped: ["cache_hint_dropped"],
   edits: ["model_replaced", "usage_requested"],
   ended: null,
+  skipped: [],
+  second_choice: null,
   estimated: false,
   cache_read_tokens: 512,
   reasoning_tokens: 96,

@@ -37,6 +37,7 @@ export function measures(requests: number, changes: Partial<Measures> = {}): Mea
         unknown: 0,
       },
       fallbacks: Math.floor(requests / 25),
+      second_choice: { total: Math.floor(requests / 20), reasons: {} },
       attempts: { total: requests + Math.floor(requests / 20), failed: {} },
       tokens: {
         input: requests * 1_140,
