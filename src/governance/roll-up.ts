@@ -1,4 +1,3 @@
-import type { FailureKind } from "../canon/failure.ts";
 import { isOperation } from "../canon/operation.ts";
 import {
   answeredBy,
@@ -8,7 +7,6 @@ import {
   type Identifier,
   type OutcomeRecord,
   type ShadowRecord,
-  type Terminal,
 } from "../evidence/record.ts";
 import { Addition, type Cell } from "./cell.ts";
 import {
@@ -143,17 +141,6 @@ const OUTCOME_COUNTER = {
   refuse: "refused",
   answer: "answered",
 } as const;
-
-/** A text that is made each time is looked up more slowly than one that is there. */
-const TERMINAL_COUNTER = {
-  completed: "terminal.completed",
-  incomplete: "terminal.incomplete",
-  failed: "terminal.failed",
-  denied: "terminal.denied",
-  refused: "terminal.refused",
-  client_closed: "terminal.client_closed",
-  unknown: "terminal.unknown",
-} as const satisfies { readonly [Kind in Terminal]: `terminal.${Kind}` };
 
 /**
  * Adds what a decision counts for.
@@ -331,7 +318,7 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
   const { terminal, attempts } = outcome;
   const addition = new Addition();
   addition.count("ended", facts.repeated);
-  addition.count(TERMINAL_COUNTER[terminal], facts.repeated);
+  addition.count(`terminal.${terminal}`, facts.repeated);
   const hasFallenBack =
     attempts.length > 1 && new Set(attempts.map(({ endpoint }) => endpoint)).size > 1;
   if (hasFallenBack) addition.count("fell_back");
@@ -373,10 +360,6 @@ function countCost(addition: Addition, isMetered: boolean, cost: number | null |
 function attemptAddition({ failure, calls = 1 }: AttemptRecord): Addition {
   const addition = new Addition();
   addition.count("attempts", calls);
-  if (failure !== null) addition.count(failureCounter(failure), calls);
+  if (failure !== null) addition.count(`failure.${failure}`, calls);
   return addition;
-}
-
-function failureCounter(failure: FailureKind): `failure.${FailureKind}` {
-  return `failure.${failure}`;
 }
