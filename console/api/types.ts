@@ -3,8 +3,22 @@
  * replica may be newer than this page.
  */
 import type { ValueOf } from "../../src/canon/json/schema.ts";
-import type { CREATED_KEY, CREATE_KEY_SCHEMA, KEY_LIST, ROTATED_KEY, SERVICE_KEY } from "../../src/http/contract/key-schemas.ts";
-import type { MISSING_REQUIREMENT, POLICY, POLICY_CONTENT, POLICY_LIST, POLICY_SHADOW, POLICY_TRANSITIONS, POLICY_VIEW } from "../../src/http/contract/policy-answers.ts";
+import type {
+  CREATED_KEY,
+  CREATE_KEY_SCHEMA,
+  KEY_LIST,
+  ROTATED_KEY,
+  SERVICE_KEY,
+} from "../../src/http/contract/key-schemas.ts";
+import type {
+  MISSING_REQUIREMENT,
+  POLICY,
+  POLICY_CONTENT,
+  POLICY_LIST,
+  POLICY_SHADOW,
+  POLICY_TRANSITIONS,
+  POLICY_VIEW,
+} from "../../src/http/contract/policy-answers.ts";
 import type { HEALTH, STATUS } from "../../src/http/contract/service-schemas.ts";
 import type { MODEL, MODEL_LIST, SIMULATION } from "../../src/http/contract/answer-schemas.ts";
 import type {
