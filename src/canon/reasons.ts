@@ -224,21 +224,23 @@ function reasonOf(code: string): Reason | null {
  *
  * @param paths path of the request's member that the denial is about; clients use `param` to fix it
  * or to leave it out.
+ * @param nearest routes of the caller's workspace, for a name that is none of them.
  */
 export function denialError(
   denial: Denial,
   paths: ReadonlyMap<string, string> = NO_PATHS,
+  nearest: readonly string[] = [],
 ): ServiceError {
   const reason = reasonOf(denial.reason);
   const param = reason?.param ?? (denial.subject === null ? undefined : paths.get(denial.subject));
   const more = { denial, ...(param === undefined ? {} : { param }) };
   if (reason !== null && reason.kind !== "policy_denied") {
-    const sentence = fill(reason.sentence, denial);
+    const such = nearest.length === 0 ? "" : `, such as ${nearest.join(", ")}`;
     return serviceError(
       reason.status,
       reason.kind,
       denial.reason,
-      `Request refused: ${sentence}.`,
+      `Request refused: ${fill(reason.sentence, denial)}${such}.`,
       more,
     );
   }

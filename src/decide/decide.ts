@@ -1,4 +1,5 @@
 import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
+import { editDistance } from "../canon/nearest-name.ts";
 import type { BudgetStep } from "../canon/limits.ts";
 import type { Candidate, Decision, IfPromoted } from "../canon/decision.ts";
 import type { Denial } from "../canon/error.ts";
@@ -100,6 +101,27 @@ export function requestedRoute(
     };
   }
   return { workspace, route };
+}
+
+/**
+ * Up to three routes that the caller may use, most similar names first. Other routes never appear:
+ * that would reveal them.
+ */
+export function nearestRoutes(
+  table: RoutingTable,
+  identity: Identity,
+  model: string,
+): readonly string[] {
+  const approved = ownRow(table.workspaces, identity.workspace)?.approve.routes ?? [];
+  // Bounds the work for a name and a table of any size.
+  const wanted = model.slice(0, 64);
+  return approved
+    .slice(0, 256)
+    .filter((id) => mayUseRoute(identity, id))
+    .map((id) => ({ id, distance: editDistance(wanted, id.slice(0, 64)) }))
+    .toSorted((left, right) => left.distance - right.distance)
+    .slice(0, 3)
+    .map(({ id }) => id);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { nearestRoutes } from "../decide/decide.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import { callKindOf } from "../canon/operation.ts";
@@ -155,7 +156,9 @@ async function decideAndAnswer(
       counted.end();
     }
     const unrecorded = await onDisk(recorder.decided(decided, bounds.deadline));
-    return endOf(unrecorded ?? denialError(decision.denial, request.paths));
+    const isUnknown = decision.denial.reason === "model_not_found";
+    const nearest = isUnknown ? nearestRoutes(table, identity, request.model) : [];
+    return endOf(unrecorded ?? denialError(decision.denial, request.paths, nearest));
   }
   if (route === undefined)
     throw new Error("pipeline: a decision for a route that its table does not have");
