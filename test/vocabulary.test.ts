@@ -55,11 +55,6 @@ const WORDS: readonly PrivateWord[] = [
         why: "names in statements that databases keep",
       },
       {
-        path: /^test\/(?:cli\/)?simulate\//,
-        line: /\bplace\??[:.,]|\bplace\b }|(?:const|=) place\b|[?\]]\.place\b|every_place|some_place|min_places|\("place/,
-        why: "member `place` of reports",
-      },
-      {
         path: /^test\//,
         line: /"place"|c\.place|content, place/,
         why: "facet, a schema's name, and a statement of a migration",
@@ -73,12 +68,6 @@ const WORDS: readonly PrivateWord[] = [
     write: "value, enum value, name, code, text",
     exceptions: [
       { path: REPORT, line: CODE, why: "member `words` of reports" },
-      { path: /^src\/http\/contract\/policy-answers\.ts$/, line: /"words"/, why: "the same" },
-      {
-        path: /^src\/cli\/policy\/lifecycle\/policy-server\.ts$/,
-        line: /"words"/,
-        why: "the same",
-      },
       {
         path: /^src\/policy\/kept-content\.ts$/,
         line: CODE,
@@ -184,13 +173,11 @@ const WORDS: readonly PrivateWord[] = [
     word: /\bstandpoints?\b/i,
     write: "view",
     exceptions: [
-      { path: REPORT, line: CODE, why: "member `standpoint` of reports" },
       {
         path: /^test\/(?:cli\/)?simulate\//,
         line: /\bstandpoint(?::|\]|`| slot)/,
         why: "the same, and the old key of assertions",
       },
-      { path: /^src\/cli\/policy\/lifecycle\/policy-server\.ts$/, line: CODE, why: "the same" },
     ],
   },
   {

@@ -19,13 +19,13 @@ import { renamedSides } from "./renames.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";
-import type { ChangedEntry } from "./report/cause-report.ts";
 import type {
   AssertionsReport,
-  SettingChange,
-  SimulationReport,
+  ChangedEntry,
   PolicyReport,
+  SettingChange,
   SideReport,
+  SimulationReport,
 } from "./report/report.ts";
 import { changedSettings } from "./settings/changed-settings.ts";
 import { hostOf } from "./compare/change-kinds.ts";
@@ -93,11 +93,6 @@ export async function simulateSides(
     explain,
     kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
     seenInGroup: evidence === null ? null : (key) => evidence.seen[view].groups.get(key) ?? null,
-    seenOnPath:
-      evidence === null
-        ? null
-        : ({ workspace, operation, provider, region }) =>
-            evidence.seen[view].paths.get([workspace, operation, provider, region].join("\n")) ?? 0,
   });
   const sides = {
     base: sideReport(files, compiled.base, "base"),
@@ -116,7 +111,7 @@ export async function simulateSides(
     request.promote?.map(({ id }) => id) ?? null,
   );
   const report: SimulationReport = {
-    format: "signalbox.simulation.v3",
+    format: "signalbox.simulation.v4",
     ...sides,
     fresh: request.fresh,
     complete: cut.length === 0,
@@ -153,7 +148,7 @@ export async function simulateSides(
             tally.headUsage,
             locationsOf(head.files),
           ),
-    ...(latent !== null && { latent }),
+    ...(latent !== null && { future_rows: latent }),
     changed_settings: [
       ...changedSettings(base, head, {
         newPolicies: request.fresh ? null : newPolicies(compiled),
@@ -329,9 +324,9 @@ function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
   };
 }
 
-function overlayEntry({ path, before, after, where }: SettingChange): ChangedEntry {
+function overlayEntry({ path, before, after, location }: SettingChange): ChangedEntry {
   const change = before === null ? "added" : after === null ? "removed" : "changed";
-  return { path, kind: "overlay", subject: path, change, before, after, place: where };
+  return { path, kind: "overlay", subject: path, change, before, after, location };
 }
 
 function hostIn({ table: { providers } }: ReportedSide): (provider: string) => string {
@@ -347,6 +342,7 @@ function sideReport(
     name,
     commit,
     table_revision: table.revision,
+    workspaces: Object.keys(table.workspaces),
     policies: contents.map(({ contract: { id }, digest, slot, rules, isKept }) => ({
       id,
       digest,

@@ -135,7 +135,7 @@ describe.skipIf(CHROMIUM === null)(
     test("an approval carries the digest of the report that the server made", async () => {
       const sent: unknown[] = [];
       const report = {
-        format: "signalbox.simulation.v3",
+        format: "signalbox.simulation.v4",
         head: { table_revision: "b".repeat(64) },
         complete: true,
         promoted: { access: "less_permissive", changed_classes: 12 },

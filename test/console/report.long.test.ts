@@ -63,7 +63,7 @@ describe.skipIf(CHROMIUM === null)(
       ["no JSON", "{", "The file is not JSON"],
       ["another version", { format: "signalbox.simulation.v2" }, "another version"],
       ["another file", { hello: 1 }, "no simulation report"],
-      ["a damaged report", { format: "signalbox.simulation.v3" }, "damaged"],
+      ["a damaged report", { format: "signalbox.simulation.v4" }, "damaged"],
     ])("%s is refused with what to do", async (_, content, message) => {
       const page = await stage.open("#/report", {});
       await page.getByLabel("report.json").setInputFiles(fileOf(content));

@@ -100,6 +100,7 @@ describe("the tarball", () => {
       "schemas/routes-overlay.schema.json",
       "schemas/assertions.schema.json",
       "schemas/input.schema.json",
+      "schemas/simulation.schema.json",
       ".regal/config.yaml",
       "LICENSE",
       "THIRD-PARTY-NOTICES",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compileConfiguration } from "../../src/compile/compile.ts";
 import { loadConfiguration, type ConfigurationFiles } from "../../src/compile/load.ts";
 import { locationsOf, ruleLocation } from "../../src/simulate/explain/positions.ts";
-import type { SourceLocation } from "../../src/simulate/report/location.ts";
+import type { SourceLocation } from "../../src/simulate/report/report.ts";
 import { TEST_CACHE } from "../support/cache.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

@@ -77,7 +77,7 @@ export function withAssertions(assertions: readonly Assertion[]): SimulationRequ
  * from where to where.
  */
 export function shown({
-  words,
+  kinds,
   workspaces,
   routes,
   operations,
@@ -90,7 +90,7 @@ export function shown({
       ? plan.map(({ endpoint }) => endpoint).join(" ")
       : `${denial.policy}/${denial.constraint} ${denial.reason}`;
   return {
-    words: words.join(" "),
+    kinds: kinds.join(" "),
     who: `${workspaces.join(" ")}: ${routes.join(" ")}`,
     operations: operations.join(" "),
     conditions: conditions.map(({ dimension, values }) => `${dimension}: ${values.join(" ")}`),

@@ -50,12 +50,12 @@ function readReport(text: string): SimulationReport | string {
     return "The file is not JSON. Open the file that signalbox simulate --format json wrote.";
   }
   const format = isObject(value) ? value["format"] : undefined;
-  if (format === "signalbox.simulation.v3") {
+  if (format === "signalbox.simulation.v4") {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format says so; what is missing makes the drawing fail
     return value as SimulationReport;
   }
   return typeof format === "string" && format.startsWith("signalbox.simulation.")
-    ? "The report is of another version; this console reads signalbox.simulation.v3. Make it again with this version."
+    ? "The report is of another version; this console reads signalbox.simulation.v4. Make it again with this version."
     : "The file is no simulation report. Open the file that signalbox simulate --format json wrote.";
 }
 

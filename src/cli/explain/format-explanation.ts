@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { SourceLocation } from "../../simulate/report/location.ts";
+import type { SourceLocation } from "../../simulate/report/report.ts";
 import {
   isEmptyText,
   quoted,

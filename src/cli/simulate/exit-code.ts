@@ -25,11 +25,6 @@ export const FAIL_ON_VALUES = [
 ] as const;
 export type FailOnValue = (typeof FAIL_ON_VALUES)[number];
 
-/** Former values of `--fail-on`, with what is written now. */
-export const RENAMED_FAIL_ON: Readonly<Record<string, FailOnValue>> = {
-  new_data_paths: "new_destination",
-};
-
 export interface ExitFlags {
   readonly detailedExitcode: boolean;
   readonly failOn: readonly FailOnValue[];
@@ -77,7 +72,7 @@ export function meetsGate(
  * not show it.
  */
 function isMetLatently(
-  { latent }: SimulationReport,
+  { future_rows: latent }: SimulationReport,
   value: FailOnValue,
   promoting: boolean,
 ): boolean {
@@ -130,12 +125,12 @@ function contentsOf({ policies }: SideReport): string {
 }
 
 function changes(comparison: ComparisonReport, wanted: ChangeKind): boolean {
-  return comparison.words.some(({ word, classes }) => word === wanted && classes > 0);
+  return comparison.kinds.some(({ kind, classes }) => kind === wanted && classes > 0);
 }
 
 function differs({ changed_classes, access, ...paths }: ComparisonReport): boolean {
-  const { new_data_paths, lost_data_paths, new_route_paths, lost_route_paths } = paths;
-  const found = [new_data_paths, lost_data_paths, new_route_paths, lost_route_paths];
+  const { new_data_paths, lost_data_paths, new_route_paths } = paths;
+  const found = [new_data_paths, lost_data_paths, new_route_paths];
   return changed_classes > 0 || access !== "equivalent" || found.some(({ length }) => length > 0);
 }
 
@@ -147,7 +142,7 @@ export interface Gate {
 }
 
 /** What the command ends with, and why. */
-export interface Verdict {
+export interface Verdict extends Pick<ExitFlags, "promoting"> {
   readonly exitCode: number;
   readonly gates: readonly Gate[];
 }
@@ -156,6 +151,7 @@ export function verdictOf(report: SimulationReport, flags: ExitFlags): Verdict {
   const { assertions, complete } = report;
   const required = assertions?.coverage.filter(({ required: share }) => share !== null) ?? [];
   return {
+    promoting: flags.promoting,
     exitCode: exitCodeOf(report, flags),
     gates: [
       ...(assertions === null ? [] : [{ name: "assertions", passed: assertions.failed === 0 }]),

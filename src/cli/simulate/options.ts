@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { readTime } from "../../canon/rfc3339.ts";
 import { compileCacheAt } from "../terminal/configuration.ts";
-import { FAIL_ON_VALUES, RENAMED_FAIL_ON, type FailOnValue } from "./exit-code.ts";
+import { FAIL_ON_VALUES, type FailOnValue } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 import {
   didYouMean,
@@ -209,9 +209,6 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
   const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
-  const renamed = requested.flat().find((value) => Object.hasOwn(RENAMED_FAIL_ON, value));
-  if (renamed !== undefined)
-    throw new UsageError(`--fail-on: ${renamed} is named ${RENAMED_FAIL_ON[renamed]} now`);
   const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
   if (!requested.every((list) => list.length > 0 && list.every(known))) {
     const slip = requested.flat().find((value) => !known(value)) ?? "";

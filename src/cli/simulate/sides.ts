@@ -14,8 +14,7 @@ import { openRepository } from "./repository.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
 import { parseAssertions } from "../../simulate/assertions/parse.ts";
 import { renamesOf } from "../../simulate/renames.ts";
-import type { ChangedEntry } from "../../simulate/report/cause-report.ts";
-import type { SettingChange } from "../../simulate/report/report.ts";
+import type { ChangedEntry, SettingChange } from "../../simulate/report/report.ts";
 import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 
 /** A tree that is there, not compiled yet. */
@@ -252,8 +251,8 @@ function sidesOf(base: Side, head: Side) {
   return { base: side(base), head: side(head) };
 }
 
-function entryOf({ path, before, after, where }: SettingChange): ChangedEntry {
+function entryOf({ path, before, after, location }: SettingChange): ChangedEntry {
   const subject = path.split(".")[1] ?? path;
   const change = before === null ? "added" : after === null ? "removed" : "changed";
-  return { path, kind: "assertion", subject, change, before, after, place: where };
+  return { path, kind: "assertion", subject, change, before, after, location };
 }

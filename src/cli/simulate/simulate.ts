@@ -194,13 +194,13 @@ async function changedOverlays(
     const [was, is] = [before.get(name) ?? null, after.get(name) ?? null];
     if (was === is) return [];
     const path = posix.join(dir, `${main}.${name}${ext}`);
-    const where = {
+    const location = {
       file: path,
       line: 1,
       column: 1,
       side: is === null ? ("base" as const) : ("head" as const),
     };
-    return [{ path, before: was, after: is, where, effect: "other_environment", gate: null }];
+    return [{ path, before: was, after: is, location, effect: "other_environment", gate: null }];
   });
 }
 

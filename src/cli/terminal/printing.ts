@@ -1,5 +1,5 @@
 import type { CommandIo } from "./command-io.ts";
-import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
+import type { SeenUsage } from "../../simulate/report/report.ts";
 
 /** Makes untrusted text safe for a terminal: it cannot move the cursor or set colours. */
 export function printable(text: string): string {

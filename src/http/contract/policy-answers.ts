@@ -474,14 +474,14 @@ export const POLICY_TRANSITIONS = {
 
 const COMPARISON = {
   type: "object",
-  required: ["access", "changed_classes", "words", "groups"],
+  required: ["access", "changed_classes", "kinds", "groups"],
 } as const;
 
 /** The members that readers need first; `docs/simulate.md` describes the report. */
 export const POLICY_SIMULATION = {
   title: "PolicySimulation",
   ...complete({
-    format: { const: "signalbox.simulation.v3" },
+    format: { const: "signalbox.simulation.v4" },
     base: { type: "object", required: ["name", "table_revision", "policies"] },
     head: { type: "object", required: ["name", "table_revision", "policies"] },
     complete: { type: "boolean", description: "Whether every class of requests was decided." },

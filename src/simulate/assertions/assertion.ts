@@ -4,7 +4,7 @@ import type { ChangeKind } from "../change-kind.ts";
 import type { SampleRequest, View } from "../sample-request.ts";
 import type { EndpointSelector, RequestSelector } from "./schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./schema.ts";
-import type { SourceLocation } from "../report/location.ts";
+import type { SourceLocation } from "../report/report.ts";
 
 /** The tables and contracts in which the names of an assertions file are looked up. */
 export interface AssertionSide {

@@ -37,7 +37,7 @@ export function coverageResults(
       required: gate?.required ?? null,
       status: passes ? "PASS" : "FAIL",
       missing: missing.toSorted(),
-      place: gate?.location ?? null,
+      location: gate?.location ?? null,
     };
   });
 }

@@ -6,7 +6,7 @@ import {
   valuePosition,
 } from "../../compile/authored/tree.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { SourceLocation } from "../report/location.ts";
+import type { SourceLocation } from "../report/report.ts";
 import {
   type Assertion,
   type Assertions,

@@ -78,14 +78,14 @@ function resultOf(
     kind,
     status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
     fails_in_base: null,
-    standpoint: view,
+    view: view,
     classes,
     violations,
     message: messageOf(failure, waiver),
     example: first?.sample ?? null,
     explain: first === null || explain === null ? null : explain(first.sample),
     waiver,
-    place: location,
+    location,
   };
 }
 

@@ -1,11 +1,12 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import type { CandidateReport, ChangeGroup } from "../report/report.ts";
 import type {
+  CandidateReport,
   CauseReport,
+  ChangeGroup,
   ChangedEntry,
   DestinationReport,
   Rename,
-} from "../report/cause-report.ts";
+} from "../report/report.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { conditionCount, OTHER_SIDE, type SideName } from "../sample-request.ts";
 import { rowOf } from "../table-rows.ts";
@@ -54,13 +55,14 @@ export function causeFacts(
  * reason for the same denial is nothing to notice.
  */
 function plainGroups(groups: readonly ChangeGroup[]): readonly ChangeGroup[] {
-  const noticed = groups.filter(({ words }) => words.some((kind) => kind !== "reason_changed"));
+  const noticed = groups.filter(({ kinds }) => kinds.some((kind) => kind !== "reason_changed"));
   const fewest = Math.min(...noticed.map(({ example }) => conditionCount(example)));
   return noticed.filter(({ example }) => conditionCount(example) === fewest);
 }
 
 /**
- * Endpoints that plain requests of the groups reach on one side only, in the order of the tables;
+ * Endpoints that plain requests of the groups reach on one side only, or there at another provider
+ * or in another region, in the order of the tables;
  * of any request where none is plain. A request for one provider by name may be served anew by
  * endpoints that everybody else reached before.
  */
@@ -73,8 +75,10 @@ function onlyIn(
     plainGroups(groups).flatMap((group) => {
       // Where the name is known, these requests reach what others reach too.
       if (group[OTHER_SIDE[side]].denial?.reason === "unknown_preference") return [];
-      const there = new Set(group[OTHER_SIDE[side]].plan.map(({ endpoint }) => endpoint));
-      return group[side].plan.flatMap(({ endpoint }) => (there.has(endpoint) ? [] : [endpoint]));
+      const there = new Set(group[OTHER_SIDE[side]].plan.map(processorOf));
+      return group[side].plan.flatMap((candidate) =>
+        there.has(processorOf(candidate)) ? [] : [candidate.endpoint],
+      );
     }),
   );
   return Object.keys(table.endpoints).flatMap((id) =>
@@ -82,15 +86,17 @@ function onlyIn(
   );
 }
 
+function processorOf({ endpoint, provider, region }: CandidateReport): string {
+  return [endpoint, provider, region].join("\n");
+}
+
 function destination(id: string, table: RoutingTable): DestinationReport | null {
   const row = rowOf(table.endpoints, id);
   const provider = row === undefined ? undefined : rowOf(table.providers, row.provider);
   if (row === undefined || provider === undefined) return null;
-  const window = rowOf(table.models, row.model)?.contextWindow ?? null;
   return {
     endpoint: id,
     model: row.model,
-    ...(window !== null && { context_window: window }),
     provider: row.provider,
     region: row.region,
     host: URL.parse(provider.baseUrl)?.host ?? "",
@@ -100,6 +106,7 @@ function destination(id: string, table: RoutingTable): DestinationReport | null 
       row.price === null
         ? null
         : { input: row.price.input, output: row.price.output, request: row.price.request },
+    context_window: rowOf(table.models, row.model)?.contextWindow ?? null,
   };
 }
 

@@ -1,9 +1,8 @@
-import type { ComparisonReport } from "../report/report.ts";
-import type { CauseReport, ChangedEntry } from "../report/cause-report.ts";
+import type { CauseReport, ChangedEntry, ComparisonReport } from "../report/report.ts";
 import { CHANGES } from "../change-kind.ts";
 import type { ReportedSide } from "../request.ts";
 import type { CompiledSides } from "../side-contents.ts";
-import { attribute, type ViewedGroup } from "./attribute.ts";
+import { attribute, type Attribution, type ViewedGroup } from "./attribute.ts";
 import type { FoundRename } from "../renames.ts";
 import { treeEntries } from "./changed-entries.ts";
 import { treeOf } from "./config-tree.ts";
@@ -46,10 +45,7 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
     groups.length === 0 || units.length === 0
       ? null
       : await variantsOf(units, { ...question, trees, renamed });
-  const found =
-    variants === null
-      ? groups.map(() => new Set<number>())
-      : await attribute(groups, units.length, variants);
+  const found = variants === null ? [] : await attribute(groups, units.length, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
   const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]): CauseReport =>
     causeReport(own, its, exceptions, question);
@@ -62,7 +58,7 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const alone = others.map((entry) =>
     causeOf([{ entries: [entry], rows: [], policy: null, rename: null, row: null }], []),
   );
-  const lost = groups.filter((_group, index) => found[index]?.size === 0);
+  const lost = groups.filter((_group, index) => (found[index]?.units.size ?? 0) === 0);
   const unknown = lost.length === 0 ? [] : [causeOf([], lost)];
   return [
     ...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)),
@@ -88,10 +84,7 @@ interface Joined {
 }
 
 /** Units that some group needs together, and rows with what names them, are one cause. */
-function joined(
-  units: readonly ChangedUnit[],
-  found: readonly ReadonlySet<number>[],
-): readonly Joined[] {
+function joined(units: readonly ChangedUnit[], found: readonly Attribution[]): readonly Joined[] {
   const first = units.map((_unit, index) => index);
   const rootOf = (index: number): number => {
     const above = first[index] ?? index;
@@ -101,8 +94,7 @@ function joined(
     const [one, other] = [rootOf(left), rootOf(right)].toSorted((a, b) => a - b);
     if (one !== undefined && other !== undefined) first[other] = one;
   };
-  for (const causes of found) {
-    const [some, ...others] = causes;
+  for (const [some, ...others] of found.flatMap(({ together }) => together)) {
     if (some !== undefined) for (const other of others) join(some, other);
   }
   for (const [index, unit] of units.entries()) {
@@ -113,7 +105,7 @@ function joined(
   return [...roots.values()].map((members) => ({
     members,
     groups: [...found.keys()].filter((group) =>
-      members.some((member) => found[group]?.has(member) === true),
+      members.some((member) => found[group]?.units.has(member) === true),
     ),
   }));
 }
@@ -178,7 +170,7 @@ function rankOf(
   const own = new Set([...groups, ...more]);
   const ranks = [...declared.groups, ...promoted.groups]
     .filter(({ id }) => own.has(id))
-    .flatMap(({ words }) => words.map((kind) => CHANGES[kind].rank));
+    .flatMap(({ kinds }) => kinds.map((kind) => CHANGES[kind].rank));
   return Math.min(...ranks, Number.MAX_SAFE_INTEGER);
 }
 

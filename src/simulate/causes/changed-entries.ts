@@ -1,8 +1,9 @@
-import type { JsonValue } from "../../canon/json.ts";
+import { canonicalJson, type JsonValue } from "../../canon/json.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import { ROW_KINDS } from "../renamed-table.ts";
-import type { ChangedEntry } from "../report/cause-report.ts";
+import type { ChangedEntry } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
+import { effectOf } from "../settings/setting-effect.ts";
 import { rowOf } from "../table-rows.ts";
 import {
   changedMembers,
@@ -61,11 +62,30 @@ function entryOf(member: ChangedMember, files: OfSides<string>): TreeEntry {
       kind: rowOf(KINDS, section) ?? "setting",
       subject,
       change: was === null ? "added" : is === null ? "removed" : "changed",
+      ...onlyOf(path, before, after),
       before: was === null || isRow ? null : short(flowText(before)),
       after: is === null || isRow ? null : short(flowText(after)),
-      place: locationOf(member, files),
+      location: locationOf(member, files),
     },
   };
+}
+
+function onlyOf(
+  path: EntryPath,
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+): Pick<ChangedEntry, "only"> {
+  const effect = effectOf(path);
+  if (effect === "description" || effect === "layout") return { only: "text" };
+  const textOf = (items: readonly JsonValue[]): string =>
+    items.map(canonicalJson).toSorted().join("\n");
+  const isOrder =
+    // In these sections lists are sets, or every class of requests shows their order.
+    Object.hasOwn(KINDS, path[0] ?? "") &&
+    Array.isArray(before) &&
+    Array.isArray(after) &&
+    textOf(before) === textOf(after);
+  return isOrder ? { only: "order" } : {};
 }
 
 /** Characters of a value: a longer one is read in the file. */

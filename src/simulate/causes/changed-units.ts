@@ -1,4 +1,4 @@
-import type { ChangedEntry, Rename } from "../report/cause-report.ts";
+import type { ChangedEntry, Rename } from "../report/report.ts";
 import type { RowRename } from "../renamed-table.ts";
 import type { TreeEntry } from "./changed-entries.ts";
 import { mentions, type RenamedRow } from "./renames.ts";
@@ -48,12 +48,18 @@ export function changedUnits(
  */
 const ORDER_OF_ROUTE = new Set(["primary", "peers", "balance", "weights", "fallbacks"]);
 
+/** Approvals without which a route that a workspace approves reaches nothing. */
+const REACH = new Set(["routes", "regions", "providers"]);
+
 function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[] {
-  const units = Map.groupBy(rows, ({ path, entry }) =>
-    entry.kind === "route" && ORDER_OF_ROUTE.has(path[2] ?? "")
-      ? path.slice(0, 2).join("\n")
-      : path.join("\n"),
-  );
+  const units = Map.groupBy(rows, ({ path, entry }) => {
+    const [, , member = "", list = ""] = path;
+    const isOne =
+      (entry.kind === "route" && ORDER_OF_ROUTE.has(member)) ||
+      (entry.kind === "workspace" && member === "approve" && REACH.has(list));
+    // What only differs in order has no part in what others do.
+    return (isOne && entry.only === undefined ? path.slice(0, 2) : path).join("\n");
+  });
   return [...units.values()];
 }
 

@@ -9,7 +9,7 @@ import {
 import { readTree } from "../../compile/compile-table.ts";
 import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
-import type { SideLocation } from "../report/location.ts";
+import type { SideLocation } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
 import { type RenamedKind, type RowRename, newNames, ROW_KINDS } from "../renamed-table.ts";
 import { rowOf } from "../table-rows.ts";

@@ -1,7 +1,6 @@
 import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
-import type { SideLocation } from "../report/location.ts";
-import type { ChangedEntry } from "../report/cause-report.ts";
+import type { ChangedEntry, SideLocation } from "../report/report.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { OfSides } from "../sample-request.ts";
 
@@ -27,9 +26,12 @@ export function policyEntries(
           kind: "policy",
           subject: id,
           change,
+          ...(was !== undefined && is !== undefined && isSameRules(was, is, sources)
+            ? { only: "text" as const }
+            : {}),
           before: lines?.before ?? null,
           after: lines?.after ?? null,
-          place: lines?.place ?? fileStart(id, sources),
+          location: lines?.location ?? fileStart(id, sources),
         },
       ];
     });
@@ -60,7 +62,7 @@ function fileStart(id: string, { base, head }: SideSources): SideLocation | null
 interface ChangedLines {
   readonly before: string | null;
   readonly after: string | null;
-  readonly place: SideLocation;
+  readonly location: SideLocation;
 }
 
 /**
@@ -78,6 +80,32 @@ function changedLines(id: string, { base, head }: SideSources): ChangedLines | n
     return firstDifference(before.text, source);
   }
   return null;
+}
+
+/** Whether two contents differ in titles, comments, spacing and the order of rules at most. */
+function isSameRules(was: SideContent, is: SideContent, { base, head }: SideSources): boolean {
+  const [before, after] = [was, is].map(({ contract }) =>
+    JSON.stringify({ ...contract, title: "" }),
+  );
+  const id = is.contract.id;
+  return (
+    before === after &&
+    head.every((source) => {
+      const isRead = source === sourceOf(head, id) || basename(dirname(source.path)) === "lib";
+      const other = base.find(({ path }) => path === source.path);
+      return !isRead || (other !== undefined && rulesOf(other.text) === rulesOf(source.text));
+    })
+  );
+}
+
+/** The rules of a module in alphabetical order, without comments, indentation and empty lines. */
+function rulesOf(text: string): string {
+  // A string of several lines keeps its spacing.
+  if (text.includes("`")) return text;
+  const bare = text.replaceAll(/("(?:\\.|[^"\\\n])*")|#.*$/gm, "$1");
+  const rules = bare.split(/(?:\r\n?|\n)(?=[^\s})\]])(?!else\b)/);
+  const trimmed = rules.map((rule) => rule.replaceAll(/\s*[\r\n]\s*/g, "\n").trim());
+  return trimmed.toSorted().join("\n").trim();
 }
 
 function sameFolder(left: string, right: string): boolean {
@@ -100,6 +128,6 @@ function firstDifference(text: string, { path, text: now }: Source): ChangedLine
   return {
     before: quoted ? (removed[0]?.trim() ?? null) : null,
     after: quoted ? (added[0]?.trim() ?? null) : null,
-    place: { file: path, line: start + 1, column: 1, side: "head" },
+    location: { file: path, line: start + 1, column: 1, side: "head" },
   };
 }

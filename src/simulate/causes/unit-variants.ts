@@ -9,7 +9,7 @@ import {
   type SideContent,
 } from "../side-contents.ts";
 import type { SideTrees } from "./changed-entries.ts";
-import type { ChangedUnit } from "./changed-units.ts";
+import { needs, type ChangedUnit } from "./changed-units.ts";
 import { memberAt, withMember, renamedTree } from "./config-tree.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import type { PolicySet } from "../../canon/policy.ts";
@@ -64,7 +64,16 @@ export async function variantsOf(
   const own = await maker.make(head.table, head.contents);
   const undone: (DecidingSide | null)[] = [];
   // One after the other: each may load policies.
-  for (const unit of units) undone.push(await variant(maker, unit, undoing));
+  for (const unit of units) {
+    undone.push(
+      (await variant(maker, unit, undoing)) ??
+        (await variant(
+          maker,
+          withRows(unit, units, (other) => needs(other, unit)),
+          undoing,
+        )),
+    );
+  }
   const before = await maker.make(base.table, base.contents);
   const done = new Map<number, Promise<DecidingSide | null>>();
   return {
@@ -76,11 +85,25 @@ export async function variantsOf(
       const unit = units[index];
       const known = done.get(index);
       if (known !== undefined || unit === undefined) return known ?? Promise.resolve(null);
-      const made = variant(maker, unit, doing);
+      const made = variant(
+        maker,
+        withRows(unit, units, (other) => needs(unit, other)),
+        doing,
+      );
       done.set(index, made);
       return made;
     },
   };
+}
+
+/** A unit with the rows of others, without which no side with it compiles. */
+function withRows(
+  unit: ChangedUnit,
+  units: readonly ChangedUnit[],
+  isNeeded: (other: ChangedUnit) => boolean,
+): ChangedUnit {
+  const others = units.filter((other) => other !== unit && unit.row === null && isNeeded(other));
+  return { ...unit, rows: [unit, ...others].flatMap(({ rows }) => rows) };
 }
 
 interface Direction extends Pick<VariantQuestion, "renames" | "renamed"> {
@@ -152,8 +175,12 @@ function reversed({ kind, from, to }: RowRename): RowRename {
 
 /** A side that decides single requests. */
 export interface DecidingSide {
-  /** What becomes of a request, as text: equal texts are equal results at equal destinations. */
-  readonly result: (sample: SampleRequest, view: View) => string;
+  /**
+   * The result of a request as text.
+   *
+   * @param withDestinations whether equal texts are also equal versions, addresses and contracts.
+   */
+  readonly result: (sample: SampleRequest, view: View, withDestinations: boolean) => string;
   readonly serves: (sample: SampleRequest, view: View) => boolean;
   readonly table: RoutingTable;
 }
@@ -178,7 +205,8 @@ class SideMaker {
     const destinations = destinationsOf(table);
     return {
       table,
-      result: (sample, view) => resultText(table, views[view], sample, destinations),
+      result: (sample, view, withDestinations) =>
+        resultText(table, views[view], sample, withDestinations ? destinations : new Map()),
       serves: (sample, view) => decideSample(table, views[view], sample).outcome === "route",
     };
   }

@@ -13,8 +13,8 @@ export interface GroupTally {
   readonly kinds: readonly ChangeKind[];
   readonly base: Outcome;
   readonly head: Outcome;
-  readonly routes: Set<string>;
-  readonly workspaces: Set<string>;
+  /** Workspace → the route names of its requests. */
+  readonly members: Map<string, Set<string>>;
   readonly operations: Set<string>;
   /** Names that every request of the group has. */
   common: { needs: readonly string[]; features: readonly string[]; labels: readonly string[] };
@@ -109,16 +109,12 @@ export function addToGroup(
   if (group === undefined) {
     const { kinds } = pair;
     const [base, head] = [folded(pair.base), folded(pair.head)];
-    const sets = {
-      routes: new Set<string>(),
-      workspaces: new Set<string>(),
-      operations: new Set<string>(),
-    };
     group = {
       kinds,
       base,
       head,
-      ...sets,
+      members: new Map(),
+      operations: new Set(),
       common,
       taken: new Map(),
       classes: 0,
@@ -130,10 +126,7 @@ export function addToGroup(
   }
   const isNew = newTo(group);
   if (isNew(members)) {
-    for (const { workspace, model } of members) {
-      group.workspaces.add(workspace);
-      group.routes.add(model);
-    }
+    for (const { workspace, model } of members) addAll(group.members, workspace, [model]);
   }
   group.operations.add(sample.operation);
   group.common = inCommon(group.common, common);
@@ -158,9 +151,8 @@ export function mergeGroups(into: GroupTallies, from: GroupTallies): void {
       into.set(key, group);
       continue;
     }
-    for (const name of ["routes", "workspaces", "operations"] as const) {
-      for (const item of group[name]) known[name].add(item);
-    }
+    for (const [workspace, routes] of group.members) addAll(known.members, workspace, routes);
+    for (const operation of group.operations) known.operations.add(operation);
     known.common = inCommon(known.common, group.common);
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
     known.classes += group.classes;

@@ -1,32 +1,32 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/group-tally.ts";
-import type { Outcome, OutcomePair, SampleRequest, View, OfSides } from "../sample-request.ts";
+import {
+  VIEWS,
+  type Outcome,
+  type OutcomePair,
+  type SampleRequest,
+  type View,
+  type OfSides,
+} from "../sample-request.ts";
 import type { RowRename } from "../renamed-table.ts";
-import type { EvidenceReport } from "../report/report.ts";
-import { type SeenUsage, addedUsage, NOTHING_USED } from "./seen-usage.ts";
+import type { EvidenceReport, SeenUsage } from "../report/report.ts";
+import { addedUsage, NOTHING_USED } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
 import { rowOf } from "../table-rows.ts";
 
 /** Decisions of one group, and what their answers used. */
-export interface SeenInGroup extends SeenUsage {
-  readonly decisions: number;
-}
+export type SeenInGroup = SeenUsage & { readonly decisions: number };
 
-/** What one view makes of the requests that really came. */
+/** Recorded requests under one view. */
 interface SeenAt {
   readonly groups: Map<string, SeenInGroup>;
-  /**
-   * `workspace`, `operation`, `provider`, `region`, one to a line → decisions that take the path,
-   * on head or on base.
-   */
-  readonly paths: Map<string, number>;
   decisions: number;
 }
 
 /** Names in a file are of anybody's making: a larger memory could be filled by it. */
 const MAXIMUM_KNOWN = 20_000;
 
-/** Decisions in changed groups whose outcomes were not read yet; the oldest are forgotten first. */
+/** Decisions whose outcomes were not read yet; the oldest are forgotten first. */
 const MAXIMUM_OPEN = 100_000;
 
 /** Weighs changes by recorded traffic. */
@@ -80,9 +80,9 @@ export class EvidenceTally {
     const pairs = this.#pairs(sample);
     const plan = found.plan.map((endpoint) => this.#nameOf(endpoint));
     if (!reproduces({ ...found, plan }, pairs.declared.base)) this.#notReproduced += decisions;
-    this.#see("declared", sample, pairs.declared, decisions);
-    this.#see("promoted", sample, pairs.promoted, decisions);
-    const isChanged = pairs.declared.kinds.length > 0 || pairs.promoted.kinds.length > 0;
+    this.#see("declared", pairs.declared, decisions);
+    this.#see("promoted", pairs.promoted, decisions);
+    const isChanged = VIEWS.some((view) => pairs[view].kinds.length > 0);
     if (!isChanged || found.requestId === "") return;
     const [oldest] = this.#open.size >= MAXIMUM_OPEN ? this.#open.keys() : [];
     if (oldest !== undefined) this.#open.delete(oldest);
@@ -91,21 +91,22 @@ export class EvidenceTally {
 
   /** Adds what the answer of a decision used, which was added before. */
   addUsage(usage: EvidenceUsage): void {
-    const pairs = this.#open.get(usage.requestId);
-    if (pairs === undefined) return;
+    const open = this.#open.get(usage.requestId);
+    if (open === undefined) return;
     this.#open.delete(usage.requestId);
-    for (const view of ["declared", "promoted"] as const) {
-      const { kinds, head } = pairs[view];
-      if (kinds.length === 0) continue;
-      const { groups } = this.seen[view];
-      const key = groupKey(pairs[view]);
-      const known = groups.get(key) ?? NOT_SEEN;
-      const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
-      const before = costOf(usage, answered, this.#tables.base);
+    const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
+    const before = costOf(usage, answered, this.#tables.base);
+    for (const view of VIEWS) {
+      const pair = open[view];
+      const { kinds, head } = pair;
       // Without an answer nothing was used, at whichever endpoint.
+      if (kinds.length === 0) continue;
       const next =
         head.denial === null && answered !== null ? (head.plan[0]?.endpoint ?? null) : null;
       const used = usageOf(usage, before, costOf(usage, next, this.#tables.head));
+      const { groups } = this.seen[view];
+      const key = groupKey(pair);
+      const known = groups.get(key) ?? NOT_SEEN;
       groups.set(key, { ...addedUsage(known, used), decisions: known.decisions });
     }
   }
@@ -126,15 +127,8 @@ export class EvidenceTally {
     return known;
   }
 
-  #see(view: View, sample: SampleRequest, pair: OutcomePair, decisions: number): void {
+  #see(view: View, pair: OutcomePair, decisions: number): void {
     const seen = this.seen[view];
-    const endpoints = new Set(
-      [...pair.base.plan, ...pair.head.plan].map(
-        ({ provider, region }) => `${provider}\n${region}`,
-      ),
-    );
-    for (const endpoint of endpoints)
-      count(seen.paths, `${sample.workspace}\n${sample.operation}\n${endpoint}`, decisions);
     if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
     const key = groupKey(pair);
@@ -156,7 +150,10 @@ export class EvidenceTally {
       to: this.#decisions === 0 ? null : new Date(this.#last).toISOString(),
       unrepresentable: [...this.#unrepresentable]
         .toSorted(([left], [right]) => (left < right ? -1 : 1))
-        .map(([why, decisions]) => ({ why, decisions })),
+        .map(([why, decisions]) => ({
+          why,
+          decisions,
+        })),
       declared: { groups: declared.groups.size, decisions: declared.decisions },
       promoted: { groups: promoted.groups.size, decisions: promoted.decisions },
     };
@@ -207,7 +204,7 @@ function costOf(
 }
 
 function nothingSeen(): SeenAt {
-  return { groups: new Map(), paths: new Map(), decisions: 0 };
+  return { groups: new Map(), decisions: 0 };
 }
 
 function count(counts: Map<string, number>, key: string, decisions: number): void {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { SourceLocation } from "../report/location.ts";
+import type { SourceLocation } from "../report/report.ts";
 import type { Locations } from "./positions.ts";
 
 /** Enforced rules that differ from the files, because the files' rules have not been promoted. */

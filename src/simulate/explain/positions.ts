@@ -4,7 +4,7 @@ import { Findings } from "../../compile/findings/findings.ts";
 import { furtherSources, type ConfigurationFiles } from "../../compile/load.ts";
 import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
-import type { SourceLocation } from "../report/location.ts";
+import type { SourceLocation } from "../report/report.ts";
 
 /** Locations in the files of one side; `null` where unknown. */
 export interface Locations {

@@ -1,5 +1,5 @@
 import type { PolicyEvaluation, PolicyInput, PolicyObligation } from "../../canon/policy.ts";
-import type { LatentChange } from "../report/latent-report.ts";
+import type { LatentChange } from "../report/report.ts";
 import type { Combination } from "./combinations.ts";
 import type { LatentField } from "./name-classes.ts";
 

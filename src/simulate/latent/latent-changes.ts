@@ -3,8 +3,7 @@ import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
-import type { LatentChange, LatentReport } from "../report/latent-report.ts";
-import type { SideLocation } from "../report/location.ts";
+import type { LatentChange, LatentReport, SideLocation } from "../report/report.ts";
 import { VIEWS, type View, type OfSides } from "../sample-request.ts";
 import { type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts";
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
@@ -73,7 +72,7 @@ export function latentChanges(
       kind: answer.kind,
       ...summary,
       example: inputAt(fields, answer.combination, start),
-      place: locationOf(policy.id, answer.rule),
+      location: locationOf(policy.id, answer.rule),
     }));
   });
   return { complete: tally.complete, tried: tally.tried, of: String(tally.of), changes };

@@ -14,8 +14,13 @@ import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-re
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
 import type { Universe, OperationUniverse } from "../space/universe.ts";
-import type { ChangeGroup, ComparisonReport, ResultReport } from "./report.ts";
-import type { SideLocation, SourceLocation } from "./location.ts";
+import type {
+  ChangeGroup,
+  ComparisonReport,
+  ResultReport,
+  SideLocation,
+  SourceLocation,
+} from "./report.ts";
 import { rowOf } from "../table-rows.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { perScalar } from "../request-scalars.ts";
@@ -41,17 +46,16 @@ export function comparisonReport(
     access: accessOf(tally),
     changed_classes: tally.changedClasses,
     changed_shapes: String(tally.changedShapes),
-    words: CHANGE_KINDS.flatMap((kind) => {
+    kinds: CHANGE_KINDS.flatMap((kind) => {
       const count = tally.kinds.get(kind);
       return count === undefined
         ? []
-        : [{ word: kind, classes: count.classes, shapes: String(count.shapes) }];
+        : [{ kind, classes: count.classes, shapes: String(count.shapes) }];
     }),
     groups: [...tally.groups]
       .toSorted(bySeverity(context))
       .map(([key, group]) => groupReport(key, group, context)),
     new_route_paths: routePathsWithout(tally.headPaths, tally.basePaths, "head", context),
-    lost_route_paths: routePathsWithout(tally.basePaths, tally.headPaths, "base", context),
     new_data_paths: dataPathsWithout(tally.headPaths, tally.basePaths, "head", context),
     lost_data_paths: dataPathsWithout(tally.basePaths, tally.headPaths, "base", context),
   };
@@ -98,19 +102,35 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
   const { kinds, classes, shapes, example } = group;
   return {
     id: textDigest(key),
-    words: kinds,
-    routes: [...group.routes].toSorted(),
-    workspaces: [...group.workspaces].toSorted(),
+    kinds,
+    ...membersOf(group),
     operations: [...group.operations].toSorted(),
-    conditions: conditionsOf(group, context.universe),
+    conditions: conditionsOf(group, context),
     classes,
     shapes: String(shapes),
     base: resultReport(group.base, context.hostOf.base),
     head: resultReport(group.head, context.hostOf.head),
     example,
     explain: context.explain(example),
-    place: locationOf(group, context),
+    location: locationOf(group, context),
     ...seenOf(key, context),
+  };
+}
+
+/** With the routes of each workspace where not every workspace requests every route. */
+function membersOf({
+  members,
+}: GroupTally): Pick<ChangeGroup, "routes" | "workspaces" | "members"> {
+  const byWorkspace = [...members]
+    .map(([workspace, routes]) => ({ workspace, routes: [...routes].toSorted() }))
+    .toSorted((left, right) => (left.workspace < right.workspace ? -1 : 1));
+  const routes = [...new Set(byWorkspace.flatMap((member) => member.routes))].toSorted();
+  return {
+    routes,
+    workspaces: byWorkspace.map(({ workspace }) => workspace),
+    ...(byWorkspace.some((member) => member.routes.length < routes.length) && {
+      members: byWorkspace,
+    }),
   };
 }
 
@@ -221,7 +241,10 @@ export function movedLocation(
  * What all requests of a group have in common and not all requests have: features and needs that
  * each of them has, and the values of a dimension where the group does not take all of them.
  */
-function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["conditions"] {
+function conditionsOf(
+  group: GroupTally,
+  { universe, tables }: ComparisonContext,
+): ChangeGroup["conditions"] {
   const { common, taken } = group;
   const sets = [
     { dimension: "needs", values: common.needs },
@@ -237,12 +260,32 @@ function conditionsOf(group: GroupTally, universe: Universe): ChangeGroup["condi
       return values.size === 0 ? [] : [{ dimension, values: [...values].toSorted() }];
     const possible = all.get(dimension);
     const isWhole = possible === undefined || possible.every((value) => values.has(value));
-    return isWhole ? [] : [{ dimension, values: [...values].toSorted() }];
+    if (isWhole) return [];
+    const own = dimension === "max_price" ? withUpperEnds(values, tables) : [...values];
+    return [{ dimension, values: own.toSorted() }];
   });
   return [
     ...sets,
     ...narrowed.toSorted((left, right) => (left.dimension < right.dimension ? -1 : 1)),
   ];
+}
+
+/** "output 2" → "output from 2 up to 20": nothing changes before the next price of either table. */
+function withUpperEnds(
+  values: ReadonlySet<string>,
+  { base, head }: OfSides<RoutingTable>,
+): readonly string[] {
+  const prices = [base, head].flatMap(({ endpoints }) =>
+    Object.values(endpoints).flatMap(({ price }) => price ?? []),
+  );
+  return [...values].map((value) =>
+    value.replaceAll(/(input|output|request) ([\d.e-]+)/g, (_, part: "input", text: string) => {
+      const next = Math.min(
+        ...prices.map((price) => price[part]).filter((price) => price > Number(text)),
+      );
+      return `${part} from ${text}${next === Infinity ? "" : ` up to ${next}`}`;
+    }),
+  );
 }
 
 function isAlways(group: GroupTally, universe: Universe, feature: string): boolean {

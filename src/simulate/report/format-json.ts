@@ -1,17 +1,24 @@
-import type { SimulationReport } from "./report.ts";
-import { REPORT_ORDER, type Order } from "./report-order.ts";
+import { REPORT_SCHEMA, type SimulationReport } from "./report.ts";
 
-/** The report as canonical bytes: the members of its types and no others, in their order. */
+/** The report as canonical bytes: the members of its schema and no others, in their order. */
 export function formatJson(report: SimulationReport): string {
-  return `${JSON.stringify(arrange(report, REPORT_ORDER), null, 2)}\n`;
+  return `${JSON.stringify(arranged(report, REPORT_SCHEMA), null, 2)}\n`;
 }
 
-/** @param order `true` for a value without members. */
-function arrange(value: unknown, order: Order | true): unknown {
-  if (order === true || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item: unknown) => arrange(item, order));
-  const members = Object.entries(order).flatMap(([name, inner]) =>
-    Object.hasOwn(value, name) ? [[name, arrange(Reflect.get(value, name), inner)] as const] : [],
+function arranged(value: unknown, schema: object): unknown {
+  if (Array.isArray(value)) {
+    const items = memberOf(schema, "items") ?? {};
+    return value.map((item: unknown) => arranged(item, items));
+  }
+  const properties = memberOf(schema, "properties");
+  if (typeof value !== "object" || value === null || properties === null) return value;
+  const members = Object.entries(properties).flatMap(([name, inner]: [string, object]) =>
+    Object.hasOwn(value, name) ? [[name, arranged(Reflect.get(value, name), inner)] as const] : [],
   );
   return Object.fromEntries(members);
+}
+
+function memberOf(schema: object, name: "items" | "properties"): object | null {
+  const found: unknown = Reflect.get(schema, name);
+  return typeof found === "object" ? found : null;
 }

@@ -12,8 +12,6 @@ export interface PathContext {
   readonly hostOf: OfSides<(provider: string) => string>;
   /** The command line that explains a request on head. */
   readonly explain: ExplainArguments;
-  /** Requests of the evidence that take a path; `null` without evidence. */
-  readonly seenOnPath: ((path: PathTally) => number) | null;
 }
 
 /** Paths of one side that the other does not have, by whatever route. @param side of the paths. */
@@ -34,7 +32,6 @@ export function dataPathsWithout(
         routes: [...path.routes.keys()].toSorted(),
         example,
         explain: context.explain(example),
-        seen: context.seenOnPath === null ? null : context.seenOnPath(path),
       };
     });
 }
@@ -100,6 +97,6 @@ function reached(
     region,
     host,
     other_host: moved ? other : null,
-    place: location === null ? null : { ...location, side },
+    location: location === null ? null : { ...location, side },
   };
 }

@@ -21,7 +21,7 @@ export function unusedRuleFindings(
     kind: found.kind,
     subject: found.subject,
     in_base: before.has(keyOf(found)),
-    place: found.place,
+    location: found.location,
   }));
 }
 
@@ -47,7 +47,7 @@ function findingsOf(
     const [first] = contract.constraints;
     if (!tally.effective.has(contract.id)) {
       const where = first === undefined ? null : location(first.name);
-      found.push({ kind: "policy_without_effect", subject: contract.id, place: where });
+      found.push({ kind: "policy_without_effect", subject: contract.id, location: where });
     }
     for (const { name, reasons } of contract.constraints) {
       const id = `${contract.id}/${name}`;
@@ -55,17 +55,17 @@ function findingsOf(
       if (!fails) {
         // Of a policy without any effect that is nothing new.
         if (tally.effective.has(contract.id))
-          found.push({ kind: "constraint_never_fails", subject: id, place: location(name) });
+          found.push({ kind: "constraint_never_fails", subject: id, location: location(name) });
         continue;
       }
       if (!tally.passed.has(id))
-        found.push({ kind: "constraint_never_passes", subject: id, place: location(name) });
+        found.push({ kind: "constraint_never_passes", subject: id, location: location(name) });
       for (const reason of reasons) {
         if (tally.failed.has(id) && !tally.reasons.has(`${id}/${reason}`)) {
           found.push({
             kind: "reason_never_given",
             subject: `${id}/${reason}`,
-            place: location(name),
+            location: location(name),
           });
         }
       }
@@ -74,12 +74,12 @@ function findingsOf(
   for (const route of Object.values(table.routes)) {
     const location = locations?.route(route.id) ?? null;
     if (!tally.routes.has(route.id))
-      found.push({ kind: "route_never_chosen", subject: route.id, place: location });
+      found.push({ kind: "route_never_chosen", subject: route.id, location });
     else {
       for (const fallback of route.fallbacks) {
         const edge = `${route.id} → ${fallback}`;
         if (!tally.fallbacks.has(edge))
-          found.push({ kind: "fallback_never_used", subject: edge, place: location });
+          found.push({ kind: "fallback_never_used", subject: edge, location });
       }
     }
   }
@@ -88,7 +88,7 @@ function findingsOf(
       found.push({
         kind: "endpoint_never_chosen",
         subject: id,
-        place: locations?.endpoint(id) ?? null,
+        location: locations?.endpoint(id) ?? null,
       });
   }
   return found;

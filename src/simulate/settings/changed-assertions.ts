@@ -3,8 +3,7 @@ import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
 import type { Assertion, Assertions } from "../assertions/assertion.ts";
 import { loosenedMembers } from "../assertions/strictness.ts";
 import { type RowRename, type RenamedKind, newNames, ROW_KINDS } from "../renamed-table.ts";
-import type { SettingChange } from "../report/report.ts";
-import type { SideLocation, SourceLocation } from "../report/location.ts";
+import type { SettingChange, SideLocation, SourceLocation } from "../report/report.ts";
 import { flowText } from "../causes/config-tree.ts";
 import { rowOf } from "../table-rows.ts";
 import { textDigest } from "../text-digest.ts";
@@ -65,8 +64,8 @@ function changedRows(
     }
     if (is === undefined)
       return was === undefined ? [] : [change(path, textOf(was), null, at(was, "base"), true)];
-    const where = at(is, "head");
-    if (was === undefined) return [change(path, null, textOf(is), where, false)];
+    const location = at(is, "head");
+    if (was === undefined) return [change(path, null, textOf(is), location, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
     const following = renamedAssertion(was, renames);
     const named = membersOf(following);
@@ -80,7 +79,7 @@ function changedRows(
           `${path}.${name}`,
           texts[0] ?? null,
           texts[1] ?? null,
-          where,
+          location,
           loosened.has(name),
         );
         if (canonicalJson(valueAt(named, name)) === canonicalJson(right))
@@ -127,27 +126,35 @@ function changedCoverage(
   const gates = measures.flatMap((what): readonly SettingChange[] => {
     const [was, is] = [before?.get(what), after?.get(what)];
     if (was?.required === is?.required) return [];
-    const where = is === undefined ? (was === undefined ? null : at(was, "base")) : at(is, "head");
+    const location =
+      is === undefined ? (was === undefined ? null : at(was, "base")) : at(is, "head");
     const isLess = was !== undefined && (is === undefined || is.required < was.required);
     const texts = [was, is].map((gate) => (gate === undefined ? null : `${gate.required} %`));
-    return [change(`coverage.${what}`, texts[0] ?? null, texts[1] ?? null, where, isLess)];
+    return [change(`coverage.${what}`, texts[0] ?? null, texts[1] ?? null, location, isLess)];
   });
   const [old, now] = [base.coverage.except, head.coverage.except];
   if (canonicalJson(old) === canonicalJson(now)) return gates;
   const following = old.map((subject) => renamedSubject(subject, renames));
   const isMore = now.some((subject) => !following.includes(subject));
-  const where = { file: source.path, line: 1, column: 1, side: "head" as const };
-  return [...gates, change("coverage.except", flowText(old), flowText(now), where, isMore)];
+  const location = { file: source.path, line: 1, column: 1, side: "head" as const };
+  return [...gates, change("coverage.except", flowText(old), flowText(now), location, isMore)];
 }
 
 function change(
   path: string,
   before: string | null,
   after: string | null,
-  where: SideLocation | null,
+  location: SideLocation | null,
   isWeaker: boolean,
 ): SettingChange {
-  return { path, before, after, where, effect: "assertion", gate: isWeaker ? "assertions" : null };
+  return {
+    path,
+    before,
+    after,
+    location,
+    effect: "assertion",
+    gate: isWeaker ? "assertions" : null,
+  };
 }
 
 function at(

@@ -83,7 +83,7 @@ function settingOf(
     path: path.join("."),
     before: member.base === null ? null : flowText(values.before),
     after: member.head === null ? null : flowText(values.after),
-    where: locationOf(member, { base: base.files.routes.path, head: head.files.routes.path }),
+    location: locationOf(member, { base: base.files.routes.path, head: head.files.routes.path }),
     effect: effectIn(path, tables, facts),
     gate: gateOf(path, values, tables),
   };
@@ -156,7 +156,7 @@ function changedSources(
     const [was, is] = [before?.get(path), after?.get(path)];
     if (was === is) return [];
     const line = firstDifference(is === undefined ? "" : (was ?? ""), is ?? "");
-    const where = {
+    const location = {
       file: path,
       line,
       column: 1,
@@ -167,7 +167,7 @@ function changedSources(
         path,
         before: was === undefined ? null : textDigest(was),
         after: is === undefined ? null : textDigest(is),
-        where,
+        location,
         ...judge(path),
       },
     ];

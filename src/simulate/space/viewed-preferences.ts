@@ -75,7 +75,8 @@ const LISTS = ["order", "only", "ignore", "region"] as const;
  * that base does not have. A caller who takes no fallback takes one candidate, and a route that is
  * reordered gives it another one, which is no more than it may reach anyway: base is evaluated for
  * the providers that head takes, since with every candidate a primary that lacks what the request
- * needs would refuse it. `null`: the request itself.
+ * needs would refuse it. The same goes for a caller who states the most that a call may cost: a
+ * lower price is no new reach. `null`: the request itself.
  *
  * @param taken providers of the candidates that head leaves of the caller's preferences.
  */
@@ -85,13 +86,15 @@ export function comparedRequest(
   isMisnamed: boolean,
   taken: readonly string[],
 ): SampleRequest | null {
-  const takesOne = sample.preferences?.allow_fallbacks === false;
+  const { allow_fallbacks: fallbacks, max_price: most } = sample.preferences ?? {};
+  const takesOne = fallbacks === false || most !== undefined;
   if (!isMisnamed && !takesOne) return null;
   if (!takesOne) return withKnownNames(table, sample);
   const {
     order: _order,
     sort: _sort,
     allow_fallbacks: _one,
+    max_price: _most,
     ...preferences
   } = sample.preferences ?? {};
   const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };

@@ -140,7 +140,7 @@ describe("signalbox policy approve --report", () => {
   };
   const kept = { ...candidate, digest: DIGESTS.r1, slot: "enforced", from: "base" };
   const report = (more: object = {}) => ({
-    format: "signalbox.simulation.v3",
+    format: "signalbox.simulation.v4",
     base: head([]),
     head: head([kept, candidate]),
     complete: true,

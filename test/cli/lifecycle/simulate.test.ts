@@ -25,7 +25,7 @@ it.each([
   ["no report", { object: "policy" }],
   [
     "a report without its members",
-    { format: "signalbox.simulation.v3", head: { table_revision: "a" }, space: {} },
+    { format: "signalbox.simulation.v4", head: { table_revision: "a" }, space: {} },
   ],
   [
     "a report that would act on the terminal",

@@ -6,8 +6,11 @@ import {
   type FailOnValue,
 } from "../../../src/cli/simulate/exit-code.ts";
 import { CHANGE_KINDS, type ChangeKind } from "../../../src/simulate/change-kind.ts";
-import type { LatentChange } from "../../../src/simulate/report/latent-report.ts";
-import type { ComparisonReport, SimulationReport } from "../../../src/simulate/report/report.ts";
+import type {
+  ComparisonReport,
+  LatentChange,
+  SimulationReport,
+} from "../../../src/simulate/report/report.ts";
 import { latentReport } from "./latent-report.ts";
 import { ASSERTIONS, PATH, reportOf, ROUTE_PATH, SAME, SETTING } from "./report.ts";
 
@@ -24,7 +27,7 @@ function changed(
     access,
     changed_classes: 1,
     changed_shapes: "1",
-    words: [{ word: kind, classes: 1, shapes: "1" }],
+    kinds: [{ kind: kind, classes: 1, shapes: "1" }],
   };
 }
 
@@ -37,7 +40,7 @@ const GATE = {
   of: 2,
   required: 100,
   missing: [],
-  place: null,
+  location: null,
 } as const;
 
 describe("exit codes of simulate", () => {
@@ -109,7 +112,7 @@ describe("exit codes of simulate", () => {
     ["any, nothing differs", {}, failOn("any"), 0],
     [
       "a value without classes",
-      { declared: { ...SAME, words: [{ word: "newly_denied", classes: 0, shapes: "0" }] } },
+      { declared: { ...SAME, kinds: [{ kind: "newly_denied", classes: 0, shapes: "0" }] } },
       failOn("newly_denied"),
       0,
     ],
@@ -168,7 +171,7 @@ describe("exit codes of simulate", () => {
   ])(
     "%s without a request of today counts as one with a request",
     ([, changes, promoting, holding]) => {
-      const report = reportOf({ latent: latentReport(changes) });
+      const report = reportOf({ future_rows: latentReport(changes) });
       const failing = FAIL_ON_VALUES.filter(
         (value) => exitCodeOf(report, { ...failOn(value), promoting }) === 3,
       );

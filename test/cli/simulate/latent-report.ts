@@ -1,4 +1,4 @@
-import type { LatentChange, LatentReport } from "../../../src/simulate/report/latent-report.ts";
+import type { LatentChange, LatentReport } from "../../../src/simulate/report/report.ts";
 
 /** A policy that would take endpoints that keep for a while. */
 export function latentChange(changes: Partial<LatentChange> = {}): LatentChange {
@@ -48,7 +48,7 @@ export function latentChange(changes: Partial<LatentChange> = {}): LatentChange 
         },
       ],
     },
-    place: { file: "policies/data-retention.rego", line: 13, column: 1, side: "head" },
+    location: { file: "policies/data-retention.rego", line: 13, column: 1, side: "head" },
     ...changes,
   };
 }

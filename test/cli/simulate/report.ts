@@ -31,7 +31,7 @@ const REACHED = {
   region: "us-east",
   host: "us.example",
   other_host: null,
-  place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
+  location: { file: "routes.yaml", line: 1, column: 2, side: "head" },
 } as const;
 
 export const ROUTE_PATH: RoutePath = {
@@ -47,7 +47,7 @@ export const SETTING: SettingChange = {
   path: "workspaces.acme.limits.requests_per_minute",
   before: "60",
   after: "600",
-  where: { file: "routes.yaml", line: 9, column: 7, side: "head" },
+  location: { file: "routes.yaml", line: 9, column: 7, side: "head" },
   effect: "limit",
   gate: "higher_ceiling",
 };
@@ -59,14 +59,14 @@ export const PATH: DataPath = {
   routes: ["chat"],
   example: POINT,
   explain: ["explain", "--model", "chat"],
-  seen: null,
 };
 
 export const GROUP: ChangeGroup = {
   id: "0123456789ab",
-  words: ["newly_denied"],
+  kinds: ["newly_denied"],
   routes: ["chat"],
   workspaces: ["acme"],
+  members: [{ workspace: "acme", routes: ["chat"] }],
   operations: ["chat.completions"],
   conditions: [{ dimension: "needs", values: ["tools"] }],
   classes: 1,
@@ -96,7 +96,7 @@ export const GROUP: ChangeGroup = {
   },
   example: POINT,
   explain: ["explain"],
-  place: { file: "routes.yaml", line: 1, column: 2, side: "head" },
+  location: { file: "routes.yaml", line: 1, column: 2, side: "head" },
   seen: 3,
   seen_usage: null,
 };
@@ -105,10 +105,9 @@ export const SAME: ComparisonReport = {
   access: "equivalent",
   changed_classes: 0,
   changed_shapes: "0",
-  words: [],
+  kinds: [],
   groups: [],
   new_route_paths: [],
-  lost_route_paths: [],
   new_data_paths: [],
   lost_data_paths: [],
 };
@@ -119,11 +118,12 @@ export function reportOf(changes: Partial<SimulationReport> = {}): SimulationRep
     name: "x",
     commit: null,
     table_revision: "0".repeat(64),
+    workspaces: ["acme"],
     policies: [],
     warnings: [],
   };
   return {
-    format: "signalbox.simulation.v3",
+    format: "signalbox.simulation.v4",
     base: { ...side, name: "origin/main" },
     head: { ...side, name: "." },
     fresh: false,
@@ -153,11 +153,12 @@ export const ASSERTIONS: NonNullable<SimulationReport["assertions"]> = {
 
 /** A report with every member that there can be. */
 export const FULL: SimulationReport = reportOf({
-  latent: latentReport(),
+  future_rows: latentReport(),
   base: {
     name: "origin/main",
     commit: "a".repeat(40),
     table_revision: "0".repeat(64),
+    workspaces: ["acme"],
     policies: [{ id: "eu", digest: "d", slot: "enforced", content: "rules", from: "head" }],
     warnings: [
       { code: "C", severity: "warning", file: "f", line: 1, column: 2, message: "m", hint: "h" },
@@ -171,15 +172,14 @@ export const FULL: SimulationReport = reportOf({
   },
   declared: {
     ...SAME,
-    words: [{ word: "newly_denied", classes: 1, shapes: "12" }],
+    kinds: [{ kind: "newly_denied", classes: 1, shapes: "12" }],
     groups: [GROUP],
     new_route_paths: [ROUTE_PATH],
-    lost_route_paths: [ROUTE_PATH],
     new_data_paths: [PATH],
     lost_data_paths: [PATH],
   },
   promoted_policies: ["eu"],
-  findings: [{ kind: "route_never_chosen", subject: "chat", in_base: false, place: null }],
+  findings: [{ kind: "route_never_chosen", subject: "chat", in_base: false, location: null }],
   changed_settings: [SETTING],
   evidence: {
     decisions: 1,
@@ -200,14 +200,14 @@ export const FULL: SimulationReport = reportOf({
         kind: "no_new_access",
         status: "WAIVED",
         fails_in_base: null,
-        standpoint: "both",
+        view: "both",
         classes: 1,
         violations: 1,
         message: "m",
         example: POINT,
         explain: ["explain"],
         waiver: { until: "2026-12-01", reason: "r", owner: "o", expired: false },
-        place: { file: "f", line: 1, column: 1 },
+        location: { file: "f", line: 1, column: 1 },
       },
     ],
     coverage: [
@@ -219,7 +219,7 @@ export const FULL: SimulationReport = reportOf({
         status: "FAIL",
         fails_in_base: true,
         missing: ["chat"],
-        place: null,
+        location: null,
       },
     ],
   },

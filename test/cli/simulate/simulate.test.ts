@@ -273,7 +273,7 @@ describe("signalbox simulate over folders", () => {
           path: "policies/assertions.yaml",
           after: null,
           gate: "assertions",
-          where: { side: "base" },
+          location: { side: "base" },
         },
       ],
     });

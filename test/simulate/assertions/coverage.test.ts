@@ -69,7 +69,7 @@ describe("coverage gates", () => {
     const [constraints] = coverageResults(gatesOf("coverage:\n  constraints: 100"), FACTS);
     expect(constraints).toMatchObject({
       missing: ["a/never_passes", "b/never_fails"],
-      place: { file: "policies/assertions.yaml", line: 4, column: 3 },
+      location: { file: "policies/assertions.yaml", line: 4, column: 3 },
     });
   });
 

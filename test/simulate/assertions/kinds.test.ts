@@ -269,7 +269,7 @@ describe("views", () => {
     ],
   ] as const)("%s", ([view, status, message]) => {
     const result = resultOf(`kind: always_routable\nview: ${view}`, [comparison]);
-    expect([result.status, result.message, result.standpoint]).toEqual([status, message, view]);
+    expect([result.status, result.message, result.view]).toEqual([status, message, view]);
   });
 
   test("a class that violates both counts once", () => {

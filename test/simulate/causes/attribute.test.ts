@@ -33,10 +33,10 @@ it.for<[string, readonly (string | null)[], readonly string[], readonly number[]
   ["none, where no unit changes the result", ["head", "head"], ["base", "base"], []],
 ])("the cause of a group is %s", async ([, undone, done, expected]) => {
   const [found] = await attribute(GROUPS, undone.length, variants(undone, done));
-  expect([...(found ?? [])]).toEqual(expected);
+  expect([...(found?.units ?? [])]).toEqual(expected);
 });
 
 it("the only changed unit is the cause of every group without a decision", async () => {
   const [found] = await attribute(GROUPS, 1, variants(["head"], []));
-  expect([...(found ?? [])]).toEqual([0]);
+  expect([...(found?.units ?? [])]).toEqual([0]);
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SimulationReport } from "../../../src/simulate/report/report.ts";
-import type { CauseReport } from "../../../src/simulate/report/cause-report.ts";
+import type { CauseReport, SimulationReport } from "../../../src/simulate/report/report.ts";
 import { simulated, type Edit } from "./fixture.ts";
 
 const FALLBACK: Edit = [
@@ -45,7 +44,7 @@ describe("causes", () => {
           change: "changed",
           before: "[mistral-large-eu]",
           after: "[mistral-large-eu, gpt-5-us]",
-          place: { file: "routes.yaml", side: "head" },
+          location: { file: "routes.yaml", side: "head" },
         },
       ],
       gains: [
@@ -107,7 +106,7 @@ describe("causes", () => {
     const report = await simulated(PRICE);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([["endpoints.mistral-large-eu.price"]]);
-    expect(report.declared.words.map(({ word }) => word)).toContain("newly_denied");
+    expect(report.declared.kinds.map(({ kind }) => kind)).toContain("newly_denied");
     for (const { example } of report.declared.groups) {
       expect(example.preferences?.max_price ?? example.preferences?.sort).toBeDefined();
     }
@@ -171,7 +170,7 @@ describe("causes", () => {
         ],
       },
     ]);
-    expect(report.declared.groups.every(({ words }) => words.includes("destination_changed"))).toBe(
+    expect(report.declared.groups.every(({ kinds }) => kinds.includes("destination_changed"))).toBe(
       true,
     );
   });

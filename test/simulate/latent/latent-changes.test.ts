@@ -4,8 +4,11 @@ import type { PolicyEvaluation } from "../../../src/canon/policy.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import { policyData } from "../../../src/policy/input-schema.ts";
-import type { LatentChange, LatentReport } from "../../../src/simulate/report/latent-report.ts";
-import type { SimulationReport } from "../../../src/simulate/report/report.ts";
+import type {
+  LatentChange,
+  LatentReport,
+  SimulationReport,
+} from "../../../src/simulate/report/report.ts";
 import type { SimulationRequest } from "../../../src/simulate/request.ts";
 import { endpoint, provider, table, workspace } from "../../support/table.ts";
 import { compiledSources, sideOf, simulate } from "../small-sides.ts";
@@ -71,7 +74,7 @@ async function compared(
 }
 
 const latentOf = async (...all: Parameters<typeof compared>): Promise<LatentReport | undefined> =>
-  (await compared(...all)).latent;
+  (await compared(...all)).future_rows;
 
 function shown({ policy: id, view, direction, rule, where, every }: LatentChange): string {
   const conditions = where.map(({ path, values }) => `${path} ${values.join(" ")}`);
@@ -85,11 +88,11 @@ describe("latent changes", () => {
   it("a rule that is weaker for a value that no row has is no equivalent change", async () => {
     const report = await compared([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]);
     expect(report.promoted.access).toBe("equivalent");
-    expect(report.latent?.changes.map(shown)).toEqual([
+    expect(report.future_rows?.changes.map(shown)).toEqual([
       "kept/ok weaker promoted: candidates.retention transient days_30",
     ]);
-    expect(report.latent).toMatchObject({ complete: true, tried: 3, of: "3" });
-    expect(report.latent?.changes[0]?.place).toEqual({
+    expect(report.future_rows).toMatchObject({ complete: true, tried: 3, of: "3" });
+    expect(report.future_rows?.changes[0]?.location).toEqual({
       file: "policies/kept.rego",
       line: 13,
       column: 1,
@@ -130,9 +133,9 @@ describe("latent changes", () => {
     const report = await compared([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)], {
       tables: [approving, approving],
     });
-    expect(report.promoted.words.map(({ word }) => word)).toContain("newly_allowed");
+    expect(report.promoted.kinds.map(({ kind }) => kind)).toContain("newly_allowed");
     // Transient and 30 days are the same to both rules: a request of today shows the change.
-    expect(report.latent?.changes).toEqual([]);
+    expect(report.future_rows?.changes).toEqual([]);
   });
 
   it("an endpoint that no workspace may use yet counts as one that is not there", async () => {

@@ -34,8 +34,8 @@ it.each([
   expect(lines[(found?.line ?? 0) - 1]).toBe(line);
   const policies = await compiledSources([]);
   const { declared } = await simulate({ ...base, policies }, { ...head, policies });
-  const moved = declared.groups.filter(({ words }) => words.includes("destination_changed"));
-  expect(moved.map(({ place }) => lines[(place?.line ?? 0) - 1])).toContain(line);
+  const moved = declared.groups.filter(({ kinds }) => kinds.includes("destination_changed"));
+  expect(moved.map(({ location }) => lines[(location?.line ?? 0) - 1])).toContain(line);
 });
 
 it("an endpoint that did not move has no such line", () => {

@@ -85,13 +85,6 @@ describe("what changes is weighed by recorded requests", () => {
     });
     expect(evidence?.declared).toEqual({ groups: 2, decisions: 42 });
     expect(declared.groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0)).toBe(42);
-    const seen = declared.new_data_paths.filter(
-      ({ operation }) => operation === "chat.completions",
-    );
-    expect(seen.map(({ workspace: whose, seen: often }) => [whose, often])).toEqual([
-      ["v", 1],
-      ["w", 41],
-    ]);
   });
 
   it("adds the tokens of answers and their price before and after, and shows seen groups first", async () => {

@@ -67,7 +67,7 @@ const cases: readonly (readonly [string, RoutingTable, RoutingTable, ChangeKind]
 
 it.for(cases)("%s", async ([, base, head, kind]) => {
   const { declared } = await simulate(await sideOf(base), await sideOf(head));
-  expect(declared.words.map((each) => each.word)).toContain(kind);
+  expect(declared.kinds.map((each) => each.kind)).toContain(kind);
 });
 
 it("an order of fallbacks that a preferred region hides shows where the primary is excluded", async () => {

@@ -140,7 +140,7 @@ const HIDDEN: readonly Hidden[] = [
 ];
 
 describe("a change that only callers with preferences meet is reported", () => {
-  it.for(HIDDEN)("$title", async ({ base, head, preferences, kind, path }) => {
+  it.for(HIDDEN)("$title", async ({ base, head, preferences, kind: expected, path }) => {
     const [before, after] = [await sideOf(...base), await sideOf(...head)];
     const { fresh } = { fresh: true };
     const sides = compiledSides(before, after, fresh);
@@ -159,7 +159,7 @@ describe("a change that only callers with preferences meet is reported", () => {
     // It is a change for those who say so, and the router says so itself.
     expect(await decide("base", preferences)).not.toEqual(await decide("head", preferences));
     const { declared } = await simulate(before, after, { fresh });
-    expect(declared.words.map(({ word }) => word)).toContain(kind);
+    expect(declared.kinds.map(({ kind }) => kind)).toContain(expected);
     const paths = declared.new_data_paths.map((each) =>
       [each.workspace, each.operation, each.provider, each.region].join(" "),
     );

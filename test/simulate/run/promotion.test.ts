@@ -34,7 +34,7 @@ describe("a policy that acts, and is changed", () => {
     expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
     expect(report.promoted.access).toBe("incomparable");
     expect(report.promoted.groups.map(shown)).toContainEqual(
-      expect.objectContaining({ words: "newly_denied", base: "a", head: "hours/awake ASLEEP" }),
+      expect.objectContaining({ kinds: "newly_denied", base: "a", head: "hours/awake ASLEEP" }),
     );
     expect(report.base.policies).toEqual([rules(digestOf(base), "enforced", "base")]);
     expect(report.head.policies).toEqual([
@@ -85,7 +85,7 @@ describe("a policy that acts, and is changed", () => {
       await sideOf(narrow, [changed]),
     );
     expect(declared.groups.map(shown)).toContainEqual(
-      expect.objectContaining({ words: "newly_denied", head: "regions/known UNKNOWN" }),
+      expect.objectContaining({ kinds: "newly_denied", head: "regions/known UNKNOWN" }),
     );
     // Only who names the region that is approved no more is refused.
     const reasons = new Set(
@@ -106,8 +106,8 @@ describe("a policy that acts, and is changed", () => {
       await sideOf(alone, [night]),
       await sideOf(alone, [broken]),
     );
-    expect(declared.words).toEqual([]);
-    expect(promoted.words.map(({ word }) => word)).toContain("indeterminate_new");
+    expect(declared.kinds).toEqual([]);
+    expect(promoted.kinds.map(({ kind }) => kind)).toContain("indeterminate_new");
   });
 });
 
@@ -117,7 +117,7 @@ describe("a policy that acts, and is gone", () => {
     const report = await simulate(base, head);
     expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
     expect(report.promoted.groups.map(shown)).toContainEqual(
-      expect.objectContaining({ words: "newly_allowed", base: "hours/awake ASLEEP", head: "a" }),
+      expect.objectContaining({ kinds: "newly_allowed", base: "hours/awake ASLEEP", head: "a" }),
     );
     expect(report.head.policies).toEqual([
       rules(digestOf(base), "enforced", "base"),
@@ -131,7 +131,7 @@ describe("a policy that acts, and is gone", () => {
     ]);
     expect(report.promoted_policies).toEqual(["hours"]);
     // The rule that is taken away stands in base alone.
-    expect(report.promoted.groups[0]?.place).toMatchObject({
+    expect(report.promoted.groups[0]?.location).toMatchObject({
       file: "policies/hours.rego",
       side: "base",
     });
@@ -144,7 +144,7 @@ describe("a policy that acts, and is gone", () => {
     const report = await simulate(await sideOf(alone, [night], ["hours"]), await sideOf(alone));
     expect(report.head.policies).toEqual([]);
     expect(report.promoted.groups.map(shown)).toContainEqual(
-      expect.objectContaining({ words: "newly_allowed" }),
+      expect.objectContaining({ kinds: "newly_allowed" }),
     );
   });
 });
@@ -231,8 +231,8 @@ describe("what stands in two contents under one name", () => {
     const [base, head] = [await sideOf(none, [night]), await sideOf(alone, [other])];
     const { declared } = await simulate(base, head);
     const denied = declared.groups.find((group) => group.head.denial?.policy === "hours");
-    expect(denied?.place).toMatchObject({ file: "policies/hours.rego", side: "base" });
-    const line = night.text.split("\n")[(denied?.place?.line ?? 0) - 1];
+    expect(denied?.location).toMatchObject({ file: "policies/hours.rego", side: "base" });
+    const line = night.text.split("\n")[(denied?.location?.line ?? 0) - 1];
     expect(line).toContain("pass.awake if");
   });
 });

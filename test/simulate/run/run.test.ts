@@ -26,7 +26,7 @@ describe("small changes", () => {
     const { declared } = await simulate(await sideOf(alone), await sideOf(wide));
     expect(declared.access).toBe("more_permissive");
     expect(declared.groups.map(shown)).toContainEqual({
-      words: "fallbacks_widened",
+      kinds: "fallbacks_widened",
       who: "w: r",
       operations: expect.stringContaining("chat.completions"),
       conditions: expect.any(Array),
@@ -69,7 +69,7 @@ describe("small changes", () => {
     expect(report.promoted.access).toBe("less_permissive");
     const [group] = report.promoted.groups;
     expect(group === undefined ? null : shown(group)).toMatchObject({
-      words: "newly_denied",
+      kinds: "newly_denied",
       head: "hours/awake ASLEEP",
       conditions: expect.arrayContaining(["time: weekday night weekend night"]),
     });

@@ -46,7 +46,7 @@ describe("a changed setting", () => {
         path: "providers.alpha.base_url",
         before: "https://alpha.example/v1",
         after: "https://other.example/v1",
-        where: {
+        location: {
           file: "routes.yaml",
           line: lineOf("base_url: https://alpha"),
           column: 5,
@@ -96,7 +96,7 @@ describe("a changed setting", () => {
     ],
     ["      concurrency: 20\n", "", "limits.concurrency", "20", null, "higher_ceiling"],
   ])(
-    "of a limit meets higher_ceiling where it allows more: %s, %s",
+    "of a limit meets higher_ceiling location it allows more: %s, %s",
     (from, to, path, before, after, gate) => {
       expect(changes(from, to)).toMatchObject([
         { path: `workspaces.acme.${path}`, before, after, effect: "limit", gate },
@@ -111,7 +111,7 @@ describe("a changed setting", () => {
     ["retention: days_30", "retention: unlimited", "weaker_obligation"],
     ["      retention: transient\n", "", "weaker_obligation"],
   ])(
-    "of a workspace's ceiling meets weaker_obligation where it approves more: %s, %s",
+    "of a workspace's ceiling meets weaker_obligation location it approves more: %s, %s",
     (from, to, gate) => {
       const name = from.trim().split(":")[0] ?? "";
       const strict = WHOLE_FILE.replace(
@@ -148,7 +148,7 @@ describe("a changed setting", () => {
     ["workspaces: [acme]", "workspaces: [acme, retail]", "weaker_obligation"],
     ["workspaces: all", "workspaces: [acme]", null],
     ["idle: 30m", "idle: 1h", null],
-  ])("meets weaker_obligation where somebody has to do less: %s, %s", (from, to, gate) => {
+  ])("meets weaker_obligation location somebody has to do less: %s, %s", (from, to, gate) => {
     expect(changes(from, to).map((item) => item.gate)).toEqual([gate]);
   });
 
@@ -164,7 +164,7 @@ describe("a changed setting", () => {
     ]);
   });
 
-  it("that is gone stands where base has it, one that is added where head has it", () => {
+  it("that is gone stands location base has it, one that is added location head has it", () => {
     const [gone] = changes(
       "  - { id: spare, model: large, provider: beta, upstream_model: large-2 }\n",
       "",
@@ -173,7 +173,7 @@ describe("a changed setting", () => {
       path: "endpoints.spare",
       before: "{ id: spare, model: large, provider: beta, upstream_model: large-2 }",
       after: null,
-      where: { line: lineOf("id: spare,"), side: "base" },
+      location: { line: lineOf("id: spare,"), side: "base" },
     });
     const [added] = changes(
       "fallbacks: [large-g, route: other]",
@@ -183,7 +183,7 @@ describe("a changed setting", () => {
       before: "[large-g, { route: other }]",
       after: "[large-g, claude-c, { route: other }]",
     });
-    expect(added?.where?.line).toBe(lineOf("fallbacks: [large-g") + 2);
+    expect(added?.location?.line).toBe(lineOf("fallbacks: [large-g") + 2);
   });
 
   it.each([
@@ -221,7 +221,7 @@ describe("a changed setting", () => {
     expect(changedSettings(parts(INCLUDED.text), parts(host), facts)).toMatchObject([
       {
         path: "providers.more.base_url",
-        where: { file: "teams/supply.yaml", line: 4, side: "head" },
+        location: { file: "teams/supply.yaml", line: 4, side: "head" },
       },
     ]);
     const overlay = {
@@ -233,7 +233,7 @@ describe("a changed setting", () => {
         path: "workspaces.acme.tier",
         before: "standard",
         after: "regulated",
-        where: { file: overlay.path, line: 3 },
+        location: { file: overlay.path, line: 3 },
       },
     ]);
   });
@@ -335,7 +335,7 @@ describe("a changed assertion", () => {
     );
   });
 
-  it("is none where the file expresses the same in another way", () => {
+  it("is none location the file expresses the same in another way", () => {
     expect(changedAssertions(read(GUARD), read(`# moved\n${GUARD}`))).toEqual([]);
   });
 });

@@ -51,7 +51,7 @@ describe("a changed policy", { timeout: 60_000 }, () => {
     expect(item).toMatchObject({
       before: expect.stringMatching(/^[0-9a-f]{12}$/),
       after: expect.stringMatching(/^[0-9a-f]{12}$/),
-      where: { file: source.path, side: "head" },
+      location: { file: source.path, side: "head" },
       effect: "policy",
     });
     expect(item?.before).not.toBe(item?.after);

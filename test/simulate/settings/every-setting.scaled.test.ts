@@ -105,7 +105,7 @@ test.each(CHANGEABLE.map((leaf) => [leaf.pattern.join("."), leaf] as const))(
     expect(own.length, JSON.stringify(items)).toBeGreaterThan(0);
     for (const item of own) {
       expect(item.before).not.toBe(item.after);
-      expect(item.where).not.toBeNull();
+      expect(item.location).not.toBeNull();
       expect(SETTING_EFFECTS).toHaveProperty(item.effect);
       expect(lineOf(item, changed(path, after))).toMatch(lineWith(leaf.pattern, item));
     }
@@ -122,7 +122,7 @@ test.each(
     return leaf === undefined ? [] : [[leaf.pattern.join("."), leaf] as const];
   }),
 )(
-  "requests are decided differently over a changed %s only where it is said to decide",
+  "requests are decided differently over a changed %s only location it is said to decide",
   { timeout: 60_000 },
   async (_, leaf) => {
     const { path, after } = changeOf(leaf);
@@ -136,9 +136,9 @@ test.each(
 );
 
 /** The line that an item names, in the file of its side. */
-function lineOf({ where }: SettingChange, head: unknown): string {
-  const text = where?.side === "base" ? textOf(WHOLE) : textOf(head);
-  return text.split("\n")[(where?.line ?? 0) - 1] ?? "";
+function lineOf({ location }: SettingChange, head: unknown): string {
+  const text = location?.side === "base" ? textOf(WHOLE) : textOf(head);
+  return text.split("\n")[(location?.line ?? 0) - 1] ?? "";
 }
 
 /** The line of the key, of the item that a list gained, or of the preset that gives the value. */

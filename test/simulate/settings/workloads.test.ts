@@ -69,7 +69,7 @@ describe("a changed rule for workloads", () => {
     for (const item of items) {
       expect(item.path).toMatch(/^workload_identity\./);
       expect([item.effect, item.gate]).toEqual(["workloads", gate]);
-      expect(item.where).toMatchObject({ file: "routes.yaml" });
+      expect(item.location).toMatchObject({ file: "routes.yaml" });
     }
   });
 
@@ -235,7 +235,7 @@ describe("a changed rule for workloads", () => {
         path: "keys/ci.json",
         before: expect.stringMatching(/^[0-9a-f]{12}$/),
         after: expect.stringMatching(/^[0-9a-f]{12}$/),
-        where: { file: "keys/ci.json", line: 2, side: "head" },
+        location: { file: "keys/ci.json", line: 2, side: "head" },
         effect: "workloads",
         gate: "weaker_obligation",
       },

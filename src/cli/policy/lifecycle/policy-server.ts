@@ -35,7 +35,7 @@ import type { SimulationReport } from "../../../simulate/report/report.ts";
 const LARGEST = 256 * 1024 * 1024;
 
 /** Reports of older versions take what acts for something else. */
-const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v3";
+const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 
 /** What is approved, and what the report must be about. */
 export interface Approved {
@@ -223,7 +223,7 @@ function comparedAssertions(report: JsonObject): JsonValue {
   if (found === null) return null;
   return [
     objectsOf(found, "results").map((one) =>
-      pick(one, ["id", "kind", "status", "standpoint", "classes", "violations"]),
+      pick(one, ["id", "kind", "status", "view", "classes", "violations"]),
     ),
     objectsOf(found, "coverage").map((one) =>
       pick(one, ["what", "covered", "of", "required", "status"]),
@@ -242,9 +242,9 @@ function comparison(found: JsonObject | null): JsonValue {
       pick(path, ["workspace", "operation", "provider", "region", "routes"]),
     );
   return [
-    pick(found, ["access", "changed_classes", "changed_shapes", "words"]),
+    pick(found, ["access", "changed_classes", "changed_shapes", "kinds"]),
     objectsOf(found, "groups").map((group) =>
-      pick(group, ["id", "words", "classes", "shapes", "base", "head"]),
+      pick(group, ["id", "kinds", "classes", "shapes", "base", "head"]),
     ),
     paths("new_data_paths"),
     paths("lost_data_paths"),

@@ -46,16 +46,16 @@ export function formatBitbucket(model: ReportModel, context: FormatContext): str
 }
 
 function annotationOf(notice: Notice): readonly object[] {
-  const { rule, level, near, title, alone } = notice;
-  if (rule === null || near === null) return [];
+  const { rule, level, location, title, alone } = notice;
+  if (rule === null || location === null) return [];
   return [
     {
       external_id: identityOf(notice),
       annotation_type: "BUG",
       summary: cut(title, LONGEST_SUMMARY),
       details: cut(alone, LONGEST_DETAILS),
-      path: printable(near.file),
-      line: near.line,
+      path: printable(location.file),
+      line: location.line,
       severity: SEVERITIES[level],
     },
   ];

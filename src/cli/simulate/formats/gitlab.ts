@@ -28,7 +28,7 @@ export function formatGitlab(model: ReportModel): string {
 function issueOf(notice: Notice): readonly object[] {
   const { rule, level, alone } = notice;
   if (rule === null) return [];
-  const near = notice.near ?? ANYWHERE;
+  const location = notice.location ?? ANYWHERE;
   return [
     {
       description: alone,
@@ -36,7 +36,7 @@ function issueOf(notice: Notice): readonly object[] {
       // GitLab recognises by it whether a finding is new.
       fingerprint: identityOf(notice),
       severity: SEVERITIES[level],
-      location: { path: printable(near.file), lines: { begin: near.line } },
+      location: { path: printable(location.file), lines: { begin: location.line } },
     },
   ];
 }

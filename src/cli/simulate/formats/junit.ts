@@ -1,9 +1,8 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/report.ts";
 import { printable } from "../../terminal/printing.ts";
-import { routePathText, settingLine } from "./wording/settings.ts";
 import type { Gate } from "../exit-code.ts";
 import type { AssertionModel, CoverageModel, FormatContext, ReportModel } from "./model.ts";
-import { headlineOf } from "./screen/headline.ts";
+import { screenOf, type Screen, type ScreenRow } from "./screen/screen.ts";
 import {
   assertionLinesOf,
   coverageMessage,
@@ -30,12 +29,13 @@ const CASE = {
  */
 export function formatJunit(model: ReportModel, { verdict = null }: FormatContext): string {
   const { complete, assertions } = model;
+  const screen = screenOf(model, { verdict });
   const { results, coverage } = assertions ?? { results: [], coverage: [] };
   const cases = [
     ...results.map((result) => assertionCase(result, complete)),
     ...coverage.map(coverageCase),
-    ...(verdict?.gates ?? []).flatMap((gate) => gateCase(gate, model)),
-    completeCase(model),
+    ...(verdict?.gates ?? []).flatMap((gate) => gateCase(gate, screen)),
+    completeCase(model, screen),
   ].map(seen);
   const file = assertions === null ? null : printable(assertions.file);
   return formatJunitXml(
@@ -62,8 +62,8 @@ function seen({ name, className, position, message, lines, output, ...one }: Jun
 }
 
 function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
-  const { id, kind, status, title, message, waiver, needless, place } = result;
-  const one = { ...CASE, name: id, className: kind, position: place };
+  const { id, kind, status, title, message, waiver, needless, location } = result;
+  const one = { ...CASE, name: id, className: kind, position: location };
   if (status === "PASS") {
     const output = [
       ...(complete ? [] : [`PASS so far: ${SO_FAR}`]),
@@ -71,7 +71,11 @@ function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
     ];
     return { ...one, output };
   }
-  const lines = [`${place.file}:${place.line}:${place.column}`, title, ...assertionLinesOf(result)];
+  const lines = [
+    `${location.file}:${location.line}:${location.column}`,
+    title,
+    ...assertionLinesOf(result),
+  ];
   if (status === "FAIL") return { ...one, outcome: "failure", message: message ?? title, lines };
   const waived = waiver === null ? "waived" : `waived ${waiverText(waiver)}`;
   return { ...one, outcome: "skipped", message: waived, lines };
@@ -79,8 +83,8 @@ function assertionCase(result: AssertionModel, complete: boolean): JunitCase {
 
 /** Skipped where no gate is set, or the run is incomplete. */
 function coverageCase(result: CoverageModel): JunitCase {
-  const { title, judgement, place, missing } = result;
-  const one = { ...CASE, name: title, className: "coverage", position: place };
+  const { title, judgement, location, missing } = result;
+  const one = { ...CASE, name: title, className: "coverage", position: location };
   if (judgement === "PASS") return one;
   const text = coverageMessage(result);
   const message =
@@ -94,22 +98,20 @@ function coverageCase(result: CoverageModel): JunitCase {
 }
 
 /** Gates of `--fail-on`; assertions, coverage and completeness have cases of their own. */
-function gateCase({ name, passed }: Gate, model: ReportModel): readonly JunitCase[] {
+function gateCase({ name, passed }: Gate, screen: Screen): readonly JunitCase[] {
   if (name === "assertions" || name === "coverage" || name === "complete") return [];
   const one = { ...CASE, name, className: "gate" };
   if (passed) return [one];
-  const lines = model.causes.map((cause) => headlineOf(cause, model));
+  const lines = screen.rows.filter(({ gates }) => gates.includes(name)).map(rowText);
   return [{ ...one, outcome: "failure", message: `the gate ${name} fails`, lines }];
 }
 
-function completeCase({
-  complete,
-  cut,
-  spaceText,
-  declared,
-  changed_settings: changes,
-}: ReportModel): JunitCase {
-  const output = [...declared.new_route_paths.map(routePathText), ...changes.map(settingLine)];
+function rowText({ tag, who, text }: ScreenRow): string {
+  return `${tag} ${who} ${text}`;
+}
+
+function completeCase({ complete, cut, spaceText }: ReportModel, screen: Screen): JunitCase {
+  const output = [screen.headline, ...screen.rows.map(rowText)];
   const one = { ...CASE, name: "simulation is complete", className: "simulation", output };
   if (complete) return one;
   const lines = [INCOMPLETE, ...cut.map(cutText), spaceText];

@@ -11,7 +11,6 @@ import { valueText } from "./wording/change-wording.ts";
 import {
   policyDifferences,
   promotedDifference,
-  promotedTitle,
   spaceText,
   unchangedText,
   verdictText,
@@ -52,8 +51,6 @@ export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly assertions: AssertionsModel | null;
   /** What differs as if candidates were promoted. */
   readonly difference: PromotedDifference;
-  /** "as if 2 candidates were promoted" */
-  readonly promotedTitle: string;
   /** `null` where some request is treated differently. */
   readonly unchanged: ReturnType<typeof unchangedText>;
   readonly policyDifferences: readonly PolicyDifference[];
@@ -98,7 +95,6 @@ export function modelOf(report: SimulationReport): ReportModel {
     ...report,
     assertions: assertionsOf(report),
     difference: promotedDifference(report),
-    promotedTitle: promotedTitle(report),
     unchanged: unchangedText(report),
     policyDifferences: policyDifferences(base, head),
     newFindings: findings.filter(({ in_base: known }) => !known),

@@ -1,8 +1,16 @@
-import type { Block, Section, Text, Tone } from "../../document/document.ts";
-import { name, names, quoted, strong } from "../../document/document.ts";
+import {
+  type Block,
+  type Section,
+  type Text,
+  type Tone,
+  name,
+  names,
+  quoted,
+  strong,
+} from "../../document/document.ts";
 import type { View } from "../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../simulate/report/report.ts";
-import { amountText, capitalised, classesText, numberText } from "../../terminal/printing.ts";
+import { amountText, capitalised, numberText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf, type Figure } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
@@ -112,6 +120,7 @@ function openingOf({
   decide,
   explain,
   more,
+  counts,
 }: Screen): readonly Block[] {
   return [
     { text: [quoted(headline), location === "" ? null : " at ", quoted(location)] },
@@ -120,58 +129,45 @@ function openingOf({
       noun: "row",
       most: 10,
       headings: ["Effect", "Who", "What"],
-      items: rows.map(({ tag, tone, who, text, calls, location: where }) => ({
+      items: rows.map(({ tag, tone, who, text, calls, location: where, gates }) => ({
         cells: [
           strong(tag, tone),
           quoted(who),
           [
             quoted(text),
             ...[calls, where].flatMap((part) => (part === "" ? [] : [" ", quoted(part)])),
+            gates.length === 0 || tag === "FAILS" ? null : `; fails ${gates.join(", ")}`,
           ],
         ],
+        kept: gates.length > 0 || tag === "SAME" || tag === "NOTE",
       })),
     },
-    { text: decide === "" ? null : [strong("Decide:"), " ", quoted(decide)] },
+    ...decide.map((question) => ({ text: [strong("Decide:"), " ", quoted(question)] })),
     ...(explain === null ? [] : [{ command: explain }]),
     { text: more === "" ? null : `Below: ${more}.` },
+    { text: counts === "" ? null : `Facts: ${counts}.` },
   ];
 }
 
-function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly Block[] {
-  const kinds = [declared, promoted].flatMap(({ words }) =>
-    words.filter(({ word }) => word === "indeterminate_new"),
-  );
-  const most = Math.max(0, ...kinds.map(({ classes }) => classes));
-  return [
-    ...(complete
-      ? []
-      : [
-          {
-            text: [
-              strong("INCOMPLETE: not every class of requests was decided.", "stop"),
-              " The results below cover only those that were; others may change too.",
-            ],
-          },
-          {
-            noun: "dimension",
-            items: cut.map((one) => ({
-              mark: "!" as const,
-              cells: [name(one.dimension), quoted(keptText(one))],
-              kept: true,
-            })),
-          },
-        ]),
-    ...(most === 0
-      ? []
-      : [
-          {
-            text: strong(
-              `INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`,
-              "stop",
-            ),
-          },
-        ]),
-  ];
+function noticesOf({ complete, cut }: ReportModel): readonly Block[] {
+  return complete
+    ? []
+    : [
+        {
+          text: [
+            strong("INCOMPLETE: not every class of requests was decided.", "stop"),
+            " The results below cover only those that were; others may change too.",
+          ],
+        },
+        {
+          noun: "dimension",
+          items: cut.map((one) => ({
+            mark: "!" as const,
+            cells: [name(one.dimension), quoted(keptText(one))],
+            kept: true,
+          })),
+        },
+      ];
 }
 
 /** What differs, in a few lines. */

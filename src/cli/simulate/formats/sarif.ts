@@ -9,7 +9,7 @@ import {
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";
-import { changeWording, NEW_DATA_PATH } from "./wording/change-wording.ts";
+import { changeWording } from "./wording/change-wording.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = {
   error: "error",
@@ -41,24 +41,6 @@ const RULES: readonly SarifRule[] = [
     "All requests of head together cover less than the assertions require.",
     "error",
     "Remove or correct what no request covers, or except it from coverage.",
-  ),
-  rule(
-    "new_route_path",
-    "A route leads a workspace to a destination that it did not reach by this route.",
-    "warning",
-    "Check that the route's requests may go to this provider and region.",
-  ),
-  rule(
-    "setting_changed",
-    "A setting of the files differs.",
-    "note",
-    "Compare both values; the message says what the setting does.",
-  ),
-  rule(
-    "new_data_path",
-    NEW_DATA_PATH.sentence,
-    "warning",
-    "Check that the workspace may use this provider and region.",
   ),
   ...CHANGE_KINDS.map((kind) => {
     const { sentence, level } = changeWording(kind);
@@ -108,7 +90,7 @@ function resultOf({
   rule: ruleId,
   level,
   alone,
-  near,
+  location,
   fingerprints,
   suppression,
 }: Notice): readonly SarifResult[] {
@@ -118,7 +100,7 @@ function resultOf({
       ruleId,
       level: LEVELS[level],
       message: alone,
-      location: near,
+      location,
       ...(fingerprints === null ? {} : { fingerprints }),
       ...(suppression === null ? {} : { suppression }),
     },

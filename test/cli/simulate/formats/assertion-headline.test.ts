@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { assertionText } from "../../../../src/cli/simulate/formats/screen/headline.ts";
-import type { ChangedEntry } from "../../../../src/simulate/report/cause-report.ts";
-import type { SettingChange } from "../../../../src/simulate/report/report.ts";
+import type { ChangedEntry, SettingChange } from "../../../../src/simulate/report/report.ts";
 
 const TO = "{ regions: [us] }";
 const MORE = "{ regions: [us, eu] }";
@@ -60,11 +59,11 @@ test.for<[string, Partial<ChangedEntry>, SettingChange["gate"]]>([
     change: "changed",
     before: null,
     after: null,
-    place: null,
+    location: null,
     ...changes,
   };
   const { path, before, after } = entry;
-  const setting: SettingChange = { path, before, after, where: null, effect: "assertion", gate };
+  const setting: SettingChange = { path, before, after, location: null, effect: "assertion", gate };
   const assertions = {
     file: "",
     results: [],

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
-import type { CauseReport } from "../../../../src/simulate/report/cause-report.ts";
-import type { SimulationReport } from "../../../../src/simulate/report/report.ts";
+import type { CauseReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import {
   comparison,
   denied,
@@ -37,7 +36,7 @@ const WIDER = group({
 });
 const BROKEN = group({
   id: "bbbbbbbbbbbb",
-  words: ["newly_denied"],
+  kinds: ["newly_denied"],
   workspaces: ["clinic"],
   base: routed(EU),
   head: denied("retention", "kept", "KEPT"),
@@ -51,7 +50,7 @@ const VARIANT = group({
 });
 const REASON = group({
   id: "dddddddddddd",
-  words: ["reason_changed"],
+  kinds: ["reason_changed"],
   base: denied("a", "b", "C"),
   head: denied("a", "b", "D"),
 });
@@ -67,7 +66,7 @@ function cause(changes: Partial<CauseReport> = {}): CauseReport {
         change: "changed",
         before: "[]",
         after: "[openai-us-gpt5]",
-        place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+        location: { file: "routes.yaml", line: 41, column: 7, side: "head" },
       },
     ],
     renames: [],
@@ -84,6 +83,7 @@ function cause(changes: Partial<CauseReport> = {}): CauseReport {
         retention: "days_30",
         trains_on_data: true,
         price: null,
+        context_window: null,
       },
     ],
     loses: [],
@@ -113,13 +113,14 @@ describe("the first screen", () => {
 
       BREAKS  clinic    chat-eu refused: retention/kept (KEPT); only with needs tools
       WIDENS  acme-dev  chat-eu → openai-us-gpt5, 2nd in order; only with needs tools; no new data path
-      SAME    hr (us-east is not approved); 2 workspaces without chat-eu
-      NOTE    openai trains on data
+      SAME    hr (us-east is not approved)
+      SAME    2 workspaces without chat-eu
 
-      Decide: may data of acme-dev go to openai in us-east, kept 30 days, trains on data, and shall clinic
-              be refused; or a separate route for one of them?
+      Decide: may requests of acme-dev lose this protection, and shall clinic be refused; or a separate
+              route for one of them?
       explain: signalbox explain --workspace acme-eu --model chat-eu --needs tools
-      More: 1 variant of requests with conditions, 1 changed reason   --all"
+      More: 1 variant of requests with conditions, 1 other reason or name   --all
+      Facts: 1 breaks, 1 widens, 2 same"
     `);
   });
 
@@ -136,13 +137,13 @@ describe("the first screen", () => {
           change: "changed",
           before: "{ input: 1, output: 2 }",
           after: "{ input: 10, output: 20 }",
-          place: { file: "routes.yaml", line: 9, column: 1, side: "head" },
+          location: { file: "routes.yaml", line: 9, column: 1, side: "head" },
         },
       ],
     });
     const text = firstScreen(withCauses(cause(), other));
-    expect(text).toContain("REVIEW  2 changes of the files\n");
-    expect(text).toContain("CHANGE  chat-eu may fall back to");
+    expect(text).toContain("REVIEW  chat-eu may fall back to");
+    expect(text).toContain("and 1 more change   routes.yaml:41");
     expect(text).toContain(
       "CHANGE  price of x 1/2 → 10/20 USD per million tokens in/out (× 10)   routes.yaml:9",
     );
@@ -156,7 +157,7 @@ describe("the first screen", () => {
       change: "changed",
       before: "{ input: 3, output: 15, cached_input: 0.3 }",
       after: "{ input: 3, output: 15, cached_input: 1.5 }",
-      place: { file: "routes.yaml", line: 9, column: 1, side: "head" },
+      location: { file: "routes.yaml", line: 9, column: 1, side: "head" },
     } as const;
     expect(
       firstScreen(
@@ -165,11 +166,21 @@ describe("the first screen", () => {
     ).toContain("price of x 3/15 → 3/15 USD per million tokens in/out, cached_input 0.3 → 1.5");
   });
 
-  test("never has more than fifteen lines, and says how many are below", () => {
-    const many = Array.from({ length: 40 }, (_, index) => cause({ id: `${index}` }));
-    const text = firstScreen(withCauses(...many));
-    expect(text.split("\n").length).toBeLessThanOrEqual(15);
-    expect(text).toMatch(/… \d+ more below/);
+  test("has at most twenty lines, and the number of facts that have no room", () => {
+    const many = Array.from({ length: 40 }, (_, index) =>
+      cause({
+        id: `${index}`,
+        groups: [],
+        entries: cause().entries.map((entry) => ({
+          ...entry,
+          kind: "setting" as const,
+          path: `limits.${index}`,
+        })),
+      }),
+    );
+    const text = firstScreen(withCauses(cause(), ...many));
+    expect(text.split("\n").length).toBeLessThanOrEqual(20);
+    expect(text).toMatch(/… \d+ more below: CHANGE/);
   });
 
   test("a cause that was not found is said, not guessed", () => {
@@ -180,6 +191,7 @@ describe("the first screen", () => {
 
   test("gates that fail and pass stand beside the exit code", () => {
     const verdict = {
+      promoting: false,
       exitCode: 3,
       gates: [
         { name: "new_data_paths", passed: false },
@@ -188,7 +200,7 @@ describe("the first screen", () => {
     };
     const text = FORMATS.terminal(withCauses(cause()), { ...CONTEXT, verdict });
     expect(text).toMatch(/^FAIL /);
-    expect(text).toContain("exit 3, fails: new_data_paths; 1 passes");
+    expect(text).toContain("exit 3, fails: new_data_paths");
   });
 });
 
@@ -243,7 +255,7 @@ describe("formats that machines read", () => {
       report: { title: "Signalbox simulation", report_type: "BUG", result: "PASSED" },
       annotations: [{ annotation_type: "BUG", path: "routes.yaml", line: 41, severity: "MEDIUM" }],
     });
-    const failed = { ...CONTEXT, verdict: { exitCode: 3, gates: [] } };
+    const failed = { ...CONTEXT, verdict: { promoting: false, exitCode: 3, gates: [] } };
     expect(JSON.parse(FORMATS.bitbucket(withCauses(cause()), failed))).toMatchObject({
       report: { result: "FAILED" },
     });
@@ -251,6 +263,7 @@ describe("formats that machines read", () => {
 
   test("JUnit has a case for each gate", () => {
     const verdict = {
+      promoting: false,
       exitCode: 3,
       gates: [
         { name: "new_data_paths", passed: false },
@@ -284,7 +297,7 @@ test("a setting of a workspace that goes is named, and not taken for the workspa
     change: "removed",
     before: "deny",
     after: null,
-    place: { file: "routes.yaml", line: 41, column: 7, side: "base" },
+    location: { file: "routes.yaml", line: 41, column: 7, side: "base" },
   } as const;
   const screen = firstScreen(withCauses(cause({ entries: [entry] })));
   expect(screen).toContain("workspaces.acme-dev.approve.data_collection is removed, it was deny");

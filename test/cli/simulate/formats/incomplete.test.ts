@@ -25,7 +25,7 @@ const GATED: AssertionsReport["coverage"] = [
     required: 100,
     status: "FAIL",
     missing: ["old"],
-    place: null,
+    location: null,
   },
 ];
 const UNGATED: AssertionsReport["coverage"] = [
@@ -36,7 +36,7 @@ const UNGATED: AssertionsReport["coverage"] = [
     required: null,
     status: "PASS",
     missing: ["old"],
-    place: null,
+    location: null,
   },
 ];
 

@@ -10,8 +10,8 @@ const shown = (format: keyof typeof FORMATS, report: SimulationReport): string =
 /** A report with a group whose rule acts from base's files. */
 function keptReport(): SimulationReport {
   const report = everything();
-  const place = { file: "policies/kept.rego", line: 15, column: 1, side: "base" } as const;
-  const groups = report.declared.groups.map((group) => ({ ...group, place }));
+  const location = { file: "policies/kept.rego", line: 15, column: 1, side: "base" } as const;
+  const groups = report.declared.groups.map((group) => ({ ...group, location }));
   return {
     ...report,
     declared: { ...report.declared, groups },

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FORMATS } from "../../../../src/cli/simulate/formats/formats.ts";
 import type { FormatContext } from "../../../../src/cli/simulate/formats/model.ts";
 import { latentText } from "../../../../src/cli/simulate/formats/wording/latent.ts";
-import type { CauseReport } from "../../../../src/simulate/report/cause-report.ts";
-import type { LatentChange } from "../../../../src/simulate/report/latent-report.ts";
+import type { CauseReport, LatentChange } from "../../../../src/simulate/report/report.ts";
 import { latentChange, latentReport } from "../latent-report.ts";
 import { report } from "./report-fixture.ts";
 
@@ -25,7 +24,7 @@ const CAUSE: CauseReport = {
       change: "changed",
       before: 'candidate.retention == "none"',
       after: 'candidate.retention != "unlimited"',
-      place: { file: "policies/data-retention.rego", line: 20, column: 1, side: "head" },
+      location: { file: "policies/data-retention.rego", line: 20, column: 1, side: "head" },
     },
   ],
   renames: [],
@@ -39,7 +38,7 @@ const CAUSE: CauseReport = {
   unaffected: [],
   without_routes: 0,
 };
-const REPORT = report({ causes: [CAUSE], latent: latentReport({ view: "promoted" }) });
+const REPORT = report({ causes: [CAUSE], future_rows: latentReport({ view: "promoted" }) });
 const SENTENCE =
   "would no longer refuse endpoints with retention transient or days_30 for workspaces of tier regulated";
 
@@ -51,7 +50,7 @@ describe("a latent change", () => {
   });
 
   test("is in the JSON report as it is", () => {
-    expect(JSON.parse(FORMATS.json(REPORT))).toMatchObject({ latent: REPORT.latent });
+    expect(JSON.parse(FORMATS.json(REPORT))).toMatchObject({ future_rows: REPORT.future_rows });
   });
 
   test("is on the first screen, with a question, and nothing says that no request changes at all", () => {
@@ -66,7 +65,10 @@ describe("a latent change", () => {
   });
 
   test("that is stricter is a note", () => {
-    const stricter = report({ causes: [CAUSE], latent: latentReport({ direction: "stricter" }) });
+    const stricter = report({
+      causes: [CAUSE],
+      future_rows: latentReport({ direction: "stricter" }),
+    });
     const screen = FORMATS.terminal(stricter, CONTEXT).split("\nDetails\n")[0];
     expect(screen).toContain(
       "NOTE    latent: data-retention would refuse endpoints with retention",
@@ -85,7 +87,7 @@ describe("a latent change", () => {
   test("says where not every combination was tried", () => {
     const cut = report({
       causes: [CAUSE],
-      latent: { ...latentReport(), complete: false, tried: 20_000, of: "5000000" },
+      future_rows: { ...latentReport(), complete: false, tried: 20_000, of: "5000000" },
     });
     expect(FORMATS.terminal(cut, CONTEXT).split("\nDetails\n")[0]).toContain(
       "NOTE    latent changes: 20,000 of 5,000,000 combinations of values were tried",

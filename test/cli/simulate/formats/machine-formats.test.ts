@@ -13,9 +13,9 @@ import {
   huge,
   named,
   NEWLY_DENIED,
-  path,
   report,
   usFallback,
+  withCauses,
   WIDENED,
 } from "./report-fixture.ts";
 
@@ -67,19 +67,18 @@ describe("GitHub's annotations", () => {
   }
 
   test("levels, locations and texts", () => {
-    const commands = readCommands(FORMATS.github(everything(), CONTEXT));
+    const commands = readCommands(FORMATS.github(withCauses(everything()), CONTEXT));
     expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error incomplete",
       "error FAIL no-us-for-eu",
-      "warning new data path",
-      "warning changed setting workspaces.acme-eu.limits.requests_per_minute",
-      "warning newly denied as if 1 candidate was promoted",
+      "warning newly denied",
       "notice Signalbox simulation",
-      "notice 2 policies differ",
       "notice WAIVED prod-always-routable",
       "notice fallbacks widened",
     ]);
-    const whole = readCommands(FORMATS.github({ ...everything(), complete: true }, CONTEXT));
+    const whole = readCommands(
+      FORMATS.github({ ...withCauses(everything()), complete: true }, CONTEXT),
+    );
     expect(whole.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
       "error FAIL no-us-for-eu",
       "error coverage",
@@ -96,7 +95,10 @@ describe("GitHub's annotations", () => {
   });
 
   test("at most ten of each level, of which one says how many more", () => {
-    const commands = readCommands(FORMATS.github(huge(), CONTEXT));
+    const many = huge();
+    const few = { ...many.declared, groups: many.declared.groups.slice(0, 40) };
+    const shown = withCauses({ ...many, declared: few, promoted: few });
+    const commands = readCommands(FORMATS.github(shown, CONTEXT));
     for (const level of ["error", "warning", "notice"]) {
       const those = commands.filter((one) => one.level === level);
       expect(those).toHaveLength(10);
@@ -107,11 +109,11 @@ describe("GitHub's annotations", () => {
 
   test("ten are ten, without a line about more", () => {
     const groups = Array.from({ length: 10 }, (_, index) =>
-      group({ id: `${index}`, words: ["newly_denied"] }),
+      group({ id: `${index}`, kinds: ["newly_denied"] }),
     );
     const compared = comparison("less_permissive", groups);
     const commands = readCommands(
-      FORMATS.github(report({ declared: compared, promoted: compared }), CONTEXT),
+      FORMATS.github(withCauses(report({ declared: compared, promoted: compared })), CONTEXT),
     );
     expect(
       commands
@@ -123,8 +125,10 @@ describe("GitHub's annotations", () => {
   test("no name begins another command or property", () => {
     fc.assert(
       fc.property(hostile, (name) => {
-        const commands = readCommands(FORMATS.github(named(name), CONTEXT));
-        expect(commands).toHaveLength(readCommands(FORMATS.github(named("name"), CONTEXT)).length);
+        const commands = readCommands(FORMATS.github(withCauses(named(name)), CONTEXT));
+        expect(commands).toHaveLength(
+          readCommands(FORMATS.github(withCauses(named("name")), CONTEXT)).length,
+        );
         for (const { properties } of commands) {
           expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
           if (properties["file"] !== undefined)
@@ -264,17 +268,17 @@ describe("SARIF", () => {
   }
 
   test("a result for whatever a reviewer should see, with its rule, level, location and fingerprint", () => {
-    const { results } = readLog(FORMATS.sarif(everything(), CONTEXT));
+    const { results } = readLog(FORMATS.sarif(withCauses(everything()), CONTEXT));
     expect(results.map(({ ruleId, level }) => `${level} ${ruleId}`)).toEqual([
       "error incomplete",
       "error assertion_failed",
       "note assertion_waived",
-      "warning new_data_path",
-      "warning setting_changed",
       "note fallbacks_widened",
       "warning newly_denied",
     ]);
-    const whole = readLog(FORMATS.sarif({ ...everything(), complete: true }, CONTEXT)).results;
+    const whole = readLog(
+      FORMATS.sarif({ ...withCauses(everything()), complete: true }, CONTEXT),
+    ).results;
     expect(whole.map(({ ruleId }) => ruleId)).toEqual([
       "assertion_failed",
       "assertion_waived",
@@ -289,18 +293,18 @@ describe("SARIF", () => {
         justification: "until 2026-12-01 by platform: moving to the new route",
       },
     ]);
-    expect(results[3]?.locations).toEqual(results[5]?.locations);
-    expect(results[4]?.message.text).toContain("60 → 600");
-    expect(results[5]?.partialFingerprints).toEqual({ "signalboxGroup/v1": WIDENED.id });
-    expect(results[6]?.message.text).toMatch(
-      /^as if 1 candidate was promoted: newly denied: acme-prod, /,
-    );
-    expect(results[6]?.partialFingerprints).toEqual({ "signalboxGroup/v1": NEWLY_DENIED.id });
+    expect(results[3]?.partialFingerprints).toEqual({
+      "signalboxCause/v1": `cause ${WIDENED.id}`,
+    });
+    expect(results[4]?.message.text).toMatch(/once promoted$/m);
+    expect(results[4]?.partialFingerprints).toEqual({
+      "signalboxCause/v1": `cause ${NEWLY_DENIED.id}`,
+    });
   });
 
   test("brackets of names make no links", () => {
     const link = "[Fixed in release 2](https://elsewhere.example)";
-    const { results } = readLog(FORMATS.sarif(named(link), CONTEXT));
+    const { results } = readLog(FORMATS.sarif(withCauses(named(link)), CONTEXT));
     const texts = results.map(({ message }) => message.text);
     expect(texts.some((text) => text.includes(String.raw`\[Fixed in release 2\](`))).toBe(true);
     for (const text of texts) expect(text).not.toMatch(/(?<!\\)\[[^\]]*\]\(/);
@@ -308,7 +312,8 @@ describe("SARIF", () => {
 
   test("only what is not suppressed has no suppressions, and nothing gives no results", () => {
     expect(readLog(FORMATS.sarif(report(), CONTEXT)).results).toEqual([]);
-    for (const { suppressions } of readLog(FORMATS.sarif(usFallback(), CONTEXT)).results)
+    for (const { suppressions } of readLog(FORMATS.sarif(withCauses(usFallback()), CONTEXT))
+      .results)
       expect(suppressions).toBeUndefined();
   });
 
@@ -317,26 +322,20 @@ describe("SARIF", () => {
       readLog(FORMATS.sarif(one, CONTEXT)).results.map(({ ruleId, partialFingerprints }) =>
         JSON.stringify([ruleId, partialFingerprints]),
       );
-    const paths = [
-      path(),
-      path({ region: "eu" }),
-      path({ workspace: "a" }),
-      path({ operation: "rerank" }),
-    ];
-    const compared = comparison("more_permissive", [], { new_data_paths: paths });
-    const four = report({ declared: compared, promoted: compared });
-    expect(new Set(prints(four)).size).toBe(4);
-    const reversed = comparison("more_permissive", [], { new_data_paths: paths.toReversed() });
-    expect(prints(report({ declared: reversed, promoted: reversed })).toSorted()).toEqual(
-      prints(four).toSorted(),
-    );
+    const groups = ["a", "b", "c", "d"].map((id) => group({ id }));
+    const four = (those: typeof groups): SimulationReport => {
+      const compared = comparison("more_permissive", those);
+      return withCauses(report({ declared: compared, promoted: compared }));
+    };
+    expect(new Set(prints(four(groups))).size).toBe(4);
+    expect(prints(four(groups.toReversed())).toSorted()).toEqual(prints(four(groups)).toSorted());
   });
 
   test("no name breaks the log, nor the address of a file", () => {
     fc.assert(
       fc.property(hostile, (name) => {
-        expect(readLog(FORMATS.sarif(named(`a${name}`), CONTEXT)).results).toHaveLength(
-          readLog(FORMATS.sarif(named("name"), CONTEXT)).results.length,
+        expect(readLog(FORMATS.sarif(withCauses(named(`a${name}`)), CONTEXT)).results).toHaveLength(
+          readLog(FORMATS.sarif(withCauses(named("name")), CONTEXT)).results.length,
         );
       }),
     );

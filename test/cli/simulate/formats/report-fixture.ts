@@ -77,6 +77,7 @@ export function side(name: string, changes: Partial<SideReport> = {}): SideRepor
     name,
     commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
     table_revision: "3b1c9a0e77d21f00aa",
+    workspaces: ["acme"],
     policies: [
       { id: "eu-residency", digest: "d1", slot: "enforced", content: "rules", from: "head" },
     ],
@@ -89,21 +90,21 @@ export const NOTHING: ComparisonReport = {
   access: "equivalent",
   changed_classes: 0,
   changed_shapes: "0",
-  words: [],
+  kinds: [],
   groups: [],
   new_route_paths: [],
-  lost_route_paths: [],
   new_data_paths: [],
   lost_data_paths: [],
 };
 
 export function report(changes: Partial<SimulationReport> = {}): SimulationReport {
   return {
-    format: "signalbox.simulation.v3",
+    format: "signalbox.simulation.v4",
     base: side("main"),
     head: side("us-fallback", {
       commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c",
       table_revision: "88f0aa12c3d4ee0011",
+      workspaces: ["acme"],
     }),
     fresh: false,
     complete: true,
@@ -124,7 +125,7 @@ export function report(changes: Partial<SimulationReport> = {}): SimulationRepor
 export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
   return {
     id: "4f2a9c01d4e5",
-    words: ["fallbacks_widened"],
+    kinds: ["fallbacks_widened"],
     routes: ["chat-eu"],
     workspaces: ["acme-eu", "acme-dev"],
     operations: ["chat.completions", "responses"],
@@ -135,7 +136,7 @@ export function group(changes: Partial<ChangeGroup> = {}): ChangeGroup {
     head: routed(EU, US, EU2),
     example: POINT,
     explain: EXPLAIN,
-    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+    location: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     seen: null,
     seen_usage: null,
     ...changes,
@@ -147,7 +148,7 @@ export function setting(name: string, changes: Partial<SettingChange> = {}): Set
     path: name,
     before: "60",
     after: "600",
-    where: { file: "routes.yaml", line: 90, column: 7, side: "head" },
+    location: { file: "routes.yaml", line: 90, column: 7, side: "head" },
     effect: "limit",
     gate: "higher_ceiling",
     ...changes,
@@ -163,7 +164,7 @@ export function routePath(changes: Partial<RoutePath> = {}): RoutePath {
     region: "us-east",
     host: "api.openai.example",
     other_host: null,
-    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+    location: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     example: POINT,
     explain: EXPLAIN,
     ...changes,
@@ -178,11 +179,10 @@ export function path(changes: Partial<DataPath> = {}): DataPath {
     region: "us-east",
     host: "api.openai.example",
     other_host: null,
-    place: { file: "routes.yaml", line: 41, column: 7, side: "head" },
+    location: { file: "routes.yaml", line: 41, column: 7, side: "head" },
     routes: ["chat-eu"],
     example: POINT,
     explain: EXPLAIN,
-    seen: null,
     ...changes,
   };
 }
@@ -193,16 +193,16 @@ export function comparison(
   groups: readonly ChangeGroup[],
   changes: Partial<ComparisonReport> = {},
 ): ComparisonReport {
-  const words = [...new Set(groups.flatMap((one) => one.words))].map((word) => {
-    const those = groups.filter((one) => one.words.includes(word));
-    return { word, classes: sum(those), shapes: shapes(those) };
+  const kinds = [...new Set(groups.flatMap((one) => one.kinds))].map((kind) => {
+    const those = groups.filter((one) => one.kinds.includes(kind));
+    return { kind, classes: sum(those), shapes: shapes(those) };
   });
   return {
     ...NOTHING,
     access,
     changed_classes: sum(groups),
     changed_shapes: shapes(groups),
-    words,
+    kinds,
     groups,
     ...changes,
   };
@@ -223,14 +223,14 @@ export function assertion(changes: Partial<AssertionResult> = {}): AssertionResu
     kind: "no_new_access",
     status: "PASS",
     fails_in_base: null,
-    standpoint: "both",
+    view: "both",
     classes: 1204,
     violations: 0,
     message: null,
     example: null,
     explain: null,
     waiver: null,
-    place: { file: "policies/assertions.yaml", line: 12, column: 5 },
+    location: { file: "policies/assertions.yaml", line: 12, column: 5 },
     ...changes,
   };
 }
@@ -249,7 +249,7 @@ export const WAIVED: AssertionResult = assertion({
   kind: "always_routable",
   status: "WAIVED",
   fails_in_base: null,
-  standpoint: "declared",
+  view: "declared",
   violations: 1,
   message: "acme-eu is denied",
   waiver: {
@@ -280,7 +280,7 @@ export function assertions(
 export const WIDENED = group();
 export const NEWLY_DENIED = group({
   id: "b77e01aa9c30",
-  words: ["newly_denied"],
+  kinds: ["newly_denied"],
   routes: ["chat-large"],
   workspaces: [
     "acme-prod",
@@ -292,7 +292,7 @@ export const NEWLY_DENIED = group({
   shapes: "1",
   base: routed(US),
   head: denied("tool-approval", "tools_approved", "tool_not_approved"),
-  place: { file: "policies/tool-approval.rego", line: 9, column: 1, side: "head" },
+  location: { file: "policies/tool-approval.rego", line: 9, column: 1, side: "head" },
 });
 
 /** A fallback in the US on a route of the EU. */
@@ -309,6 +309,7 @@ export function everything(): SimulationReport {
     head: side("us-fallback", {
       commit: null,
       table_revision: "88f0aa12c3d4ee0011",
+      workspaces: ["acme"],
       policies: [
         { id: "eu-residency", digest: "d2", slot: "enforced", content: "rules", from: "head" },
         { id: "tool-approval", digest: "d3", slot: "candidate", content: "rules", from: "head" },
@@ -328,9 +329,9 @@ export function everything(): SimulationReport {
     complete: false,
     cut: [{ dimension: "key.labels", values: 4096, kept: 16 }],
     space: { classes: 3184, shapes: "1926400000000000000", dimensions: [] },
-    declared: comparison("more_permissive", [widened], { new_data_paths: [path({ seen: 14 })] }),
+    declared: comparison("more_permissive", [widened], { new_data_paths: [path()] }),
     promoted: comparison("incomparable", [denial, widened], {
-      new_data_paths: [path({ seen: 14 })],
+      new_data_paths: [path()],
     }),
     promoted_policies: ["tool-approval"],
     findings: [
@@ -338,9 +339,9 @@ export function everything(): SimulationReport {
         kind: "fallback_never_used",
         subject: "chat-large → gpt-5-us",
         in_base: false,
-        place: { file: "routes.yaml", line: 55, column: 9 },
+        location: { file: "routes.yaml", line: 55, column: 9 },
       },
-      { kind: "route_never_chosen", subject: "old", in_base: true, place: null },
+      { kind: "route_never_chosen", subject: "old", in_base: true, location: null },
     ],
     changed_settings: [setting("workspaces.acme-eu.limits.requests_per_minute")],
     evidence: {
@@ -362,7 +363,7 @@ export function everything(): SimulationReport {
           required: 90,
           status: "FAIL",
           missing: ["old", "batch"],
-          place: null,
+          location: null,
         },
         {
           what: "constraints",
@@ -371,7 +372,7 @@ export function everything(): SimulationReport {
           required: null,
           status: "PASS",
           missing: [],
-          place: null,
+          location: null,
         },
       ],
     }),
@@ -398,14 +399,14 @@ export const HOSTILE = [
 
 /** {@link everything} with `name` wherever a name or a sentence from a file can stand. */
 export function named(name: string): SimulationReport {
-  const place = { file: `${name}/a.yaml`, line: 1, column: 1 };
+  const location = { file: `${name}/a.yaml`, line: 1, column: 1 };
   const results: ResultReport = {
     ...routed({ endpoint: name, model: name, provider: name, region: name, ...ALONE }),
     edits: { max_output_tokens: 1, strip_fields: [name] },
   };
   const one = group({
     id: "0123456789ab",
-    words: ["newly_denied", "fallbacks_widened"],
+    kinds: ["newly_denied", "fallbacks_widened"],
     routes: [name],
     workspaces: [name],
     operations: [name],
@@ -413,7 +414,7 @@ export function named(name: string): SimulationReport {
     base: results,
     head: denied(name, name, name),
     explain: ["explain", "--model", name],
-    place: { ...place, side: "head" },
+    location: { ...location, side: "head" },
   });
   const data = path({
     workspace: name,
@@ -429,7 +430,7 @@ export function named(name: string): SimulationReport {
     region: name,
     host: name,
     other_host: name,
-    place: { ...place, side: "head" },
+    location: { ...location, side: "head" },
   });
   const example = { ...POINT, workspace: name, model: name };
   const waiver = { until: name, reason: name, owner: name, expired: false };
@@ -440,7 +441,7 @@ export function named(name: string): SimulationReport {
       policies: [{ id: name, digest: "d", slot: "enforced", content: "rules", from: "head" }],
     }),
     head: side(name, {
-      warnings: [{ ...place, code: name, severity: "warning", message: name, hint: name }],
+      warnings: [{ ...location, code: name, severity: "warning", message: name, hint: name }],
     }),
     cut: [{ dimension: name, values: 2, kept: 1 }],
     declared: comparison("incomparable", [one], {
@@ -452,9 +453,9 @@ export function named(name: string): SimulationReport {
       new_data_paths: [data],
     }),
     promoted_policies: [name],
-    findings: [{ kind: "route_never_chosen", subject: name, in_base: false, place }],
+    findings: [{ kind: "route_never_chosen", subject: name, in_base: false, location }],
     changed_settings: [
-      setting(name, { before: name, after: `${name}2`, where: { ...place, side: "head" } }),
+      setting(name, { before: name, after: `${name}2`, location: { ...location, side: "head" } }),
     ],
     assertions: assertions(
       [
@@ -467,7 +468,7 @@ export function named(name: string): SimulationReport {
           example,
           explain: [name],
           waiver,
-          place,
+          location,
         }),
         assertion({
           id: `${name}2`,
@@ -476,7 +477,7 @@ export function named(name: string): SimulationReport {
           status: "WAIVED",
           message: name,
           waiver,
-          place,
+          location,
         }),
       ],
       {
@@ -489,7 +490,7 @@ export function named(name: string): SimulationReport {
             required: 100,
             status: "FAIL",
             missing: [name],
-            place,
+            location,
           },
         ],
       },
@@ -503,7 +504,7 @@ export function huge(groups = 5_000): SimulationReport {
     group({
       id: index.toString(16).padStart(12, "0"),
       routes: [`route-${index}`],
-      words: index % 2 === 0 ? ["fallbacks_widened"] : ["newly_denied"],
+      kinds: index % 2 === 0 ? ["fallbacks_widened"] : ["newly_denied"],
     }),
   );
   const paths = Array.from({ length: groups }, (_, index) =>
@@ -517,4 +518,39 @@ export function huge(groups = 5_000): SimulationReport {
     lost_data_paths: paths,
   });
   return report({ declared: compared, promoted: compared, assertions: assertions(failed) });
+}
+
+/** The report with a cause for each group, as `runSimulation` finds them. */
+export function withCauses(one: SimulationReport): SimulationReport {
+  const known = new Set(one.declared.groups.map(({ id }) => id));
+  const later = one.promoted.groups.filter(({ id }) => !known.has(id));
+  const causeOf = ({ id, routes: [route = ""], location }: ChangeGroup, isLater: boolean) => ({
+    id: `cause ${id}`,
+    entries: [
+      {
+        path: `routes.${route}`,
+        kind: "route" as const,
+        subject: route,
+        change: "changed" as const,
+        before: null,
+        after: null,
+        location,
+      },
+    ],
+    renames: [],
+    groups: isLater ? [] : [id],
+    promoted_groups: isLater ? [id] : [],
+    renamed_groups: [],
+    exceptions: [],
+    gains: [],
+    loses: [],
+    routes: [],
+    unaffected: [],
+    without_routes: 0,
+  });
+  const causes = [
+    ...one.declared.groups.map((each) => causeOf(each, false)),
+    ...later.map((each) => causeOf(each, true)),
+  ];
+  return { ...one, causes };
 }

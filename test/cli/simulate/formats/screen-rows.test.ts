@@ -1,43 +1,140 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-code.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
 
-async function screen(...edits: readonly Edit[]): Promise<string> {
-  const model = modelOf(await simulated(...edits));
-  const lines = firstScreen(screenOf(model, { verdict: null }), false);
+async function screen(failOn: readonly FailOnValue[], ...edits: readonly Edit[]): Promise<string> {
+  const report = await simulated(...edits);
+  const verdict = verdictOf(report, { failOn, promoting: false, detailedExitcode: false });
+  const lines = firstScreen(screenOf(modelOf(report), { verdict }), false);
   return renderLines(lines, { colour: false, width: 100 });
 }
 
-const REORDERED: readonly Edit[] = [
-  [
-    "routes.yaml",
-    "primary: gpt-5-us\n    fallbacks: [gpt-5-eu]",
-    "primary: gpt-5-eu\n    fallbacks: [gpt-5-us]",
-  ],
+const REORDERED: Edit = [
+  "routes.yaml",
+  "primary: gpt-5-us\n    fallbacks: [gpt-5-eu]",
+  "primary: gpt-5-eu\n    fallbacks: [gpt-5-us]",
+];
+const US_FALLBACK: Edit = [
+  "routes.yaml",
+  "fallbacks: [mistral-large-eu]",
+  "fallbacks: [mistral-large-eu, gpt-5-us]",
+];
+const PRICE: Edit = [
+  "routes.yaml",
+  "price: { input: 0.25, output: 2 }",
+  "price: { input: 0.3, output: 2.4 }",
+];
+const VERSION: Edit = ["routes.yaml", "mistral-large-2512", "mistral-large-2603"];
+const NEW_WORKSPACE: Edit = [
+  "routes.yaml",
+  "  finance:\n",
+  `  recruiting:
+    tier: standard
+    approve:
+      routes: [chat, chat-eu]
+      regions: [eu, us]
+      providers: [openai-eu, openai-us, mistral-eu]
+  finance:
+`,
+];
+const WEAKER_POLICY: Edit = [
+  "data-retention",
+  'candidate.retention == "none"',
+  'candidate.retention != "unlimited"',
 ];
 
-it("a workspace of which only requests with conditions change is not called the same without saying so", async () => {
-  // Without fallbacks a policy refused what came first.
-  expect(await screen(...REORDERED)).toContain("SAME    legal (plain requests);");
+const FAST_FALLBACK: Edit = [
+  "routes.yaml",
+  "    primary: gpt-5-mini-us\n",
+  "    primary: gpt-5-mini-us\n    fallbacks: [gpt-5-us]\n",
+];
+
+describe("the first screen", () => {
+  it("does not call a workspace the same without its requests with conditions", async () => {
+    // Without fallbacks a policy refused the former primary.
+    expect(await screen([], REORDERED)).toContain("SAME    legal (plain requests)\n");
+  });
+
+  it("compares the price of another primary with that of the former one", async () => {
+    expect(await screen([], REORDERED)).toContain(
+      "COST    gpt-5-eu 1.38/11 against gpt-5-us 1.25/10 USD per million tokens",
+    );
+  });
+
+  it("names the tags of rows that have no room", async () => {
+    const text = await screen(
+      [],
+      US_FALLBACK,
+      ["routes.yaml", "\n  fast:\n", "\n  quick:\n"],
+      ["routes.yaml", "chat-eu, fast]", "chat-eu, quick]"],
+      ["routes.yaml", "[chat, fast]", "[chat, quick]"],
+      WEAKER_POLICY,
+      VERSION,
+      PRICE,
+    );
+    expect(text).toMatch(/… \d+ more below: [A-Z, ]+/);
+  });
+
+  it("begins with the fact that meets a failing gate, and with its cause as headline", async () => {
+    const text = await screen(["new_destination", "higher_ceiling"], PRICE, VERSION, NEW_WORKSPACE);
+    const [headline = ""] = text.split("\n");
+    const [first = ""] = text.split("\n\n")[1]?.split("\n") ?? [];
+    expect(headline).toMatch(/^FAIL {4}workspace recruiting is new and may use chat, chat-eu/);
+    expect(text).toMatch(/and 2 more changes {3}routes\.yaml:101$/m);
+    expect(first).toMatch(/^WIDENS {2}recruiting +chat/);
+    expect(text).toMatch(/a new data path\s.*\s+fails new_destination$/m);
+    expect(text).not.toContain("higher_ceiling");
+  });
+
+  it("ends with the number of facts of each kind", async () => {
+    const text = await screen(["new_destination"], US_FALLBACK);
+    expect(text.trimEnd().split("\n").at(-1)).toBe(
+      "Facts: 1 breaks, 1 widens, 3 same, 1 note, 1 cost",
+    );
+  });
+
+  it("keeps every SAME and NOTE, whatever else has no room", async () => {
+    const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
+    expect(text).toContain('NOTE    the title of fast says "Short and cheap"');
+    expect(text).toMatch(/… \d+ more below: .*CHANGE/);
+  });
 });
 
-it("another primary has its price and that of the former one", async () => {
-  expect(await screen(...REORDERED)).toContain(
-    "COST    gpt-5-eu 1.38/11 against gpt-5-us 1.25/10 USD per million tokens",
-  );
+describe("a price", () => {
+  it.each<[string, readonly Edit[]]>([
+    ["lowered", [["routes.yaml", "{ input: 1.38, output: 11 }", "{ input: 1.2, output: 9 }"]]],
+    ["raised", [PRICE]],
+  ])("that is %s is a note about callers who choose by price", async (_, edits) => {
+    const text = await screen([], ...edits);
+    expect(text).not.toMatch(/^(BREAKS|WIDENS|MOVES|NARROWS) /m);
+    expect(text).toContain(
+      "NOTE    callers who state max_price or sort by price are decided differently",
+    );
+  });
 });
 
-it("rows without room are named by their tags", async () => {
-  const text = await screen(
-    ["routes.yaml", "fallbacks: [mistral-large-eu]", "fallbacks: [mistral-large-eu, gpt-5-us]"],
-    ["routes.yaml", "\n  fast:\n", "\n  quick:\n"],
-    ["routes.yaml", "chat-eu, fast]", "chat-eu, quick]"],
-    ["routes.yaml", "[chat, fast]", "[chat, quick]"],
-    ["data-retention", 'candidate.retention == "none"', 'candidate.retention != "unlimited"'],
-  );
-  expect(text.split("\n").length).toBeLessThanOrEqual(16);
-  expect(text).toMatch(/… \d+ more below: [A-Z, ]+/);
+describe("the question", () => {
+  it("is about the new destination, although another endpoint of the route comes first", async () => {
+    const text = await screen(
+      [],
+      [
+        "routes.yaml",
+        "      routes: [chat-eu]\n      regions: [eu, us]",
+        "      routes: [chat-eu, chat]\n      regions: [eu, us]",
+      ],
+      ["data-retention", 'input.workspace.tier != "regulated"', 'input.workspace.tier != "none"'],
+    );
+    expect(text).toContain("may data of clinic go to openai-us in us, kept 30 days?");
+  });
+
+  it("names every new destination of a workspace, the worst first, and is one for each cause", async () => {
+    const text = await screen([], NEW_WORKSPACE, PRICE);
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      "may data of recruiting go to openai-us in us, kept 30 days; to openai-eu in eu, nothing kept; to mistral-eu in eu-west, nothing kept? is it what the provider charges?",
+    );
+  });
 });

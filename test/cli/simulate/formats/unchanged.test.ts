@@ -33,7 +33,7 @@ const changed = side("head", {
     },
   ],
 });
-const edits = comparison("equivalent", [{ ...WIDENED, words: ["edits_changed"] }]);
+const edits = comparison("equivalent", [{ ...WIDENED, kinds: ["edits_changed"] }]);
 
 describe.each(READ)("%s promises that nothing changes", (format) => {
   test("only where nothing differs", () => {

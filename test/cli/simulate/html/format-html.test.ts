@@ -203,7 +203,7 @@ describe("what the page says", () => {
     const declared = comparison({
       changed_classes: 1,
       changed_shapes: "1",
-      words: [{ word: "indeterminate_new", classes: 1, shapes: "1" }],
+      kinds: [{ kind: "indeterminate_new", classes: 1, shapes: "1" }],
       groups: [
         group("4a1b2c3d4e5f", ["indeterminate_new"], { classes: 1, shapes: "1", head: denied() }),
       ],

@@ -4,7 +4,7 @@ import type { SimulationReport } from "../../../../src/simulate/report/report.ts
  * Members with values of ours, which decide what stands where; everything else is somebody's text.
  */
 const OWN_MEMBERS = new Set(
-  "format word words access outcome status what standpoint slot severity balance shapes changed_shapes reasoningEffort effect gate".split(
+  "format kind kinds access outcome status what view slot severity balance shapes changed_shapes reasoningEffort effect gate".split(
     " ",
   ),
 );

@@ -84,7 +84,7 @@ export function group(
 ): ChangeGroup {
   return {
     id,
-    words: kinds,
+    kinds: kinds,
     routes: ["chat-large"],
     workspaces: ["acme"],
     operations: ["chat.completions"],
@@ -95,7 +95,7 @@ export function group(
     head: routed(candidate("gpt-5-eu")),
     example: point(),
     explain: EXPLAIN,
-    place: { file: "routes.yaml", line: 214, column: 7, side: "head" },
+    location: { file: "routes.yaml", line: 214, column: 7, side: "head" },
     seen: 0,
     seen_usage: null,
     ...change,
@@ -110,11 +110,10 @@ export function dataPath(change: Partial<DataPath> = {}): DataPath {
     region: "global",
     host: "api.anthropic.example",
     other_host: null,
-    place: null,
+    location: null,
     routes: ["chat-large"],
     example: point(),
     explain: EXPLAIN,
-    seen: 17,
     ...change,
   };
 }
@@ -124,10 +123,9 @@ export function comparison(change: Partial<ComparisonReport> = {}): ComparisonRe
     access: "equivalent",
     changed_classes: 0,
     changed_shapes: "0",
-    words: [],
+    kinds: [],
     groups: [],
     new_route_paths: [],
-    lost_route_paths: [],
     new_data_paths: [],
     lost_data_paths: [],
     ...change,
@@ -171,7 +169,7 @@ const DECLARED_GROUPS: readonly ChangeGroup[] = [
     base: denied("approvals", "route_approved", "ROUTE_NOT_APPROVED"),
     head: denied("embedding-dimensions", "length_stated", "LENGTH_NOT_STATED"),
     seen: null,
-    place: null,
+    location: null,
   }),
 ];
 
@@ -180,6 +178,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     name: "origin/main",
     commit: "1f3bb83a0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
     table_revision: "r-5f2c9d81e6a7",
+    workspaces: ["acme"],
     policies: [
       {
         id: "eu-residency",
@@ -192,13 +191,14 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
     warnings: [],
   };
   return {
-    format: "signalbox.simulation.v3",
+    format: "signalbox.simulation.v4",
     base,
     head: {
       ...base,
       name: "feature/claude-fallback",
       commit: "df534b4e0c5d4e6f7a8b9c0d1e2f3a4b5c6d7e8f",
       table_revision: "r-77ab09c3d2f1",
+      workspaces: ["acme"],
       policies: [
         ...base.policies,
         {
@@ -249,38 +249,38 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
       access: "incomparable",
       changed_classes: 16,
       changed_shapes: "20480",
-      words: [
-        { word: "newly_denied", classes: 4, shapes: "5120" },
-        { word: "primary_changed", classes: 4, shapes: "5120" },
-        { word: "fallbacks_widened", classes: 4, shapes: "5120" },
-        { word: "edits_changed", classes: 4, shapes: "5120" },
-        { word: "reason_changed", classes: 4, shapes: "5120" },
+      kinds: [
+        { kind: "newly_denied", classes: 4, shapes: "5120" },
+        { kind: "primary_changed", classes: 4, shapes: "5120" },
+        { kind: "fallbacks_widened", classes: 4, shapes: "5120" },
+        { kind: "edits_changed", classes: 4, shapes: "5120" },
+        { kind: "reason_changed", classes: 4, shapes: "5120" },
       ],
       groups: DECLARED_GROUPS,
-      new_data_paths: [
-        dataPath(),
-        dataPath({ workspace: "retail", operation: "responses", seen: 0 }),
-      ],
-      lost_data_paths: [
-        dataPath({ workspace: "research", provider: "openai-eu", region: "eu", seen: null }),
-      ],
+      new_data_paths: [dataPath(), dataPath({ workspace: "retail", operation: "responses" })],
+      lost_data_paths: [dataPath({ workspace: "research", provider: "openai-eu", region: "eu" })],
     }),
     promoted: comparison({
       access: "less_permissive",
       changed_classes: 4,
       changed_shapes: "5120",
-      words: [{ word: "newly_denied", classes: 4, shapes: "5120" }],
+      kinds: [{ kind: "newly_denied", classes: 4, shapes: "5120" }],
       groups: DECLARED_GROUPS.slice(0, 1),
     }),
     promoted_policies: ["web-search"],
     causes: [],
     findings: [
-      { kind: "fallback_never_used", subject: "chat-large → gpt-5-us", in_base: true, place: null },
+      {
+        kind: "fallback_never_used",
+        subject: "chat-large → gpt-5-us",
+        in_base: true,
+        location: null,
+      },
       {
         kind: "constraint_never_fails",
         subject: "web-search/search_approved",
         in_base: false,
-        place: { file: "policies/web-search.rego", line: 14, column: 1 },
+        location: { file: "policies/web-search.rego", line: 14, column: 1 },
       },
     ],
     changed_settings: [
@@ -288,7 +288,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
         path: "workspaces.acme.limits.budget.usd",
         before: "50",
         after: "5000",
-        where: { file: "routes.yaml", line: 300, column: 9, side: "head" },
+        location: { file: "routes.yaml", line: 300, column: 9, side: "head" },
         effect: "limit",
         gate: "higher_ceiling",
       },
@@ -315,14 +315,14 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           kind: "always_routable",
           status: "PASS",
           fails_in_base: null,
-          standpoint: "both",
+          view: "both",
           classes: 1200,
           violations: 0,
           message: null,
           example: null,
           explain: null,
           waiver: null,
-          place: { file: "policies/assertions.yaml", line: 4, column: 3 },
+          location: { file: "policies/assertions.yaml", line: 4, column: 3 },
         },
         {
           id: "nothing-leaves-the-eu",
@@ -330,14 +330,14 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           kind: "access_not_granted",
           status: "FAIL",
           fails_in_base: null,
-          standpoint: "declared",
+          view: "declared",
           classes: 310,
           violations: 8,
           message: "Workspace acme reaches anthropic-global in global through chat-large.",
           example: point(),
           explain: EXPLAIN,
           waiver: null,
-          place: { file: "policies/assertions.yaml", line: 12, column: 3 },
+          location: { file: "policies/assertions.yaml", line: 12, column: 3 },
         },
         {
           id: "no-new-access",
@@ -345,7 +345,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           kind: "no_new_access",
           status: "WAIVED",
           fails_in_base: null,
-          standpoint: "promoted",
+          view: "promoted",
           classes: 3184,
           violations: 2,
           message: "Two classes gain a provider.",
@@ -357,7 +357,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
             owner: "group:platform",
             expired: false,
           },
-          place: { file: "policies/assertions.yaml", line: 20, column: 3 },
+          location: { file: "policies/assertions.yaml", line: 20, column: 3 },
         },
       ],
       coverage: [
@@ -368,7 +368,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           required: 95,
           status: "PASS",
           missing: ["web-search/search_approved"],
-          place: null,
+          location: null,
         },
         {
           what: "reasons",
@@ -377,7 +377,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           required: 80,
           status: "FAIL",
           missing: ["NOT_IN_EU", "IN_OFFICE_HOURS"],
-          place: { file: "policies/assertions.yaml", line: 2, column: 1 },
+          location: { file: "policies/assertions.yaml", line: 2, column: 1 },
         },
         {
           what: "routes",
@@ -386,7 +386,7 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
           required: null,
           status: "PASS",
           missing: [],
-          place: null,
+          location: null,
         },
       ],
     },

@@ -1,12 +1,16 @@
-import type { CauseReport, DestinationReport } from "../../../../simulate/report/cause-report.ts";
-import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
+import type {
+  CauseReport,
+  ChangeGroup,
+  ChangedEntry,
+  DestinationReport,
+  LatentChange,
+} from "../../../../simulate/report/report.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { amountText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { latentCut, latentOf, latentText } from "../wording/latent.ts";
-import { groupsOfCause } from "./effects.ts";
+import { groupsOfCause, seenOf } from "./effects.ts";
 import { priceText } from "./effect-text.ts";
 
 /** A line about a cause that is about no workspace. */
@@ -26,29 +30,25 @@ export function rowsOfCause(
 ): readonly PlainRow[] {
   const latent = latentOf(cause, report);
   return [
-    ...latentRows(latent.filter(({ direction }) => direction === "weaker")),
+    ...latent.map((change): PlainRow =>
+      change.direction === "weaker"
+        ? { tag: "LATENT", tone: "widen", text: laterText(change) }
+        : note(`latent: ${laterText(change)}`),
+    ),
     ...(single ? sameRows(cause, report) : []),
     ...notesOf(cause).map(note),
     ...settingNotes(cause, report).map(note),
-    ...latent.flatMap((change) =>
-      change.direction === "stricter" ? [note(`latent: ${laterText(change)}`)] : [],
-    ),
     ...costRows(cause),
   ];
 }
 
-export function cutRows({ latent }: ReportModel): readonly PlainRow[] {
+export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow[] {
   const text = latentCut(latent);
   return text === null ? [] : [note(text)];
 }
 
 function note(text: string): PlainRow {
   return { tag: "NOTE", tone: "quiet", text };
-}
-
-/** Of the changes that no request of today shows, those that allow more. */
-function latentRows(weaker: readonly LatentChange[]): readonly PlainRow[] {
-  return weaker.map((change) => ({ tag: "LATENT", tone: "widen", text: laterText(change) }));
 }
 
 function laterText(change: LatentChange): string {
@@ -77,29 +77,20 @@ function settingNotes(
   return [...new Set(sentences)].map((sentence) => `it is about ${sentence}`);
 }
 
-function sameRows(
-  {
-    unaffected,
-    routes,
-    without_routes: without,
-    gains,
-    groups,
-    promoted_groups: later,
-  }: CauseReport,
-  report: ReportModel,
-): readonly PlainRow[] {
-  const same = (text: string): PlainRow => ({ tag: "SAME", tone: "good", text });
-  if (groups.length + later.length === 0) return [same(`every request${whichText(report)}`)];
-  const isOfRoute = report.causes[0]?.entries[0]?.kind === "route";
-  const renamed = renamedText(report.causes[0], report);
+function same(text: string): PlainRow {
+  return { tag: "SAME", tone: "good", text };
+}
+
+/** Workspaces that may use the routes of the only cause and see no change, one reason a row. */
+function sameRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
+  const { unaffected, routes, without_routes: without, gains, entries } = cause;
+  const own = groupsOfCause(cause, report);
+  if (own.length === 0) return [same(`every request${whichText(report)}`)];
+  const renamed = renamedText(cause, report);
   if (renamed !== null) return [same(renamed)];
+  const isOfRoute = entries[0]?.kind === "route";
   // Of the others requests with preferences or other conditions change: they are not the same.
-  const [cause] = report.causes;
-  const changing = new Set(
-    (cause === undefined ? [] : groupsOfCause(cause, report))
-      .filter(({ group }) => group.words.some((kind) => kind !== "reason_changed"))
-      .flatMap(({ group }) => group.workspaces),
-  );
+  const changing = changingWorkspaces([cause], report);
   const byReason = Map.groupBy(unaffected, ({ workspace, why }) =>
     [
       why ?? (gains.length > 0 && isOfRoute ? "approved, and not reached" : ""),
@@ -117,11 +108,47 @@ function sameRows(
   });
   const names = routes.map(({ id }) => id).join(", ");
   const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
-  return parts.length + rest.length === 0 ? [] : [same([...parts, ...rest].join("; "))];
+  return [...parts, ...rest].map(same);
+}
+
+/** Workspaces of which no cause changes any request. */
+export function sameOfSeveral(report: ReportModel): readonly PlainRow[] {
+  const changing = changingWorkspaces(report.causes, report);
+  const left = report.head.workspaces.filter((workspace) => !changing.has(workspace));
+  return left.length === 0 ? [] : [same(listText(left, 4))];
+}
+
+function changingWorkspaces(
+  causes: readonly CauseReport[],
+  report: ReportModel,
+): ReadonlySet<string> {
+  return new Set(
+    causes
+      .flatMap((cause) => groupsOfCause(cause, report))
+      .filter(({ group }) => group.kinds.some((kind) => kind !== "reason_changed"))
+      .flatMap(({ group }) => group.workspaces),
+  );
+}
+
+/** "workspaces.hr.approve.regions: the same entries in another order". */
+export function sameText({ path, kind, subject, only }: ChangedEntry): string {
+  if (only === "order") return `${path}: the same entries in another order`;
+  return kind === "policy"
+    ? `policy ${subject}: only title, comments, spacing or the order of rules differ`
+    : `${path}: only text or the files of settings`;
+}
+
+/** Of groups whose callers are decided by a price that they state or sort by. */
+export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportModel): string {
+  const seen =
+    evidence === null
+      ? ""
+      : ` (${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")})`;
+  return `callers who state max_price or sort by price are decided differently${seen}`;
 }
 
 /** Where policies changed, whether other rows than those of today would show it. */
-function whichText({ latent }: ReportModel): string {
+function whichText({ future_rows: latent }: ReportModel): string {
   if (latent === undefined || latent.tried === 0) return " is decided as before";
   if (latent.changes.length > 0) return " of today is decided as before";
   return latent.complete
@@ -130,10 +157,10 @@ function whichText({ latent }: ReportModel): string {
 }
 
 /** Of renames alone, where nothing but the former names is refused. */
-function renamedText(cause: CauseReport | undefined, report: ReportModel): string | null {
-  if (cause === undefined || cause.renames.length === 0) return null;
+function renamedText(cause: CauseReport, report: ReportModel): string | null {
+  if (cause.renames.length === 0) return null;
   const isRefusal = ({ group }: { readonly group: ChangeGroup }): boolean =>
-    group.words.every((kind) => kind === "newly_denied" || kind === "reason_changed");
+    group.kinds.every((kind) => kind === "newly_denied" || kind === "reason_changed");
   if (cause.renames.some(({ distinguished_by: policies }) => policies !== undefined)) return null;
   if (!groupsOfCause(cause, report).every(isRefusal)) return null;
   const [first] = cause.renames;
@@ -194,34 +221,22 @@ function movedPrimary({
 function modelNotes(cause: CauseReport): readonly string[] {
   const { now, was } = movedPrimary(cause) ?? {};
   const [after, before] = [now?.context_window, was?.context_window];
-  if (
-    now === undefined ||
-    was === undefined ||
-    after === undefined ||
-    before === undefined ||
-    after === before
-  )
-    return [];
-  return [`${now.model} takes ${numberText(after)} tokens, ${was.model} ${numberText(before)}`];
+  return after == null || before == null || after === before
+    ? []
+    : [`${now?.model} takes ${numberText(after)} tokens, ${was?.model} ${numberText(before)}`];
 }
 
 /** What a reviewer should know besides what requests meet, as sentences without a full stop. */
 function notesOf(cause: CauseReport): readonly string[] {
-  return [
-    ...titleNotes(cause),
-    ...hostNotes(cause),
-    ...trainingNotes(cause),
-    ...modelNotes(cause),
-    ...assertionNotes(cause),
-  ];
+  return [...titleNotes(cause), ...hostNotes(cause), ...modelNotes(cause)];
 }
 
 /** A title may promise what the change breaks, and no program can judge that. */
 function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly string[] {
   if (renames.length > 0) return [];
   const changed = new Set(
-    entries.flatMap(({ kind, subject, change }) =>
-      kind === "route" && change === "changed" ? [subject] : [],
+    entries.flatMap(({ kind, subject, path }) =>
+      kind === "route" && path !== `routes.${subject}` ? [subject] : [],
     ),
   );
   if (gains.length === 0) return [];
@@ -241,18 +256,4 @@ function hostNotes({ gains, entries }: CauseReport): readonly string[] {
     gains.flatMap(({ provider, host }) => (added.has(provider) ? [[provider, host] as const] : [])),
   );
   return [...hosts].map(([provider, host]) => `${provider} is ${host}`);
-}
-
-function trainingNotes({ gains }: CauseReport): readonly string[] {
-  const training = gains
-    .filter(({ trains_on_data: trains }) => trains)
-    .map(({ provider }) => provider);
-  return training.length === 0 ? [] : [`${listText([...new Set(training)])} trains on data`];
-}
-
-function assertionNotes({ entries }: CauseReport): readonly string[] {
-  const removed = entries.filter(({ kind, change }) => kind === "assertion" && change !== "added");
-  return removed.length === 0
-    ? []
-    : ["later changes are checked by the new assertions, and this change is too"];
 }

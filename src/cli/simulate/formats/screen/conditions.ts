@@ -5,15 +5,16 @@ import type { ReportModel } from "../model.ts";
 import { preferenceValues } from "../../../../simulate/sample-request.ts";
 
 /** What callers choose for one request: the example of a plain group chooses none of it. */
-const PREFERENCES = new Set(preferenceValues(null).map(([name]) => name));
+const SOME = "preferences";
+const PREFERENCES = new Set([SOME, ...preferenceValues(null).map(([name]) => name)]);
 
 /** Dimension → its values; of one that is not there, all of them. */
 type Conditions = ReadonlyMap<string, readonly string[]>;
 
 /**
- * "; only with environment test", "; not with workload batch": the requests of a group and of
- * others that change alike, without the conditions that they meet together. Empty where there are
- * none.
+ * "; only with environment test", "; only callers who set max_price output from 2 up to 20": the
+ * requests of a group and of others that change alike, without the conditions that they meet
+ * together. Empty where there are none.
  *
  * @param groups the first is described; all of them read the same but for their conditions.
  */
@@ -23,13 +24,35 @@ export function conditionsText(groups: readonly ChangeGroup[], report: ReportMod
   // The example has the most usual values that the group has.
   const isUnusual = !conditions.has("environment") && environment !== USUAL && hasUsual(report);
   const such = isUnusual && environment !== "" ? `; such as with environment ${environment}` : "";
-  const parts = [...conditions].map(([dimension, values]) => partText(dimension, values, report));
+  const own = [...conditions].filter(([dimension]) => !PREFERENCES.has(dimension));
+  const parts = [
+    ...callersText(conditions),
+    ...own.map(([dimension, values]) => partText(dimension, values, report)),
+  ];
   return parts.length === 0
     ? such
-    : `; ${parts
-        .slice(0, 2)
-        .join(", ")
-        .replace(/(?<=^only .*), only (?=with )/, ", ")}`;
+    : `; ${parts.join(", ").replaceAll(/(?<=^only with .*), only (?=with )/g, ", ")}`;
+}
+
+/** Values that a request has without the preference. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  allow_fallbacks: "true",
+  data_collection: "deny",
+  zdr: "false",
+};
+
+/** Callers by what they set; "some" where a part of their preferences is not known or not shown. */
+function callersText(conditions: Conditions): readonly string[] {
+  const chosen = [...conditions].filter(([dimension]) => PREFERENCES.has(dimension));
+  if (chosen.length === 0) return [];
+  const set = chosen.filter(([dimension, values]) => values.join("\n") !== DEFAULTS[dimension]);
+  const parts = set.flatMap(([dimension, values]) =>
+    dimension === SOME ? [] : [`${dimension} ${listText(values, 3)}`],
+  );
+  if (parts.length === 0) return ["only some callers with preferences"];
+  return [
+    `only ${set.length < chosen.length ? "some " : ""}callers who set ${parts.join(" and ")}`,
+  ];
 }
 
 /** Comes first among environments, where the vocabulary has it. */
@@ -57,17 +80,22 @@ function joined(groups: readonly ChangeGroup[], report: ReportModel): Conditions
 }
 
 function conditionsOf(group: ChangeGroup): Conditions {
-  const isChoosing = Object.keys(group.example.preferences ?? {}).length > 0;
+  const chosen = Object.keys(group.example.preferences ?? {});
   // What is denied for a need is a condition already.
   const isNeeding = group.conditions.some(
     ({ dimension }) => dimension === "needs" || dimension === "features",
   );
-  return new Map(
-    group.conditions
-      .filter(({ dimension }) => isChoosing || !PREFERENCES.has(dimension))
+  // A preference that only some requests of the group have is no condition of the group.
+  const isLost = chosen.some((name) =>
+    group.conditions.every(({ dimension }) => dimension !== name),
+  );
+  return new Map([
+    ...(isLost ? [[SOME, []] as const] : []),
+    ...group.conditions
+      .filter(({ dimension }) => chosen.length > 0 || !PREFERENCES.has(dimension))
       .filter(({ dimension }) => !isNeeding || dimension !== "denied_for")
       .map(({ dimension, values }) => [dimension, values] as const),
-  );
+  ]);
 }
 
 function differences(one: Conditions, other: Conditions): readonly string[] {

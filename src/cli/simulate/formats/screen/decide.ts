@@ -1,35 +1,42 @@
-import type { CauseReport, ChangedEntry } from "../../../../simulate/report/cause-report.ts";
-import type { LatentChange } from "../../../../simulate/report/latent-report.ts";
-import type { SettingChange } from "../../../../simulate/report/report.ts";
+import type {
+  CauseReport,
+  ChangedEntry,
+  DataPath,
+  DestinationReport,
+  LatentChange,
+  RoutePath,
+  SettingChange,
+} from "../../../../simulate/report/report.ts";
 import type { SettingEffect } from "../../../../simulate/settings/setting-effect.ts";
 import { listText } from "../../../terminal/printing.ts";
-import { gainsOf, movedOf, processorText } from "./effect-text.ts";
+import { byRetention, movedOf, processorText } from "./effect-text.ts";
+import { isWithoutEffect } from "./headline.ts";
 import type { Effect, EffectTag } from "./effects.ts";
 
-/** What the question is about besides the cause. */
+/** The effects of a cause, and the facts of the report that a question needs. */
 interface QuestionSubject {
   readonly effects: readonly Effect[];
   readonly latent: readonly LatentChange[];
   readonly settings: readonly SettingChange[];
+  readonly newDataPaths: readonly DataPath[];
+  readonly newRoutePaths: readonly RoutePath[];
 }
 
 /** The question that a reviewer has to answer about a cause; empty where there is none. */
-export function questionOf(
-  cause: CauseReport,
-  { effects, latent, settings }: QuestionSubject,
-): string {
+export function questionOf(cause: CauseReport, subject: QuestionSubject): string {
+  const { effects, latent, settings } = subject;
   const [first] = cause.entries;
   const [rename] = cause.renames;
-  if (first === undefined) return "";
+  if (first === undefined || isWithoutEffect(cause)) return "";
   if (first.kind === "assertion")
-    return `do the owners of ${first.place?.file ?? "the assertions"} agree?`;
+    return `do the owners of ${first.location?.file ?? "the assertions"} agree?`;
   if (first.kind === "overlay")
     return "what does the change do there? compare it with --environment";
   if (rename !== undefined) return questionOfRename(rename, cause);
   const whose = (tag: EffectTag): string =>
     whoseText(effects.filter((effect) => effect.tag === tag));
   const [broken, narrower] = [whose("BREAKS"), whose("NARROWS")];
-  const wider = questionOfGain(cause, effects);
+  const wider = questionOfGain(cause, subject);
   const once = cause.groups.length === 0 ? " once it is promoted" : "";
   if (broken !== "" && wider !== "") {
     const separate = first.kind === "route" ? "; or a separate route for one of them" : "";
@@ -50,25 +57,75 @@ function whoseText(effects: readonly Effect[]): string {
   return listText([...new Set(effects.flatMap(({ workspaces }) => workspaces))], 3);
 }
 
-/**
- * Of what head allows and base does not; without a question mark, and empty where there is nothing.
- */
-function questionOfGain({ gains }: CauseReport, effects: readonly Effect[]): string {
-  const wider = effects.filter(({ tag }) => tag === "WIDENS");
-  const gainOf = ({ group, detail }: Effect) =>
-    group.base.denial !== null && detail !== "a new data path"
-      ? undefined
-      : gains.find(({ endpoint }) => gainsOf(group).includes(endpoint));
-  const first = wider.find((effect) => gainOf(effect) !== undefined);
-  if (first !== undefined) {
-    const gain = gainOf(first);
-    const whose = whoseText(wider.filter((effect) => gainOf(effect) === gain));
-    return gain === undefined ? "" : `may data of ${whose} go to ${processorText(gain)}`;
+/** Requests that head allows and base does not; without a question mark, empty without any. */
+function questionOfGain(cause: CauseReport, subject: QuestionSubject): string {
+  const found = newDestinations(cause, subject);
+  if (found.length > 0) {
+    const byWorkspaces = Map.groupBy(found, ({ workspaces }) => listText([...workspaces], 3));
+    const parts = [...byWorkspaces].map(
+      ([whose, those]) =>
+        `data of ${whose} go ${those.map(({ gain }) => `to ${processorText(gain)}`).join("; ")}`,
+    );
+    return `may ${parts.join(", and ")}`;
   }
+  const wider = subject.effects.filter(({ tag }) => tag === "WIDENS");
   const served = wider.filter(({ group }) => group.base.denial !== null);
   if (served.length > 0)
     return `shall requests of ${whoseText(served)} be served that are refused today`;
   return wider.length === 0 ? "" : `may requests of ${whoseText(wider)} lose this protection`;
+}
+
+interface NewDestination {
+  readonly gain: DestinationReport;
+  readonly workspaces: Set<string>;
+  /** Whether a route of the requests reached the region before. */
+  readonly isKnownRegion: boolean;
+  /** Whether data of a workspace gets there for the first time, by whatever route. */
+  isNewPath: boolean;
+}
+
+/**
+ * Destinations that are new to a workspace, or else to a route. The worst comes first: another
+ * region, then who keeps data longer, then who trains on it.
+ */
+function newDestinations(
+  { gains }: CauseReport,
+  { effects, newDataPaths, newRoutePaths }: QuestionSubject,
+): readonly NewDestination[] {
+  const found = new Map<string, NewDestination>();
+  for (const { group, workspaces } of effects) {
+    for (const gain of gains) {
+      if (!group.head.plan.some(({ endpoint }) => endpoint === gain.endpoint)) continue;
+      for (const workspace of workspaces) {
+        const ends = (path: DataPath | RoutePath): boolean =>
+          path.workspace === workspace &&
+          path.provider === gain.provider &&
+          path.region === gain.region &&
+          path.host === gain.host;
+        const isNewPath = newDataPaths.some(ends);
+        const isNewRoute = newRoutePaths.some(
+          (path) => group.routes.includes(path.route) && ends(path),
+        );
+        if (!isNewPath && !isNewRoute) continue;
+        const key = processorText(gain);
+        const isKnownRegion = group.base.plan.some(({ region }) => region === gain.region);
+        const one = found.get(key) ?? { gain, workspaces: new Set(), isKnownRegion, isNewPath };
+        one.workspaces.add(workspace);
+        one.isNewPath ||= isNewPath;
+        found.set(key, one);
+      }
+    }
+  }
+  const all = [...found.values()];
+  const isAnyPath = all.some(({ isNewPath }) => isNewPath);
+  return all
+    .filter(({ isNewPath }) => isNewPath || !isAnyPath)
+    .toSorted(
+      (left, right) =>
+        Number(left.isKnownRegion) - Number(right.isKnownRegion) ||
+        byRetention(left.gain, right.gain) ||
+        Number(right.gain.trains_on_data) - Number(left.gain.trains_on_data),
+    );
 }
 
 function questionOfRename(
@@ -96,8 +153,6 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
       return `may calls to ${moved.provider} go unencrypted?`;
     const before = base.plan.find(({ endpoint }) => endpoint === moved.endpoint);
     if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}?`;
-    if (before.region !== moved.region)
-      return `may data of ${whose} go to ${moved.provider} in ${moved.region}?`;
     if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long?`;
     if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}?`;
     return `does ${moved.endpoint} still answer as these routes need it?`;
@@ -126,7 +181,10 @@ const QUESTIONS: Readonly<Partial<Record<SettingEffect, string>>> = {
 
 /** A limit that is lowered, a stricter requirement: no gate, and no question. */
 function questionOfSetting({ path }: ChangedEntry, settings: readonly SettingChange[]): string {
-  const setting = settings.find((each) => each.path === path || path.startsWith(`${each.path}.`));
+  const setting = settings.find(
+    (each) =>
+      each.path === path || path.startsWith(`${each.path}.`) || each.path.startsWith(`${path}.`),
+  );
   if (setting === undefined) return "";
   const isAsked =
     setting.gate !== null || setting.effect === "credential" || setting.effect === "price";

@@ -1,6 +1,11 @@
+import { RETENTIONS } from "../../../../canon/table.ts";
 import { CHANGES } from "../../../../simulate/change-kind.ts";
-import type { CauseReport, DestinationReport } from "../../../../simulate/report/cause-report.ts";
-import type { CandidateReport, ChangeGroup } from "../../../../simulate/report/report.ts";
+import type {
+  CandidateReport,
+  CauseReport,
+  ChangeGroup,
+  DestinationReport,
+} from "../../../../simulate/report/report.ts";
 import { listText } from "../../../terminal/printing.ts";
 
 function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
@@ -62,7 +67,7 @@ export function textOf(
   }
   const edits = editsText(group);
   if (edits !== "" && hosts === "") return `${names}: ${edits}${only}`;
-  const titles = group.words.map((kind) => CHANGES[kind].title).join(", ");
+  const titles = group.kinds.map((kind) => CHANGES[kind].title).join(", ");
   return `${names}: ${titles} (${endpointsOf(head).join(", ")})${hosts}${only}`;
 }
 
@@ -113,10 +118,10 @@ function hostsText({ base, head }: ChangeGroup): string {
 
 /** The first endpoint of a plan that a changed row is about. */
 export function movedOf(
-  { words, head }: ChangeGroup,
+  { kinds, head }: ChangeGroup,
   { entries }: CauseReport,
 ): CandidateReport | null {
-  if (!words.includes("destination_changed")) return null;
+  if (!kinds.includes("destination_changed")) return null;
   const isAbout = ({ endpoint, model, provider }: CandidateReport): boolean =>
     entries.some(
       ({ kind, subject }) =>
@@ -188,6 +193,11 @@ export function processorText({
   trains_on_data: trains,
 }: DestinationReport): string {
   return `${provider} in ${region}, ${KEPT[retention]}${trains ? ", trains on data" : ""}`;
+}
+
+/** Who keeps data longest comes first. */
+export function byRetention(left: DestinationReport, right: DestinationReport): number {
+  return RETENTIONS.indexOf(right.retention) - RETENTIONS.indexOf(left.retention);
 }
 
 /** "gpt-5-us: openai-us in us, kept 30 days". */

@@ -1,7 +1,11 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
-import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
-import type { ChangeGroup } from "../../../../simulate/report/report.ts";
+import type {
+  CauseReport,
+  ChangeGroup,
+  DataPath,
+  RoutePath,
+} from "../../../../simulate/report/report.ts";
 import {
   addedUsage,
   bySeen,
@@ -9,6 +13,7 @@ import {
   type SeenWeight,
 } from "../../../../simulate/evidence/seen-usage.ts";
 import type { ReportModel } from "../model.ts";
+import type { Verdict } from "../../exit-code.ts";
 import { worstChange } from "../wording/change-wording.ts";
 import { conditionsText } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
@@ -23,6 +28,8 @@ export interface Effect {
   readonly text: string;
   /** A second sentence; empty for most. */
   readonly detail: string;
+  /** Failing values of `--fail-on` that the change meets. */
+  readonly gates: readonly string[];
   readonly promoted: boolean;
   /** Calls of the evidence, and what their answers used; `null` without evidence. */
   readonly seen: SeenWeight | null;
@@ -50,19 +57,16 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
 
 function tagOf(group: ChangeGroup): EffectTag {
   if (isNewName(group)) return "CHANGES";
-  const worst = worstChange(group.words);
+  const worst = worstChange(group.kinds);
   // What is gone from the front of a plan is no other destination for those that follow.
   if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0)
     return "NARROWS";
   return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
 }
 
-/**
- * Whether a reader of the first screen has to see a group: names and reasons that changed are
- * counted instead.
- */
+/** Changed names and reasons are only counted on the first screen. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
-  return renamed.includes(group.id) || group.words.every((kind) => kind === "reason_changed");
+  return renamed.includes(group.id) || group.kinds.every((kind) => kind === "reason_changed");
 }
 
 /** Groups of a cause under each view. */
@@ -87,14 +91,80 @@ interface Cell {
   readonly groups: ChangeGroup[];
 }
 
-/** The effects of a cause, the worst first, and how many groups they do not describe. */
+/** The failing gates that the change of a cell meets. */
+type GateTest = (cell: Cell) => readonly string[];
+
+/** Of the values of `--fail-on`; assertions, coverage and settings are no change of a request. */
+export function gateTest(report: ReportModel, verdict: Verdict | null): GateTest {
+  const failing = failingGates(verdict);
+  return (cell) =>
+    cell.promoted && verdict?.promoting !== true
+      ? []
+      : failing.filter((gate) => cell.groups.some((group) => meets(gate, group, cell, report)));
+}
+
+export function failingGates(verdict: Verdict | null): readonly string[] {
+  return (verdict?.gates ?? []).flatMap(({ name, passed }) => (passed ? [] : [name]));
+}
+
+function meets(gate: string, group: ChangeGroup, cell: Cell, report: ReportModel): boolean {
+  const { new_data_paths: data, new_route_paths: routes } =
+    report[cell.promoted ? "promoted" : "declared"];
+  const { base, head, kinds } = group;
+  const loses = head.denial !== null || losesOf(group).length > 0;
+  const gains = head.denial === null && (base.denial !== null || gainsOf(group).length > 0);
+  switch (gate) {
+    case "new_destination":
+      return data.some((path) => leads(path, head.plan, cell));
+    case "new_region_for_route":
+      return routes.some((path) => leads(path, head.plan, cell));
+    case "more_permissive":
+      return gains;
+    case "less_permissive":
+      return loses;
+    case "incomparable":
+      return gains || loses;
+    default:
+      return gate === "any" || kinds.some((kind) => kind === gate);
+  }
+}
+
+/** Whether one of these endpoints is where a path of the workspace and route ends. */
+function leads(
+  path: DataPath | RoutePath,
+  plan: ChangeGroup["head"]["plan"],
+  { workspace, route }: Cell,
+): boolean {
+  return (
+    path.workspace === workspace &&
+    ("routes" in path ? path.routes : [path.route]).includes(route) &&
+    plan.some(
+      ({ provider, region, host }) =>
+        path.provider === provider && path.region === region && path.host === host,
+    )
+  );
+}
+
+/**
+ * The effects of a cause, the worst first. Requests that change only because their caller chooses
+ * by price are no effect of it.
+ */
 export function effectsOf(
   cause: CauseReport,
   report: ReportModel,
-): { readonly effects: readonly Effect[]; readonly variants: number } {
-  const described = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
-  const cells = cellsOf(described);
-  const effects = effectsOfCells(shownCells(cells), cause, report);
+  gatesOf: GateTest = () => [],
+): {
+  readonly effects: readonly Effect[];
+  /** Number of groups that no effect describes. */
+  readonly variants: number;
+  /** Groups of requests that choose by price. */
+  readonly priced: readonly ChangeGroup[];
+} {
+  const all = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
+  const priced = all.filter(({ group }) => isByPrice(group, cause));
+  const described = all.filter((one) => !priced.includes(one));
+  const cells = shownCells(cellsOf(described), gatesOf);
+  const effects = effectsOfCells(cells, cause, report, gatesOf);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
@@ -103,14 +173,25 @@ export function effectsOf(
         bySeen(left.seen, right.seen),
     ),
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
+    priced: priced.map(({ group }) => group),
   };
 }
 
+/** What a policy makes of a price, plain requests show too. */
+function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean {
+  const { max_price: most, sort } = example.preferences ?? {};
+  return (
+    (most !== undefined || sort?.by === "price") &&
+    entries.some(({ path }) => path.endsWith(".price"))
+  );
+}
+
 /**
- * Requests with conditions stand for themselves only where plain ones see no change, or none as bad
- * and the condition is no preference of the caller.
+ * Requests with conditions stand for themselves only where plain ones see no change, where plain
+ * ones see none as bad and the condition is no preference of the caller, and where they alone meet
+ * a failing gate.
  */
-function shownCells(cells: readonly Cell[]): readonly Cell[] {
+function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] {
   const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
   const plain = cells.filter(isPlain);
   if (plain.length === 0) return cells;
@@ -119,7 +200,13 @@ function shownCells(cells: readonly Cell[]): readonly Cell[] {
   const isWorse = ({ group }: Cell): boolean =>
     Object.keys(group.example.preferences ?? {}).length === 0 &&
     worse.some((tag) => tag === tagOf(group));
-  return [...plain, ...cells.filter((cell) => !isPlain(cell) && isWorse(cell))];
+  const met = new Set<string>();
+  return cells.filter((cell) => {
+    const gates = gatesOf(cell).map((gate) => `${gate}\n${cell.workspace}`);
+    const isShown = isPlain(cell) || isWorse(cell) || gates.some((gate) => !met.has(gate));
+    if (isShown) for (const gate of gates) met.add(gate);
+    return isShown;
+  });
 }
 
 function cellsOf(
@@ -132,7 +219,8 @@ function cellsOf(
   );
   for (const { group, promoted } of byConditions) {
     for (const workspace of group.workspaces) {
-      for (const route of group.routes) {
+      const own = group.members?.find((member) => member.workspace === workspace);
+      for (const route of own?.routes ?? group.routes) {
         const key = [tagOf(group), promoted, workspace, route].join("\n");
         const known = cells.get(key);
         if (known === undefined)
@@ -144,7 +232,7 @@ function cellsOf(
   return [...cells.values()];
 }
 
-/** How much of a key is not what most keys have. */
+/** Number of attributes of a key that are not those of most keys. */
 function keyCount({
   key: { environment, workload, owner },
   time: { day, hour },
@@ -157,7 +245,7 @@ function keyCount({
   ].filter(Boolean).length;
 }
 
-/** What a cell says, with the conditions under which all its groups of the same change meet it. */
+/** The change of a cell, with the conditions of all its groups that change alike. */
 function cellText(
   { group, groups }: Cell,
   routes: readonly string[],
@@ -186,13 +274,15 @@ function effectsOfCells(
   cells: readonly Cell[],
   cause: CauseReport,
   report: ReportModel,
+  gatesOf: GateTest,
 ): readonly Effect[] {
   const alike = Map.groupBy(cells, (cell) =>
     JSON.stringify([
       tagOf(cell.group),
       cell.promoted,
       cellText(cell, [], cause, report),
-      detailOf(cell.group, cell.workspace, cause, report),
+      detailOf(cell, cause, report),
+      gatesOf(cell),
     ]),
   );
   return [...alike.values()].flatMap((own) => {
@@ -201,11 +291,11 @@ function effectsOfCells(
       ...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values(),
     ];
     const shown = lines.length > MOST_ALIKE ? [own] : lines.map((line) => line.flat());
-    return shown.flatMap((line) => effectOf(line, cause, report));
+    return shown.flatMap((line) => effectOf(line, cause, report, gatesOf));
   });
 }
 
-function seenOf(groups: readonly ChangeGroup[]): SeenWeight {
+export function seenOf(groups: readonly ChangeGroup[]): SeenWeight {
   return {
     calls: groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0),
     usage: groups.reduce(
@@ -223,17 +313,19 @@ function effectOf(
   cells: readonly Cell[],
   cause: CauseReport,
   report: ReportModel,
+  gatesOf: GateTest,
 ): readonly Effect[] {
   const [first] = cells;
   if (first === undefined) return [];
-  const { group, promoted, workspace } = first;
+  const { group, promoted } = first;
   const met = new Set(cells.flatMap(({ groups }) => groups));
   return [
     {
       tag: tagOf(group),
       workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
       text: cellText(first, routesOf(cells), cause, report),
-      detail: detailOf(group, workspace, cause, report),
+      detail: detailOf(first, cause, report),
+      gates: gatesOf(first),
       promoted,
       seen: group.seen === null ? null : seenOf([...met]),
       group,
@@ -243,12 +335,8 @@ function effectOf(
 }
 
 /** Whether the data of a workspace gets somewhere where it never got before. */
-function detailOf(
-  group: ChangeGroup,
-  workspace: string,
-  cause: CauseReport,
-  report: ReportModel,
-): string {
+function detailOf(cell: Cell, cause: CauseReport, report: ReportModel): string {
+  const { group } = cell;
   const gains = gainsOf(group);
   const moved = movedOf(group, cause);
   if ((gains.length === 0 && moved === null) || group.head.denial !== null || isNewName(group))
@@ -257,14 +345,9 @@ function detailOf(
     (candidate) => gains.includes(candidate.endpoint) || candidate === moved,
   );
   const paths = [...report.declared.new_data_paths, ...report.promoted.new_data_paths];
-  const isNew = there.some(({ provider, region, host }) =>
-    paths.some(
-      (path) =>
-        path.workspace === workspace &&
-        path.provider === provider &&
-        path.region === region &&
-        path.host === host,
-    ),
-  );
-  return isNew ? "a new data path" : gains.length === 0 ? "" : "no new data path";
+  return paths.some((path) => leads(path, there, cell))
+    ? "a new data path"
+    : gains.length === 0
+      ? ""
+      : "no new data path";
 }

@@ -16,72 +16,44 @@ import type { Screen, ScreenRow } from "./screen.ts";
  */
 const USUAL_WIDTH = 100;
 
-/** So much of a terminal is read at once. */
-const MOST_LINES = 15;
+/** A terminal of 24 lines shows them at once, with the prompt. */
+const MOST_LINES = 20;
 
 const TAGS = 8;
 
 /**
- * The verdict, what changes, for whom, and what has to be decided, in at most {@link MOST_LINES}
- * lines of {@link USUAL_WIDTH} columns.
+ * The verdict, the facts, and the questions, in {@link MOST_LINES} lines of {@link USUAL_WIDTH}
+ * columns; in more where facts that are never left out need them.
  */
 export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
   const head = headLines(screen);
   const tail = tailLines(screen, all);
-  const rows = screen.rows.map((row) => rowLines(row, whoColumns(screen)));
+  const columns = whoColumns(screen);
+  const rows = screen.rows.map((row) => rowLines(row, columns));
   const height = (lines: readonly Line[]): number =>
     renderLines(lines, { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
-  const gap = tail.length === 0 ? [] : [BLANK];
-  // What is left out is what matters least, and of equals the last.
-  const order = screen.rows
-    .map((_, index) => index)
-    .toSorted((left, right) => rankOf(right) - rankOf(left) || right - left);
   const left = new Set<number>();
-  function rankOf(index: number): number {
-    return IMPORTANCE.indexOf(screen.rows[index]?.tag ?? "NOTE");
+  const body = (): readonly Line[] => {
+    if (left.size === 0) return rows.flat();
+    const tags = new Set([...left].map((index) => screen.rows[index]?.tag));
+    const more = `… ${left.size} more below: ${[...tags].join(", ")}`;
+    return [
+      ...rows.filter((_, index) => !left.has(index)).flat(),
+      line(0, span(`${padded("", TAGS)}${more}`, "dim")),
+    ];
+  };
+  const lines = (): readonly Line[] => [
+    ...head,
+    ...(rows.length === 0 ? [] : [BLANK, ...body()]),
+    ...(tail.length === 0 ? [] : [BLANK, ...tail]),
+  ];
+  // The last facts matter least.
+  for (const [index, { tag, gates }] of [...screen.rows.entries()].toReversed()) {
+    if (height(lines()) <= MOST_LINES) break;
+    if (tag !== "SAME" && tag !== "NOTE" && gates.length === 0) left.add(index);
   }
-  const cut = (): readonly Line[] =>
-    left.size === 0
-      ? rows.flat()
-      : [
-          ...rows.filter((_, index) => !left.has(index)).flat(),
-          line(0, span(`${padded("", TAGS)}… ${left.size} more below: ${tagsOf(left)}`, "dim")),
-        ];
-  // A reader must know of a refusal that has no room.
-  const tagsOf = (some: ReadonlySet<number>): string =>
-    IMPORTANCE.filter((tag) => [...some].some((index) => screen.rows[index]?.tag === tag)).join(
-      ", ",
-    );
-  const fits = (): boolean => height([...head, BLANK, ...cut(), ...gap, ...tail]) <= MOST_LINES;
-  for (const index of order) {
-    if (fits()) break;
-    left.add(index);
-  }
-  // Without a long row, the one before it may fit again; none may fit past one that matters more.
-  for (const index of order.toReversed()) {
-    if (!left.delete(index) || fits()) continue;
-    left.add(index);
-    break;
-  }
-  const body = cut();
-  return [...head, ...(body.length === 0 ? [] : [BLANK, ...body]), ...gap, ...tail];
+  return lines();
 }
-
-/** Tags of rows, those that are left out last first. */
-const IMPORTANCE: readonly ScreenRow["tag"][] = [
-  "FAILS",
-  "CHANGE",
-  "LATENT",
-  "BREAKS",
-  "WIDENS",
-  "MOVES",
-  "NARROWS",
-  "WITH",
-  "CHANGES",
-  "SAME",
-  "NOTE",
-  "COST",
-];
 
 function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {
   return [
@@ -102,10 +74,11 @@ function whoColumns({ rows }: Screen): number {
 }
 
 function rowLines(
-  { tag, tone, who, text, calls, location: where }: ScreenRow,
+  { tag, tone, who, text, calls, location: where, gates }: ScreenRow,
   columns: number,
 ): readonly Line[] {
-  const right = [calls, where].filter((part) => part !== "").join("   ");
+  const fails = gates.length === 0 || tag === "FAILS" ? "" : `fails ${gates.join(", ")}`;
+  const right = [calls, where, fails].filter((part) => part !== "").join("   ");
   const first = line(
     0,
     span(padded(tag, TAGS), TONE_STYLES[tone], "bold"),
@@ -117,14 +90,24 @@ function rowLines(
   return [{ ...first, hang }];
 }
 
-function tailLines({ decide, explain, more }: Screen, all: boolean): readonly Line[] {
+/** The questions that a terminal prints. */
+const MOST_QUESTIONS = 3;
+
+function tailLines({ decide, explain, more, counts }: Screen, all: boolean): readonly Line[] {
+  const shown = decide.slice(0, MOST_QUESTIONS);
+  const further = decide.length - shown.length;
+  const questions = [...shown, ...(further === 0 ? [] : [`… ${further} more in the details`])];
   return [
-    ...(decide === "" ? [] : [{ ...line(0, span("Decide: ", "bold"), span(decide)), hang: 8 }]),
+    ...questions.map((question, index) => ({
+      ...line(0, span(padded(index === 0 ? "Decide: " : "", TAGS), "bold"), span(question)),
+      hang: TAGS,
+    })),
     ...(explain === null
       ? []
       : [{ ...line(0, span("explain: ", "bold"), span(explain)), whole: true }]),
     ...(more === ""
       ? []
       : [{ ...line(0, span("More: ", "bold"), span(all ? more : `${more}   --all`)), hang: 6 }]),
+    ...(counts === "" ? [] : [line(0, span("Facts: ", "bold"), span(counts))]),
   ];
 }

@@ -2,13 +2,11 @@ import type {
   CauseReport,
   ChangedEntry,
   DestinationReport,
-} from "../../../../simulate/report/cause-report.ts";
-import { RETENTIONS } from "../../../../canon/table.ts";
-import { conditionCount } from "../../../../simulate/sample-request.ts";
+} from "../../../../simulate/report/report.ts";
 import { amountText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
-import { destinationText, processorText } from "./effect-text.ts";
+import { byRetention, destinationText, processorText } from "./effect-text.ts";
 
 /** A cause in one sentence without a full stop: what changes, in words. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
@@ -19,7 +17,7 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (rename !== undefined) return renameText(rename, cause);
   const replaced = replacedText(cause.entries);
   if (replaced !== null) return replaced;
-  if (first.kind === "route") return routeText(first, cause, report);
+  if (first.kind === "route") return routeText(first, cause);
   if (first.kind === "policy") return policyText(first, cause, report);
   // Of a row that comes or goes; its settings come and go too.
   if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`)
@@ -34,15 +32,13 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   return entryText(first);
 }
 
-/** Of several causes: where all of them stand, if that is one row. */
-export function headlineOfSeveral(causes: readonly CauseReport[]): string {
-  const rows = new Set(
-    causes.flatMap(({ entries }) =>
-      entries.map(({ path }) => path.split(".").slice(0, 2).join(".")),
-    ),
+/** Whether a cause changes only text or the order of a list, and no request. */
+export function isWithoutEffect({ entries, groups, promoted_groups: later }: CauseReport): boolean {
+  return (
+    groups.length + later.length === 0 &&
+    entries.length > 0 &&
+    entries.every(({ only }) => only !== undefined)
   );
-  const [row = ""] = rows;
-  return `${amountText(causes.length, "change")} of ${rows.size === 1 && !row.startsWith("policies/") ? row : "the files"}`;
 }
 
 const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
@@ -52,7 +48,7 @@ function kindText(kind: ChangedEntry["kind"]): string {
 }
 
 /** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
-export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
+function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
   if (before !== null && after !== null)
     return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
   if (before === null && after === null) return `${kindText(kind)} ${subject} ${CHANGED[change]}`;
@@ -106,7 +102,7 @@ function renameText(
  * "provider openai-europe replaces openai-eu: { region: eu } → { region: us }"; `null` for any
  * other change.
  */
-export function replacedText([came, gone]: CauseReport["entries"]): string | null {
+function replacedText([came, gone]: CauseReport["entries"]): string | null {
   if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
   const isPair =
     came.change === "added" &&
@@ -118,7 +114,7 @@ export function replacedText([came, gone]: CauseReport["entries"]): string | nul
     : null;
 }
 
-function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
+function routeText(entry: ChangedEntry, cause: CauseReport): string {
   const { gains, loses, entries } = cause;
   const { subject: route, change } = entry;
   const [gain] = gains;
@@ -131,8 +127,11 @@ function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel)
     const more = gains.length === 1 ? "" : ` and ${amountText(gains.length - 1, "more endpoint")}`;
     return `${route} may ${members.has("primary") ? "go" : "fall back"} to ${destinationText(gain)}${more}`;
   }
-  const order = orderText(route, report, cause);
-  if (order !== null) return order;
+  const row = cause.routes.find(({ id }) => id === route);
+  if (row?.primary != null && row.former_primary !== undefined) {
+    const { primary, former_primary: former } = row;
+    return `${route} tries ${primary.endpoint} before ${former.endpoint}: first to ${processorText(primary)}`;
+  }
   if (loses.length > 0 && members.has("fallbacks"))
     return `${route} no longer falls back to ${namesOf(loses)}`;
   return entryText(entry);
@@ -140,42 +139,6 @@ function routeText(entry: ChangedEntry, cause: CauseReport, report: ReportModel)
 
 function namesOf(destinations: readonly DestinationReport[]): string {
   return destinations.map(({ endpoint }) => endpoint).join(", ");
-}
-
-/**
- * "chat-eu tries mistral-large-eu before gpt-5-eu": of a group whose endpoints are the same in
- * another order.
- */
-function orderText(
-  route: string,
-  { declared, promoted }: ReportModel,
-  cause: CauseReport,
-): string | null {
-  const byPlainness = [...declared.groups, ...promoted.groups].toSorted(
-    (left, right) => conditionCount(left.example) - conditionCount(right.example),
-  );
-  const group = byPlainness.find(({ routes, base, head }) => {
-    const [was, is] = [base, head].map(({ plan }) => plan.map(({ endpoint }) => endpoint));
-    return (
-      routes.includes(route) &&
-      was !== undefined &&
-      is !== undefined &&
-      was.length > 1 &&
-      was.join("\n") !== is.join("\n") &&
-      was.toSorted().join("\n") === is.toSorted().join("\n")
-    );
-  });
-  const plan = group?.head.plan ?? [];
-  const at = plan.findIndex(
-    ({ endpoint }, index) => endpoint !== group?.base.plan[index]?.endpoint,
-  );
-  const [first, was] = [plan[at], group?.base.plan[at]];
-  if (first === undefined || was === undefined) return null;
-  const order = `${route} tries ${first.endpoint} before ${was.endpoint}`;
-  const primary = cause.routes.find(({ id }) => id === route)?.primary ?? null;
-  return at === 0 && primary?.endpoint === first.endpoint
-    ? `${order}: first to ${processorText(primary)}`
-    : order;
 }
 
 function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
@@ -219,11 +182,6 @@ function workspaceText(
   return change === "added"
     ? `workspace ${subject} is new and may use ${names}${where}`
     : `workspace ${subject} is removed: its keys for ${names} are refused`;
-}
-
-/** Who keeps data longest comes first. */
-function byRetention(left: DestinationReport, right: DestinationReport): number {
-  return RETENTIONS.indexOf(right.retention) - RETENTIONS.indexOf(left.retention);
 }
 
 function priceText({ subject, before, after, change }: ChangedEntry): string {

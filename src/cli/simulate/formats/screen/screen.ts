@@ -1,6 +1,8 @@
-import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
-import type { SourceLocation } from "../../../../simulate/report/location.ts";
-import type { SideReport } from "../../../../simulate/report/report.ts";
+import type {
+  CauseReport,
+  SideReport,
+  SourceLocation,
+} from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   amountText,
@@ -13,24 +15,45 @@ import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { questionOf } from "./decide.ts";
-import { effectsOf, groupsOfCause, isCounted, type Effect, type EffectTag } from "./effects.ts";
-import { entryText, headlineOf, headlineOfSeveral, replacedText } from "./headline.ts";
+import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
+import type { SampleRequest } from "../../../../simulate/sample-request.ts";
+import {
+  effectsOf,
+  failingGates,
+  gateTest,
+  groupsOfCause,
+  isCounted,
+  type Effect,
+  type EffectTag,
+} from "./effects.ts";
+import { headlineOf, isWithoutEffect } from "./headline.ts";
 import { latentOf } from "../wording/latent.ts";
-import { cutRows, rowsOfCause, type PlainRow } from "./cause-rows.ts";
+import {
+  cutRows,
+  pricedText,
+  rowsOfCause,
+  sameOfSeveral,
+  sameText,
+  type PlainRow,
+} from "./cause-rows.ts";
 
-type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS" | "WITH";
+type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS";
 
-/** One line of the first screen. */
+/** One fact of the first screen. */
 export interface ScreenRow {
   readonly tag: ScreenTag;
   readonly tone: Tone;
-  /** Workspaces; empty where the line is about none. */
+  /** Workspaces; empty where the fact is about none. */
   readonly who: string;
   readonly text: string;
   /** "10 calls, 11.1 %, 90,000 tokens, 0.12 → 0.3 USD by list price"; empty without evidence. */
   readonly calls: string;
   /** `routes.yaml:61`; empty where there is no line. */
   readonly location: string;
+  /** Failing gates that the fact meets. */
+  readonly gates: readonly string[];
+  /** The cause that the fact follows from; `null` where it is about the whole change. */
+  readonly cause: CauseReport | null;
 }
 
 /** What a reviewer reads in thirty seconds: the same in every format that people read. */
@@ -41,69 +64,100 @@ export interface Screen {
   readonly location: string;
   /** Sides, completeness, assertions, gates, evidence. */
   readonly facts: readonly string[];
-  /** The most important first; a format may cut the end. */
+  /** Facts that meet a failing gate first, then by importance. */
   readonly rows: readonly ScreenRow[];
-  /** The question that has to be answered; empty where there is none. */
-  readonly decide: string;
+  /** Questions that have to be answered, one for each cause that raises one. */
+  readonly decide: readonly string[];
   /** A command that explains the plainest affected request; `null` without one. */
   readonly explain: string | null;
-  /** What stands behind it. */
+  /** Contents of the details. */
   readonly more: string;
+  /** "1 breaks, 2 widen, 4 same": how many facts there are of each kind. */
+  readonly counts: string;
+}
+
+/** Tags of rows, the most important first. */
+const IMPORTANCE: readonly ScreenTag[] = [
+  "FAILS",
+  "BREAKS",
+  "WIDENS",
+  "MOVES",
+  "NARROWS",
+  "LATENT",
+  "CHANGES",
+  "CHANGE",
+  "SAME",
+  "NOTE",
+  "COST",
+];
+
+interface Fact extends ScreenRow {
+  readonly seen: SeenWeight | null;
 }
 
 export function screenOf(
   report: ReportModel,
   { verdict = null }: Pick<FormatContext, "verdict">,
 ): Screen {
-  const { causes, complete, unchanged } = report;
-  const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report) }));
-  const [first] = shown;
+  const { causes, complete, unchanged, changed_settings: settings } = report;
+  const gatesOf = gateTest(report, verdict);
+  const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
+  const found = shown.flatMap((one) => causeFacts(one, report, verdict));
+  const facts = withFallbacks([...failedFacts(report), ...found, ...commonFacts(report)], verdict);
+  const all = withoutRepetition(facts).toSorted(
+    (left, right) =>
+      Number(right.gates.length > 0) - Number(left.gates.length > 0) ||
+      IMPORTANCE.indexOf(left.tag) - IMPORTANCE.indexOf(right.tag) ||
+      bySeen(left.seen, right.seen),
+  );
+  const changing = causes.filter((cause) => !isWithoutEffect(cause));
+  const worst = all.find(({ cause }) => cause !== null && changing.includes(cause))?.cause;
+  // The headline has it.
+  const sorted = all.filter(
+    ({ tag, cause, gates }) => tag !== "CHANGE" || cause !== worst || gates.length > 0,
+  );
+  const ranked = shown.toSorted(
+    (left, right) => Number(right.cause === worst) - Number(left.cause === worst),
+  );
   const failed = (verdict?.exitCode ?? 0) === 3 || (report.assertions?.failed ?? 0) > 0;
   const verdictWord = failed
     ? "FAIL"
     : !complete
       ? "INCOMPLETE"
-      : first === undefined && unchanged !== null
+      : changing.length === 0 && unchanged !== null
         ? "SAME"
         : "REVIEW";
-  const single = causes.length === 1;
+  const others = changing.length - 1;
   return {
     verdict: verdictWord,
     tone: TONE_OF_VERDICT[verdictWord],
     headline:
-      first === undefined
+      worst == null
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
-        : single
-          ? headlineOf(first.cause, report)
-          : headlineOfSeveral(causes),
-    location:
-      first === undefined || !single ? "" : locationText(first.cause.entries[0]?.place ?? null),
+        : `${headlineOf(worst, report)}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
+    location: worst == null ? "" : locationText(worst.entries[0]?.location ?? null),
     facts: factsOf(report, verdict),
-    rows: [
-      ...failedRows(report),
-      ...shown.flatMap(({ cause, effects }) => [
-        ...(single ? [] : [causeRow(cause, report)]),
-        ...withRows(cause),
-        ...effects.map((effect) => effectRow(effect, report)),
-        ...rowsOfCause(cause, report, single).map(({ tag, tone, text }) =>
-          plainRow(tag, tone, text),
-        ),
-      ]),
-      ...cutRows(report).map(({ tag, tone, text }) => plainRow(tag, tone, text)),
+    rows: sorted,
+    decide: [
+      ...new Set(
+        ranked.flatMap(({ cause, effects }) => {
+          const question = questionOf(cause, {
+            effects,
+            latent: latentOf(cause, report),
+            settings,
+            newDataPaths: [...report.declared.new_data_paths, ...report.promoted.new_data_paths],
+            newRoutePaths: [...report.declared.new_route_paths, ...report.promoted.new_route_paths],
+          });
+          return question === "" ? [] : [question];
+        }),
+      ),
     ],
-    decide:
-      first === undefined
-        ? ""
-        : questionOf(first.cause, {
-            effects: first.effects,
-            latent: latentOf(first.cause, report),
-            settings: report.changed_settings,
-          }),
-    explain: explainOf(shown.flatMap(({ effects }) => effects)),
+    explain: explainOf(ranked.flatMap(({ effects }) => effects)),
     more: moreText(
       report,
       shown.reduce((sum, { variants }) => sum + variants, 0),
     ),
+    counts: countsText(sorted),
   };
 }
 
@@ -114,21 +168,33 @@ const TONE_OF_VERDICT = {
   SAME: "good",
 } as const;
 
-function locationText(place: SourceLocation | null): string {
-  return place === null ? "" : `${place.file}:${place.line}`;
+function locationText(location: SourceLocation | null): string {
+  return location === null ? "" : `${location.file}:${location.line}`;
 }
 
-function plainRow(tag: ScreenTag, tone: Tone, text: string, where = ""): ScreenRow {
-  return { tag, tone, who: "", text, calls: "", location: where };
+function plainFact(
+  tag: ScreenTag,
+  tone: Tone,
+  text: string,
+  own: Partial<Omit<Fact, "tag" | "tone" | "text">> = {},
+): Fact {
+  return {
+    tag,
+    tone,
+    who: "",
+    text,
+    calls: "",
+    location: "",
+    gates: [],
+    cause: null,
+    seen: null,
+    ...own,
+  };
 }
 
 function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
   const { base, head, complete, assertions, evidence } = report;
-  const gates = verdict?.gates ?? [];
-  const names = (passed: boolean) =>
-    gates.filter((gate) => gate.passed === passed).map(({ name }) => name);
-  const failing = names(false);
-  const passing = names(true).filter((name) => name !== "complete" && name !== "assertions");
+  const failing = failingGates(verdict);
   const total = assertions === null ? 0 : assertions.results.length;
   return [
     `${nameOf(base)} → ${nameOf(head)}`,
@@ -137,18 +203,10 @@ function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[
     ...(verdict === null
       ? []
       : [
-          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}${passingText(passing, failing.length > 0)}`,
+          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}`,
         ]),
     ...(evidence === null ? [] : [`${amountText(evidence.decisions, "recorded call")} counted`]),
   ];
-}
-
-/** By name, or only counted beside those that fail. */
-function passingText(names: readonly string[], isFailing: boolean): string {
-  if (names.length === 0) return "";
-  return isFailing
-    ? `; ${numberText(names.length)} ${names.length === 1 ? "passes" : "pass"}`
-    : `, passes: ${names.join(", ")}`;
 }
 
 /** "main 6b94393". */
@@ -158,69 +216,151 @@ function nameOf({ name, commit }: SideReport): string {
     : `${name} ${commit.slice(0, 7)}`;
 }
 
-function failedRows({ assertions }: ReportModel): readonly ScreenRow[] {
+/** Assertions and coverage gates that fail; those that base fails too are counted. */
+function failedFacts(report: ReportModel): readonly Fact[] {
+  const { assertions, causes } = report;
   if (assertions === null) return [];
+  const isOld = ({ fails_in_base: known }: { readonly fails_in_base?: boolean | null }) =>
+    known === true;
   const failed = assertions.results.filter(({ status }) => status === "FAIL");
-  const fresh = failed.filter(({ fails_in_base: known }) => known !== true);
-  const gates = assertions.failedGates.filter(({ fails_in_base: known }) => known !== true);
-  const old = failed.length - fresh.length;
-  const oldGates = assertions.failedGates.length - gates.length;
-  return [
-    ...fresh.map(({ id, message, place }) => ({
-      ...plainRow("FAILS", "stop", message ?? "it fails", locationText(place)),
-      who: id,
-    })),
-    ...(old === 0
-      ? []
-      : [plainRow("FAILS", "narrow", `${amountText(old, "assertion")} that base fails too`)]),
-    ...gates.map(({ title, text, missing, place }) => ({
-      ...plainRow(
-        "FAILS",
-        "stop",
-        `${text}; missing: ${listText(missing, 3)}`,
-        locationText(place),
-      ),
-      who: `coverage of ${title}`,
-    })),
-    ...(oldGates === 0
+  const old = failed.filter(isOld).length;
+  const oldGates = assertions.failedGates.filter(isOld).length;
+  const known = (amount: number, what: string, gate: string): readonly Fact[] =>
+    amount === 0
       ? []
       : [
-          plainRow(
-            "FAILS",
-            "narrow",
-            `${amountText(oldGates, "coverage gate")} that base fails too`,
-          ),
-        ]),
+          plainFact("FAILS", "narrow", `${amountText(amount, what)} that base fails too`, {
+            gates: [gate],
+          }),
+        ];
+  return [
+    ...failed
+      .filter((result) => !isOld(result))
+      .map(({ id, message, location, example }) =>
+        plainFact("FAILS", "stop", message ?? "it fails", {
+          who: id,
+          location: locationText(location),
+          gates: ["assertions"],
+          cause: causes.find((cause) => changes(cause, example, report)) ?? null,
+        }),
+      ),
+    ...assertions.failedGates
+      .filter((gate) => !isOld(gate))
+      .map(({ title, text, missing, location }) =>
+        plainFact("FAILS", "stop", `${text}; missing: ${listText(missing, 3)}`, {
+          who: `coverage of ${title}`,
+          location: locationText(location),
+          gates: ["coverage"],
+        }),
+      ),
+    ...known(old, "assertion", "assertions"),
+    ...known(oldGates, "coverage gate", "coverage"),
   ];
 }
 
-function causeRow(cause: CauseReport, report: ReportModel): ScreenRow {
-  return plainRow(
-    "CHANGE",
-    "widen",
-    headlineOf(cause, report),
-    locationText(cause.entries[0]?.place ?? null),
+/** Whether a cause changes requests of the workspace and route of an example. */
+function changes(
+  cause: CauseReport,
+  example: Pick<SampleRequest, "workspace" | "model"> | null,
+  report: ReportModel,
+): boolean {
+  return groupsOfCause(cause, report).some(
+    ({ group: { workspaces, routes } }) =>
+      example !== null && workspaces.includes(example.workspace) && routes.includes(example.model),
   );
 }
 
-/** Entries besides the first, without those that only follow a changed name. */
-function withRows({ entries, renames }: CauseReport): readonly ScreenRow[] {
-  const isRow = replacedText(entries) !== null || renames.length > 0;
-  const others = isRow ? [] : entries.slice(1).filter(({ kind }) => kind !== "policy_setting");
-  const [first] = entries;
-  // The primary and the fallbacks of one route are described together.
-  const rest = others.filter(({ kind, subject }) => kind !== "route" || subject !== first?.subject);
-  if (rest.length === 0) return [];
+type ShownCause = { readonly cause: CauseReport } & ReturnType<typeof effectsOf>;
+
+/** The facts of one cause. In a report of several causes each names its line. */
+function causeFacts(
+  { cause, effects, priced }: ShownCause,
+  report: ReportModel,
+  verdict: Verdict | null,
+): readonly Fact[] {
+  const isSingle = report.causes.filter((one) => !isWithoutEffect(one)).length === 1;
+  const [first] = cause.entries;
+  const own = { cause, location: isSingle ? "" : locationText(first?.location ?? null) };
+  if (isWithoutEffect(cause)) {
+    return cause.entries.map((entry) =>
+      plainFact("SAME", "good", sameText(entry), { location: locationText(entry.location) }),
+    );
+  }
+  const gates = settingGates(cause, report, verdict);
   return [
-    plainRow(
-      "WITH",
-      "quiet",
-      listText(
-        rest.map((entry) => `${entryText(entry)} (${locationText(entry.place)})`),
-        2,
-      ),
+    ...effects.map((effect) => ({ ...effectFact(effect, report), ...own })),
+    ...rowsOfCause(cause, report, isSingle).map(({ tag, tone, text }) =>
+      plainFact(tag, tone, text, {
+        ...own,
+        gates: tag === "LATENT" ? latentGates(verdict) : [],
+        ...(tag === "SAME" ? { location: "" } : {}),
+      }),
+    ),
+    ...(priced.length === 0 ? [] : [plainFact("NOTE", "quiet", pricedText(priced, report), own)]),
+    plainFact("CHANGE", "widen", headlineOf(cause, report), { ...own, gates }),
+  ];
+}
+
+/** Facts about the whole change. */
+function commonFacts(report: ReportModel): readonly Fact[] {
+  const isSeveral = report.causes.filter((cause) => !isWithoutEffect(cause)).length > 1;
+  return [...cutRows(report), ...(isSeveral ? sameOfSeveral(report) : [])].map(
+    ({ tag, tone, text }) => plainFact(tag, tone, text),
+  );
+}
+
+/** Failing gates that settings of a cause meet. */
+function settingGates(
+  { entries }: CauseReport,
+  { changed_settings: settings }: ReportModel,
+  verdict: Verdict | null,
+): readonly string[] {
+  const met = settings.flatMap(({ path, gate }) =>
+    gate !== null &&
+    entries.some((entry) => entry.path === path || path.startsWith(`${entry.path}.`))
+      ? [gate]
+      : [],
+  );
+  return failingGates(verdict).filter((gate) => met.some((one) => one === gate));
+}
+
+function latentGates(verdict: Verdict | null): readonly string[] {
+  return failingGates(verdict).filter(
+    (gate) => gate === "more_permissive" || gate === "weaker_obligation",
+  );
+}
+
+/** A failing gate that no fact meets has a fact of its own. */
+function withFallbacks(facts: readonly Fact[], verdict: Verdict | null): readonly Fact[] {
+  const met = new Set(facts.flatMap(({ gates }) => gates));
+  // Notices have what is missing of an incomplete run.
+  const left = failingGates(verdict).filter((gate) => !met.has(gate) && gate !== "complete");
+  return [
+    ...facts,
+    ...left.map((gate) =>
+      plainFact("FAILS", "stop", "by requests with conditions or by settings, in the details", {
+        who: gate,
+        gates: [gate],
+      }),
     ),
   ];
+}
+
+/** Two causes of one change lead to the same fact. */
+function withoutRepetition(facts: readonly Fact[]): readonly Fact[] {
+  const byText = Map.groupBy(facts, ({ tag, who, text }) => JSON.stringify([tag, who, text]));
+  return [...byText.values()].flatMap(([first]) => first ?? []);
+}
+
+function countsText(rows: readonly ScreenRow[]): string {
+  const byTag = Map.groupBy(rows, ({ tag }) => tag);
+  return IMPORTANCE.flatMap((tag) => {
+    const amount = byTag.get(tag)?.length ?? 0;
+    if (amount === 0) return [];
+    // Verbs end in S.
+    const word = tag.toLowerCase();
+    return [`${numberText(amount)} ${amount > 1 && tag.endsWith("S") ? word.slice(0, -1) : word}`];
+  }).join(", ");
 }
 
 const TONES: Readonly<Record<EffectTag, Tone>> = {
@@ -231,29 +371,26 @@ const TONES: Readonly<Record<EffectTag, Tone>> = {
   CHANGES: "quiet",
 };
 
-function effectRow(
-  { tag, workspaces, text, detail, promoted, seen }: Effect,
+function effectFact(
+  { tag, workspaces, text, detail, promoted, seen, gates }: Effect,
   { evidence }: ReportModel,
-): ScreenRow {
+): Fact {
   const share =
     seen === null || evidence === null || evidence.decisions === 0
       ? ""
       : `, ${percentageText(seen.calls, evidence.decisions)}`;
-  return {
-    tag,
-    tone: TONES[tag],
+  const parts = [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])];
+  return plainFact(tag, TONES[tag], parts.join("; "), {
     who: listText(workspaces, 3),
-    text: [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])].join(
-      "; ",
-    ),
+    gates,
+    seen,
     calls:
       seen === null
         ? ""
         : [`${amountText(seen.calls, "call")}${share}`, ...usageTexts(seen.usage, seen.calls)].join(
             ", ",
           ),
-    location: "",
-  };
+  });
 }
 
 /** Of the plainest request of the worst effect. */
@@ -263,18 +400,13 @@ function explainOf(effects: readonly Effect[]): string | null {
 }
 
 function moreText(report: ReportModel, variants: number): string {
-  const all = report.causes.flatMap((cause) =>
-    groupsOfCause(cause, report).map(({ group }) => ({ group, cause })),
-  );
-  const reasons = all.filter(
-    ({ group, cause }) => isCounted(group, cause) && !cause.renamed_groups.includes(group.id),
+  const counted = report.causes.flatMap((cause) =>
+    groupsOfCause(cause, report).filter(({ group }) => isCounted(group, cause)),
   ).length;
-  const named = report.causes.reduce((sum, { renamed_groups: same }) => sum + same.length, 0);
   const findings = report.complete ? report.newFindings.length : 0;
   const parts = [
     variants === 0 ? "" : `${amountText(variants, "variant")} of requests with conditions`,
-    reasons === 0 ? "" : amountText(reasons, "changed reason"),
-    named === 0 ? "" : `${numberText(named)} with another name only`,
+    counted === 0 ? "" : amountText(counted, "other reason or name", "other reasons or names"),
     findings === 0 ? "" : `${amountText(findings, "rule")} that no request uses`,
     report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
   ].filter((part) => part !== "");

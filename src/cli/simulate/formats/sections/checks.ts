@@ -1,5 +1,13 @@
-import type { Item, Section, Tone } from "../../../document/document.ts";
-import { at, name, names, quoted, strong } from "../../../document/document.ts";
+import {
+  type Item,
+  type Section,
+  type Tone,
+  at,
+  name,
+  names,
+  quoted,
+  strong,
+} from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import type { AssertionResult, EvidenceReport } from "../../../../simulate/report/report.ts";
 import {
@@ -85,7 +93,7 @@ function assertionItem(result: AssertionModel): Item {
         isPassed || waiver === null ? null : quoted(waiverText(waiver)),
       ],
       ["example", example === null || isPassed ? null : quoted(sampleText(example))],
-      ["look at", isPassed ? null : at(result.place)],
+      ["look at", isPassed ? null : at(result.location)],
     ],
     ...(explain === null ? {} : { command: explainCommand(explain) }),
   };
@@ -109,8 +117,8 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
     blocks: [
       {
         noun: "gate",
-        items: assertions.coverage.map(({ title, judgement, text, missing, place }) => ({
-          cells: [strong(judgement, JUDGEMENT_TONES[judgement]), title, text, at(place)],
+        items: assertions.coverage.map(({ title, judgement, text, missing, location }) => ({
+          cells: [strong(judgement, JUDGEMENT_TONES[judgement]), title, text, at(location)],
           details: [["missing", missing.length === 0 ? null : names(missing)]],
         })),
       },
@@ -122,7 +130,7 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
  * What changed policies would do with rows that no file has; `null` where no policy would do
  * anything else.
  */
-export function latentSection({ latent }: ReportModel): Section | null {
+export function latentSection({ future_rows: latent }: ReportModel): Section | null {
   const changes = latent?.changes ?? [];
   const cut = latentCut(latent);
   if (changes.length === 0 && cut === null) return null;
@@ -137,7 +145,7 @@ export function latentSection({ latent }: ReportModel): Section | null {
         items: changes.map((change) => ({
           mark: change.direction === "weaker" ? "+" : "-",
           tone: change.direction === "weaker" ? "widen" : "narrow",
-          cells: [[name(change.policy), " ", quoted(latentText(change))], at(change.place)],
+          cells: [[name(change.policy), " ", quoted(latentText(change))], at(change.location)],
         })),
       },
       { text: cut === null ? null : `${capitalised(cut)}.` },
@@ -160,13 +168,13 @@ export function findingsSection({ findings, newFindings, complete }: ReportModel
     blocks: [
       {
         noun: "finding",
-        items: [...newFindings, ...known].map(({ kind, subject, in_base: inBase, place }) => ({
+        items: [...newFindings, ...known].map(({ kind, subject, in_base: inBase, location }) => ({
           mark: "!",
           cells: [
             valueText(kind),
             name(subject),
             inBase ? "in base already" : "new in head",
-            at(place),
+            at(location),
           ],
           ...(inBase ? { shown: "page" as const } : {}),
         })),
@@ -194,7 +202,7 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
             cells: [
               name(path),
               [quoted(values), note === "" ? null : `: ${note}`],
-              at(change.where),
+              at(change.location),
             ],
             kept: change.gate !== null,
           };

@@ -1,5 +1,14 @@
-import type { Block, Item, List, Section, Tone } from "../../../document/document.ts";
-import { at, name, names, quoted, strong } from "../../../document/document.ts";
+import {
+  type Item,
+  type List,
+  type Section,
+  type Tone,
+  at,
+  name,
+  names,
+  quoted,
+  strong,
+} from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import type {
   ChangeGroup,
@@ -8,13 +17,7 @@ import type {
   RoutePath,
 } from "../../../../simulate/report/report.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
-import {
-  amountText,
-  numberText,
-  scopeText,
-  seenText,
-  shapesText,
-} from "../../../terminal/printing.ts";
+import { numberText, scopeText, seenText, shapesText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { effectsOf } from "../screen/effects.ts";
@@ -39,30 +42,8 @@ export function comparisonSections(report: ReportModel, isSame: boolean): readon
   const isVariant = ({ id }: ChangeGroup): boolean => known.has(id) && !described.has(id);
   return [
     ...viewSections(report, "declared", isVariant),
-    ...(isSame ? [] : [promotionSection(report), ...viewSections(report, "promoted", isVariant)]),
+    ...(isSame ? [] : viewSections(report, "promoted", isVariant)),
   ];
-}
-
-/** What becomes of groups that are not in the view. */
-function promotionSection(report: ReportModel): Section {
-  const { shrunk, onlyDeclared } = report.difference;
-  const heads = (text: string, groups: readonly ChangeGroup[]): readonly Block[] =>
-    groups.length === 0
-      ? []
-      : [
-          { text: `${amountText(groups.length, "group")} ${text}:` },
-          { noun: "group", most: 10, items: groups.map(groupHead) },
-        ];
-  return {
-    id: "promoted-difference",
-    view: "promoted",
-    title: "Differences from the view as declared",
-    note: "",
-    blocks: [
-      ...heads("as declared, of fewer requests", shrunk),
-      ...heads("of those declared would not be so", onlyDeclared),
-    ],
-  };
 }
 
 function viewSections(
@@ -127,14 +108,14 @@ function viewSections(
   ];
 }
 
-function kindsList({ words }: ComparisonReport, view: View): List {
+function kindsList({ kinds }: ComparisonReport, view: View): List {
   return {
     noun: "kind",
     only: "page",
     headings: ["Change", "Meaning", "Classes#", "Request shapes#"],
-    items: words.map(({ word, classes, shapes }) => {
-      const { title, sentence, tone } = changeWording(word);
-      const cell = strong(title, tone, `tab=${view}&word=${encodeURIComponent(word)}`);
+    items: kinds.map(({ kind, classes, shapes }) => {
+      const { title, sentence, tone } = changeWording(kind);
+      const cell = strong(title, tone, `tab=${view}&word=${encodeURIComponent(kind)}`);
       return { cells: [cell, sentence, numberText(classes), shapesText(shapes)] };
     }),
   };
@@ -159,21 +140,14 @@ function routePathItem(path: RoutePath): Item {
 }
 
 function pathItem(path: DataPath, mark: "+" | "-", tone: Tone): Item {
-  const { workspace, operation, provider, region, routes, seen, example, explain } = path;
-  const often = seenText(seen);
+  const { workspace, operation, provider, region, routes, example, explain } = path;
   return {
     mark,
     tone,
     cells: [
       name(workspace),
       name(operation),
-      [
-        "→ ",
-        quoted(destinationText(path)),
-        " by ",
-        names(routes.map(routeText)),
-        often === null ? null : `, ${often}`,
-      ],
+      ["→ ", quoted(destinationText(path)), " by ", names(routes.map(routeText))],
     ],
     details: [["example", quoted(sampleText(example)), "page"]],
     command: explainCommand(explain),
@@ -189,15 +163,15 @@ function pathItem(path: DataPath, mark: "+" | "-", tone: Tone): Item {
 
 /** "- chat-eu  newly denied  4f2a9c01d4e5": a group in one line. */
 function groupHead(group: ChangeGroup): Item {
-  const { id, words, routes } = group;
+  const { id, kinds, routes } = group;
   const seen = seenText(group.seen, group.seen_usage);
-  const { symbol, tone } = changeWording(worstChange(words));
+  const { symbol, tone } = changeWording(worstChange(kinds));
   return {
     mark: symbol,
     tone,
     cells: [
       routes.length === 0 ? "no route" : names(routes.map(routeText), 4),
-      strong(titleOf(words), tone),
+      strong(titleOf(kinds), tone),
       seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`,
       name(id),
     ],
@@ -205,21 +179,21 @@ function groupHead(group: ChangeGroup): Item {
 }
 
 function groupItem(group: ChangeGroup, view: View): Item {
-  const { id, words, routes, workspaces, operations, base, head, place, example } = group;
+  const { id, kinds, routes, workspaces, operations, base, head, location, example } = group;
   const candidates = [...base.plan, ...head.plan];
   return {
     ...groupHead(group),
     details: [
       ...commonOf(group).map(({ name: label, values }) => [label, names(values)] as const),
       ["routes", routes.length > 4 ? names(routes.map(routeText)) : null],
-      ["look at", at(place)],
+      ["look at", at(location)],
       ["example", quoted(sampleText(example)), "page"],
     ],
     lines: compareResults(group),
     command: explainCommand(group.explain),
     id: `${view}-${id}`,
     facets: {
-      word: words,
+      word: kinds,
       route: routes,
       workspace: workspaces,
       operation: operations,

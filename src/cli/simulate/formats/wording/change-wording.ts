@@ -79,12 +79,6 @@ export const ACCESS_WORDING: Readonly<Record<ComparisonReport["access"], AccessW
   },
 };
 
-export const NEW_DATA_PATH = {
-  title: "new data path",
-  sentence:
-    "Data of this workspace can reach a provider and region in head that it cannot reach in base.",
-} as const;
-
 /** "policy without effect", "fallback edges": an enum value of the report as a reader sees it. */
 export function valueText(value: UnusedFinding["kind"] | CoverageResult["what"]): string {
   return value.replaceAll("_", " ");

@@ -20,10 +20,7 @@ import {
 export interface PromotedDifference {
   /** Groups and data paths that are the same under both, so that they are read once. */
   readonly shared: number;
-  readonly onlyDeclared: readonly ChangeGroup[];
   readonly onlyPromoted: readonly ChangeGroup[];
-  /** Groups as declared, of fewer requests; with what is left of them. */
-  readonly shrunk: readonly ChangeGroup[];
   readonly newRoutePaths: readonly RoutePath[];
   readonly newDataPaths: readonly DataPath[];
   readonly lostDataPaths: readonly DataPath[];
@@ -50,9 +47,7 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
   ];
   return {
     shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
-    onlyDeclared,
     onlyPromoted,
-    shrunk,
     newRoutePaths,
     newDataPaths,
     lostDataPaths,
@@ -207,8 +202,8 @@ const SO_FAR_DECIDED = " among the classes that were decided";
  * "newly denied 2, fallbacks widened 10": classes for each kind, the worst first; a class may have
  * several.
  */
-export function changeCounts({ words }: ComparisonReport): string {
-  const counts = new Map(words.map(({ word, classes }) => [word, classes]));
+export function changeCounts({ kinds }: ComparisonReport): string {
+  const counts = new Map(kinds.map(({ kind, classes }) => [kind, classes]));
   return worstFirst([...counts.keys()])
     .map((kind) => `${changeWording(kind).title} ${numberText(counts.get(kind) ?? 0)}`)
     .join(", ");
@@ -238,7 +233,7 @@ export function sideText({ name, commit }: SideReport): string {
 }
 
 /** "as if 2 candidates were promoted"; without a number where none are named. */
-export function promotedTitle({ promoted_policies: policies }: SimulationReport): string {
+function promotedTitle({ promoted_policies: policies }: SimulationReport): string {
   if (policies.length === 0) return "as if candidates were promoted";
   const verb = policies.length === 1 ? "was" : "were";
   return `as if ${amountText(policies.length, "candidate")} ${verb} promoted`;
@@ -291,7 +286,7 @@ function differencesText({
   base,
   head,
   changed_settings: settings,
-  latent,
+  future_rows: latent,
 }: SimulationReport): string {
   const policies = policyDifferences(base, head).length;
   return [

@@ -1,5 +1,9 @@
-import type { CauseReport } from "../../../../simulate/report/cause-report.ts";
-import type { LatentChange, LatentReport } from "../../../../simulate/report/latent-report.ts";
+import type {
+  CauseReport,
+  LatentChange,
+  LatentReport,
+  SimulationReport,
+} from "../../../../simulate/report/report.ts";
 import { NOT_DECLARED } from "../../../../simulate/latent/name-classes.ts";
 import { numberText } from "../../../terminal/printing.ts";
 
@@ -107,7 +111,7 @@ export function latentCut(latent: LatentReport | undefined): string | null {
  */
 export function latentOf(
   cause: CauseReport,
-  { latent, causes }: { readonly latent?: LatentReport; readonly causes: readonly CauseReport[] },
+  { future_rows: latent, causes }: Pick<SimulationReport, "future_rows" | "causes">,
 ): readonly LatentChange[] {
   const isOf = ({ entries }: CauseReport, { policy }: LatentChange): boolean =>
     entries.some(({ kind, subject }) => kind === "policy" && subject === policy);

@@ -1,9 +1,7 @@
 import type {
   AssertionResult,
   AssertionsReport,
-  ChangeGroup,
   CoverageResult,
-  DataPath,
   DimensionCut,
   EvidenceReport,
 } from "../../../../simulate/report/report.ts";
@@ -14,37 +12,10 @@ import {
   listText,
   numberText,
   percentageText,
-  scopeText,
-  seenText,
 } from "../../../terminal/printing.ts";
-import { valueText, titleOf } from "./change-wording.ts";
-import { diffText, shortLines } from "../../../document/document.ts";
-import { compareResults, sampleText } from "./results.ts";
-import { destinationText } from "./settings.ts";
+import { valueText } from "./change-wording.ts";
+import { sampleText } from "./results.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-
-/** Complete sentences, for formats that machines read and people click on. */
-export function groupMessage(group: ChangeGroup): string {
-  const { lines, left } = shortLines(compareResults(group));
-  const changed = lines.filter(({ mark }) => mark !== null).map(diffText);
-  const more = left === 0 ? [] : [`… ${amountText(left, "more line")}`];
-  const seen = seenText(group.seen, group.seen_usage);
-  const scope = seen === null ? scopeText(group) : `${scopeText(group)}, ${seen}`;
-  const who = `${listText(group.workspaces)} asking ${listText(group.routes, 4)}`;
-  return [
-    `${titleOf(group.words)}: ${who} (${scope})`,
-    ...changed,
-    ...more,
-    tryLine(group.explain),
-  ].join("\n");
-}
-
-export function pathMessage(path: DataPath): string {
-  const { workspace, operation, routes, seen, explain } = path;
-  const often = seenText(seen);
-  const by = `by ${listText(routes, 4)}${often === null ? "" : `, ${often}`}`;
-  return `New data path: ${workspace} ${operation} → ${destinationText(path)}, ${by}\n${tryLine(explain)}`;
-}
 
 /** Why an assertion does not hold, with the request that shows it. */
 export function assertionLinesOf(result: AssertionResult): readonly string[] {
@@ -61,17 +32,13 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
       ? []
       : [`${waiver.expired ? "The waiver has expired" : "Waived"}: ${waiverText(waiver)}`]),
     ...(example === null ? [] : [`Example: ${sampleText(example)}`]),
-    ...(explain === null ? [] : [tryLine(explain)]),
+    ...(explain === null ? [] : [`Try: ${explainCommand(explain)}`]),
   ];
 }
 
 /** The limits of an incomplete run. */
 export const INCOMPLETE =
   "Not every class of requests was decided. A pass covers the decided ones only; coverage and unused parts are not judged.";
-
-export function tryLine(explain: readonly string[]): string {
-  return `Try: ${explainCommand(explain)}`;
-}
 
 export function cutText(cut: DimensionCut): string {
   return `${cut.dimension}: ${keptText(cut)}`;
@@ -155,12 +122,12 @@ export function assertionCounts(
 }
 
 /** The views of an assertion; it may fail in one of both only, which its message names. */
-export function viewText({ standpoint }: AssertionResult): string {
+export function viewText({ view }: AssertionResult): string {
   return {
     declared: "as declared",
     promoted: "as if promoted",
     both: "as declared and as if promoted",
-  }[standpoint];
+  }[view];
 }
 
 export function waiverText({

@@ -11,16 +11,16 @@ interface CandidateLine extends Omit<DiffLine, "tone"> {
   readonly candidate: CandidateReport;
 }
 
-type Change = Pick<ChangeGroup, "words" | "base" | "head">;
+type Change = Pick<ChangeGroup, "kinds" | "base" | "head">;
 
 const TONES = { "+": "good", "-": "stop", "~": "widen", "!": "widen" } as const;
 /** A denial that is added takes something away. */
 const DENIAL_TONES = { ...TONES, "+": "stop", "-": "good" } as const;
 
 /** What requests meet in base and in head, as one list in which only the marked lines differ. */
-export function compareResults({ words, base, head }: Change): readonly DiffLine[] {
+export function compareResults({ kinds, base, head }: Change): readonly DiffLine[] {
   const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
-  const shared = words.includes("sharing_changed")
+  const shared = kinds.includes("sharing_changed")
     ? withSharing(candidates, base.plan, head.plan)
     : candidates;
   return [

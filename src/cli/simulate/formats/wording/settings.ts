@@ -2,8 +2,8 @@ import type {
   ReachedDestination,
   RoutePath,
   SettingChange,
+  SideLocation,
 } from "../../../../simulate/report/report.ts";
-import type { SideLocation } from "../../../../simulate/report/location.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import { amountText, listText } from "../../../terminal/printing.ts";
 
@@ -22,12 +22,10 @@ interface SettingText {
   readonly values: string;
   /** Why no class shows it, or which gate it meets; empty where it decides. */
   readonly note: string;
-  /** `routes.yaml:12:5`; empty where unknown. */
-  readonly where: string;
 }
 
 export function settingText(change: SettingChange): SettingText {
-  const { path, before, after, where, effect, gate } = change;
+  const { path, before, after, effect, gate } = change;
   const [was, is] = shortened(before ?? "not set", after ?? "not set");
   const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""].filter(
     (note) => note !== "",
@@ -37,14 +35,7 @@ export function settingText(change: SettingChange): SettingText {
     path,
     values: `${was} → ${is}`,
     note: notes.join("; "),
-    where: where === null ? "" : locationText(where),
   };
-}
-
-/** The same in one line. */
-export function settingLine(change: SettingChange): string {
-  const { path, values, note, where } = settingText(change);
-  return `${path}: ${values}${note === "" ? "" : ` (${note})`}${where === "" ? "" : `, ${where}`}`;
 }
 
 /** Without what is the same on both sides, so that the difference of long values is seen. */
@@ -86,9 +77,9 @@ export const ROUTE_PATHS_TITLE = "Routes that reach a new destination";
 
 /** "chat-eu for shop → openai-us in us (4 operations)" */
 export function routePathText(path: RoutePath): string {
-  const { route, workspace, operations, place } = path;
+  const { route, workspace, operations, location } = path;
   const what =
     operations.length > 2 ? amountText(operations.length, "operation") : listText(operations);
-  const where = place === null ? "" : `, ${locationText(place)}`;
+  const where = location === null ? "" : `, ${locationText(location)}`;
   return `${route === "" ? "(no model)" : route} for ${workspace} → ${destinationText(path)} (${what})${where}`;
 }
