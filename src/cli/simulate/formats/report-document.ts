@@ -10,7 +10,7 @@ import {
 } from "../../document/document.ts";
 import type { View } from "../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../simulate/report/report.ts";
-import { amountText, capitalised, numberText } from "../../terminal/printing.ts";
+import { amountText, capitalised, numberText, classesText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf, type Figure } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
@@ -149,25 +149,43 @@ function openingOf({
   ];
 }
 
-function noticesOf({ complete, cut }: ReportModel): readonly Block[] {
-  return complete
-    ? []
-    : [
-        {
-          text: [
-            strong("INCOMPLETE: not every class of requests was decided.", "stop"),
-            " The results below cover only those that were; others may change too.",
-          ],
-        },
-        {
-          noun: "dimension",
-          items: cut.map((one) => ({
-            mark: "!" as const,
-            cells: [name(one.dimension), quoted(keptText(one))],
-            kept: true,
-          })),
-        },
-      ];
+function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly Block[] {
+  const most = Math.max(
+    0,
+    ...[declared, promoted].flatMap(({ kinds }) =>
+      kinds.flatMap(({ kind, classes }) => (kind === "indeterminate_new" ? [classes] : [])),
+    ),
+  );
+  return [
+    ...(complete
+      ? []
+      : [
+          {
+            text: [
+              strong("INCOMPLETE: not every class of requests was decided.", "stop"),
+              " The results below cover only those that were; others may change too.",
+            ],
+          },
+          {
+            noun: "dimension",
+            items: cut.map((one) => ({
+              mark: "!" as const,
+              cells: [name(one.dimension), quoted(keptText(one))],
+              kept: true,
+            })),
+          },
+        ]),
+    ...(most === 0
+      ? []
+      : [
+          {
+            text: strong(
+              `INDETERMINATE: in ${classesText(most)} a policy cannot be evaluated any more.`,
+              "stop",
+            ),
+          },
+        ]),
+  ];
 }
 
 /** What differs, in a few lines. */

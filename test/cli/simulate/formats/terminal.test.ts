@@ -178,6 +178,17 @@ describe("the whole", () => {
 });
 
 describe("what comes first", () => {
+  test("newly indeterminate is loud", () => {
+    const compared = comparison("less_permissive", [
+      group({ kinds: ["newly_denied", "indeterminate_new"], classes: 3 }),
+    ]);
+    const text = shown(report({ promoted: compared, promoted_policies: ["a"] }));
+    expect(text).toContain(
+      "\nINDETERMINATE: in 3 classes a policy cannot be evaluated any more.\n\nDetails\n",
+    );
+    expect(text).toContain("  ! chat-eu  newly indeterminate, newly denied  ");
+  });
+
   test("the verdict, then new data paths, then groups", () => {
     const text = shown(everything());
     const order = [
