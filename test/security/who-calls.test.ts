@@ -14,6 +14,7 @@ const CALLS =
  */
 const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/terminal/call-server.ts": "a command: the server that its user names",
+  "src/cli/serve/traffic.ts": "this server itself, where --traffic is given",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",
   "src/server/tls.ts": "calls none: reads the certificate",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",
