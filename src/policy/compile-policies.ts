@@ -25,7 +25,6 @@ import {
   checkWaivers,
   librariesOf,
   passLocations,
-  readsOf,
   reasonedConstraints,
 } from "./contract/rules.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
@@ -148,7 +147,8 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       digest: policyDigest(located.contract, policySources),
       sources: policySources,
       reasoned: reasonedConstraints(located, facts),
-      reads: readsOf(modules.map((module) => module.facts)),
+      reads: facts.reads ?? [],
+      relates: facts.relates,
       stringUse: stringUseOf(located.contract, modules),
       path: file.source.path,
       locations: passLocations(located, facts),

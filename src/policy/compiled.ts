@@ -82,6 +82,11 @@ export interface CompiledPolicy {
    * it.
    */
   readonly reads: readonly string[];
+  /**
+   * Whether it may compare two strings of input and data with each other. Otherwise it compares them
+   * with its own strings alone.
+   */
+  readonly relates: boolean;
   readonly stringUse: StringUse;
   /** Path of the policy's source as it was given, for messages; not part of the digest. */
   readonly path: string;

@@ -1,8 +1,102 @@
-import { createRequire } from "node:module";
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
-import { parseJson } from "../canon/json.ts";
-import { FUEL_EXPORT, meterModule } from "./meter-module.ts";
+import type { LoadedPolicy } from "@open-policy-agent/opa-wasm";
 import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { parseJson } from "../canon/json.ts";
+import { FUEL_EXPORT, TRACE_EXPORTS, meterModule } from "./meter-module.ts";
+
+/**
+ * One evaluation of a module that marks the memory it loads. It finds the members of the input that
+ * the answer depends on: an evaluation with other values of the members that were not loaded runs
+ * through the same instructions.
+ */
+class InputTrace {
+  readonly #policy: LoadedPolicy;
+  readonly #exports: Readonly<Record<string, unknown>>;
+  /** Where the pointers to the members of the input are, by path; a list is one member. */
+  readonly #members = new Map<string, number>();
+  #size = 0;
+
+  constructor(policy: LoadedPolicy) {
+    this.#policy = policy;
+    this.#exports = exportsOf(policy);
+  }
+
+  /** @returns address of the JSON text of the results. @throws any error of the engine. */
+  evaluate(input: ArrayBuffer, entrypoint: number): number {
+    const { mem, dataHeapPtr, dataAddr } = this.#policy;
+    this.#call("opa_heap_ptr_set", Number(dataHeapPtr));
+    const text = this.#call("opa_malloc", input.byteLength);
+    new Uint8Array(mem.buffer).set(new Uint8Array(input), text);
+    const root = this.#call("opa_value_parse", text, input.byteLength);
+    this.#addMembers("input", root, new DataView(mem.buffer));
+    // Larger than any block that was freed meanwhile: the marks lie behind everything else.
+    const used = this.#call("opa_heap_ptr_get") - text;
+    const marks = this.#call("opa_malloc", 2 * used + 64);
+    this.#size = marks - text;
+    new Uint8Array(mem.buffer, marks, this.#size).fill(0);
+    const context = this.#call("opa_eval_ctx_new");
+    this.#call("opa_eval_ctx_set_input", context, root);
+    this.#call("opa_eval_ctx_set_data", context, dataAddr);
+    this.#call("opa_eval_ctx_set_entrypoint", context, entrypoint);
+    this.#watch(text, this.#size);
+    this.#call("eval", context);
+    // The results may contain values of the input.
+    const results = this.#call("opa_json_dump", this.#call("opa_eval_ctx_get_result", context));
+    this.#watch(0, 0);
+    return results;
+  }
+
+  /** Paths of the members of the input that the last evaluation loaded. */
+  loaded(): readonly string[] {
+    const { buffer } = this.#policy.mem;
+    return [...this.#members.keys()].filter((path) => {
+      const at = (this.#members.get(path) ?? 0) + this.#size;
+      return new Uint8Array(buffer, at, POINTER).includes(1);
+    });
+  }
+
+  #addMembers(path: string, object: number, memory: DataView): void {
+    const pointer = (at: number): number => memory.getUint32(at, true);
+    const [buckets, count] = [pointer(object + POINTER), pointer(object + 2 * POINTER)];
+    for (let bucket = 0; bucket < count; bucket += 1) {
+      let element = pointer(buckets + POINTER * bucket);
+      while (element !== 0) {
+        const own = `${path}.${stringAt(pointer(element), memory)}`;
+        const at = pointer(element + POINTER);
+        if (memory.getUint8(at) === OBJECT) this.#addMembers(own, at, memory);
+        else this.#members.set(own, element + POINTER);
+        element = pointer(element + 2 * POINTER);
+      }
+    }
+  }
+
+  #watch(...values: readonly [start: number, size: number]): void {
+    for (const [index, name] of TRACE_EXPORTS.entries()) {
+      const global = this.#exports[name];
+      if (!(global instanceof WebAssembly.Global))
+        throw new Error("evaluator: a module without a trace");
+      global.value = values[index];
+    }
+  }
+
+  #call(name: string, ...values: readonly number[]): number {
+    const called = this.#exports[name];
+    if (typeof called !== "function") throw new Error(`evaluator: a module without ${name}`);
+    const result: unknown = called(...values);
+    return Number(result);
+  }
+}
+
+/** First byte of an object in memory (`opa_value` of OPA's `wasm/src/value.h`). */
+const OBJECT = 6;
+
+const POINTER = 4;
+
+function stringAt(at: number, memory: DataView): string {
+  const [length, text] = [memory.getUint32(at + 4, true), memory.getUint32(at + 8, true)];
+  return String.fromCharCode(...new Uint8Array(memory.buffer, text, length));
+}
 
 type Sdk = typeof OpaWasm;
 
@@ -41,7 +135,7 @@ export class PolicyModuleError extends Error {
 
 /** An instance with the counter of its fuel. */
 interface MeteredInstance {
-  readonly policy: ReturnType<Sdk["loadPolicySync"]>;
+  readonly policy: LoadedPolicy;
   readonly fuel: Counter;
 }
 
@@ -67,6 +161,7 @@ export class Evaluator {
   }
 
   /**
+   * @param isTraced whether evaluations can be traced; they take longer then.
    * @throws {PolicyModuleError} when the bytes are not such a module, or the data does not fit into
    * its memory.
    */
@@ -74,8 +169,9 @@ export class Evaluator {
     bytes: Uint8Array,
     data: unknown,
     entrypoints: readonly string[],
+    isTraced = false,
   ): Promise<Evaluator> {
-    const module = await meteredModule(bytes).catch(() => null);
+    const module = await meteredModule(bytes, isTraced).catch(() => null);
     // The engine would print a complaint about anything else.
     if (
       module === null ||
@@ -104,14 +200,19 @@ export class Evaluator {
    * afterwards.
    *
    * @param input from {@link serialise}; the engine reads anything else wrongly, without an error.
+   * @param loaded receives the paths of the input on which the value, or the error, depends.
    * @throws {EvaluationTimeoutError} where it would take more than {@link EVALUATION_FUEL}.
    * @throws any error of the engine, strings included; the caller must not pass it on.
    */
-  evaluate(input: ArrayBuffer, entrypoint: string): unknown {
+  evaluate(input: ArrayBuffer, entrypoint: string, loaded: Set<string> | null = null): unknown {
     const { policy, fuel } = (this.#instance ??= this.#instantiate());
     fuel.value = BigInt(EVALUATION_FUEL);
+    const trace = loaded === null ? null : new InputTrace(policy);
     try {
-      const results: unknown = policy.evaluate(input, entrypoint);
+      const results: unknown =
+        trace === null
+          ? policy.evaluate(input, entrypoint)
+          : jsonAt(trace.evaluate(input, policy.entrypoints[entrypoint]), policy.mem);
       return Array.isArray(results) && results.length === 1 ? resultOf(results[0]) : undefined;
     } catch (error) {
       // An abort leaves the engine's stack where it was: after some hundreds the instance fails
@@ -124,6 +225,7 @@ export class Evaluator {
       throw error;
     } finally {
       this.#used = EVALUATION_FUEL - Number(fuel.value);
+      for (const path of trace?.loaded() ?? []) loaded?.add(path);
     }
   }
 
@@ -134,10 +236,7 @@ export class Evaluator {
 
   #instantiate(): MeteredInstance {
     const policy = sdk.loadPolicySync(this.#module, { ...MEMORY });
-    const { wasmInstance } = policy;
-    const { exports } =
-      wasmInstance instanceof WebAssembly.Instance ? wasmInstance : wasmInstance.instance;
-    const fuel: unknown = exports[FUEL_EXPORT];
+    const fuel = exportsOf(policy)[FUEL_EXPORT];
     if (!isCounter(fuel)) throw new Error("evaluator: a module without a meter");
     fuel.value = UNBOUNDED;
     policy.setData(this.#data);
@@ -171,29 +270,33 @@ function resultOf(row: unknown): unknown {
 }
 
 /** The module's own list of the host functions that it calls: name → number, JSON in its memory. */
-function hostBuiltins(instance: ReturnType<Sdk["loadPolicySync"]> | null): object {
+function hostBuiltins(instance: LoadedPolicy | null): object {
   if (instance === null) return {};
-  const { wasmInstance, mem } = instance;
-  const exports =
-    wasmInstance instanceof WebAssembly.Instance
-      ? wasmInstance.exports
-      : wasmInstance.instance.exports;
-  const { builtins, opa_json_dump } = exports;
+  const { builtins, opa_json_dump } = exportsOf(instance);
   if (typeof builtins !== "function" || typeof opa_json_dump !== "function")
     return { unreadable: 0 };
   const at: unknown = opa_json_dump(builtins());
   if (typeof at !== "number") return { unreadable: 0 };
-  const bytes = new Uint8Array(mem.buffer);
-  const listed: unknown = parseJson(
-    new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))),
-  );
+  const listed = jsonAt(at, instance.mem);
   return typeof listed === "object" && listed !== null ? listed : { unreadable: 0 };
+}
+
+function exportsOf({ wasmInstance }: LoadedPolicy): Readonly<Record<string, unknown>> {
+  return wasmInstance instanceof WebAssembly.Instance
+    ? wasmInstance.exports
+    : wasmInstance.instance.exports;
+}
+
+/** The value whose JSON text begins at an address. */
+function jsonAt(at: number, { buffer }: WebAssembly.Memory): unknown {
+  const bytes = new Uint8Array(buffer);
+  return parseJson(new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at))));
 }
 
 /** A server holds a module of its files and one for each content that only the store has. */
 const MAXIMUM_MODULES = 32;
 
-/** By SHA-256 of the bytes before metering; those used longest ago first. */
+/** By SHA-256 of the bytes before metering, and tracing; those used longest ago first. */
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
 /**
@@ -202,11 +305,11 @@ const modules = new Map<string, Promise<WebAssembly.Module>>();
  *
  * @throws {MeteringError} or {WebAssembly.CompileError} where the bytes are no policy module.
  */
-async function meteredModule(bytes: Uint8Array): Promise<WebAssembly.Module> {
-  const digest = createHash("sha256").update(bytes).digest("hex");
+async function meteredModule(bytes: Uint8Array, isTraced: boolean): Promise<WebAssembly.Module> {
+  const digest = `${createHash("sha256").update(bytes).digest("hex")} ${isTraced}`;
   const known = modules.get(digest);
   modules.delete(digest);
-  const module = known ?? compileMetered(bytes);
+  const module = known ?? compileMetered(bytes, isTraced);
   modules.set(digest, module);
   for (const [oldest] of modules) {
     if (modules.size <= MAXIMUM_MODULES) break;
@@ -215,6 +318,6 @@ async function meteredModule(bytes: Uint8Array): Promise<WebAssembly.Module> {
   return await module;
 }
 
-async function compileMetered(bytes: Uint8Array): Promise<WebAssembly.Module> {
-  return await WebAssembly.compile(meterModule(bytes));
+async function compileMetered(bytes: Uint8Array, isTraced: boolean): Promise<WebAssembly.Module> {
+  return await WebAssembly.compile(meterModule(bytes, isTraced));
 }

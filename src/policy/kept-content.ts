@@ -127,6 +127,8 @@ interface Description {
   readonly sources: readonly PolicySource[];
   readonly reasoned: readonly string[];
   readonly reads: readonly string[];
+  /** Absent from what older releases kept: the policy may. */
+  readonly relates?: boolean;
   readonly words: StringUse;
   /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
@@ -166,6 +168,7 @@ const DESCRIPTION_SCHEMA = {
     sources: { type: "array", items: { type: "object" } },
     reasoned: texts,
     reads: texts,
+    relates: { type: "boolean" },
     words: complete({ strings: texts, inspects: texts }),
     entrypoints: complete({ unit: { type: "string" }, pass: { type: ["string", "null"] } }),
     build: { type: "string" },
@@ -191,7 +194,7 @@ export function storedContent(
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
-  const { contract, digest, sources, reasoned, reads, stringUse } = policy;
+  const { contract, digest, sources, reasoned, reads, relates, stringUse } = policy;
   const entrypoints = entrypointsOf(module);
   const described = {
     version: 1,
@@ -199,6 +202,7 @@ export function storedContent(
     sources,
     reasoned,
     reads,
+    relates,
     words: stringUse,
     entrypoints,
     build,
@@ -230,7 +234,8 @@ export function readStoredContent(
   // contains it.
   if (!endsWith(bytes, section(text)))
     throw new KeptContentError("its description differs from the description in its module");
-  const { contract, sources, reasoned, reads, words: stringUse, entrypoints, build } = description;
+  const { contract, sources, reasoned, reads, entrypoints, build } = description;
+  const { relates = true, words: stringUse } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources do not have its digest");
   const policy = {
@@ -239,6 +244,7 @@ export function readStoredContent(
     sources,
     reasoned,
     reads,
+    relates,
     stringUse,
     path: `${id}.rego`,
     locations: {},

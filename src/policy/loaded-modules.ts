@@ -218,9 +218,13 @@ export class LoadedModules {
   }
 
   /** @throws {PolicyModuleError} when a module cannot be loaded. */
-  static async load(modules: readonly PolicyModule[], data: PolicyData): Promise<LoadedModules> {
+  static async load(
+    modules: readonly PolicyModule[],
+    data: PolicyData,
+    isTraced = false,
+  ): Promise<LoadedModules> {
     const loaded = new LoadedModules(data);
-    for (const module of await Promise.all(modules.map((one) => loadModule(one, data))))
+    for (const module of await Promise.all(modules.map((one) => loadModule(one, data, isTraced))))
       loaded.#keep(module);
     return loaded;
   }
@@ -255,9 +259,10 @@ export class LoadedModules {
 async function loadModule(
   { bytes, units, passes }: PolicyModule,
   data: PolicyData,
+  isTraced = false,
 ): Promise<LoadedModule> {
   const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
-  return { evaluator: await Evaluator.load(bytes, data, entrypoints), units, passes };
+  return { evaluator: await Evaluator.load(bytes, data, entrypoints, isTraced), units, passes };
 }
 
 /**
@@ -266,6 +271,7 @@ async function loadModule(
  *
  * @param suspended counts evaluations that would have taken more than they may; what it has is not
  * evaluated any more.
+ * @param loaded receives the paths of the input that the evaluation loaded.
  */
 export function evaluateAlone(
   { evaluator, units, passes }: LoadedModule,
@@ -273,13 +279,16 @@ export function evaluateAlone(
   { identity, contract }: Member,
   input: PolicyInput,
   suspended: SuspendedCandidates | null,
+  loaded?: Set<string>,
 ): PolicyEvaluation {
   const unit = units[index];
   const applies = passOf(passes, input.operation)?.units.includes(index) === true;
   if (unit === undefined || !applies) return { verdicts: [], obligations: [] };
   const timedOut = (): void => suspended?.timedOut(identity);
   const isSuspended = suspended?.has(identity.digest) === true;
-  const value = isSuspended ? TIMED_OUT : valueOf(evaluator, input, unit.entrypoint, timedOut);
+  const value = isSuspended
+    ? TIMED_OUT
+    : valueOf(evaluator, input, unit.entrypoint, timedOut, loaded);
   const candidates = input.candidates.map(({ id }) => id);
   return {
     verdicts: deriveVerdicts(identity, contract, value, candidates),
@@ -296,9 +305,10 @@ function valueOf(
   input: PolicyInput,
   entrypoint: string,
   timedOut: () => void,
+  loaded?: Set<string>,
 ): unknown {
   try {
-    return evaluator.evaluate(serialise(input), entrypoint);
+    return evaluator.evaluate(serialise(input), entrypoint, loaded);
   } catch (error) {
     if (!(error instanceof EvaluationTimeoutError)) return undefined;
     timedOut();

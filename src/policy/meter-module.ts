@@ -1,8 +1,15 @@
 /**
- * Name under which a metered module exports what it may still use: a mutable i64 that its host sets
- * before every call.
+ * A metered module exports what it may still use: a mutable i64 that its host sets before every
+ * call.
  */
 export const FUEL_EXPORT = "signalbox_fuel";
+
+/**
+ * A traced module also exports two mutable i32: start and size of the memory that is watched. For
+ * each byte of it that is loaded, the byte that lies so many bytes behind it is set to 1. The size
+ * is 0 to begin with.
+ */
+export const TRACE_EXPORTS = ["signalbox_trace_start", "signalbox_trace_size"] as const;
 
 /**
  * Fuel that a module has before its host has set any: enough for its start and for reading its own
@@ -16,75 +23,111 @@ const INITIAL_FUEL_BYTES = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
  * it computed before, and where it ends depends on nothing but its input.
  *
  * @param bytes a module that has globals, exports and code; it is left as it is.
+ * @param isTraced marks the memory that is loaded, too. That costs no fuel.
  * @throws {MeteringError} where the bytes are no module, or one that no policy compiles to.
  */
-export function meterModule(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function meterModule(bytes: Uint8Array, isTraced = false): Uint8Array<ArrayBuffer> {
   const reader = new ByteReader(bytes);
   if (!MAGIC.every((byte) => reader.byte() === byte))
     throw new MeteringError("the bytes are not WebAssembly 1");
   const pieces: Uint8Array[] = [Uint8Array.from(MAGIC)];
-  let imported = 0;
-  let globals: number | null = null;
-  let isExported = false;
-  let isMetered = false;
+  const found = new Set<number>();
+  const counts = { types: 0, functions: 0, globals: 0 };
   while (!reader.isDone) {
     const id = reader.byte();
     const content = reader.take(reader.unsigned());
-    if (id === IMPORT) imported = importedGlobals(content);
+    if (id === EXPORT || id === CODE) {
+      if (!found.has(GLOBAL)) throw new MeteringError("the module has no globals");
+    }
+    found.add(id);
     let made: readonly Uint8Array[] = [content];
-    if (id === GLOBAL) {
-      const entries = new ByteReader(content);
-      globals = imported + entries.unsigned();
-      made = [
-        Uint8Array.from(unsignedBytes(globals - imported + 1)),
-        content.subarray(entries.at),
-        Uint8Array.from([I64, MUTABLE, I64_CONST, ...INITIAL_FUEL_BYTES, END]),
-      ];
+    if (id === TYPE && isTraced) {
+      counts.types = new ByteReader(content).unsigned();
+      made = withEntries(content, [MARK_TYPE]);
+    } else if (id === IMPORT) {
+      Object.assign(counts, imported(content));
+    } else if (id === FUNCTION && isTraced) {
+      counts.functions += new ByteReader(content).unsigned();
+      made = withEntries(content, [unsignedBytes(counts.types)]);
+    } else if (id === GLOBAL) {
+      counts.globals += new ByteReader(content).unsigned();
+      const fuel = [I64, MUTABLE, I64_CONST, ...INITIAL_FUEL_BYTES, END];
+      const traced = isTraced ? TRACE_EXPORTS.map(() => [I32, MUTABLE, I32_CONST, 0, END]) : [];
+      made = withEntries(content, [fuel, ...traced]);
     } else if (id === EXPORT) {
-      if (globals === null) throw new MeteringError("the module has no globals");
-      const entries = new ByteReader(content);
-      const name = new TextEncoder().encode(FUEL_EXPORT);
-      made = [
-        Uint8Array.from(unsignedBytes(entries.unsigned() + 1)),
-        content.subarray(entries.at),
-        Uint8Array.from([name.length, ...name, EXPORTED_GLOBAL, ...unsignedBytes(globals)]),
-      ];
-      isExported = true;
+      const names = [FUEL_EXPORT, ...(isTraced ? TRACE_EXPORTS : [])];
+      made = withEntries(
+        content,
+        names.map((name, index) => {
+          const global = unsignedBytes(counts.globals + index);
+          return [name.length, ...new TextEncoder().encode(name), EXPORTED_GLOBAL, ...global];
+        }),
+      );
     } else if (id === CODE) {
-      if (globals === null) throw new MeteringError("the module has no globals");
-      made = meteredCode(content, globals);
-      isMetered = true;
+      made = meteredCode(content, counts.globals, isTraced ? counts.functions : null);
     }
     const size = made.reduce((sum, { length }) => sum + length, 0);
     pieces.push(Uint8Array.from([id, ...unsignedBytes(size)]), ...made);
   }
-  if (!isExported || !isMetered) throw new MeteringError("the module has no exports or no code");
+  if (!found.has(EXPORT) || !found.has(CODE))
+    throw new MeteringError("the module has no exports or no code");
   return Buffer.concat(pieces);
 }
 
 const MAGIC = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
+const TYPE = 1;
 const IMPORT = 2;
+const FUNCTION = 3;
 const GLOBAL = 6;
 const EXPORT = 7;
 const CODE = 10;
 const EXPORTED_GLOBAL = 3;
 const MUTABLE = 1;
+const I32 = 0x7f;
 const I64 = 0x7e;
 const EMPTY = 0x40;
 const UNREACHABLE = 0x00;
+const CALL = 0x10;
+const LOCAL_GET = 0x20;
+const LOCAL_TEE = 0x22;
+const I32_STORE8 = 0x3a;
+const I32_CONST = 0x41;
 const I64_CONST = 0x42;
+const I32_LT_U = 0x49;
 const I64_LT_S = 0x53;
+const I32_ADD = 0x6a;
+const I32_SUB = 0x6b;
 const I64_SUB = 0x7d;
 
-/** Imported globals are numbered before the module's own. */
-function importedGlobals(content: Uint8Array): number {
+/** The type of {@link markFunction}: an address and an offset; the address. */
+const MARK_TYPE = [0x60, 2, I32, I32, 1, I32];
+
+/** The entries of a section with more of them at the end. */
+function withEntries(
+  content: Uint8Array,
+  entries: readonly (readonly number[])[],
+): readonly Uint8Array[] {
+  const reader = new ByteReader(content);
+  const count = reader.unsigned() + entries.length;
+  return [
+    Uint8Array.from(unsignedBytes(count)),
+    content.subarray(reader.at),
+    Uint8Array.from(entries.flat()),
+  ];
+}
+
+/** What is imported is numbered before the module's own. */
+function imported(content: Uint8Array): { readonly functions: number; readonly globals: number } {
   const reader = new ByteReader(content);
   let globals = 0;
+  let functions = 0;
   for (let left = reader.unsigned(); left > 0; left -= 1) {
     for (const _ of ["module", "name"]) reader.skip(reader.unsigned());
     const kind = reader.byte();
-    if (kind === 0) reader.skipNumber();
-    else if (kind === 3) {
+    if (kind === 0) {
+      functions += 1;
+      reader.skipNumber();
+    } else if (kind === 3) {
       globals += 1;
       reader.skip(2);
     } else {
@@ -97,31 +140,35 @@ function importedGlobals(content: Uint8Array): number {
       if (hasMaximum) reader.skipNumber();
     }
   }
-  return globals;
+  return { functions, globals };
 }
 
-function meteredCode(content: Uint8Array, globals: number): readonly Uint8Array[] {
+/** @param mark the function that marks what is loaded; `null`: nothing is marked. */
+function meteredCode(
+  content: Uint8Array,
+  globals: number,
+  mark: number | null,
+): readonly Uint8Array[] {
   const reader = new ByteReader(content);
   const functions = reader.unsigned();
-  const pieces: Uint8Array[] = [Uint8Array.from(unsignedBytes(functions))];
+  const added = mark === null ? [] : [markFunction(globals)];
+  const pieces: Uint8Array[] = [Uint8Array.from(unsignedBytes(functions + added.length))];
   for (let index = 0; index < functions; index += 1) {
     const size = reader.unsigned();
     const from = reader.at;
     reader.skip(size);
-    const charges = chargesOf(new ByteReader(content, from, reader.at), globals);
-    const payments = charges.map((charge) => payment(charge, globals));
-    const added = payments.reduce((sum, { length }) => sum + length, 0);
-    pieces.push(Uint8Array.from(unsignedBytes(size + added)));
+    const insertions = insertionPoints(new ByteReader(content, from, reader.at), globals);
+    const inserted = insertions.map((insertion) => instructionsOf(insertion, globals, mark));
+    const length = inserted.reduce((sum, instructions) => sum + instructions.length, size);
+    pieces.push(Uint8Array.from(unsignedBytes(length)));
     let copied = from;
-    for (const [charge, { at }] of charges.entries()) {
-      const paid = payments[charge];
-      if (paid === undefined) continue;
-      pieces.push(content.subarray(copied, at), paid);
+    for (const [number, { at }] of insertions.entries()) {
+      pieces.push(content.subarray(copied, at), inserted[number] ?? new Uint8Array());
       copied = at;
     }
     pieces.push(content.subarray(copied, reader.at));
   }
-  return pieces;
+  return [...pieces, ...added];
 }
 
 /**
@@ -132,28 +179,39 @@ function meteredCode(content: Uint8Array, globals: number): readonly Uint8Array[
  */
 const INSTRUCTIONS_PER_FUEL = 64;
 
-/** Takes the charge from the counter and traps below zero; leaves the stack as it was. */
-function payment({ instructions }: Charge, counter: number): Uint8Array {
-  const fuel = 1 + Math.floor(instructions / INSTRUCTIONS_PER_FUEL);
-  const index = unsignedBytes(counter);
-  return Uint8Array.from([
-    GLOBAL_GET,
-    ...index,
-    I64_CONST,
-    ...positiveBytes(fuel),
-    I64_SUB,
-    GLOBAL_SET,
-    ...index,
-    GLOBAL_GET,
-    ...index,
-    I64_CONST,
-    0,
-    I64_LT_S,
-    IF,
-    EMPTY,
-    UNREACHABLE,
-    END,
-  ]);
+/** The stack is afterwards as it was. */
+function instructionsOf(insertion: Insertion, globals: number, mark: number | null): Uint8Array {
+  if ("offset" in insertion) {
+    if (mark === null) return new Uint8Array();
+    return Uint8Array.from([
+      I32_CONST,
+      ...positiveBytes(insertion.offset),
+      CALL,
+      ...unsignedBytes(mark),
+    ]);
+  }
+  // Takes the charge from the counter and traps below zero.
+  const fuel = 1 + Math.floor(insertion.instructions / INSTRUCTIONS_PER_FUEL);
+  const counter = unsignedBytes(globals);
+  const instructions = [
+    [GLOBAL_GET, ...counter, I64_CONST, ...positiveBytes(fuel), I64_SUB, GLOBAL_SET, ...counter],
+    [GLOBAL_GET, ...counter, I64_CONST, 0, I64_LT_S, IF, EMPTY, UNREACHABLE, END],
+  ];
+  return Uint8Array.from(instructions.flat());
+}
+
+/** Marks an address with its offset where it is watched, and gives the address. */
+function markFunction(globals: number): Uint8Array {
+  const [start, size] = [unsignedBytes(globals + 1), unsignedBytes(globals + 2)];
+  const body = [
+    // One more local of i32: what is loaded.
+    [1, 1, I32],
+    [LOCAL_GET, 0, LOCAL_GET, 1, I32_ADD, LOCAL_TEE, 2, GLOBAL_GET, ...start, I32_SUB],
+    [GLOBAL_GET, ...size, I32_LT_U, IF, EMPTY],
+    [LOCAL_GET, 2, GLOBAL_GET, ...size, I32_ADD, I32_CONST, 1, I32_STORE8, 0, 0, END],
+    [LOCAL_GET, 0, END],
+  ].flat();
+  return Uint8Array.from([...unsignedBytes(body.length), ...body]);
 }
 
 /**
@@ -242,6 +300,15 @@ function positiveBytes(value: number): readonly number[] {
   return [...bytes, rest];
 }
 
+/** A place of a function where instructions may be inserted. */
+type Insertion = Charge | Load;
+
+/** The place before an instruction that loads from memory; its address is on the stack. */
+interface Load {
+  readonly at: number;
+  readonly offset: number;
+}
+
 /**
  * Where a function is charged, and how much: at its entry, and at the head of each of its loops.
  */
@@ -258,7 +325,7 @@ interface Charge {
 }
 
 /**
- * What one function is to be charged. Within a function only the head of a loop is jumped to
+ * What one function is to be charged, and its loads, in order. Within a function only the head of a loop is jumped to
  * backwards, so each instruction runs at most once for each time that the charge of its innermost
  * loop (or of the entry) is paid. The sum of what is paid is therefore never less than the number
  * of instructions that ran.
@@ -268,13 +335,13 @@ interface Charge {
  * once it is added.
  * @throws {MeteringError} for an instruction that a compiled policy does not have.
  */
-function chargesOf(body: ByteReader, globals: number): readonly Charge[] {
+function insertionPoints(body: ByteReader, globals: number): readonly Insertion[] {
   for (let groups = body.unsigned(); groups > 0; groups -= 1) {
     body.skipNumber();
     body.skipNumber();
   }
   let current: Charge = { at: body.at, instructions: 0 };
-  const charges = [current];
+  const found: Insertion[] = [current];
   /** What is charged outside of each block that is open. */
   const open: Charge[] = [];
   while (!body.isDone) {
@@ -287,13 +354,17 @@ function chargesOf(body: ByteReader, globals: number): readonly Charge[] {
       body.skipNumber();
       open.push(current);
       current = { at: body.at, instructions: 0 };
-      charges.push(current);
+      found.push(current);
     } else if (opcode === BLOCK || opcode === IF) {
       body.skipNumber();
       open.push(current);
+    } else if (opcode >= FIRST_LOAD && opcode <= LAST_LOAD) {
+      const at = body.at - 1;
+      body.skipNumber();
+      found.push({ at, offset: body.unsigned() });
     } else skipImmediates(opcode, body, globals);
   }
-  return charges;
+  return found;
 }
 
 const BLOCK = 0x02;
@@ -302,6 +373,8 @@ const IF = 0x04;
 const END = 0x0b;
 const BR_TABLE = 0x0e;
 const CALL_INDIRECT = 0x11;
+const FIRST_LOAD = 0x28;
+const LAST_LOAD = 0x35;
 const GLOBAL_GET = 0x23;
 const GLOBAL_SET = 0x24;
 const F32_CONST = 0x43;
@@ -360,8 +433,8 @@ const NUMBERS: readonly (readonly [first: number, last: number, numbers: number]
   [0x20, 0x22, 1],
   // Constants of whole numbers.
   [0x41, 0x42, 1],
-  // Loads and stores: alignment and offset.
-  [0x28, 0x3e, 2],
+  // Stores: alignment and offset.
+  [0x36, 0x3e, 2],
   // br, br_if
   [0x0c, 0x0d, 1],
   // call

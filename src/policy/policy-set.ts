@@ -192,7 +192,7 @@ function singlePolicy(
   return {
     ...member,
     reads,
-    evaluate: (input) => evaluateAlone(module, index, member, input, limited),
+    evaluate: (input, loaded) => evaluateAlone(module, index, member, input, limited, loaded),
   };
 }
 
@@ -223,13 +223,18 @@ export interface SinglePolicy {
   readonly contract: PolicyContract;
   /** Dotted paths from `input` or `data`, each covering everything below it. */
   readonly reads: readonly string[];
-  /** Empty where the policy does not apply to the operation. */
-  readonly evaluate: (input: PolicyInput) => PolicyEvaluation;
+  /**
+   * Empty where the policy does not apply to the operation.
+   *
+   * @param loaded receives the paths of the input on which the answer depends, besides the
+   * candidates that its verdicts name; only of policies from {@link createSinglePolicies}.
+   */
+  readonly evaluate: (input: PolicyInput, loaded?: Set<string>) => PolicyEvaluation;
 }
 
 /**
  * The same policies one by one, in the order of {@link createPolicySet}: for callers that evaluate
- * the same inputs again and remember the answers.
+ * the same inputs again and remember the answers. Their evaluations can be traced.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
@@ -239,7 +244,7 @@ export async function createSinglePolicies(
   data: PolicyData,
   initialMode: (id: string) => "shadow" | "enforce",
 ): Promise<readonly SinglePolicy[]> {
-  const loaded = await LoadedModules.load(compiled.modules, data);
+  const loaded = await LoadedModules.load(compiled.modules, data, true);
   const identities = identitiesOf(compiled.modules, states, initialMode);
   // A simulation's side has modules of base and of head, and a content that did not change is in
   // both.
@@ -290,7 +295,7 @@ export function readsPath({ reads }: { readonly reads: readonly string[] }, path
 
 /**
  * Whether a read path covers all of the path. Of a list that is read by `"x" in list` alone, only
- * the path below it with the name `x` is read (`tools/rego/facts.go`): other names may be in it or
+ * the path below it with the name `x` is read (`tools/rego/reads.go`): other names may be in it or
  * not.
  */
 export function readsAllOf(

@@ -1,4 +1,4 @@
-import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
 import {
   createSinglePolicies,
@@ -9,6 +9,7 @@ import {
 } from "../policy/policy-set.ts";
 import { policyData } from "../policy/input-schema.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
+import { TracedPolicies, type TracedPolicy } from "./diagram/traced-policies.ts";
 import type { CompiledSide, SideContent } from "./side-contents.ts";
 
 /** The policies of one side as they are, and as if some were promoted. */
@@ -27,6 +28,7 @@ export interface LoadedViews extends SideViews {
 /** A content of a side that is ready to be evaluated. */
 export interface LoadedPolicy {
   readonly single: SinglePolicy;
+  readonly traced: TracedPolicy;
   /** `null`: a removal, which gives no verdict. */
   readonly rules: CompiledPolicy | null;
 }
@@ -39,17 +41,24 @@ const MAXIMUM_ANSWERS = 50_000;
  * slots make of it is a matter of reading.
  *
  * @param promoted which candidates are taken as promoted.
+ * @param evaluations shared with the other side; default: none.
  */
 export async function sideViews(
   side: CompiledSide,
   promoted: (id: string) => boolean,
+  evaluations = new TracedPolicies(),
 ): Promise<LoadedViews> {
   const singles = await singlePolicies(side);
-  const declared = rememberingSet(singles, membersRead(side), MAXIMUM_ANSWERS);
   const policies = singles.map((single, index) => ({
     single,
+    traced: evaluations.of(single, side.table),
     rules: side.contents[index]?.rules ?? null,
   }));
+  const remembered = policies.map(({ single, traced }) => ({
+    ...single,
+    evaluate: (input: PolicyInput) => traced.evaluate(input).evaluation,
+  }));
+  const declared = rememberingSet(remembered, membersRead(side), MAXIMUM_ANSWERS);
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 

@@ -219,6 +219,7 @@ describe("what a sighting says", () => {
     sources: [],
     reasoned: [],
     reads: [],
+    relates: false,
     stringUse: { strings: [], inspects: [] },
     path: "policies/p.rego",
     locations: {},

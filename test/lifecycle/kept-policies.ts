@@ -28,6 +28,7 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
     sources,
     reasoned: [],
     reads: [],
+    relates: false,
     stringUse,
     path: `${id}.rego`,
     locations: {},

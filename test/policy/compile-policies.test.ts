@@ -85,7 +85,14 @@ describe("compilePolicies", () => {
       '"x" in input.key.labels\n  some label in input.key.labels\n  label != "y"',
       ["input.key.labels"],
     ],
-    ['some label in {"x", "y"}\n  label in input.key.labels', ["input.key.labels"]],
+    [
+      'some label in {"x", "y"}\n  label in input.key.labels',
+      ["input.key.labels.x", "input.key.labels.y"],
+    ],
+    [
+      "some label in input.workspace.labels\n  label in input.key.labels",
+      ["input.key.labels", "input.workspace.labels"],
+    ],
     ['labels := input.key.labels\n  "x" in labels', ["input.key.labels.x"]],
     ['key := input.key\n  "x" in key.labels', ["input.key.labels.x"]],
     ['key := input.key\n  labels := key.labels\n  not "x" in labels', ["input.key.labels.x"]],
@@ -94,10 +101,32 @@ describe("compilePolicies", () => {
       'key := input.key\n  "x" in key.labels\n  key.environment == "y"',
       ["input.key.environment", "input.key.labels.x"],
     ],
-    ["some request in [input.request]\n  request.zdr", ["input.request"]],
-    ["request := [input.request][0]\n  request.zdr", ["input.request"]],
+    ["some request in [input.request]\n  request.zdr", ["input.request.zdr"]],
+    ["request := [input.request][0]\n  request.zdr", ["input.request.zdr"]],
     ["request := input.request\n  some member\n  request[member] == true", ["input.request"]],
-    ['request := input.request\n  object.get(request, "zdr", false)', ["input.request"]],
+    ['request := input.request\n  object.get(request, "zdr", false)', ["input.request.zdr"]],
+    ['object.get(input, ["request", "zdr"], false)', ["input.request.zdr"]],
+    [
+      'some name in ["environment", "owner"]\n  input.key[name] == "x"',
+      ["input.key.environment", "input.key.owner"],
+    ],
+    ['walk(input.key, [_, value])\n  value == "x"', ["input.key"]],
+    ['contains(json.marshal(input.time), "x")', ["input.time"]],
+    ['input.time == {"day": "x", "hour": "y"}', ["input.time"]],
+    [
+      'facts := object.union(input.key, {"zdr": input.request.zdr})\n  facts.zdr',
+      ["input.request.zdr"],
+    ],
+    [
+      'all := {"request": input.request, "key": input.key}\n  all.request.zdr',
+      ["input.request.zdr"],
+    ],
+    [
+      '[a, b] := [input.key, input.request]\n  a.owner == "x"\n  b.zdr',
+      ["input.key", "input.request"],
+    ],
+    ["[1, input.request.stream] == [1, true]", ["input.request.stream"]],
+
     ['c := input.candidates\n  c[_].region == "x"', ["input.candidates"]],
     // Of an object `in` looks at every value.
     ['"x" in input.key', ["input.key"]],
@@ -111,30 +140,50 @@ describe("compilePolicies", () => {
   test.for<readonly [rules: string, reads: readonly string[]]>([
     ["request := input.request\npass.gate if request.zdr", ["input.request.zdr"]],
     ['needs := input.request.needs\npass.gate if "tools" in needs', ["input.request.needs.tools"]],
-    // A rule is followed for one step.
-    ['key := input.key\nlabels := key.labels\npass.gate if "x" in labels', ["input.key.labels"]],
-    // The rule of another branch, or of another condition, is not the part.
+    ['key := input.key\nlabels := key.labels\npass.gate if "x" in labels', ["input.key.labels.x"]],
     [
       'request := input.request if input.key.environment == "x"\npass.gate if request.zdr',
-      ["input.key.environment", "input.request"],
+      ["input.key.environment", "input.request.zdr"],
     ],
     [
       "default request := {}\nrequest := input.request\npass.gate if request.zdr",
-      ["input.request"],
+      ["input.request.zdr"],
     ],
-    ["f(request) if request.zdr\npass.gate if f(input.request)", ["input.request"]],
+    ["f(request) if request.zdr\npass.gate if f(input.request)", ["input.request.zdr"]],
+    [
+      'f(r) := object.get(r, "zdr", false)\ng(r) if f(r.request)\npass.gate if g(input)',
+      ["input.request.zdr"],
+    ],
+    // Two values of one name are compared.
+    [
+      "r := input.request.zdr if input.request.stream\nr := input.request.allow_fallbacks\npass.gate if not r",
+      ["input.request.allow_fallbacks", "input.request.stream", "input.request.zdr"],
+    ],
+    [
+      'by[name] := value if some name, value in {"x": input.key.owner}\npass.gate if by.x == "x"',
+      ["input.key.owner"],
+    ],
+    [
+      "members := {input.key.owner, input.key.workload}\npass.gate if count(members) == 1",
+      ["input.key.owner", "input.key.workload"],
+    ],
+    [
+      'all := [k | some k in [input.key, input.request]]\npass.gate if all[0].owner == "x"',
+      ["input.key.owner"],
+    ],
+
     [
       'pass.gate if { r := input.request; r.zdr } else if { r := input.key; r.environment == "x" }',
-      ["input.key", "input.request"],
+      ["input.key.environment", "input.request.zdr"],
     ],
     [
       "pass.gate if { r := input.request; r.zdr } else if { r := input.request; r.stream }",
       ["input.request.stream", "input.request.zdr"],
     ],
-    // An unused name reads what it is given.
+    // An unused name reads nothing.
     [
       'request := input.request\npass.gate if input.key.environment == "x"',
-      ["input.key.environment", "input.request"],
+      ["input.key.environment"],
     ],
   ])("follows names for parts of the input: %s", async ([rules, reads]) => {
     const { policies, diagnostics } = await compile([

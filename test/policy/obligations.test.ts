@@ -162,7 +162,8 @@ describe("readsTime", () => {
     ["a member", 'pass.gate if input.time.hour == "morning"', [], true],
     ["a waiver", "pass.gate if input.operation", [], true],
     ["a library", "import data.signalbox.lib.office\n\npass.gate if office.open", [library], true],
-    ["the input as a whole", "pass.gate if count(input) > 3", [], true],
+    ["the input as a whole", 'pass.gate if contains(json.marshal(input), "night")', [], true],
+    ["the number of members", "pass.gate if count(input) > 3", [], false],
     [
       "a member chosen at run time",
       'pass.gate if { some name in ["time"]; input[name] }',

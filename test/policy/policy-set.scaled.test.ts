@@ -467,6 +467,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       ],
       reasoned: ["c"],
       reads: [],
+      relates: false,
       stringUse: { strings: [], inspects: ["uncompiled"] },
       path: "policies/hostile.rego",
       locations: {},

@@ -82,7 +82,12 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
     ],
     ["JSON", "p if json.marshal(input.workspace) == input.key.workload", ["json.marshal"]],
     ["paths in text", 'p if json.filter(input, ["workspace/id"]) == {}', ["json.filter"]],
-    ["walking", 'p if walk(input.workspace, [_, "a"])', ["walk"]],
+    [
+      "walking along paths",
+      'p if { walk(input.workspace, [path, "a"]); path[0] == "id" }',
+      ["index", "walk"],
+    ],
+    ["walking to values", 'p if walk(input.workspace, [_, "a"])', []],
     ["joined lists", 'p if "a" in array.concat(input.workspace.labels, [])', ["array.concat"]],
     ["a number as index", 'p if input.workspace.labels[0] == "a"', ["index"]],
     ["a number as index of candidates", 'p if input.candidates[0].region == "a"', ["index"]],

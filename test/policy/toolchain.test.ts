@@ -109,20 +109,6 @@ describe("toolchain", () => {
     ]);
   });
 
-  test("reads a list whole that an import has two uses of, one of them a search for a string", async () => {
-    const text =
-      'package a\n\nimport input.key.labels\n\np if "x" in labels\n\nq if count(labels) > 1\n';
-    const { modules } = await toolchain.check({
-      modules: [{ path: "a", text }],
-      units: [],
-      input_schema: null,
-    });
-    expect(modules[0]?.references.map(({ root, path }) => [root, ...path])).toEqual([
-      ["input", "key", "labels", "x"],
-      ["input", "key", "labels"],
-    ]);
-  });
-
   test("runs tests, one outcome each, and reports which lines none has reached", async () => {
     const modules = [
       { path: "a.rego", text: "package a\n\np if input.x\n\nq if input.y\n" },

@@ -32,6 +32,7 @@ function policy(id: string, text: string): CompiledPolicy {
     sources: [],
     reasoned: [],
     reads: [],
+    relates: false,
     stringUse,
     path: "",
     locations: {},

@@ -28,6 +28,9 @@ func (b *blindness) call(operator *ast.Term, operands []*ast.Term, bound scope) 
 		}
 	}
 	arguments, outputs := operands[:parameters], operands[parameters:]
+	if name == "walk" && b.walk(arguments[0], outputs, bound) {
+		return types.B
+	}
 	if name == "eq" || name == "equal" || name == "assign" {
 		b.unify(arguments[0], arguments[1], bound)
 		result = types.B
@@ -44,6 +47,26 @@ func (b *blindness) call(operator *ast.Term, operands []*ast.Term, bound scope) 
 		b.match(output, result, bound)
 	}
 	return result
+}
+
+// walk looks at `walk(whole, [_, value])`: of everything below a value it gives the values alone, not where they are.
+func (b *blindness) walk(whole *ast.Term, outputs []*ast.Term, bound scope) bool {
+	if len(outputs) != 1 {
+		return false
+	}
+	pair, ok := outputs[0].Value.(*ast.Array)
+	if !ok || pair.Len() != 2 {
+		return false
+	}
+	path, ok := unbound(pair.Elem(0), bound)
+	if !ok || b.uses[path] > 1 {
+		return false
+	}
+	b.term(whole, bound)
+	b.iterates = true
+	bound[path] = true
+	b.match(pair.Elem(1), types.A, bound)
+	return true
 }
 
 // builtin looks at the call of a built-in and gives the type of what it gives, more exactly than its declaration.

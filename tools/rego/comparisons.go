@@ -46,17 +46,8 @@ type comparer struct {
 // comparisonsOf gives the comparisons by the path of the module that writes the string. Tests may compare with anything.
 func comparisonsOf(modules map[string]*ast.Module) map[string][]comparisonFacts {
 	c := comparer{
-		rules: map[string][]*ast.Rule{}, values: map[string]*value{}, called: map[string]bool{},
+		rules: rulesByName(modules), values: map[string]*value{}, called: map[string]bool{},
 		words: map[word]*value{}, found: map[*word]*comparisonFacts{}, settled: map[*word]bool{},
-	}
-	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(modules)), func(path string) bool {
-		return strings.HasSuffix(path, "_test.rego")
-	})
-	for _, path := range paths {
-		for _, rule := range modules[path].Rules {
-			name := rule.Ref().GroundPrefix().String()
-			c.rules[name] = append(c.rules[name], rule)
-		}
 	}
 	names := slices.Sorted(maps.Keys(c.rules))
 	for _, name := range names {

@@ -26,6 +26,10 @@ type moduleFacts struct {
 	Strings []string `json:"strings"`
 	// Inspects says by what the module sees more of strings than whether they are equal; sorted. See words.go.
 	Inspects []string `json:"inspects"`
+	// Reads holds what a policy depends on with everything that it calls; null for libraries and tests. See reads.go.
+	Reads []string `json:"reads"`
+	// Relates says whether it may compare two strings of input and data with each other.
+	Relates bool `json:"relates"`
 	// Comparisons lists the strings that are compared with a part of input or data; see comparisons.go.
 	Comparisons []comparisonFacts `json:"comparisons"`
 	// Directives are the comments `# signalbox: …`, with the text after the colon.
@@ -65,8 +69,7 @@ type resultFacts struct {
 	Value    any  `json:"value"`
 }
 
-// referenceFacts is something read from outside of the module: `input.…` or `data.…`. Below a list of the input stands the
-// string that is sought in it, where nothing else of the list is read. Names for parts of the input are written out.
+// referenceFacts is something that the module names outside of itself: `input.…` or `data.…`.
 type referenceFacts struct {
 	position
 	Root string    `json:"root"`
@@ -84,7 +87,8 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 	facts := moduleFacts{
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
-		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects,
+		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects, Reads: words.reads.paths,
+		Relates:     words.reads.relates,
 		Comparisons: words.comparisons, Directives: directivesOf(module),
 	}
 	for _, annotation := range module.Annotations {
@@ -116,19 +120,14 @@ func directivesOf(module *ast.Module) []directiveFacts {
 }
 
 func (facts *moduleFacts) addReferences(module *ast.Module) {
-	for _, rule := range withoutAliases(module) {
-		sought := soughtIn(rule)
+	for _, rule := range module.Rules {
 		ast.WalkTerms(rule, func(term *ast.Term) bool {
 			reference, ok := term.Value.(ast.Ref)
 			if !ok {
 				return false
 			}
 			if root, ok := reference[0].Value.(ast.Var); ok && (root == "input" || root == "data") {
-				path := words(reference[1:])
-				if word, ok := sought[term]; ok {
-					path = append(path, &word)
-				}
-				facts.References = append(facts.References, referenceFacts{at(term.Location), string(root), path})
+				facts.References = append(facts.References, referenceFacts{at(term.Location), string(root), words(reference[1:])})
 			}
 			facts.addBuiltin(reference, term.Location)
 			return false
@@ -138,37 +137,6 @@ func (facts *moduleFacts) addReferences(module *ast.Module) {
 			return false
 		})
 	}
-}
-
-// wordLists are the lists of strings in the input. Of an object `in` looks at every value: `"batch" in input.key` reads them all.
-var wordLists = setOf("input.key.labels", "input.request.needs", "input.workspace.labels")
-
-// soughtIn gives the string that is sought in a list of the input: of `"vip" in input.key.labels` the module reads no more
-// than whether the list has this one string.
-func soughtIn(rule *ast.Rule) map[*ast.Term]string {
-	found := map[*ast.Term]string{}
-	visit := func(terms []*ast.Term) {
-		if len(terms) != 3 || terms[0].Value.String() != ast.Member.Name {
-			return
-		}
-		word, isText := terms[1].Value.(ast.String)
-		list, isReference := terms[2].Value.(ast.Ref)
-		if isText && isReference && wordLists[list.String()] {
-			found[terms[2]] = string(word)
-		}
-	}
-	ast.NewGenericVisitor(func(node any) bool {
-		switch node := node.(type) {
-		case *ast.Expr:
-			if terms, ok := node.Terms.([]*ast.Term); ok {
-				visit(terms)
-			}
-		case ast.Call:
-			visit(node)
-		}
-		return false
-	}).Walk(rule)
-	return found
 }
 
 // addBuiltin looks at every dotted name, called or not: a refused built-in as the target of `with` counts as well.

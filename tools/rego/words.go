@@ -28,6 +28,7 @@ type wordFacts struct {
 	strings     []string
 	inspects    []string
 	comparisons []comparisonFacts
+	reads       readFacts
 }
 
 // uncompiled stands in `inspects` where nothing can be said of a module: it does not compile, or nobody says what input is.
@@ -52,13 +53,15 @@ func wordsOf(modules, resolved map[string]*ast.Module, schema any) map[string]wo
 			module = resolved[path]
 		}
 		strings, inspects, comparisons := constantsOf(module), map[string]bool{}, append([]comparisonFacts{}, compared[path]...)
+		reads := everything
 		if schema == nil || compiler.Failed() || compiler.Modules[path] == nil {
 			inspects[uncompiled] = true
 		} else {
 			blindness := newBlindness(compiler.TypeEnv, strings, inspects)
 			blindness.module(compiler.Modules[path])
+			reads = readsOf(path, compiler.Modules)
 		}
-		facts[path] = wordFacts{list(strings), list(inspects), comparisons}
+		facts[path] = wordFacts{list(strings), list(inspects), comparisons, reads}
 	}
 	return facts
 }

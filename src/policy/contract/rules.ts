@@ -167,23 +167,6 @@ export function librariesOf(facts: ModuleFacts): readonly string[] {
 }
 
 /**
- * Paths that the modules read from input and data, without those of rules; sorted, none below
- * another.
- */
-export function readsOf(modules: readonly ModuleFacts[]): readonly string[] {
-  const reads = new Set<string>();
-  for (const { references } of modules) {
-    for (const { root, path } of references) {
-      if (path[0] === "signalbox") continue;
-      const known = path.findIndex((step) => step === null);
-      reads.add([root, ...(known === -1 ? path : path.slice(0, known))].join("."));
-    }
-  }
-  const sorted = [...reads].toSorted();
-  return sorted.filter((path) => !sorted.some((other) => path.startsWith(`${other}.`)));
-}
-
-/**
  * Holds the `pass` and `reason` rules of a policy to its contract: everything declared can pass,
  * and there are no other rules.
  */

@@ -69,6 +69,14 @@ export interface ModuleFacts {
    * `tools/rego/words.go` has the argument.
    */
   readonly inspects: readonly string[];
+  /**
+   * Dotted paths of input and data that a policy depends on with everything that it calls, sorted;
+   * a path covers everything below it. Below a list of strings stands the one that is searched for,
+   * where nothing else of the list is read. `null` for libraries and tests.
+   */
+  readonly reads: readonly string[] | null;
+  /** Whether a policy may compare two strings of input and data with each other. */
+  readonly relates: boolean;
   /** Comparisons of input and data with a string of the module, sorted by position. */
   readonly comparisons: readonly ComparisonFacts[];
   /** Comments `# signalbox: …`, with the text after the colon. */

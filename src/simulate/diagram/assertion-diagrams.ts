@@ -44,9 +44,10 @@ export class AssertionDiagrams {
     for (const { assertion, seen } of this.#byLevels) {
       if (!job.pair.members.some((member) => assertion.concerns(member, job.operation))) continue;
       const { diagrams, levels } = this.#shared;
-      const own = buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) =>
-        Number(assertion.means({ ...sample, ...other })),
-      );
+      const own = buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) => ({
+        number: Number(assertion.means({ ...sample, ...other })),
+        dependsOn: () => true,
+      }));
       root = this.#pairs.of(root, own);
     }
     return root;

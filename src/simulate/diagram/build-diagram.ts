@@ -13,46 +13,81 @@ export interface OperationDiagrams {
   readonly budget: Budget;
 }
 
+/** An answer to one request, by its number, and whether it depends on a level. */
+export interface Answer {
+  readonly number: number;
+  readonly dependsOn: (level: Level) => boolean;
+}
+
 /**
- * The answers of one reader for every request of a state. It is called once for all values that it
- * does not distinguish.
+ * The answers of one reader for every request of a state. A request is varied only in the levels
+ * that its answer depends on, so a reader that tests ten members one after the other is called about
+ * ten times, not once for every combination.
  *
- * @param seen what the reader sees of each value of each level.
- * @param answer the number of its answer.
+ * @param seen what the reader sees of each value of each level: equal texts for values that it does
+ * not distinguish.
  */
 export function buildDiagram(
   diagrams: Diagrams,
   levels: readonly Level[],
   seen: readonly (readonly string[])[],
   start: PolicyOnly,
-  answer: (sample: PolicyOnly) => number,
+  answer: (sample: PolicyOnly) => Answer,
 ): Node {
   const known = new Map<string, Node>();
-  const visit = (depth: number, sample: PolicyOnly, scalars: string, labels: string): Node => {
-    const level = levels[depth];
-    if (level === undefined) return leafOf(answer(sample));
-    const texts = seen[depth] ?? [];
-    if (isBlind(texts)) return visit(depth + 1, level.set(sample, 0), scalars, labels);
-    const key = `${depth}\n${scalars}\n\n${labels}`;
+  /** @param fixed what the reader sees of the levels that have been chosen; `null` for the others. */
+  const visit = (
+    sample: PolicyOnly,
+    fixed: readonly (string | null)[],
+    given: Answer | null,
+  ): Node => {
+    const key = keyOf(levels, fixed);
     const same = known.get(key);
     if (same !== undefined) return same;
-    const isLabel = level.name === KEY_LABELS;
-    const children = new Map<string, Node>();
-    for (const [value, text] of texts.entries()) {
-      if (children.has(text)) continue;
-      const more: readonly [string, string] = isLabel
-        ? [scalars, joinedNames(labels, text)]
-        : [`${scalars}|${text}`, labels];
-      children.set(text, visit(depth + 1, level.set(sample, value), ...more));
-    }
-    const made = diagrams.branch(
-      depth,
-      texts.map((text) => children.get(text) ?? 0),
+    const own = given ?? answer(sample);
+    const depth = levels.findIndex(
+      (level, index) =>
+        fixed[index] === null && !isBlind(seen[index] ?? []) && own.dependsOn(level),
     );
+    const made = depth === -1 ? leafOf(own.number) : varied(sample, fixed, own, depth);
     known.set(key, made);
     return made;
   };
-  return visit(0, start, "", "");
+  const varied = (
+    sample: PolicyOnly,
+    fixed: readonly (string | null)[],
+    own: Answer,
+    depth: number,
+  ): Node => {
+    const texts = seen[depth] ?? [];
+    const children = new Map<string, Node>();
+    for (const [value, text] of texts.entries()) {
+      if (children.has(text)) continue;
+      const chosen = levels[depth]?.set(sample, value) ?? sample;
+      children.set(text, visit(chosen, fixed.with(depth, text), value === 0 ? own : null));
+    }
+    return diagrams.select(
+      depth,
+      texts.map((text) => children.get(text) ?? 0),
+    );
+  };
+  const first = levels.reduce((sample, level) => level.set(sample, 0), start);
+  return visit(
+    first,
+    levels.map(() => null),
+    null,
+  );
+}
+
+/** Sets of labels that the reader sees alike have the same key. */
+function keyOf(levels: readonly Level[], fixed: readonly (string | null)[]): string {
+  let labels = "";
+  const texts = fixed.map((text, index) => {
+    if (text === null || levels[index]?.name !== KEY_LABELS) return text;
+    labels = joinedNames(labels, text);
+    return "";
+  });
+  return JSON.stringify([texts, labels]);
 }
 
 /** Whether a reader distinguishes no values of a level. @param texts what it sees of each. */

@@ -77,6 +77,15 @@ export class DecidedClasses {
     return this.#of(job.job.operation).of(job, usage);
   }
 
+  /**
+   * Notes what the policies' verdicts on the requests of a job come to, without deciding them.
+   *
+   * @param isEnough called repeatedly; true ends it. @throws {TimeUpError}
+   */
+  note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
+    this.#of(job.job.operation).note(job, usage, isEnough);
+  }
+
   /** What a policy of head may say of the requests of a job. @throws {TimeUpError} */
   possible(job: Job, position: number): Possible | null {
     return this.#of(job.operation).possible.of(job, position);
@@ -166,6 +175,23 @@ class OperationClasses {
     this.#usage.head.forget();
   }
 
+  note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
+    const known = {
+      base: new Map<string, StateVerdicts>(),
+      head: new Map<string, StateVerdicts>(),
+    };
+    for (const state of job.states) {
+      this.#shared.budget.check();
+      const sample = job.sampleOf(state);
+      const { size } = known.head;
+      for (const [index, at] of (["base", "head"] as const).entries()) {
+        const side = state.sides[index];
+        if (side?.denied === null) this.#verdictsOf(at, side, sample, known[at], usage[at]);
+      }
+      if (known.head.size > size && isEnough()) return;
+    }
+  }
+
   *of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
     const verdicts = {
       base: new Map<string, StateVerdicts>(),
@@ -226,20 +252,30 @@ class OperationClasses {
       const denied = { key: `!${side.denied} ${whose}`, sample };
       return this.#sides[at].outcomesOf(denied, null);
     }
-    const key = stateKey(side);
-    let verdicts = known.get(key);
-    if (verdicts === undefined) {
-      const input = this.#deciders[at].inputOf(sample, side.candidates);
-      verdicts = this.#sides[at].verdictsOf(input, sample);
-      if (usage !== null) this.#usage[at].note(usage, verdicts);
-      known.set(key, verdicts);
-    }
+    const verdicts = this.#verdictsOf(at, side, sample, known, usage);
     const candidates = candidatesKey(side.candidates);
     const isSingle = sample.preferences?.allow_fallbacks === false;
     return this.#sides[at].outcomesOf(
       { key: isSingle ? `${candidates}|single` : candidates, sample },
       verdicts,
     );
+  }
+
+  #verdictsOf(
+    at: SideName,
+    side: SideState,
+    sample: SampleRequest,
+    known: Map<string, StateVerdicts>,
+    usage: UsageTally | null,
+  ): StateVerdicts {
+    const key = stateKey(side);
+    const same = known.get(key);
+    if (same !== undefined) return same;
+    const input = this.#deciders[at].inputOf(sample, side.candidates);
+    const verdicts = this.#sides[at].verdictsOf(input, sample);
+    if (usage !== null) this.#usage[at].note(usage, verdicts);
+    known.set(key, verdicts);
+    return verdicts;
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

@@ -62,6 +62,35 @@ export class Diagrams {
     return made;
   }
 
+  /**
+   * The function that is one of the children by the value of a level. @param children one for each
+   * value of the level; none depends on it.
+   */
+  select(level: number, children: readonly Node[]): Node {
+    const known = new Map<string, Node>();
+    const of = (chosen: readonly Node[]): Node => {
+      const top = Math.min(...chosen.map((child) => this.levelOf(child)));
+      if (top > level) return this.branch(level, chosen);
+      const key = chosen.join();
+      const same = known.get(key);
+      if (same !== undefined) return same;
+      const [first] = chosen.filter((child) => this.levelOf(child) === top);
+      const made = this.branch(
+        top,
+        this.childrenOf(first ?? 0).map((_, value) =>
+          of(
+            chosen.map((child) =>
+              this.levelOf(child) === top ? (this.childrenOf(child)[value] ?? child) : child,
+            ),
+          ),
+        ),
+      );
+      known.set(key, made);
+      return made;
+    };
+    return of(children);
+  }
+
   /** Where a node is, or where it would be. */
   #slotOf(level: number, children: readonly Node[]): number {
     const mask = this.#slots.length - 1;

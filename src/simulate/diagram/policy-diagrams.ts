@@ -8,8 +8,10 @@ import {
 } from "../../policy/policy-set.ts";
 import type { Eyes, PolicyOnly } from "../space/levels.ts";
 import type { Sight } from "../space/readers.ts";
+import type { LoadedPolicy } from "../views.ts";
 import { buildDiagram, type OperationDiagrams } from "./build-diagram.ts";
 import { leafOf, type Node, type Numbered } from "./diagrams.ts";
+import { CANDIDATES, keep, type KnownBy, lookUp, type TracedPolicy } from "./traced-policies.ts";
 
 /** The input of a request that differs from another one only in the members that levels have. */
 type InputOf = (sample: PolicyOnly) => PolicyInput;
@@ -24,6 +26,14 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
     ),
 );
 
+interface StateMember {
+  readonly path: string;
+  /** The member as the policy sees it. */
+  readonly valueOf: (input: PolicyInput) => string;
+}
+
+const WORKSPACE = "input.workspace.id";
+const ROUTE = "input.request.route";
 const NEEDS = "input.request.needs";
 const WORKSPACE_LABELS = "input.workspace.labels";
 
@@ -64,10 +74,29 @@ function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput)
       .join("\n");
 }
 
+/**
+ * The name of a workspace or a route as one policy sees it: the same text for names that it does not
+ * distinguish. Data has facts by name.
+ */
+function seenName(
+  path: string,
+  nameOf: (input: PolicyInput) => string,
+): (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string {
+  return (policy, { sight }) => {
+    const readsData = readsPath(policy, "data");
+    return (input) => {
+      const name = nameOf(input);
+      return readsData || sight.distinguishes(path, name) ? `=${name}` : "";
+    };
+  };
+}
+
 /** How one policy sees members that it may see less of than their whole value. */
 const SEEN_BY: Readonly<
   Record<string, (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string>
 > = {
+  [WORKSPACE]: seenName(WORKSPACE, ({ workspace }) => workspace.id),
+  [ROUTE]: seenName(ROUTE, ({ request }) => request.route),
   [NEEDS]: seenNeeds,
   [WORKSPACE_LABELS]: seenLabels,
 };
@@ -77,26 +106,27 @@ const SEEN_BY: Readonly<
  * evaluations, each made by the policy itself.
  */
 export class PolicyDiagrams {
-  readonly #policy: SinglePolicy;
+  readonly #id: string;
+  readonly #traced: TracedPolicy;
   readonly #applies: boolean;
   readonly #shared: OperationDiagrams;
   readonly #evaluations: Numbered<PolicyEvaluation>;
   /** What the policy sees of each value of each level. */
   readonly #seen: readonly (readonly string[])[];
-  readonly #members: readonly ((input: PolicyInput) => string)[];
-  readonly #seesCandidates: boolean;
+  readonly #members: readonly StateMember[];
   /** Of several reasons, the one of the first candidate is given. */
   readonly #seesOrder: boolean;
-  readonly #known = new Map<string, Node>();
+  readonly #known: KnownBy<Node>[] = [];
 
   /** @param eyes of this policy alone. */
   constructor(
-    policy: SinglePolicy,
+    { single: policy, traced }: LoadedPolicy,
     eyes: Eyes & { readonly sight: Sight },
     shared: OperationDiagrams,
     evaluations: Numbered<PolicyEvaluation>,
   ) {
-    this.#policy = policy;
+    this.#id = policy.identity.id;
+    this.#traced = traced;
     this.#applies = policy.contract.operations.includes(shared.operation);
     this.#shared = shared;
     this.#evaluations = evaluations;
@@ -104,16 +134,11 @@ export class PolicyDiagrams {
       level.values.map((_, value) => level.seen(eyes, value)),
     );
     this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
-      ([path, valueOf]) => SEEN_BY[path]?.(policy, eyes) ?? valueOf,
+      ([path, valueOf]) => ({ path, valueOf: SEEN_BY[path]?.(policy, eyes) ?? valueOf }),
     );
     const { sight } = eyes;
     this.#seesOrder =
       sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
-    // Verdicts of other constraints than gates name candidates, whether the policy reads them or
-    // not.
-    this.#seesCandidates =
-      readsPath(policy, "input.candidates") ||
-      policy.contract.constraints.some(({ effect }) => effect !== "gate");
   }
 
   /**
@@ -122,14 +147,21 @@ export class PolicyDiagrams {
    * @param inputOf the input of another one.
    */
   of(input: PolicyInput, candidates: readonly string[], inputOf: InputOf, start: PolicyOnly): Node {
-    let key = this.#seesCandidates ? this.#candidateKey(candidates) : "";
-    for (const valueOf of this.#members) key += `\u0000${valueOf(input)}`;
-    const known = this.#known.get(key);
+    const values = new Map(this.#members.map(({ path, valueOf }) => [path, valueOf(input)]));
+    values.set(CANDIDATES, this.#candidateKey(candidates));
+    const valueOf = (path: string): string | undefined => values.get(path);
+    const known = lookUp(this.#known, valueOf);
     if (known !== undefined) return known;
+    const loaded = new Set<string>();
     const made = this.#applies
-      ? this.#build(inputOf, start)
+      ? this.#build(inputOf, start, loaded)
       : leafOf(this.#numberOf({ verdicts: [], obligations: [] }));
-    this.#known.set(key, made);
+    keep(
+      this.#known,
+      [...loaded].filter((path) => values.has(path)),
+      valueOf,
+      made,
+    );
     return made;
   }
 
@@ -137,11 +169,17 @@ export class PolicyDiagrams {
     return (this.#seesOrder ? candidates : candidates.toSorted()).join("\n");
   }
 
-  #build(inputOf: InputOf, start: PolicyOnly): Node {
+  /** @param loaded receives what of the input the answers depend on. */
+  #build(inputOf: InputOf, start: PolicyOnly, loaded: Set<string>): Node {
     const { diagrams, levels, budget } = this.#shared;
+    const spend = (): void => budget.spend(this.#id);
     return buildDiagram(diagrams, levels, this.#seen, start, (sample) => {
-      budget.spend(this.#policy.identity.id);
-      return this.#numberOf(this.#policy.evaluate(inputOf(sample)));
+      const { evaluation, loaded: own } = this.#traced.evaluate(inputOf(sample), spend);
+      for (const path of own) loaded.add(path);
+      return {
+        number: this.#numberOf(evaluation),
+        dependsOn: ({ paths }) => paths.some((path) => own.has(path)),
+      };
     });
   }
 

@@ -58,12 +58,7 @@ export class SideDiagrams {
         operation,
         ambiguous,
       );
-      return new PolicyDiagrams(
-        policy.single,
-        { sight, table: decider.table },
-        shared,
-        this.evaluations,
-      );
+      return new PolicyDiagrams(policy, { sight, table: decider.table }, shared, this.evaluations);
     });
     this.acting = actingPolicies(views);
     this.fold = new VerdictFold(diagrams, this.evaluations);

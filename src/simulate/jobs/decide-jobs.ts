@@ -94,9 +94,9 @@ async function decideLeft(
 ): Promise<ReadonlySet<number> | null> {
   const decided = new Set<number>();
   runner.takeTally();
-  for (const { job, isEnough } of needed) {
+  for (const { job, isEnough, onlyVerdicts } of needed) {
     if (isEnough !== null) {
-      if (!runner.look(job, tally, isEnough)) return null;
+      if (!runner.look(job, tally, isEnough, onlyVerdicts)) return null;
     } else {
       if (decided.has(job)) continue;
       if (!runner.run(job)) return null;

@@ -15,6 +15,7 @@ import {
 import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
+import { TracedPolicies } from "../diagram/traced-policies.ts";
 import type { Possible } from "../diagram/possible-verdicts.ts";
 import { JobSpace, type Job } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
@@ -65,9 +66,10 @@ export class JobRunner {
   /** Loads the policies; before it nothing can be decided. */
   async load(): Promise<void> {
     const { base, head, promoted } = this.#input;
+    const evaluations = new TracedPolicies();
     const [before, after] = await Promise.all([
-      loadedSide(base, () => promoted === null),
-      loadedSide(head, (id) => promoted === null || promoted.includes(id)),
+      loadedSide(base, () => promoted === null, evaluations),
+      loadedSide(head, (id) => promoted === null || promoted.includes(id), evaluations),
     ]);
     const isPassedOver = { base: keptTest(base), head: keptTest(head) };
     const classes = new DecidedClasses(
@@ -109,18 +111,32 @@ export class JobRunner {
    * none of them.
    *
    * @param tally that is given for all jobs until the next one is taken. @param isEnough called
-   * repeatedly; true ends the run.
+   * repeatedly; true ends the run. @param onlyVerdicts notes nothing but the policies' verdicts.
    * @returns false where the time is up.
    */
-  look(index: number, tally: SimulationTally, isEnough: () => boolean): boolean {
+  look(
+    index: number,
+    tally: SimulationTally,
+    isEnough: () => boolean,
+    onlyVerdicts = false,
+  ): boolean {
     if (this.#budget.isOver) return false;
-    return inTime(() => this.#look(index, tally, isEnough)) !== null;
+    return inTime(() => this.#look(index, tally, isEnough, onlyVerdicts)) !== null;
   }
 
-  #look(index: number, tally: SimulationTally, isEnough: () => boolean): void {
+  #look(
+    index: number,
+    tally: SimulationTally,
+    isEnough: () => boolean,
+    onlyVerdicts: boolean,
+  ): void {
     const { pair, operation } = this.#job(index);
     const space = this.#space(index, tally);
     const usage = { base: tally.baseUsage, head: tally.headUsage };
+    if (onlyVerdicts) {
+      this.#loaded().classes.note(space, usage, isEnough);
+      return;
+    }
     const met = new Set<SideOutcomes>();
     for (const { sample, base, head } of this.#loaded().classes.of(space, usage)) {
       // Both sides are the same, and so are their outcomes, but for candidates that only one view
@@ -267,8 +283,9 @@ function inTime<Made>(make: () => Made): Made | null {
 async function loadedSide(
   side: CompiledSide,
   promoted: (id: string) => boolean,
+  evaluations: TracedPolicies,
 ): Promise<LoadedSide> {
-  const views = await sideViews(side, promoted);
+  const views = await sideViews(side, promoted, evaluations);
   return { decider: new SideDecider(side.table, views), views };
 }
 

@@ -24,6 +24,8 @@ type PossibleOf = (job: Job, position: number) => Possible | null;
 interface LeftJob {
   readonly job: number;
   readonly isEnough: (() => boolean) | null;
+  /** Whether only the policies' verdicts matter, not where requests go. */
+  readonly onlyVerdicts?: boolean;
 }
 
 /**
@@ -77,7 +79,11 @@ export class LeftJobs {
       const isSeen = (keys: readonly string[]): boolean => keys.every((key) => seen.has(key));
       const shown = this.#shows(job, tally.headUsage);
       if (isSeen(shown)) continue;
-      yield { job, isEnough: () => isSeen(this.#shows(job, tally.headUsage)) };
+      yield {
+        job,
+        isEnough: () => isSeen(this.#shows(job, tally.headUsage)),
+        onlyVerdicts: !shown.includes(routeKey(job)),
+      };
       if (tally.live.has(job)) for (const key of shown) seen.add(key);
     }
   }
@@ -136,7 +142,7 @@ export class LeftJobs {
   #shows(index: number, usage: UsageTally): readonly string[] {
     const { pair, operation } = this.#jobAt(index);
     if (!pair.members.some((member) => this.#isOpen(member, operation))) return [];
-    const routes = this.#missesRoutes(index, usage) ? [`route ${index}`] : [];
+    const routes = this.#missesRoutes(index, usage) ? [routeKey(index)] : [];
     const job = this.#jobAt(index);
     const verdicts = this.#head.contents.flatMap((content, position) =>
       isMissing(content, usage, () => this.#possible(job, position))
@@ -277,6 +283,10 @@ function allPaths({ declared, promoted }: Compared): ReadonlySet<string> {
       ...headPaths.keys(),
     ]),
   );
+}
+
+function routeKey(job: number): string {
+  return `route ${job}`;
 }
 
 /** Those of some paths that one side has and the other has not, in some view. */

@@ -19,6 +19,8 @@ export interface Eyes {
 export interface Level {
   /** As reports name the dimension; every label is a level of its own, `key_labels`. */
   readonly name: string;
+  /** Where policies read it. */
+  readonly paths: readonly string[];
   /** The values, as text; of a label: absent, then present. */
   readonly values: readonly string[];
   /** What a reader sees of a value: the same text for values that it does not distinguish. */
@@ -38,6 +40,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ...perScalar((member, { name }) =>
       level<string | boolean>(
         name,
+        [`input.request.${name}`],
         own[member],
         (eyes, value) => seenScalar(eyes, `input.request.${name}`, value),
         (sample, value) => ({ ...sample, [member]: value }),
@@ -45,6 +48,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ),
     level(
       "environment",
+      ["input.key.environment"],
       universe.environments,
       ({ sight, table }, name) =>
         seenName(sight, "input.key.environment", knownName(table.vocabulary.environments, name)),
@@ -52,6 +56,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ),
     level(
       "workload",
+      ["input.key.workload"],
       universe.workloads,
       ({ sight, table }, name) =>
         seenName(sight, "input.key.workload", knownName(table.vocabulary.workloads, name)),
@@ -64,6 +69,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ),
     level(
       "owner",
+      ["input.key.owner"],
       universe.owners,
       ({ sight, table }, name) =>
         seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
@@ -72,12 +78,14 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ...universe.labels.toReversed().map(labelLevel),
     level(
       "budget",
+      [BUDGET],
       universe.budgets,
       ({ sight }, step) => seenName(sight, BUDGET, step),
       setBudget,
     ),
     level(
       "time",
+      ["input.time.day", "input.time.hour"],
       universe.times,
       seenTime,
       (sample, time: PolicyTime) => ({ ...sample, time }),
@@ -121,6 +129,7 @@ const LEVELS_AFTER_LABELS = 2;
 function labelLevel(label: string): Level {
   return {
     name: KEY_LABELS,
+    paths: ["input.key.labels"],
     values: ["", label],
     seen: ({ sight, table }, value) =>
       value === 1 && table.vocabulary.labels.includes(label)
@@ -135,6 +144,7 @@ function labelLevel(label: string): Level {
 
 function level<Value>(
   name: string,
+  paths: readonly string[],
   values: readonly Value[],
   seen: (eyes: Eyes, value: Value) => string,
   set: (sample: PolicyOnly, value: Value) => PolicyOnly,
@@ -147,6 +157,7 @@ function level<Value>(
   };
   return {
     name,
+    paths,
     values: values.map(shown),
     seen: (eyes, value) => seen(eyes, at(value)),
     set: (sample, value) => set(sample, at(value)),

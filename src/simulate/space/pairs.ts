@@ -50,7 +50,16 @@ export function pairClasses(
   return [...classes.values()];
 }
 
-type Kind = "workspace" | "route" | "endpoint" | "model";
+const KINDS = ["workspace", "route", "endpoint", "model"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Where policies read the names. */
+const PATHS: Readonly<Record<Kind, readonly string[]>> = {
+  workspace: ["input.workspace.id", "data.approved"],
+  route: ["input.request.route", "data.approved.routes"],
+  endpoint: ["input.candidates"],
+  model: ["input.candidates"],
+};
 
 /** Which names are interchangeable, and what replaces them. */
 class Names {
@@ -64,12 +73,14 @@ class Names {
       ...readers.flatMap(({ strings }) => [...strings]),
       ...sides.flatMap(({ ambiguous }) => [...ambiguous.all]),
     ]);
-    const inspects = readers.some((reader) => reader.inspects.length > 0);
+    const inspecting = readers.filter((reader) => reader.inspects.length > 0);
     // A reader of the approved routes sees the position of a route in the list, and the other
     // routes.
     this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
     this.#fixedKinds = new Set<Kind>([
-      ...(inspects ? (["workspace", "route", "endpoint", "model"] as const) : []),
+      ...KINDS.filter((kind) =>
+        inspecting.some((reader) => PATHS[kind].some((path) => readsPath(reader, path))),
+      ),
       ...(this.readsRoutes ? (["route"] as const) : []),
     ]);
   }

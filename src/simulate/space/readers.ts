@@ -24,6 +24,8 @@ export interface Reader {
    * cannot.
    */
   readonly inspects: readonly string[];
+  /** Whether it may compare strings of two members with each other. */
+  readonly relates: boolean;
   /** Whether its answer may depend on the order of candidates. */
   readonly seesOrder: boolean;
 }
@@ -58,13 +60,19 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
  * does not contain the permuted strings, and looks neither into strings nor at their order. Such
  * strings need not be tried one by one.
  */
-export function policyReader({ contract, reads, stringUse: strings }: CompiledPolicy): Reader {
+export function policyReader({
+  contract,
+  reads,
+  relates,
+  stringUse: strings,
+}: CompiledPolicy): Reader {
   return {
     name: `policy:${contract.id}`,
     operations: contract.operations,
     reads,
     strings: new Set(strings.strings),
     inspects: strings.inspects,
+    relates,
     seesOrder:
       readsPath({ reads }, "input.candidates") &&
       strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
@@ -78,6 +86,7 @@ export function distinctionReader({ reads, strings }: Distinctions): Reader {
     reads,
     strings: new Set(strings),
     inspects: [],
+    relates: true,
     seesOrder: false,
   };
 }
@@ -129,12 +138,9 @@ export class Sight {
   }
 
   #canDistinguish(reader: Reader, path: string, name: string): boolean {
-    if (
-      reader.inspects.length > 0 ||
-      reader.strings.has(name) ||
-      this.#ambiguous.of(reader).has(name)
-    )
-      return true;
+    if (reader.inspects.length > 0 || reader.strings.has(name)) return true;
+    if (!reader.relates) return false;
+    if (this.#ambiguous.of(reader).has(name)) return true;
     const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];
     return shared.filter((other) => readsPath(reader, other)).length > 1;
   }
@@ -161,8 +167,9 @@ export class AmbiguousNames {
     return repeated(this.#kinds);
   }
 
-  /** Names of two kinds that a reader reads both. */
-  of(reader: Pick<Reader, "reads">): ReadonlySet<string> {
+  /** Names of two kinds that a reader reads both, and may compare. */
+  of(reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> {
+    if (!reader.relates) return NO_NAMES;
     const known = this.#known.get(reader.reads);
     if (known !== undefined) return known;
     const made = repeated(
@@ -172,6 +179,8 @@ export class AmbiguousNames {
     return made;
   }
 }
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 function repeated(kinds: readonly NameKind[]): ReadonlySet<string> {
   const seen = new Set<string>();
