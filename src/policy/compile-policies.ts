@@ -1,12 +1,10 @@
 import { compareDiagnostics, type Source } from "../canon/diagnostic.ts";
-import { OPERATIONS, type Operation } from "../canon/operation.ts";
 import type { PolicyContract } from "../canon/policy.ts";
 import { diagnosticOf, finding, locationOf, type PolicyDiagnostic } from "./codes.ts";
 import {
   policyDigest,
   type CompiledPolicy,
   type PolicyModule,
-  type PolicyPass,
   type PolicySource,
   type PolicyUnit,
   type StringUse,
@@ -250,7 +248,7 @@ export async function buildModules(
   toolchain: Toolchain,
 ): Promise<readonly PolicyModule[]> {
   if (policies.length === 0) return [];
-  const { request, units, passes } = decideModule(policies);
+  const { request, units } = decideModule(policies);
   const { wasm, errors } = await toolchain.build(request);
   if (wasm === null || errors.length > 0) {
     const [first] = errors;
@@ -259,7 +257,7 @@ export async function buildModules(
       `policies that passed every check do not compile (${first?.code ?? "no module"})`,
     );
   }
-  return [{ bytes: Buffer.from(wasm, "base64"), units, passes }];
+  return [{ bytes: Buffer.from(wasm, "base64"), units }];
 }
 
 /**
@@ -269,7 +267,6 @@ export async function buildModules(
 interface DecideModule {
   readonly request: BuildRequest;
   readonly units: readonly PolicyUnit[];
-  readonly passes: Partial<Record<Operation, PolicyPass>>;
 }
 
 const PACKAGE = "signalbox.decide";
@@ -285,28 +282,8 @@ export function decideModule(policies: readonly CompiledPolicy[]): DecideModule 
   const lines = [`package ${PACKAGE}`, ""];
   const units = policies.map((policy, index): PolicyUnit => {
     lines.push(`u${index} := ${unitDocument(policy, `u${index}`)}`, "");
-    return { policy, entrypoint: entrypointOf(`u${index}`) };
+    return { policy, entrypoint: `${PACKAGE.replace(".", "/")}/u${index}` };
   });
-  const passes: Partial<Record<Operation, PolicyPass>> = {};
-  const rules = new Map<string, string>();
-  for (const operation of OPERATIONS) {
-    const applying = policies.flatMap(({ contract }, index) =>
-      contract.operations.includes(operation) ? [index] : [],
-    );
-    if (applying.length === 0) continue;
-    const list = applying.map((index) => `u${index}`).join(", ");
-    let rule = rules.get(list);
-    if (rule === undefined) {
-      rule = `pass${rules.size}`;
-      rules.set(list, rule);
-      lines.push(`${rule} := [${list}]`, "");
-    }
-    passes[operation] = { entrypoint: entrypointOf(rule), units: applying };
-  }
-  const entrypoints = [
-    ...[...rules.values()].map(entrypointOf),
-    ...units.map(({ entrypoint }) => entrypoint),
-  ];
   return {
     request: {
       units: policies.map(({ sources }, index) => ({
@@ -317,15 +294,10 @@ export function decideModule(policies: readonly CompiledPolicy[]): DecideModule 
         })),
       })),
       modules: [{ path: "decide.rego", text: lines.join("\n") }],
-      entrypoints,
+      entrypoints: units.map(({ entrypoint }) => entrypoint),
     },
     units,
-    passes,
   };
-}
-
-function entrypointOf(rule: string): string {
-  return `${PACKAGE.replace(".", "/")}/${rule}`;
 }
 
 /** Names go in as strings: a constraint may be called like a keyword. */

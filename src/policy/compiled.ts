@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
-import type { Operation } from "../canon/operation.ts";
 import type { PolicyContract, PolicyIdentity } from "../canon/policy.ts";
 
 /**
@@ -104,22 +103,10 @@ export interface CompiledPolicy {
 export interface PolicyModule {
   readonly bytes: Uint8Array;
   readonly units: readonly PolicyUnit[];
-  /**
-   * The entrypoint that evaluates every unit that applies to an operation; without one where none
-   * does.
-   */
-  readonly passes: Readonly<Partial<Record<Operation, PolicyPass>>>;
 }
 
 export interface PolicyUnit {
   readonly policy: CompiledPolicy;
   /** Evaluates this unit alone. */
   readonly entrypoint: string;
-}
-
-/** The result is an array with a document for each unit, in this order. */
-export interface PolicyPass {
-  readonly entrypoint: string;
-  /** Indices into `units`. */
-  readonly units: readonly number[];
 }

@@ -130,7 +130,7 @@ interface Description {
   /** Absent from what older releases kept: the policy may. */
   readonly relates?: boolean;
   readonly words: StringUse;
-  /** `pass` gives a list with what `unit` gives; `null` where the policy applies to nothing. */
+  /** `pass` is what older releases look for. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
   /**
    * What the module was compiled from and with (`buildDigest`): binds its bytes to sources and
@@ -254,10 +254,9 @@ export function readStoredContent(
 }
 
 /** How a module of one content is evaluated. */
-function entrypointsOf({ units, passes }: PolicyModule): Description["entrypoints"] {
-  const [unit] = units;
-  const [pass] = Object.values(passes);
-  return { unit: unit?.entrypoint ?? "", pass: pass?.entrypoint ?? null };
+export function entrypointsOf({ units }: PolicyModule): Description["entrypoints"] {
+  const unit = units[0]?.entrypoint ?? "";
+  return { unit, pass: unit };
 }
 
 function parse(text: string): Description {

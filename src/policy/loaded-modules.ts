@@ -1,4 +1,3 @@
-import type { Operation } from "../canon/operation.ts";
 import type {
   ConstraintContract,
   ConstraintEffect,
@@ -11,7 +10,7 @@ import type {
   PolicyVerdict,
   Verdict,
 } from "../canon/policy.ts";
-import type { PolicyModule, PolicyPass, PolicyUnit } from "./compiled.ts";
+import type { PolicyModule, PolicyUnit } from "./compiled.ts";
 import { EvaluationTimeoutError, Evaluator, serialise } from "./evaluator.ts";
 
 /** The reason of a constraint that could not be evaluated; no policy may declare it. */
@@ -201,7 +200,6 @@ export interface Member {
 export interface LoadedModule {
   readonly evaluator: Evaluator;
   readonly units: readonly PolicyUnit[];
-  readonly passes: PolicyModule["passes"];
 }
 
 /**
@@ -257,12 +255,12 @@ export class LoadedModules {
 }
 
 async function loadModule(
-  { bytes, units, passes }: PolicyModule,
+  { bytes, units }: PolicyModule,
   data: PolicyData,
   isTraced = false,
 ): Promise<LoadedModule> {
-  const entrypoints = [...units, ...Object.values(passes)].map(({ entrypoint }) => entrypoint);
-  return { evaluator: await Evaluator.load(bytes, data, entrypoints, isTraced), units, passes };
+  const entrypoints = units.map(({ entrypoint }) => entrypoint);
+  return { evaluator: await Evaluator.load(bytes, data, entrypoints, isTraced), units };
 }
 
 /**
@@ -274,7 +272,7 @@ async function loadModule(
  * @param loaded receives the paths of the input that the evaluation loaded.
  */
 export function evaluateAlone(
-  { evaluator, units, passes }: LoadedModule,
+  { evaluator, units }: LoadedModule,
   index: number,
   { identity, contract }: Member,
   input: PolicyInput,
@@ -282,8 +280,8 @@ export function evaluateAlone(
   loaded?: Set<string>,
 ): PolicyEvaluation {
   const unit = units[index];
-  const applies = passOf(passes, input.operation)?.units.includes(index) === true;
-  if (unit === undefined || !applies) return { verdicts: [], obligations: [] };
+  if (unit === undefined || !contract.operations.includes(input.operation))
+    return { verdicts: [], obligations: [] };
   const timedOut = (): void => suspended?.timedOut(identity);
   const isSuspended = suspended?.has(identity.digest) === true;
   const value = isSuspended
@@ -314,10 +312,6 @@ function valueOf(
     timedOut();
     return TIMED_OUT;
   }
-}
-
-function passOf(passes: PolicyModule["passes"], operation: Operation): PolicyPass | undefined {
-  return Object.hasOwn(passes, operation) ? passes[operation] : undefined;
 }
 
 /**

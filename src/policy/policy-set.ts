@@ -136,17 +136,20 @@ export function assemblePolicySet(
   modules: LoadedModules,
   slots: readonly PolicyIdentity[],
 ): PolicySet {
-  const policies = assembleSinglePolicies(modules, slots);
+  return policySetOf(assembleSinglePolicies(modules, slots));
+}
+
+function policySetOf(policies: readonly SinglePolicy[]): PolicySet {
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
     policies: policies.map(({ identity, contract }) => ({ identity, contract })),
     readsTime: policies.some((policy) => readsPath(policy, "input.time")),
     readsBudget: policies.some((policy) => readsPath(policy, "input.budget")),
     evaluate: (input) => {
-      const said = policies.map(({ evaluate }) => evaluate(input));
+      const answers = policies.map(({ evaluate }) => evaluate(input));
       return {
-        verdicts: said.flatMap(({ verdicts }) => verdicts),
-        obligations: said.flatMap(({ obligations }) => obligations),
+        verdicts: answers.flatMap(({ verdicts }) => verdicts),
+        obligations: answers.flatMap(({ obligations }) => obligations),
       };
     },
   };
@@ -213,8 +216,7 @@ export async function createPolicySet(
   data: PolicyData,
   initialMode: (id: string) => "shadow" | "enforce" = () => "shadow",
 ): Promise<PolicySet> {
-  const loaded = await LoadedModules.load(compiled.modules, data);
-  return assemblePolicySet(loaded, identitiesOf(compiled.modules, states, initialMode));
+  return policySetOf(await createSinglePolicies(compiled, states, data, initialMode));
 }
 
 /** One content in its slot, evaluated alone. */

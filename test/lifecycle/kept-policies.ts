@@ -38,7 +38,6 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
     {
       bytes: Buffer.from(`\0asm module ${letter}`),
       units: [{ policy, entrypoint: "unit" }],
-      passes: { "chat.completions": { entrypoint: "pass", units: [0] } },
     },
     "build",
   );

@@ -167,7 +167,7 @@ describe("policy set", () => {
   test("a module without its entrypoint is refused", async () => {
     const wrong = modules.map((module) => ({
       ...module,
-      passes: { messages: { entrypoint: "signalbox/decide/no", units: [0] } },
+      units: module.units.map((unit) => ({ ...unit, entrypoint: "signalbox/decide/no" })),
     }));
     await expect(createPolicySet({ modules: wrong }, [], sampleData)).rejects.toThrow(
       /lacks the entrypoint/,
@@ -215,28 +215,6 @@ describe("policies of one module and each in its own", { timeout: 120_000 }, () 
         candidates: candidates.map(({ id, ...changes }) => candidate(id, changes)),
       };
     });
-
-  test("say the same of every input", async () => {
-    const modules = await modulesOf(ordinary);
-    const together = await createPolicySet({ modules }, [], sampleData);
-    const unitsAlone = modules.map((module) => ({
-      ...module,
-      // No result of a pass is a list, so the set evaluates every policy alone.
-      passes: Object.fromEntries(
-        Object.entries(module.passes).map(([operation, pass]) => [
-          operation,
-          { ...pass, entrypoint: module.units[0]?.entrypoint ?? "" },
-        ]),
-      ),
-    }));
-    const alone = await createPolicySet({ modules: unitsAlone }, [], sampleData);
-    fc.assert(
-      fc.property(inputs, (input) => {
-        expect(alone.evaluate(input)).toEqual(together.evaluate(input));
-      }),
-      { numRuns: fewOrMany(100, 500) },
-    );
-  });
 
   test("a shadow policy that fails changes no other verdict, however often", async () => {
     const quiet = await createPolicySet({ modules: await modulesOf(ordinary) }, [], sampleData);

@@ -41,7 +41,7 @@ function policy(id: string, text: string): CompiledPolicy {
 
 function moduleOf(policies: readonly CompiledPolicy[]): PolicyModule {
   const units = policies.map((each) => ({ policy: each, entrypoint: each.digest }));
-  return { bytes: new Uint8Array(), units, passes: {} };
+  return { bytes: new Uint8Array(), units };
 }
 
 /** Files of one tree: of each policy a text or none, and the modes. */

@@ -3,7 +3,7 @@ import type { UsageTally } from "../compare/usage-tally.ts";
 import type { SampleRequest, OfSides, SideName } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../side-decider.ts";
 import type { ApprovalState, Taken } from "../space/approval-state.ts";
-import type { ClassDetails, Job, JobSpace, Space } from "../space/job-space.ts";
+import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
@@ -12,7 +12,6 @@ import type { Budget } from "./budget.ts";
 import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";
 import type { OperationDiagrams } from "./build-diagram.ts";
-import { PossibleVerdicts, type Possible } from "./possible-verdicts.ts";
 import { Profiles, type LeafProfile } from "./profiles.ts";
 import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";
 import { DiagramUsage } from "./usage.ts";
@@ -86,11 +85,6 @@ export class DecidedClasses {
     this.#of(job.job.operation).note(job, usage, isEnough);
   }
 
-  /** What a policy of head may say of the requests of a job. @throws {TimeUpError} */
-  possible(job: Job, position: number): Possible | null {
-    return this.#of(job.operation).possible.of(job, position);
-  }
-
   #of(operation: Operation): OperationClasses {
     const known = this.#operations.get(operation);
     if (known !== undefined && known.size <= MOST_NODES) return known;
@@ -118,7 +112,6 @@ interface LevelDetails {
 }
 
 class OperationClasses {
-  readonly possible: PossibleVerdicts;
   readonly #shared: OperationDiagrams;
   readonly #deciders: OfSides<SideDecider>;
   readonly #sides: OfSides<SideDiagrams>;
@@ -156,7 +149,6 @@ class OperationClasses {
       base: sideOf(sides.base, baseSpace?.ambiguous),
       head: sideOf(sides.head, headSpace?.ambiguous),
     };
-    this.possible = new PossibleVerdicts(space, sides.head.views, this.#sides.head, diagrams);
     const usageOf = (at: SideName): DiagramUsage =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };

@@ -79,13 +79,6 @@ export class SideDiagrams {
     return { input, policies: this.#policies.map(this.#asking(input, sample)) };
   }
 
-  /** What one policy says. @param position of the policy on the side. */
-  answersOf(position: number, input: PolicyInput, sample: SampleRequest): Node {
-    const policy = this.#policies[position];
-    if (policy === undefined) throw new RangeError(`simulation: a side has no policy ${position}`);
-    return this.#asking(input, sample)(policy);
-  }
-
   #asking(input: PolicyInput, sample: SampleRequest): (policy: PolicyDiagrams) => Node {
     const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
     const inputOf = (other: PolicyOnly): PolicyInput =>

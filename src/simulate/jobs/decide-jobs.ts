@@ -2,7 +2,6 @@ import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { DimensionCut, CostliestPolicy, WidestRoute } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { JobShapes } from "../space/job-shapes.ts";
-import type { Possible } from "../diagram/possible-verdicts.ts";
 import { jobsTogether, type Job, type Space } from "../space/job-space.ts";
 import type { JobInput } from "./job-input.ts";
 import { JobPool, pause } from "./job-pool.ts";
@@ -43,9 +42,7 @@ export async function decideJobs(
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    const possible = (job: Job, position: number): Possible | null =>
-      runner.possible(job, position);
-    const needed = new LeftJobs(runner.plan, input.head, left, possible).needed(tally, needsUsage);
+    const needed = new LeftJobs(runner.plan, input.head, left).needed(tally, needsUsage);
     const decided = await decideLeft(runner, tally, needed, signal);
     addShapes(tally, runner, left, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;

@@ -16,7 +16,6 @@ import { SideDecider, type SideOutcomes } from "../side-decider.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
 import { TracedPolicies } from "../diagram/traced-policies.ts";
-import type { Possible } from "../diagram/possible-verdicts.ts";
 import { JobSpace, type Job } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
@@ -96,14 +95,6 @@ export class JobRunner {
   decide(sample: SampleRequest): Record<View, OutcomePair> {
     const { base, head } = this.#loaded();
     return this.#pairs(base.decider.decide(sample), head.decider.decide(sample));
-  }
-
-  /**
-   * What a policy of head may say of the requests of a job; `null` where that cannot be said in
-   * time.
-   */
-  possible(job: Job, position: number): Possible | null {
-    return inTime(() => this.#loaded().classes.possible(job, position));
   }
 
   /**

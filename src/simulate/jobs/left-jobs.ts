@@ -5,7 +5,6 @@ import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { isApprovedEndpoint, routeOf } from "../table-rows.ts";
 import { hostOf } from "../compare/change-kinds.ts";
-import type { Possible } from "../diagram/possible-verdicts.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import type { Member } from "../sample-request.ts";
@@ -13,12 +12,6 @@ import type { CompiledSide, SideContent } from "../side-contents.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { Job } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
-
-/**
- * What the content at a position of head may say of a job's requests; `null` where that is not
- * known.
- */
-type PossibleOf = (job: Job, position: number) => Possible | null;
 
 /** A job to decide; or to look at for what its requests meet, until that is enough. */
 interface LeftJob {
@@ -38,18 +31,11 @@ export class LeftJobs {
   readonly #head: CompiledSide;
   readonly #left: readonly number[];
   readonly #ambiguous: AmbiguousNames;
-  readonly #possible: PossibleOf;
 
   /**
    * @param left unchanged jobs, about whose requests no assertion demands anything of head alone.
    */
-  constructor(
-    plan: PlannedSpace,
-    head: CompiledSide,
-    left: readonly number[],
-    possible: PossibleOf,
-  ) {
-    this.#possible = possible;
+  constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[]) {
     this.#plan = plan;
     this.#head = head;
     this.#left = left;
@@ -143,11 +129,8 @@ export class LeftJobs {
     const { pair, operation } = this.#jobAt(index);
     if (!pair.members.some((member) => this.#isOpen(member, operation))) return [];
     const routes = this.#missesRoutes(index, usage) ? [routeKey(index)] : [];
-    const job = this.#jobAt(index);
     const verdicts = this.#head.contents.flatMap((content, position) =>
-      isMissing(content, usage, () => this.#possible(job, position))
-        ? this.#sightOf(index, content, position)
-        : [],
+      isMissing(content, usage) ? this.#sightOf(index, content, position) : [],
     );
     return [...routes, ...verdicts];
   }
@@ -301,37 +284,17 @@ function differing(
   return new Set([...paths].filter(differs));
 }
 
-/**
- * Whether a report would say of a content that something of it is never met, and requests may meet
- * it that have these verdicts.
- */
-function isMissing(
-  { contract, rules, isKept }: SideContent,
-  usage: UsageTally,
-  possibleOf: () => Possible | null,
-): boolean {
+/** Whether a report would say of a content that something of it is never met. */
+function isMissing({ contract, rules, isKept }: SideContent, usage: UsageTally): boolean {
   if (rules === null || isKept) return false;
-  const isComplete =
-    usage.effective.has(contract.id) &&
-    contract.constraints.every(({ name, reasons }) => {
-      const id = `${contract.id}/${name}`;
-      return (
-        usage.passed.has(id) &&
-        usage.failed.has(id) &&
-        reasons.every((one) => usage.reasons.has(`${id}/${one}`))
-      );
-    });
-  if (isComplete) return false;
-  const possible = possibleOf();
-  if (possible === null) return true;
   return (
-    (possible.hasEffect && !usage.effective.has(contract.id)) ||
+    !usage.effective.has(contract.id) ||
     contract.constraints.some(({ name, reasons }) => {
       const id = `${contract.id}/${name}`;
-      const isReasonMissing = reasons.some((reason) => !usage.reasons.has(`${id}/${reason}`));
       return (
-        (possible.passes.has(name) && !usage.passed.has(id)) ||
-        (possible.fails.has(name) && (isReasonMissing || !usage.failed.has(id)))
+        !usage.passed.has(id) ||
+        !usage.failed.has(id) ||
+        reasons.some((one) => !usage.reasons.has(`${id}/${one}`))
       );
     })
   );
